@@ -47,7 +47,7 @@ class GroupOfCluster(Protocol):
         """Record that nothing is reported from now on."""
 
 
-class Topic:
+class SimulatedTopic:
     """One topic; ``count`` is its queues, ``reported`` those that the source has reported."""
 
     def __init__(self, name: str, brokers: tuple[str | None, ...], count: int) -> None:
@@ -83,7 +83,7 @@ class Cluster:
         self.truth = truth
         self.speed = speed
         self.disorder = disorder
-        self.topics: dict[str, Topic] = {}
+        self.topics: dict[str, SimulatedTopic] = {}
         self.groups: list[GroupOfCluster] = []
         # One kind of collector writes CloudEvents.
         self._envelope = f"/collectors/{name}" if system == "metaq" else None
@@ -169,7 +169,7 @@ class Cluster:
 
     # -- topics ----------------------------------------------------------------------------------------------
 
-    def grow(self, topic: Topic, count: int, poll_delay_ms: int) -> None:
+    def grow(self, topic: SimulatedTopic, count: int, poll_delay_ms: int) -> None:
         """Give a topic other queues now; the source reports them at its next poll."""
         topic.count = count
         for group in self.groups:
@@ -185,7 +185,7 @@ class Cluster:
         for name in topics:
             self._held[name] = max(until_ms, self._held.get(name, 0))
 
-    def _emit_topic(self, topic: Topic) -> None:
+    def _emit_topic(self, topic: SimulatedTopic) -> None:
         if self.is_silent():
             self._at_topic_time(self.silent_to + 1_000, lambda: self._emit_topic(topic))
             return

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator
 
-from streaming.simulator.cluster import Cluster, GroupOfCluster, Topic
+from streaming.simulator.cluster import Cluster, GroupOfCluster, SimulatedTopic
 from streaming.simulator.heartbeat_group import HeartbeatGroup
 from streaming.simulator.polled_group import ForeignGroup, PolledGroup
 from streaming.simulator.reported_group import CUSTOM_STRATEGY, ReportedGroup
@@ -142,7 +142,7 @@ class Fleet:
             speed=speed,
         )
         for subject in SUBJECTS[: 6 if number < len(CLUSTERS) else 10]:
-            topic = Topic(subject, BROKERS[system], rng.randint(3, 12) // (1 if system == "kafka" else 2) + 1)
+            topic = SimulatedTopic(subject, BROKERS[system], rng.randint(3, 12) // (1 if system == "kafka" else 2) + 1)
             cluster.topics[subject] = topic
         return cluster
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import partial
 
 from streaming.simulator.cluster import LONGEST_DELAY_MS
-from streaming.simulator.heartbeat_members import STRATEGIES, HeartbeatMembers, Member
+from streaming.simulator.heartbeat_members import STRATEGIES, HeartbeatMembers, SimulatedMember
 from streaming.simulator.timeline import HEARTBEAT
 from streaming.simulator.truth import Cause, ExpectedRebalance
 from udfs.model.events import GroupDeleted, GroupSettings
@@ -43,7 +43,7 @@ class HeartbeatGroup(HeartbeatMembers):
         )
         self.cluster.emit(event, may_repeat=self.may_repeat, rng=self.rng)
 
-    def settled(self) -> list[Member]:
+    def settled(self) -> list[SimulatedMember]:
         """Return the members to which anything may happen, in order of their ids."""
         members = [member for member in self.members.values() if member.is_free]
         return sorted(members, key=lambda member: member.member_id)
@@ -109,7 +109,7 @@ class HeartbeatGroup(HeartbeatMembers):
             self.later(number * step, partial(self._replace, member, step // 2))
         self.busy_for((len(members) + 1) * step)
 
-    def _replace(self, member: Member, gap_ms: int) -> None:
+    def _replace(self, member: SimulatedMember, gap_ms: int) -> None:
         if member.is_free:
             self.leave(member)
             self.later(gap_ms, self._join_new)
@@ -122,12 +122,12 @@ class HeartbeatGroup(HeartbeatMembers):
             self.later(number * 3_000, lambda: self._leave_and_come(member))
         self.busy_for(times * 3_000 + 5_000)
 
-    def _leave_and_come(self, member: Member) -> None:
+    def _leave_and_come(self, member: SimulatedMember) -> None:
         if member.is_free:
             self.leave(member)
             self.later(self.rng.randrange(200, 2_000), lambda: self._come_again(member))
 
-    def _come_again(self, member: Member) -> None:
+    def _come_again(self, member: SimulatedMember) -> None:
         if member.alive:
             return
         self.members[member.member_id] = member
@@ -157,7 +157,7 @@ class HeartbeatGroup(HeartbeatMembers):
             self.later(back + number * 100, self._join_new)
         self.busy_for(back + self.size * 100)
 
-    def _leave_if_there(self, member: Member) -> None:
+    def _leave_if_there(self, member: SimulatedMember) -> None:
         if member.is_free:
             self.leave(member)
 
@@ -217,7 +217,7 @@ class HeartbeatGroup(HeartbeatMembers):
         self.later(self.rng.randrange(500, 4_000), lambda: self._speak_up(member, wanted))
         self.busy_for(4_500)
 
-    def _speak_up(self, member: Member, wanted: tuple[str, ...]) -> None:
+    def _speak_up(self, member: SimulatedMember, wanted: tuple[str, ...]) -> None:
         member.subscriptions = wanted
         was_present = member.present
         self.join(member)
@@ -235,7 +235,7 @@ class HeartbeatGroup(HeartbeatMembers):
         first = self.rng.choice(self.settled())
         name = f"{first.member_id}#2"
         host = f"10.9.{self.rng.randrange(16)}.{self.rng.randrange(2, 250)}"
-        twin = self.members[name] = Member(name, first.client_id, host, first.subscriptions)
+        twin = self.members[name] = SimulatedMember(name, first.client_id, host, first.subscriptions)
         twin.says, twin.strategies = first.says, first.strategies
         first.bound = twin.bound = True
         self.join(twin)
@@ -253,7 +253,7 @@ class HeartbeatGroup(HeartbeatMembers):
         self.cluster.timeline.at(moment, lambda: self._beat_again(member), HEARTBEAT)
         self.busy_for(moment - self.now + 1)
 
-    def _beat_again(self, member: Member) -> None:
+    def _beat_again(self, member: SimulatedMember) -> None:
         member.alive = True
         member.life += 1
         self.beat(member)
@@ -304,11 +304,11 @@ class HeartbeatGroup(HeartbeatMembers):
         self.busy_for(arrive - self.now + 10_000)
         self.hold_topics(arrive - self.now)
 
-    def _held_up(self, member: Member, arrive: int) -> None:
+    def _held_up(self, member: SimulatedMember, arrive: int) -> None:
         self.beat(member, delay_ms=arrive - self.now)
         member.heartbeat_at = self.now
 
-    def _expect_late(self, kind: str, member: Member, time_ms: int, until: int | None, required: bool) -> None:
+    def _expect_late(self, kind: str, member: SimulatedMember, time_ms: int, until: int | None, required: bool) -> None:
         self.cluster.truth.forget_generation(self.cluster.name, self.group_id)
         self.cluster.truth.add(
             ExpectedRebalance(

@@ -36,7 +36,7 @@ class MemberDescription(TypedDict, total=False):
     session_timeout_ms: int | None
 
 
-class Member:
+class SimulatedMember:
     """One consumer; ``alive`` is its real state, ``present`` the one that its events show."""
 
     def __init__(self, member_id: str, client_id: str, host: str, subscriptions: tuple[str, ...]) -> None:
@@ -70,7 +70,7 @@ class HeartbeatMembers(GroupLife):
         self.reported_timeout_ms = timeout_ms
         self.timeout_ms = timeout_ms or default_session_timeout_ms(cluster.system)
         self.interval_ms = min(HEARTBEAT_INTERVAL_MS[cluster.system], self.timeout_ms // 4)
-        self.members: dict[str, Member] = {}
+        self.members: dict[str, SimulatedMember] = {}
         self.known = False
         self.uneasy_until = 0  # until then counts depend on when late events are read
         self.mode = "clustering"
@@ -105,7 +105,7 @@ class HeartbeatMembers(GroupLife):
         for member in self.members.values():
             self.watch(member)
 
-    def watch(self, member: Member) -> None:
+    def watch(self, member: SimulatedMember) -> None:
         """Have the member's session end in time unless a heartbeat is reported before."""
         heartbeat_at = member.heartbeat_at
         if member.present:
@@ -113,14 +113,14 @@ class HeartbeatMembers(GroupLife):
                 heartbeat_at + member.timeout_ms, lambda: self._expire(member, heartbeat_at), EXPIRY
             )
 
-    def _expire(self, member: Member, heartbeat_at: int) -> None:
+    def _expire(self, member: SimulatedMember, heartbeat_at: int) -> None:
         if member.present and member.heartbeat_at == heartbeat_at:
             member.present = False
             self.caused("session_expired", member.member_id)
 
     # -- what members do -------------------------------------------------------------------------------------
 
-    def new_member(self) -> Member:
+    def new_member(self) -> SimulatedMember:
         """Make a consumer with an id as its system makes them."""
         host = f"10.{self.rng.randrange(8)}.{self.rng.randrange(16)}.{self.rng.randrange(2, 250)}"
         process = self.rng.randrange(300, 32_000)
@@ -132,7 +132,7 @@ class HeartbeatMembers(GroupLife):
         else:
             client_id = f"{host}-{process}-{self.rng.randrange(10**12, 10**13)}-{self.rng.randrange(9)}"
             member_id = f"{self.group_id}_{client_id}"
-        member = Member(member_id, client_id, host, self.topics_of_new_member())
+        member = SimulatedMember(member_id, client_id, host, self.topics_of_new_member())
         member.timeout_ms = default_session_timeout_ms(self.cluster.system)
         if self.cluster.system == "kafka":
             member.strategies = STRATEGIES["kafka"]
@@ -145,7 +145,7 @@ class HeartbeatMembers(GroupLife):
         """Return what a newcomer subscribes to: mostly all, sometimes less."""
         return tuple(sorted(self.topics)) if self.rng.random() < 0.85 else self.some_topics()
 
-    def description(self, member: Member) -> MemberDescription:
+    def description(self, member: SimulatedMember) -> MemberDescription:
         """Return a member's description."""
         member.timeout_ms = self.timeout_ms
         return {
@@ -160,7 +160,7 @@ class HeartbeatMembers(GroupLife):
         """Return whether members of this system describe themselves in every heartbeat."""
         return self.cluster.system == "rocketmq"
 
-    def join(self, member: Member) -> None:
+    def join(self, member: SimulatedMember) -> None:
         """Start a consumer; it sends its description."""
         member.alive = True
         member.life += 1
@@ -169,7 +169,7 @@ class HeartbeatMembers(GroupLife):
         self._sign_of_life(member)
         self._beat_after(member, self.rng.randrange(1, self.interval_ms))
 
-    def leave(self, member: Member, delay_ms: int | None = None) -> None:
+    def leave(self, member: SimulatedMember, delay_ms: int | None = None) -> None:
         """Stop a consumer; it sends a leave."""
         member.alive = False
         member.life += 1
@@ -179,13 +179,13 @@ class HeartbeatMembers(GroupLife):
             member.present = False
             self.caused("member_left", member.member_id)
 
-    def crash(self, member: Member) -> None:
+    def crash(self, member: SimulatedMember) -> None:
         """Kill a consumer; no event reports it."""
         member.alive = False
         member.life += 1
         self.watch(member)
 
-    def beat(self, member: Member, described: bool = False, delay_ms: int | None = None) -> None:
+    def beat(self, member: SimulatedMember, described: bool = False, delay_ms: int | None = None) -> None:
         """Send one heartbeat."""
         description = self.description(member) if described or self.describes_in_heartbeats() else {}
         event = Heartbeat(**self.fields(), member_id=member.says, **description)
@@ -197,17 +197,17 @@ class HeartbeatMembers(GroupLife):
     def _emit(self, event: Heartbeat | MemberJoined | MemberLeft, delay_ms: int | None = None) -> None:
         self.cluster.emit(event, delay_ms=delay_ms, may_repeat=self.may_repeat, rng=self.rng)
 
-    def _sign_of_life(self, member: Member) -> None:
+    def _sign_of_life(self, member: SimulatedMember) -> None:
         member.heartbeat_at = self.now
         if not member.present:
             member.present = True
             self.caused("member_joined", member.member_id)
 
-    def _beat_after(self, member: Member, wait_ms: int) -> None:
+    def _beat_after(self, member: SimulatedMember, wait_ms: int) -> None:
         life = member.life
         self.cluster.timeline.at(self.now + wait_ms, lambda: self._beat_on(member, life), HEARTBEAT)
 
-    def _beat_on(self, member: Member, life: int) -> None:
+    def _beat_on(self, member: SimulatedMember, life: int) -> None:
         if member.life != life:
             return
         if not self.cluster.is_silent():

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable
 
-from udfs.model.events import ORDER_AT_ONE_MOMENT, AnyEvent
+from udfs.model.events import ORDER_AT_ONE_TIME, AnyEvent
 
 TIMEOUTS_MS = {"kafka": 45_000, "rocketmq": 120_000, "metaq": 30_000}
 # (cluster, group, time) -> causes, each (kind, member, topic)
@@ -65,7 +65,7 @@ def read(events: Iterable[AnyEvent]) -> Found:
         deadlines.discard(now)
         if reported and reported[0] == now:
             reported.pop(0)
-        for event in sorted(times.get(now, ()), key=lambda one: ORDER_AT_ONE_MOMENT[type(one)]):
+        for event in sorted(times.get(now, ()), key=lambda one: ORDER_AT_ONE_TIME[type(one)]):
             _apply(event, groups, topics, found)
         for (cluster, name), group in groups.items():
             for member in sorted(group.last):

@@ -22,6 +22,7 @@ from udfs.group.decision.commit import commit, end_group
 from udfs.group.decision.rebalance import rebalance
 from udfs.group.events.commits import end_without_commits, forget_or_wait, register_committing_group
 from udfs.group.events.event_order import generation_of, is_bare, order_of
+from udfs.group.events.heartbeats import apply_expiry, apply_heartbeat
 from udfs.group.events.lifecycle import (
     change_settings,
     close_all_sessions,
@@ -31,7 +32,6 @@ from udfs.group.events.lifecycle import (
     take_observations,
     was_made_again,
 )
-from udfs.group.events.liveness import apply_expiry, apply_heartbeat
 from udfs.group.events.membership import Applied, on_join, on_leave
 from udfs.group.events.polls import on_snapshot
 from udfs.group.events.reported_assignment import (
@@ -88,7 +88,7 @@ _EVIDENCE = (TopicQueues, CommitsDeleted, MemberLeft, MemberJoined, Heartbeat)
 
 
 def new_group(cluster: str, system: System, group_id: str) -> Group:  # noqa: ARG001
-    """Make a group of which nothing is known yet; what it is called comes with the facts."""
+    """Make a new group; its name comes with its input."""
     return Group()
 
 
@@ -165,10 +165,10 @@ class Coordinator:
                 self.generation_times.add(at)
             context.queue.push_event(at, order_of(due), generation_of(due), due)
         for member_id, times in context.facts.heartbeats.items():
-            if member_id not in context.seen and times:
+            if member_id not in context.applied_heartbeats and times:
                 context.queue.push_heartbeat(context.not_before_applied(times[0]), times[0], member_id)
-        for member_id in context.seen:
-            context.watch(member_id)
+        for member_id in context.applied_heartbeats:
+            context.schedule_expiry(member_id)
 
     def _step(self) -> bool:
         """Do what comes next; return whether anything was left to do."""
@@ -183,12 +183,12 @@ class Coordinator:
             self.event_time = None
         timer = next_timer(context)
         if timer is not None and timer.at >= (self.clock if event_at is None else event_at):
-            timer = None  # it ends later, or with the next event, which goes first
+            timer = None  # it ends later, or with the next event, which comes first
         at = event_at if timer is None else timer.at
         if at is None:
             return False
         if self._must_stop(at):
-            # What is left lies at or after this time: as if the clock had come no further.
+            # What is left is of this time or later: as if the clock had come no further.
             self.clock = context.output.stopped_at = at
             return False
         self.done_at = at
@@ -200,7 +200,7 @@ class Coordinator:
         return True
 
     def _learn_topics(self, at: int) -> None:
-        """Apply topics that were known already when a generation of an earlier time was decided."""
+        """Apply topics that had metadata already when a generation of an earlier time was decided."""
         for topic in list(self.context.group.topics_without_metadata):
             learn_topic(self.context, topic, at)
 
@@ -222,7 +222,7 @@ class Coordinator:
             context.begin_event_time()
             context.begin_spans(at)
         if at in self.generation_times and context.kind is GroupKind.REPORTED:
-            # What was learned at the very time of a new generation may be its cause: it goes first.
+            # What was learned at the very time of a new generation may be its cause: it comes first.
             self.generation_times.discard(at)
             events = context.queue.pop_events(at)
             for due in sorted(events, key=lambda due: not isinstance(due.event, _EVIDENCE)):
@@ -286,7 +286,7 @@ class Coordinator:
             self._delete(records[0], at)
 
     def _take_reports(self, at: int) -> None:
-        """Apply what members reported at an event time that is over: its generation is known now."""
+        """Apply what members reported at an event time that is over: its generation is decided now."""
         reports, self.reports = self.reports, []
         for due in reports:
             if isinstance(due.event, AssignmentReported) and take_report(self.context, due.event, at):
@@ -328,12 +328,12 @@ class Coordinator:
         """End members and spans; what comes next under this name is a new group."""
         context = self.context
         if was_made_again(context, due, at) or has_record_of_group(self.records, deleted=False):
-            return  # or its protocol changed: its history goes on
+            return  # or its protocol changed: its history continues
         close_all_sessions(context, due, at)
         if context.group.pending is not None:
             commit(context, rebalance(context, plan_counted(context, context.group.pending)))
         if context.group.exists or context.group.row is not None:
-            context.applied(at)  # of a group that was not known nothing ends, and nothing comes too late for that
+            context.applied(at)  # of a group that did not exist nothing ends, and nothing comes too late for that
             context.note_deletion(due.event.event_time)
         end_group(context, at)
         context.begin_event_time()

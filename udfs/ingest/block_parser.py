@@ -16,17 +16,16 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from udfs.ingest.parser import BareHeartbeat, decode_lines
-from udfs.model.arrays import Int64
+from udfs.model.arrays import Int64, UInt64
 
 Bools = npt.NDArray[np.bool_]
-Words = npt.NDArray[np.uint64]
 
 _FEWEST = 64  # lines of one length for which a block is worth it
 _LONGEST = 2048
 _MISSES = 4  # shapes that few lines of one length have, before the rest of them is left
 _SHARE = 16  # few: less than one in so many
 _AT_ONCE = 8192  # lines: their bytes stay in a core's cache
-_WORD = 8
+_UINT64_BYTES = 8
 _VALUE = rb' *"([a-z_]+)" *: *(?:"([^"]*)"|([1-9][0-9]{0,14})) *'
 _OBJECT = re.compile(rb"\{" + _VALUE + rb"(?:," + _VALUE + rb")*\}")
 _VALUES = re.compile(_VALUE)
@@ -56,13 +55,13 @@ class _Template(NamedTuple):
     """The common part of uniform lines.
 
     Attributes:
-        first: One of them, parsed. words: Its bytes, padded to whole words. fixed: All bits of the bytes in which
+        first: One of them, parsed. content: Its bytes, padded to a multiple of 8. fixed: All bits of the bytes in which
             lines are equal. spans: Where the differing values are, by name of the field.
     """
 
     first: BareHeartbeat
-    words: Words
-    fixed: Words
+    content: UInt64
+    fixed: UInt64
     spans: dict[str, slice]
 
 
@@ -95,8 +94,8 @@ def parse_uniform_lines(lines: pa.BinaryArray, longest_bytes: int = _LONGEST) ->
 def _of_one_length(
     data: npt.NDArray[np.uint8], bounds: npt.NDArray[np.int32], rows: Int64, length: int
 ) -> Iterator[UniformHeartbeats]:
-    size = -(-length // _WORD) * _WORD
-    # Whole words are read; the last lines may be too near to the end for that.
+    size = -(-length // _UINT64_BYTES) * _UINT64_BYTES
+    # 8 bytes are read at once; the last lines may be too near to the end for that.
     rows = rows[bounds[rows] <= len(data) - size]
     everywhere = np.ndarray((max(0, len(data) - size + 1),), f"V{size}", data, strides=(1,))
     misses = 0
@@ -110,7 +109,7 @@ def _of_one_length(
         parts = []
         for first in range(0, len(rows), _AT_ONCE):
             some = slice(first, first + _AT_ONCE)
-            block = everywhere[bounds[rows[some]]].view("<u8").reshape(-1, size // _WORD)
+            block = everywhere[bounds[rows[some]]].view("<u8").reshape(-1, size // _UINT64_BYTES)
             like[some], values = _read(shape, block)
             parts.append(values)
         found = rows[like]
@@ -138,7 +137,7 @@ def _shape_of(line: bytes) -> _Template | None:
             spans[name] = slice(*value.span(3))
     if len({value[1] for value in found}) < len(found):
         return None
-    filled = np.zeros(-(-len(line) // _WORD) * _WORD, np.uint8)
+    filled = np.zeros(-(-len(line) // _UINT64_BYTES) * _UINT64_BYTES, np.uint8)
     filled[: len(line)] = np.frombuffer(line, np.uint8)
     fixed = np.zeros_like(filled)
     fixed[: len(line)] = 0xFF
@@ -155,11 +154,11 @@ class _Values(NamedTuple):
     times: Int64
 
 
-def _read(shape: _Template, block: Words) -> tuple[Bools, _Values]:
+def _read(shape: _Template, block: UInt64) -> tuple[Bools, _Values]:
     """Return which lines of a block have this shape, and their values."""
     differs = np.zeros(len(block), np.uint64)
     for place in np.flatnonzero(shape.fixed).tolist():
-        differs |= (block[:, place] ^ shape.words[place]) & shape.fixed[place]
+        differs |= (block[:, place] ^ shape.content[place]) & shape.fixed[place]
     like = differs == 0
     characters = block.view(np.uint8).reshape(len(block), -1)
     columns = {name: np.ascontiguousarray(characters[:, span]) for name, span in shape.spans.items()}

@@ -11,7 +11,7 @@ import binascii
 
 import msgspec
 
-ENVELOPE_FAULTS = {
+ENVELOPE_VIOLATIONS = {
     "cloudevent_unknown_specversion": "specversion is not 1.x",
     "cloudevent_without_id": "an envelope needs an id: text that is not empty",
     "cloudevent_without_source": "an envelope needs a source: text that is not empty",
@@ -24,12 +24,12 @@ class Envelope(msgspec.Struct, frozen=True):
     """What was in an envelope.
 
     Attributes:
-        data: The event's own JSON. event_id: Source and id together. fault: A key of ``ENVELOPE_FAULTS``, or None.
+        data: The event's own JSON. event_id: Source and id together. violation: A key of ``ENVELOPE_VIOLATIONS``.
     """
 
     data: bytes = b""
     event_id: str = ""
-    fault: str | None = None
+    violation: str | None = None
 
 
 class _Wire(msgspec.Struct):
@@ -50,14 +50,14 @@ def unwrap(text: bytes) -> Envelope | None:
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
     if not (isinstance(wire.specversion, str) and wire.specversion.startswith("1.")):
-        return Envelope(fault="cloudevent_unknown_specversion")
+        return Envelope(violation="cloudevent_unknown_specversion")
     if not (isinstance(wire.id, str) and wire.id):
-        return Envelope(fault="cloudevent_without_id")
+        return Envelope(violation="cloudevent_without_id")
     if not (isinstance(wire.source, str) and wire.source):
-        return Envelope(fault="cloudevent_without_source")
+        return Envelope(violation="cloudevent_without_source")
     data = _data(wire)
     if isinstance(data, str):
-        return Envelope(fault=data)
+        return Envelope(violation=data)
     return Envelope(data=data, event_id=f"{wire.source} {wire.id}")
 
 

@@ -32,7 +32,7 @@ from udfs.model.losses import Loss
 from udfs.model.rejection import Rejection, rejected
 from udfs.model.timestamps import EARLIEST_MS, LATEST_MS, read_timestamps
 from udfs.packets.packet import READ_AFTER_MS, REJECTED_CLUSTER, Packet, carry_event, cluster_key, group_keys, shard_of
-from udfs.packets.progress import ProgressColumns
+from udfs.packets.progress_columns import ProgressColumns
 
 Packed: TypeAlias = tuple[str, int, Packet]  # cluster, shard, packet
 Booleans: TypeAlias = npt.NDArray[np.bool_]
@@ -46,7 +46,7 @@ class RawRows(msgspec.Struct):
     """Raw rows of one source.
 
     Attributes:
-        source: Its name. values: What was read; null is nothing. position: Answers the place of a row.
+        source: Its name. values: What was read; null is nothing. position: Returns the place of a row.
     """
 
     source: str

@@ -12,11 +12,11 @@ from udfs.model.events import Progress, QueueEnds
 from udfs.model.observations import UNKNOWN
 from udfs.model.systems import SYSTEMS
 from udfs.packets.packet import group_keys, progress_queues, queue_keys
-from udfs.packets.progress import NamedQueue, PackedEnds, PackedNames, PackedProgress, ProgressColumns
+from udfs.packets.progress_columns import NamedQueue, PackedEnds, PackedNames, PackedProgress, ProgressColumns
 
 
 class CommitColumns(msgspec.Struct):
-    """What one cluster's groups are known to have reached; ``groups`` and ``queues`` name the keys in it."""
+    """What one cluster's groups have reached; ``groups`` and ``queues`` name the keys in it."""
 
     cluster: str
     columns: ProgressColumns

@@ -26,7 +26,7 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 _MISSING = re.compile(r"Object missing required field `(\w+)`(?: - at `(.*)`)?")
 _PLACE = re.compile(r" - at `(.*)`$")
 _FIELD_OF_PLACE = re.compile(r"\.(\w+)(?:\[[^\]]*\])*$")
-_FAULTS = (
+_VIOLATIONS = (
     # (msgspec's message, the reason before the field's name)
     (re.compile(r"Invalid enum value"), "unknown"),
     (re.compile(r"Expected `int` >= "), "negative"),
@@ -125,9 +125,9 @@ def _named(message: str, field: str) -> Rejection:
     if missing:
         return Rejection(f"missing_{missing[1]}", sentence)
     inner = _FIELD_OF_PLACE.search(path)
-    for pattern, fault in _FAULTS:
+    for pattern, kind in _VIOLATIONS:
         if pattern.match(message):
-            return Rejection(f"{fault}_{inner[1] if inner else field}", sentence)
+            return Rejection(f"{kind}_{inner[1] if inner else field}", sentence)
     return Rejection(f"invalid_{field}", sentence)
 
 
@@ -136,11 +136,11 @@ def _rest(text: bytes, failure: Exception) -> Rejection:
     repeated: list[str] = []
 
     def note_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        seen: set[str] = set()
+        keys: set[str] = set()
         for key, _ in pairs:
-            if key in seen:
+            if key in keys:
                 repeated.append(key)
-            seen.add(key)
+            keys.add(key)
         return dict(pairs)
 
     json.loads(text, object_pairs_hook=note_repeats)

@@ -12,7 +12,7 @@ from typing import Literal, TypeAlias, TypeVar
 import msgspec
 
 from udfs.ingest import diagnosis
-from udfs.ingest.cloudevents import ENVELOPE_FAULTS, unwrap
+from udfs.ingest.cloudevents import ENVELOPE_VIOLATIONS, unwrap
 from udfs.ingest.validation import validate
 from udfs.model.config import CoreConfig
 from udfs.model.events import (
@@ -21,9 +21,9 @@ from udfs.model.events import (
     GroupSnapshot,
     Heartbeat,
     MemberFields,
-    Moment,
     Name,
     NoHeartbeat,
+    Timestamp,
 )
 from udfs.model.rejection import Rejection
 from udfs.model.systems import System
@@ -40,7 +40,7 @@ class BareHeartbeat(
     """A heartbeat without a description, as the fast path parses it; only its types have been checked."""
 
     schema_version: Literal[1]
-    event_time: Moment
+    event_time: Timestamp
     system: System
     cluster: Name
     event_id: Name | None = None
@@ -73,17 +73,17 @@ def parse(raw: bytes, batch_ms: int, rules: CoreConfig) -> AnyEvent | Rejection:
     Returns: the event, all its times epoch ms; or why it is none.
     """
     text = raw.removeprefix(BYTE_ORDER_MARK)
-    fault = _bytes_violation(raw, text, rules)
-    if fault is not None:
-        return fault
+    violation = _bytes_violation(raw, text, rules)
+    if violation is not None:
+        return violation
     event = _decode(text)
     return event if isinstance(event, Rejection) else _checked(event, raw, batch_ms, rules)
 
 
 def admit(event: AnyEvent, raw: bytes, batch_ms: int, rules: CoreConfig) -> AnyEvent | Rejection:
     """Finish one line of ``decode_lines``, with the same outcome as ``parse``."""
-    fault = _bytes_violation(raw, raw, rules)
-    return fault if fault is not None else _checked(event, raw, batch_ms, rules)
+    violation = _bytes_violation(raw, raw, rules)
+    return violation if violation is not None else _checked(event, raw, batch_ms, rules)
 
 
 def decode_lines(lines: Iterable[bytes]) -> list[Line | None]:
@@ -132,8 +132,8 @@ def _decode(text: bytes) -> AnyEvent | Rejection:
     envelope = unwrap(text)
     if envelope is None:
         return diagnosis.diagnose(text, failure)
-    if envelope.fault is not None:
-        return Rejection(envelope.fault, ENVELOPE_FAULTS[envelope.fault])
+    if envelope.violation is not None:
+        return Rejection(envelope.violation, ENVELOPE_VIOLATIONS[envelope.violation])
     try:
         event = _decode_any(envelope.data)
     except _UNDECODABLE as error:
@@ -153,9 +153,9 @@ def _read_times(event: AnyEvent, batch_ms: int, rules: CoreConfig) -> Rejection 
     if isinstance(event, GroupSnapshot):
         for thing in (event, *event.members):
             for name in ("joined_at", "last_heartbeat_at"):
-                moment = getattr(thing, name, None)
-                if moment is not None:
-                    read = _time_of(moment, name)
+                value = getattr(thing, name, None)
+                if value is not None:
+                    read = _time_of(value, name)
                     if isinstance(read, Rejection):
                         return read
                     setattr(thing, name, read)
@@ -179,29 +179,29 @@ def _timed(values: tuple[_Timed, ...], names: tuple[str, ...]) -> tuple[_Timed, 
     """Parse the times inside an event."""
     timed = []
     for value in values:
-        moments: dict[str, int] = {}
+        times: dict[str, int] = {}
         for name in names:
-            moment = getattr(value, name)
-            if moment is not None:
-                read = _time_of(moment, name)
+            time = getattr(value, name)
+            if time is not None:
+                read = _time_of(time, name)
                 if isinstance(read, Rejection):
                     return read
-                moments[name] = read
-        timed.append(msgspec.structs.replace(value, **moments))
+                times[name] = read
+        timed.append(msgspec.structs.replace(value, **times))
     return tuple(timed)
 
 
-def _time_of(moment: int | str, name: str) -> int | Rejection:
-    if isinstance(moment, str):
-        read = read_timestamp(moment)
+def _time_of(time: int | str, name: str) -> int | Rejection:
+    if isinstance(time, str):
+        read = read_timestamp(time)
         if read == "without_zone":
-            return Rejection(f"{name}_without_zone", f"{moment!r:.100} has no time zone: Z or an offset is required")
+            return Rejection(f"{name}_without_zone", f"{time!r:.100} has no time zone: Z or an offset is required")
         if not isinstance(read, int):
-            return Rejection(f"{name}_unparsable", f"{moment!r:.100} is no RFC 3339 time")
-        moment = read
-    if moment < EARLIEST_MS:
-        hint = "; epoch seconds? milliseconds are required" if moment * 1000 >= EARLIEST_MS else ""
-        return Rejection(f"{name}_before_2000", f"{moment} ms is before 2000-01-01{hint}")
-    if moment > LATEST_MS:
-        return Rejection(f"{name}_after_2100", f"{moment} ms is after 2100-01-01")
-    return moment
+            return Rejection(f"{name}_unparsable", f"{time!r:.100} is no RFC 3339 time")
+        time = read
+    if time < EARLIEST_MS:
+        hint = "; epoch seconds? milliseconds are required" if time * 1000 >= EARLIEST_MS else ""
+        return Rejection(f"{name}_before_2000", f"{time} ms is before 2000-01-01{hint}")
+    if time > LATEST_MS:
+        return Rejection(f"{name}_after_2100", f"{time} ms is after 2100-01-01")
+    return time

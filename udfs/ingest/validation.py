@@ -112,12 +112,12 @@ def _topic_queues_violation(event: TopicQueues) -> Rejection | None:
     if event.queue_count is not None and event.queue_count != len(event.queues):
         return Rejection("queue_count_differs", f"queue_count is {event.queue_count}, queues are {len(event.queues)}")
     per_broker = SYSTEMS[event.system].counts_queues_per_broker
-    seen = set()
+    distinct = set()
     for queue in event.queues:
         key = (queue.broker if per_broker else None, queue.queue_id)
-        if key in seen:
+        if key in distinct:
             return Rejection("duplicate_queue", f"broker {queue.broker!r}, queue {queue.queue_id} - at `$.queues`")
-        seen.add(key)
+        distinct.add(key)
     return None
 
 
@@ -129,15 +129,15 @@ def _snapshot_violation(event: GroupSnapshot) -> Rejection | None:
         if connection in connections:
             return Rejection("duplicate_member", f"{member.member_id!r:.100} - at `$.members[{index}]`")
         connections.add(connection)
-        fault = _member_violation(member, f"$.members[{index}]")
-        if fault is not None:
-            return fault
+        violation = _member_violation(member, f"$.members[{index}]")
+        if violation is not None:
+            return violation
     for member_id, queues in (event.assignments or {}).items():
         if not member_id:
             return Rejection("empty_member_id", "a member id is empty - at `$.assignments`")
-        fault = _duplicate_queue(queues, "$.assignments")
-        if fault is not None:
-            return fault
+        violation = _duplicate_queue(queues, "$.assignments")
+        if violation is not None:
+            return violation
     return None
 
 
@@ -148,15 +148,15 @@ def _member_violation(member: MemberFields, path: str) -> Rejection | None:
 
 
 def _duplicate_queue(queues: Iterable[QueueRef | HeldQueue], path: str) -> Rejection | None:
-    seen = set()
+    distinct = set()
     for queue in queues:
         key = (queue.topic, queue.broker, queue.queue_id)
-        if key in seen:
+        if key in distinct:
             return Rejection(
                 "duplicate_queue",
                 f"topic {queue.topic!r:.100}, broker {queue.broker!r}, {queue.queue_id} - at `{path}`",
             )
-        seen.add(key)
+        distinct.add(key)
     return None
 
 

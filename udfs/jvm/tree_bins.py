@@ -4,7 +4,7 @@ One property of such a map is visible: the order in which it iterates, slot afte
 of keys. These rules give the chain:
 
 - A new key is appended to its slot's chain.
-- The ninth key of a slot turns it into a search tree by (hash as a signed number, key). While the table has fewer
+- The ninth key of a slot makes it a search tree by (hash as a signed number, key). While the table has fewer
   than 64 slots, such a key doubles the table instead.
 - In a tree a new key is inserted right after its parent in the chain; then the tree's root moves to the front.
 - When the table doubles, each chain is divided in two that keep their order. A part of up to six keys is no tree any

@@ -28,7 +28,7 @@ from typing import TypeAlias
 
 import msgspec
 
-from udfs.kafka.consumer_protocol import Subscription, read_assignment, read_subscription
+from udfs.kafka.consumer_protocol import ConsumerSubscription, read_assignment, read_subscription
 from udfs.kafka.group_records import RECORD_TYPES, read_group_record
 from udfs.kafka.library_evidence import libraries_of, text_of
 from udfs.kafka.wire import WireError, WireReader
@@ -340,7 +340,7 @@ def _describe(member: _RawMember, strategy: str | None, written: Sequence[bytes]
 
 
 def _library(
-    member: _RawMember, subscription: Subscription | None, strategy: str | None, written: Sequence[bytes]
+    member: _RawMember, subscription: ConsumerSubscription | None, strategy: str | None, written: Sequence[bytes]
 ) -> str:
     one_timeout = 0 < member.rebalance_timeout_ms == member.session_timeout_ms
     return text_of(libraries_of(subscription, strategy, member.client_id, one_timeout=one_timeout, assignments=written))

@@ -29,7 +29,7 @@ from udfs.model.events import Progress
 from udfs.model.observations import UNKNOWN
 from udfs.model.timestamps import EARLIEST_MS, LATEST_MS
 from udfs.packets.packet import group_keys, queue_keys
-from udfs.packets.progress import NamedQueue
+from udfs.packets.progress_columns import NamedQueue
 
 Booleans = npt.NDArray[np.bool_]
 Bytes = npt.NDArray[np.uint8]

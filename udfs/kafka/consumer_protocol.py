@@ -16,11 +16,11 @@ _GENERATION_BYTES = 4
 NO_GENERATION = -1  # kafka-clients AbstractStickyAssignor#DEFAULT_GENERATION
 STICKY = "sticky"
 COOPERATIVE_STICKY = "cooperative-sticky"
-# kafka-python alone writes a version before its user data; it stands where others count topics.
+# kafka-python alone writes a version before its user data; others count topics in its place.
 _KAFKA_PYTHON_VERSION = 1
 
 
-class Subscription(msgspec.Struct, frozen=True, kw_only=True):
+class ConsumerSubscription(msgspec.Struct, frozen=True, kw_only=True):
     """What a member reported when it joined.
 
     Attributes:
@@ -39,7 +39,7 @@ class Subscription(msgspec.Struct, frozen=True, kw_only=True):
     user_data: bytes | None = None
 
 
-def read_subscription(data: bytes, strategy: str | None) -> Subscription:
+def read_subscription(data: bytes, strategy: str | None) -> ConsumerSubscription:
     """Read a member's subscription.
 
     Args:
@@ -60,7 +60,7 @@ def read_subscription(data: bytes, strategy: str | None) -> Subscription:
         owned, owned_generation = _sticky_data(user_data)
     elif strategy == COOPERATIVE_STICKY and owned_generation is None and user_data is not None:
         owned_generation = _cooperative_generation(user_data)
-    return Subscription(
+    return ConsumerSubscription(
         version=version,
         topics=topics,
         owned=owned,

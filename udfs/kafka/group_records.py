@@ -93,20 +93,20 @@ def read_group_record(
     )
 
 
-def _read_value(protocol: RecordProtocol, kind: RecordKind, known: Fields, value: bytes) -> Fields:
+def _read_value(protocol: RecordProtocol, kind: RecordKind, key_fields: Fields, value: bytes) -> Fields:
     reader = WireReader(value, flexible=True)
     version = reader.int16()
     if version != _VERSION:
         raise WireError(f"version {version} of the value; {_VERSION} is supported")
-    fields = _read_fields(protocol, kind, known, reader)
+    fields = _read_fields(protocol, kind, key_fields, reader)
     if protocol == "consumer" and kind != "member":
         reader.skip_tagged_fields()  # the other protocols have further fields, not the same ones in each release
     return fields
 
 
-def _read_fields(protocol: RecordProtocol, kind: RecordKind, known: Fields, reader: WireReader) -> Fields:
+def _read_fields(protocol: RecordProtocol, kind: RecordKind, key_fields: Fields, reader: WireReader) -> Fields:
     if kind == "member":
-        return _MEMBERS[protocol](reader, known["member_id"])
+        return _MEMBERS[protocol](reader, key_fields["member_id"])
     if kind in ("group", "target"):
         return {"epoch": reader.int32()}
     if kind == "pattern":

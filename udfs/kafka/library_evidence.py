@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from udfs.kafka.consumer_protocol import COOPERATIVE_STICKY, STICKY, Subscription, assignment_form, has_version
+from udfs.kafka.consumer_protocol import COOPERATIVE_STICKY, STICKY, ConsumerSubscription, assignment_form, has_version
 from udfs.kafka.wire import WireError
 
 _JAVA = ("java-2.3", "java-2.4+", "java-3.2+", "java-3.4+")  # by the version that they write
@@ -42,7 +42,7 @@ _NO_QUEUES = bytes(4)
 
 
 def libraries_of(
-    subscription: Subscription | None,
+    subscription: ConsumerSubscription | None,
     strategy: str | None,
     client_id: str | None,
     *,
@@ -58,7 +58,7 @@ def libraries_of(
         or an earlier one); never none.
 
     Example:
-        >>> libraries_of(Subscription(version=1, topics=("t",)), "range", "billing", one_timeout=False)
+        >>> libraries_of(ConsumerSubscription(version=1, topics=("t",)), "range", "billing", one_timeout=False)
         ('java-2.4+', 'sarama')
     """
     written = _by_assignments(assignments)
@@ -94,7 +94,7 @@ def _by_assignment(version: int, user_data: bytes | None) -> tuple[str, ...]:
     return (_RDKAFKA, _OLD_RDKAFKA, _KAFKA_PYTHON, _AIOKAFKA, _JAVA[0])
 
 
-def _by_subscription(one: Subscription, strategy: str | None, *, one_timeout: bool) -> tuple[str, ...]:
+def _by_subscription(one: ConsumerSubscription, strategy: str | None, *, one_timeout: bool) -> tuple[str, ...]:
     version, data = min(one.version, _NEWEST), one.user_data
     java = _JAVA[version]
     if version >= 2:

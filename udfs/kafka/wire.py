@@ -127,12 +127,12 @@ class WireReader:
         """Skip the tagged fields at the end of a flexible struct; a plain one has none."""
         self.tagged_fields({})
 
-    def tagged_fields(self, known: Mapping[int, Callable[[], object]]) -> None:
-        """Read the tagged fields at the end of a flexible struct, and skip those that are not known."""
+    def tagged_fields(self, readers: Mapping[int, Callable[[], object]]) -> None:
+        """Read the tagged fields at the end of a flexible struct, and skip those without a reader."""
         if not self.flexible:
             return
         for _ in range(self.uvarint()):
-            read = known.get(self.uvarint())
+            read = readers.get(self.uvarint())
             size = self.uvarint()
             if read is None:
                 self._take(size)
@@ -140,9 +140,7 @@ class WireReader:
             left = self.left
             read()
             if left - self.left != size:
-                raise WireError(
-                    f"a tagged field before byte {self._place} has {left - self.left} bytes and says {size}"
-                )
+                raise WireError(f"a tagged field before byte {self._place} has {left - self.left} bytes, not {size}")
 
     def _count(self, element_bytes: int) -> int:
         count = self.uvarint() - 1 if self.flexible else self.int32()

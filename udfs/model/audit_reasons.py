@@ -31,9 +31,9 @@ UNEXPLAINED = "unexplained"
 MEMBERS_NOT_REPORTING = "members_not_reporting"
 REPORTED_LATE = "reported_late"
 
-# They speak against the strategy under its name; all other differences say nothing of it.
+# They contradict the strategy under its name; no other difference does.
 AGAINST_THE_STRATEGY: Final = frozenset({ANOTHER_LIBRARY, ANOTHER_STRATEGY, CUSTOM_STRATEGY, RACKS_IGNORED})
-# Why one generation has no verdict, though its strategy may be known well.
+# Why one generation has no verdict, though its strategy may have one.
 PASSING: Final = frozenset(
     {MEMBERS_NOT_REPORTING, MEMBERS_UNKNOWN, NO_TARGET, NOT_REPORTED, REPORTED_LATE, TOPICS_UNKNOWN}
 )

@@ -11,10 +11,10 @@ DifferenceKind: TypeAlias = Literal["missing", "duplicate", "unexpected_owner"]
 
 
 class VerdictFields(msgspec.Struct, kw_only=True):
-    """What the audits of a group say of its strategy: proven, contradicted or not_recomputable.
+    """The audits' verdict on a group's strategy: proven, contradicted or not_recomputable.
 
     Attributes:
-        verdict_generations: How many say so, the first at ``verdict_from``. verdict_reason: Why it is not proven.
+        verdict_generations: How many have it, the first at ``verdict_from``. verdict_reason: Why it is not proven.
     """
 
     strategy_verdict: str | None = None

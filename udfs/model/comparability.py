@@ -11,7 +11,7 @@ from types import MappingProxyType
 # The error of a rebalance whose assignment is not known here.
 NOT_RECOMPUTABLE = "not_recomputable"
 
-# Nobody reported what members hold, or there are no members.
+# What members hold is not reported, or there are no members.
 NOT_REPORTED = "not_reported"
 NO_MEMBERS = "no_members"
 # The strategy failed here; it is a class of the user's own; the settings that it was made with are not reported.
@@ -35,7 +35,7 @@ ASSIGNOR_UNKNOWN = "assignor_unknown"
 # Polls do not show what the members subscribe to (Kafka's admin calls, of groups of the new protocol).
 SUBSCRIPTIONS_UNKNOWN = "subscriptions_unknown"
 
-# What the libraries that are possible compute says nothing of this generation.
+# What the libraries that are possible compute proves nothing about this generation.
 OF_LIBRARIES = frozenset({LIBRARY_UNKNOWN, LIBRARY_NOT_RECOMPUTED, LIBRARY_VERSION_UNKNOWN, LEADER_METADATA_STALE})
 # The result of the strategy is not known.
 UNKNOWN_RESULTS = frozenset(

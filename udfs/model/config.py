@@ -1,6 +1,6 @@
 """Core: the settings that the core decides by, as one frozen value. No I/O.
 
-No field has a default: those stand in ``conf/default.toml`` alone. The shell builds a ``CoreConfig`` once, of the
+No field has a default: those are in ``conf/default.toml`` alone. The shell builds a ``CoreConfig`` once, of the
 settings with the same names, and every worker gets the same one with the function.
 """
 

@@ -10,7 +10,7 @@ class MonitorError(Exception):
 
 
 class StrategyError(MonitorError):
-    """A strategy that cannot answer; the group's rebalance fails with this reason.
+    """A strategy that cannot assign; the group's rebalance fails with this reason.
 
     Args:
         code: A stable snake_case code, e.g. ``no_members``, ``no_common_strategy``.

@@ -41,10 +41,10 @@ RecordKind: TypeAlias = Literal[
 MemberState: TypeAlias = Literal["stable", "unrevoked", "unreleased"]
 
 if TYPE_CHECKING:
-    Moment: TypeAlias = int
+    Timestamp: TypeAlias = int
 else:
     # Epoch ms once parsed; on the wire RFC 3339 text as well.
-    Moment = (
+    Timestamp = (
         Annotated[int, msgspec.Meta(description="Epoch milliseconds")]
         | Annotated[str, msgspec.Meta(description="RFC 3339", extra_json_schema={"format": "date-time"})]
     )
@@ -77,9 +77,9 @@ class HeldQueue(msgspec.Struct, frozen=True, order=True, omit_defaults=True):
     queue_id: QueueId
     broker: str | None = None
     locked: bool | None = None  # extra: of ordered consumption: no other member may consume it
-    held_since: Moment | None = None  # extra: when it took the queue over, where that is reported (MetaQ's owner node)
-    last_pull_at: Moment | None = None  # extra: of this member
-    last_consume_at: Moment | None = None  # extra
+    held_since: Timestamp | None = None  # extra: when it took the queue over, if reported (MetaQ's owner node)
+    last_pull_at: Timestamp | None = None  # extra: of this member
+    last_consume_at: Timestamp | None = None  # extra
 
 
 class RevokedQueue(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -88,11 +88,11 @@ class RevokedQueue(msgspec.Struct, frozen=True, omit_defaults=True):
     topic: Name
     queue_id: QueueId
     broker: str | None = None
-    revoked_at: Moment | None = None  # None: it is not known
+    revoked_at: Timestamp | None = None  # None: it is not known
 
 
 class QueueInfo(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
-    """One queue as a topic has it. ``racks`` (all replicas' racks) goes before ``rack``."""
+    """One queue as a topic has it. ``racks`` (all replicas' racks) precedes ``rack``."""
 
     queue_id: QueueId
     broker: str | None = None
@@ -105,8 +105,8 @@ class MemberInfo(MemberFields, kw_only=True):
 
     member_id: Name
     # only in restored snapshots:
-    joined_at: Moment | None = None
-    last_heartbeat_at: Moment | None = None
+    joined_at: Timestamp | None = None
+    last_heartbeat_at: Timestamp | None = None
     lives_by: Literal["heartbeats", "snapshots"] | None = None
 
 
@@ -122,7 +122,7 @@ class Departure(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     member_id: Name
     kind: Literal["left", "expired", "gone"]
     host: str | None = None
-    at: Moment | None = None
+    at: Timestamp | None = None
     evidence: str | None = None
     inferred: bool = True
 
@@ -142,7 +142,7 @@ class Event(msgspec.Struct, kw_only=True, omit_defaults=True, tag_field="type"):
     """What every event carries."""
 
     schema_version: Literal[1]
-    event_time: Moment
+    event_time: Timestamp
     system: System
     cluster: Name
     event_id: Name | None = None
@@ -152,7 +152,7 @@ class MemberEvent(MemberFields, kw_only=True, tag_field="type"):
     """What an event carries that may describe a member: the fields of ``Event``, too, for one struct has one base."""
 
     schema_version: Literal[1]
-    event_time: Moment
+    event_time: Timestamp
     system: System
     cluster: Name
     event_id: Name | None = None
@@ -176,7 +176,7 @@ class MemberLeft(Event, kw_only=True, tag_field="type", tag="member_left"):
 
 
 class TopicQueues(Event, kw_only=True, tag_field="type", tag="topic_queues"):
-    """Replaces the known queues of a topic. One of ``queues``, ``queue_count``; 0 = deleted."""
+    """Replaces the queues of a topic. One of ``queues``, ``queue_count``; 0 = deleted."""
 
     topic: Name
     queues: tuple[QueueInfo, ...] | None = None
@@ -206,14 +206,14 @@ class GroupSnapshot(Event, kw_only=True, tag_field="type", tag="group_snapshot")
     group: Name
     generation: Generation | None = None
     state: str | None = None
-    joined_at: Moment | None = None
+    joined_at: Timestamp | None = None
     strategy: str | None = None
     leader: str | None = None
     members: tuple[MemberInfo, ...] = ()
     assignments: dict[str, tuple[QueueRef, ...]] | None = None
     departures: tuple[Departure, ...] | None = None  # extra
     observations: tuple[Observation, ...] | None = None  # extra
-    reason: str | None = None  # extra: with the state PreparingRebalance: why, in the coordinator's words
+    reason: str | None = None  # extra: with the state PreparingRebalance: why, as the coordinator logs it
     restored: bool = False
     generation_source: Literal["reported", "counted"] | None = None
     last_rebalance_id: str | None = None
@@ -248,7 +248,7 @@ class GroupDeleted(Event, kw_only=True, tag_field="type", tag="group_deleted"):
 
 
 class CommitsDeleted(Event, kw_only=True, tag_field="type", tag="commits_deleted"):
-    """Extra: what the group had committed of these queues is gone: with their topic, or because it expired."""
+    """Extra: what the group had committed of these queues was deleted: with their topic, or because it expired."""
 
     group: Name
     queues: tuple[QueueRef, ...]
@@ -325,7 +325,7 @@ NoHeartbeat: TypeAlias = (
 AnyEvent: TypeAlias = Heartbeat | NoHeartbeat
 
 # The order in which events of one event time apply.
-ORDER_AT_ONE_MOMENT: dict[type[Event] | type[MemberEvent], int] = {
+ORDER_AT_ONE_TIME: dict[type[Event] | type[MemberEvent], int] = {
     TopicQueues: 0,
     GroupSettings: 1,
     GroupRecord: 2,

@@ -53,7 +53,7 @@ class TopicsView(Protocol):
         """Return Kafka's UUID of the topic that had this name at that time, where it was reported."""
 
     def renewed_at(self, topic: str, time_ms: int) -> int | None:
-        """Return when a name last began to stand for another topic, or for none any more, up to then; None: never."""
+        """Return when a name last began to be that of another topic, or of none any more, up to then; None: never."""
 
 
 class DedupView(Protocol):
@@ -71,9 +71,9 @@ Progress: TypeAlias = Mapping[int, Sequence[int]]
 
 
 def observed_since(progress: Progress, offsets: Offsets, at: int) -> tuple[Progress, Offsets]:
-    """Return what was observed of queues from a time on: what was known before is of a group that was deleted then."""
-    times = {queue: [time for time in known if time >= at] for queue, known in progress.items()}
-    observed = {queue: [one for one in known if one[0] >= at] for queue, known in offsets.items()}
+    """Return the observations of queues from a time on: those before are of a group that was deleted then."""
+    times = {queue: [time for time in of_queue if time >= at] for queue, of_queue in progress.items()}
+    observed = {queue: [one for one in of_queue if one[0] >= at] for queue, of_queue in offsets.items()}
     some_offsets = ReadOffsets({queue: some for queue, some in observed.items() if some})
     return {queue: some for queue, some in times.items() if some}, some_offsets
 
@@ -89,8 +89,8 @@ class GroupInput(msgspec.Struct, kw_only=True):
             member of the group subscribes to (now or as of events in this list) are among them.
         heartbeats: Heartbeats without a description that are due: member id -> distinct times, ascending.
         last_heartbeat: Last applied heartbeat of each member that lives by heartbeats.
-        work_limit: The group stops between two event times after so much work: members and queues that it went
-            through. None: it does not stop.
+        work_limit: The group stops between two event times after so much work: members and queues that it
+            processed. None: it does not stop.
         progress: Commit times by ``packet.queue_key``: those applied before and those due, ascending.
         offsets: By ``packet.queue_key`` how far the group has come: time, committed offset, end of the queue, position
             of its owner; -1 where one was not observed then, -2 for a commit without an offset. What was applied
@@ -112,7 +112,7 @@ class GroupInput(msgspec.Struct, kw_only=True):
 
 
 class GroupOutput(msgspec.Struct, kw_only=True):
-    """What a group answers.
+    """What a group returns.
 
     Attributes:
         last_heartbeat: Every member that lives by heartbeats now, with its last applied heartbeat (or its join).
@@ -124,7 +124,7 @@ class GroupOutput(msgspec.Struct, kw_only=True):
         ignored_event_ids: Ids of late events that changed nothing, such as a heartbeat of a departed member: they
             are not listed as late.
         outdated: Ids of events with fields that are older than the current ones: those fields change nothing.
-        work: How many members and queues it went through.
+        work: How many members and queues it processed.
         stopped_at: Input at or after this time was not applied, because the work reached its limit; all input
             before it was. None: everything was applied.
         rebalances, changes, rejected: In the order in which they were decided. Late events are listed by the shard.

@@ -112,7 +112,7 @@ class MemberChanged(MemberOpened, kw_only=True, tag_field="kind", tag="member_ch
     """The description of an open session changed (all fields, not a patch).
 
     Journals of older versions set ``former_member_id`` where a static member came back under a new id: its session
-    went on under ``member_id``.
+    continued under ``member_id``.
     """
 
 

@@ -1,7 +1,7 @@
 """Core: what a member is described by, as tables of ``MemberFields``, its one definition. No I/O.
 
 The contract of events and its JSON Schema, the state and its encoding, the journal, exports and the columns of
-``members`` derive from it. A new field that rows show goes to the end of ``ShownFields``, any other to the end of
+``members`` derive from it. Add a new field that rows show at the end of ``ShownFields``, any other at the end of
 ``MemberFields``; then raise ``GROUP_VERSION``, for older releases cannot read it.
 """
 
@@ -33,17 +33,17 @@ class QueueRef(msgspec.Struct, frozen=True, order=True, omit_defaults=True, gc=F
 
 
 class Trait(NamedTuple):
-    """What else is said of a field.
+    """What else belongs to a field.
 
     Attributes:
         comment: Of its column, where rows show it.
-        known_by: Where a coordinator reports generations: which event brings a value that holds from then on.
+        updated_by: Where a coordinator reports generations: which event brings a value that holds from then on.
             ``member``: also the member's own; ``snapshot``: only a snapshot; ``generation``: only the snapshot of the
             next generation, which alone shows it.
     """
 
     comment: str = ""
-    known_by: Literal["member", "snapshot", "generation"] = "member"
+    updated_by: Literal["member", "snapshot", "generation"] = "member"
 
 
 class ShownFields(msgspec.Struct, kw_only=True, omit_defaults=True):
@@ -67,14 +67,14 @@ class MemberFields(ShownFields, kw_only=True, omit_defaults=True):
     """The description of a member, in a join, a heartbeat or a snapshot."""
 
     # java-4.1, librdkafka, ...
-    client_library: Annotated[str | None, Trait(known_by="snapshot")] = None
+    client_library: Annotated[str | None, Trait(updated_by="snapshot")] = None
     # Consumes in order: takes a queue over only with the broker's lock.
-    ordered: Annotated[bool | None, Trait(known_by="snapshot")] = None
-    strategy_settings: Annotated[dict[str, object] | None, Trait(known_by="snapshot")] = None
+    ordered: Annotated[bool | None, Trait(updated_by="snapshot")] = None
+    strategy_settings: Annotated[dict[str, object] | None, Trait(updated_by="snapshot")] = None
     rebalance_timeout_ms: Annotated[SpanMs | None, Trait()] = None
-    owned: Annotated[tuple[QueueRef, ...] | None, Trait(known_by="generation")] = None
+    owned: Annotated[tuple[QueueRef, ...] | None, Trait(updated_by="generation")] = None
     # The generation in which ``owned`` was owned.
-    owned_generation: Annotated[OwnedGeneration | None, Trait(known_by="generation")] = None
+    owned_generation: Annotated[OwnedGeneration | None, Trait(updated_by="generation")] = None
 
 
 _HINTS = get_type_hints(MemberFields, include_extras=True)

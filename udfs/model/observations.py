@@ -17,12 +17,12 @@ Observation: TypeAlias = tuple[int, int, int, int]
 
 
 def undated(offset: int) -> int:
-    """Return what stands for an offset that a poll found committed already: nothing shows when that was."""
+    """Return the code of an offset that a poll found committed already: nothing shows when that was."""
     return _UNDATED - offset
 
 
 def undated_offset(committed: int) -> int | None:
-    """Return the offset that ``undated`` stands for; None: it is none."""
+    """Return the offset of an ``undated`` code; None: it is none."""
     return _UNDATED - committed if committed <= _UNDATED else None
 
 
@@ -72,7 +72,7 @@ class Offsets(Mapping[int, Sequence[Observation]]):
 
     @abstractmethod
     def newest(self, queue: int, until: int) -> Newest:
-        """Return the newest observations of a queue up to a time; nothing of a queue that is not known."""
+        """Return the newest observations of a queue up to a time; nothing of an unknown queue."""
 
 
 class ReadOffsets(Offsets):
@@ -86,7 +86,7 @@ class ReadOffsets(Offsets):
         self._by_queue = {} if by_queue is None else by_queue
 
     def newest(self, queue: int, until: int) -> Newest:
-        """Return the newest observations of a queue up to a time; nothing of a queue that is not known."""
+        """Return the newest observations of a queue up to a time; nothing of an unknown queue."""
         return newest_of(self._by_queue.get(queue, ()), until)
 
     def __getitem__(self, queue: int) -> Sequence[Observation]:

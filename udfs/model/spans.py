@@ -80,7 +80,7 @@ class AssignedRun(msgspec.Struct, array_like=True, gc=False):
     """Neighbouring queues for which spans open.
 
     Attributes:
-        member: The new owner, as its place in ``QueuesReassigned.members``. None: each goes to the member that owned,
+        member: The new owner, as its place in ``QueuesReassigned.members``. None: for each the member that owned,
             before this change, the queue ``shift`` ids below it.
         pause_ms, pause_estimated_ms: Of each of these queues: as in ``QueueAssigned``.
     """
@@ -106,7 +106,7 @@ class ReassignedTopic(msgspec.Struct, array_like=True):
     """What becomes of the queues of one topic on one broker; runs and costs by their first queue.
 
     Attributes:
-        costs: Of queues that get an owner, as far as anything is known.
+        costs: Of queues that get an owner, as far as offsets are known.
     """
 
     topic: str

@@ -21,7 +21,7 @@ EARLIEST_MS = 946_684_800_000  # 2000-01-01T00:00:00Z
 LATEST_MS = 4_102_444_800_000  # 2100-01-01T00:00:00Z
 UNREAD = np.iinfo(np.int64).min  # in bulk: not parsed, use ``read_timestamp``
 
-MomentFault: TypeAlias = Literal["unparsable", "without_zone"]
+TimestampError: TypeAlias = Literal["unparsable", "without_zone"]
 
 _RFC_3339 = re.compile(
     r"([0-9]{4})-([0-9]{2})-([0-9]{2})[Tt ]([0-9]{2}):([0-9]{2}):([0-9]{2})(?:\.([0-9]+))?"
@@ -43,7 +43,7 @@ def write_timestamp(at_ms: int) -> str:
     return f"{at:%Y-%m-%dT%H:%M:%S}.{at_ms % 1_000:03}Z"
 
 
-def read_timestamp(text: str) -> int | MomentFault:
+def read_timestamp(text: str) -> int | TimestampError:
     """Read an RFC 3339 time.
 
     Returns: epoch ms, floored; or why not. A leap second is the first second of the next minute, as in POSIX.
@@ -77,28 +77,28 @@ def read_timestamp(text: str) -> int | MomentFault:
     return minutes * 60_000 + second * 1000 + int((fraction or "")[:3].ljust(3, "0"))
 
 
-def read_timestamps(moments: Sequence[int | str]) -> Int64:
+def read_timestamps(times: Sequence[int | str]) -> Int64:
     """Read many times at once.
 
     Returns: epoch ms of each; ``UNREAD`` where only ``read_timestamp`` can parse it.
     """
-    kinds = set(map(type, moments))
+    kinds = set(map(type, times))
     if kinds <= {int}:
-        return _whole_numbers(moments)  # type: ignore[arg-type]
+        return _whole_numbers(times)  # type: ignore[arg-type]
     if kinds == {str}:
-        return _texts(moments)  # type: ignore[arg-type]
-    are_texts = np.array([isinstance(moment, str) for moment in moments])
-    read = np.empty(len(moments), np.int64)
-    read[are_texts] = _texts([moment for moment in moments if isinstance(moment, str)])
-    read[~are_texts] = _whole_numbers([moment for moment in moments if not isinstance(moment, str)])
+        return _texts(times)  # type: ignore[arg-type]
+    are_texts = np.array([isinstance(time, str) for time in times])
+    read = np.empty(len(times), np.int64)
+    read[are_texts] = _texts([time for time in times if isinstance(time, str)])
+    read[~are_texts] = _whole_numbers([time for time in times if not isinstance(time, str)])
     return read
 
 
-def _whole_numbers(moments: Sequence[int]) -> Int64:
+def _whole_numbers(times: Sequence[int]) -> Int64:
     try:
-        return np.array(moments, np.int64)
+        return np.array(times, np.int64)
     except OverflowError:
-        return np.array([moment if 0 <= moment <= LATEST_MS else UNREAD for moment in moments], np.int64)
+        return np.array([time if 0 <= time <= LATEST_MS else UNREAD for time in times], np.int64)
 
 
 def _texts(texts: Sequence[str]) -> Int64:
@@ -110,7 +110,7 @@ def _texts(texts: Sequence[str]) -> Int64:
         nanoseconds = pc.cast(column, pa.timestamp("ns", "UTC")).cast(pa.int64())
     except pa.ArrowInvalid:  # a 30th of February among them, or a year that nanoseconds do not reach
         read = (read_timestamp(text) for text in texts)
-        return np.array([moment if isinstance(moment, int) else UNREAD for moment in read], np.int64)
+        return np.array([time if isinstance(time, int) else UNREAD for time in read], np.int64)
     milliseconds: Int64 = np.asarray(nanoseconds.fill_null(UNREAD)) // 1_000_000
     if column.null_count:
         milliseconds[np.asarray(column.is_null())] = UNREAD

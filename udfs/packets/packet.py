@@ -24,7 +24,7 @@ from udfs.model.events import AnyEvent, CommitsDeleted, Progress
 from udfs.model.journal import Rejected
 from udfs.model.losses import Loss
 from udfs.model.systems import SYSTEMS
-from udfs.packets.progress import PackedEnds, PackedProgress
+from udfs.packets.progress_columns import PackedEnds, PackedProgress
 from udfs.packets.texts import PackedTexts
 
 REJECTED_CLUSTER = ""
@@ -47,7 +47,7 @@ def hash_texts(texts: Sequence[str]) -> UInt64:
 
 
 def hash_column(texts: pa.StringArray) -> UInt64:
-    """Return what ``hash_texts`` answers, in half the time: no text is made of the bytes and encoded again."""
+    """Return what ``hash_texts`` returns, in half the time: no text is made of the bytes and encoded again."""
     if not len(texts):
         return np.zeros(0, np.uint64)
     return pd.util.hash_array(texts.cast(pa.binary()).to_numpy(zero_copy_only=False), categorize=False)

@@ -107,7 +107,7 @@ class Brought(NamedTuple):
         )
 
     def held(self, heartbeats: list[tuple[str, int]]) -> Held:
-        """Return this input in its waiting form, with these heartbeats of known members added."""
+        """Return this input in its waiting form, with these heartbeats of its members added."""
         return Held(
             self.batch,
             self.clock_before,

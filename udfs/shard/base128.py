@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 _BYTES = 7  # of data in eight characters
 _CHARACTERS = 8
-_AT_ONCE = 16384  # in words: fits into a core's L1 cache
+_AT_ONCE = 16384  # of 8 bytes: fits into a core's L1 cache
 
 
 def characters_for(size: int) -> int:
@@ -31,16 +31,16 @@ def to_seven_bits(data: bytes | memoryview) -> bytes:
     source = np.frombuffer(data, np.uint8)
     spread = np.zeros(count, "<u8")
     for start in range(0, count, _AT_ONCE):
-        words = spread[start : start + _AT_ONCE]
-        taken = source[start * _BYTES : (start + len(words)) * _BYTES]
+        chunks = spread[start : start + _AT_ONCE]
+        taken = source[start * _BYTES : (start + len(chunks)) * _BYTES]
         whole = len(taken) // _BYTES
-        raw = words.view(np.uint8).reshape(-1, _CHARACTERS)
+        raw = chunks.view(np.uint8).reshape(-1, _CHARACTERS)
         raw[:whole, :_BYTES] = taken[: whole * _BYTES].reshape(-1, _BYTES)
         raw[whole:, : len(taken) % _BYTES] = taken[whole * _BYTES :]
         # 56 bits: the upper half moves by four places, then the upper half of each half by two, of each quarter by one.
-        _shift_left(words, 0x00FFFFFFF0000000, 4)
-        _shift_left(words, 0x0FFFC0000FFFC000, 2)
-        _shift_left(words, 0x3F803F803F803F80, 1)
+        _shift_left(chunks, 0x00FFFFFFF0000000, 4)
+        _shift_left(chunks, 0x0FFFC0000FFFC000, 2)
+        _shift_left(chunks, 0x3F803F803F803F80, 1)
     return spread.tobytes()
 
 
@@ -53,23 +53,23 @@ def from_seven_bits(characters: bytes | memoryview, size: int) -> memoryview:
     spread = np.frombuffer(characters, "<u8")
     joined = np.empty((len(spread), _BYTES), np.uint8)
     for start in range(0, len(spread), _AT_ONCE):
-        words = spread[start : start + _AT_ONCE].copy()
-        _shift_right(words, 0x7F007F007F007F00, 1)
-        _shift_right(words, 0x3FFF00003FFF0000, 2)
-        _shift_right(words, 0x0FFFFFFF00000000, 4)
-        joined[start : start + _AT_ONCE] = words.view(np.uint8).reshape(-1, _CHARACTERS)[:, :_BYTES]
+        chunks = spread[start : start + _AT_ONCE].copy()
+        _shift_right(chunks, 0x7F007F007F007F00, 1)
+        _shift_right(chunks, 0x3FFF00003FFF0000, 2)
+        _shift_right(chunks, 0x0FFFFFFF00000000, 4)
+        joined[start : start + _AT_ONCE] = chunks.view(np.uint8).reshape(-1, _CHARACTERS)[:, :_BYTES]
     return joined.reshape(-1).data[:size].toreadonly()
 
 
-def _shift_left(words: npt.NDArray[np.uint64], mask: int, places: int) -> None:
-    moved = words & np.uint64(mask)
-    words ^= moved
+def _shift_left(chunks: npt.NDArray[np.uint64], mask: int, places: int) -> None:
+    moved = chunks & np.uint64(mask)
+    chunks ^= moved
     moved <<= np.uint64(places)
-    words |= moved
+    chunks |= moved
 
 
-def _shift_right(words: npt.NDArray[np.uint64], mask: int, places: int) -> None:
-    moved = words & np.uint64(mask)
-    words ^= moved
+def _shift_right(chunks: npt.NDArray[np.uint64], mask: int, places: int) -> None:
+    moved = chunks & np.uint64(mask)
+    chunks ^= moved
     moved >>= np.uint64(places)
-    words |= moved
+    chunks |= moved

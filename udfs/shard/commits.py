@@ -23,7 +23,7 @@ from udfs.model.observations import (
     newest_of,
     undated,
 )
-from udfs.packets.progress import NO_PROGRESS, PackedEnds, PackedNames, PackedProgress, ProgressColumns
+from udfs.packets.progress_columns import NO_PROGRESS, PackedEnds, PackedNames, PackedProgress, ProgressColumns
 from udfs.shard.deleted_groups import DeletedQueues, apply_with_deletions, deletions_of_rows, is_ended
 from udfs.shard.first_commits import beginning_groups
 from udfs.shard.queue_histories import OffsetHistories, QueueHistories
@@ -117,7 +117,7 @@ class Commits:
         if due.any():
             now = self._waiting.where(due)
             table = self._decoded()
-            gone, now = now.where(now.offsets == DELETED), now.where(now.offsets != DELETED)
+            deleted, now = now.where(now.offsets == DELETED), now.where(now.offsets != DELETED)
             rows = table.find(now.groups, now.queues)
             if (rows < 0).any():  # forgotten since it came
                 self._has_new_queues = self._has_changed = True
@@ -126,15 +126,15 @@ class Commits:
                 now, rows = now.where(rows >= 0), rows[rows >= 0]
             self._due, self._due_rows = in_row_order(now, rows)
             self._due_are_commits = _are_mere_commits(now)
-            rows = table.find(gone.groups, gone.queues)
-            self._deleted = DeletedQueues(rows[rows >= 0], gone.times[rows >= 0])
+            rows = table.find(deleted.groups, deleted.queues)
+            self._deleted = DeletedQueues(rows[rows >= 0], deleted.times[rows >= 0])
             self._waiting = self._waiting.where(~due)
             self._waiting_changed = True
         ends = self._waiting_ends.times < clock
         if ends.any():
             # Most queues are of groups of other shards.
-            known = ends & np.isin(self._waiting_ends.queues, self._decoded().keys)
-            self._due_ends = Ends._make(column[known] for column in self._waiting_ends)
+            is_mine = ends & np.isin(self._waiting_ends.queues, self._decoded().keys)
+            self._due_ends = Ends._make(column[is_mine] for column in self._waiting_ends)
             self._waiting_ends = Ends._make(column[~ends] for column in self._waiting_ends)
             self._ends_changed = True
 
@@ -148,7 +148,7 @@ class Commits:
             self._deletions[group] = times
 
     def apply_due(self, *, span_ms: int, before: int | None, clock: int, flush: bool) -> SpanRows | None:
-        """Apply what is due; return which queues moved in the spans that are over, as ``queue_spans`` says.
+        """Apply what is due; return which queues moved in the spans that are over, as ``queue_spans`` has it.
 
         Once for each batch, after its groups.
         """
@@ -178,33 +178,33 @@ class Commits:
     # ---- of one group
 
     def of(self, group: int) -> Mapping[int, list[int]]:
-        """Return when a group committed: queue -> the last time known before this batch, then those due, ascending."""
+        """Return when a group committed: queue -> the last time before this batch, then those due, ascending."""
         if self._is_empty():
             return {}
         table = self._decoded()
         rows = table.rows_of(group)
         due = self._due_of(rows)
-        known = table.seen[rows] & (table.columns["times"][rows] != UNKNOWN)
-        known[self._due_rows[due][self._due.commits[due]] - rows.start] = True
-        return QueueHistories(table, rows, known, self._commits_of)
+        has_history = table.applied[rows] & (table.columns["times"][rows] != UNKNOWN)
+        has_history[self._due_rows[due][self._due.commits[due]] - rows.start] = True
+        return QueueHistories(table, rows, has_history, self._commits_of)
 
     def _commits_of(self, row: int) -> list[int]:
         table, due = self._decoded(), self._due_of(slice(row, row + 1))
-        before = int(table.columns["times"][row]) if table.seen[row] else UNKNOWN
+        before = int(table.columns["times"][row]) if table.applied[row] else UNKNOWN
         times = self._due.times[due][self._due.commits[due]]
         return [*([] if before == UNKNOWN else [before]), *times[times > before].tolist()]
 
     def offsets_of(self, group: int) -> Offsets:
-        """Return how far a group has come in each queue: what was known before this batch, and what is due."""
+        """Return how far a group has come in each queue: the state before this batch, and what is due."""
         if self._is_empty():
             return ReadOffsets()
         table = self._decoded()
         rows = table.rows_of(group)
-        known = table.seen[rows].copy()
+        has_history = table.applied[rows].copy()
         deleted = self._deleted.rows
         for some in (self._due_rows[self._due_of(rows)], deleted, self._matched_ends(rows)[0]):
-            known[some[(some >= rows.start) & (some < rows.stop)] - rows.start] = True
-        return OffsetHistories(table, rows, known, self._observations_of, self._newest_of)
+            has_history[some[(some >= rows.start) & (some < rows.stop)] - rows.start] = True
+        return OffsetHistories(table, rows, has_history, self._observations_of, self._newest_of)
 
     def _observations_of(self, row: int) -> list[Observation]:
         return self._with_due(self._observed_beside(row), self._due_of(slice(row, row + 1)))
@@ -221,9 +221,9 @@ class Commits:
         return newest_of(self._with_due(beside, some), until)
 
     def _observed_beside(self, row: int) -> list[Observation]:
-        """Return what is known of a row beside what is due of it, in the order of time."""
+        """Return what was observed of a row beside what is due of it, in the order of time."""
         table = self._decoded()
-        found = _of_row(table, row) if table.seen[row] else []
+        found = _of_row(table, row) if table.applied[row] else []
         deleted_at = self._deleted.times[self._deleted.rows == row]
         found += [(at, NOT_NAMED, UNKNOWN, UNKNOWN) for at in deleted_at.tolist()]
         for number in self._matched_ends(slice(row, row + 1))[1].tolist():
@@ -258,8 +258,8 @@ class Commits:
 
     def others(self, groups: UInt64) -> list[int]:
         """Return the keys of all groups but these."""
-        known = np.concatenate([self._decoded().groups, self._waiting.groups])
-        return sorted(set(known[~np.isin(known, groups)].tolist()))
+        present = np.concatenate([self._decoded().groups, self._waiting.groups])
+        return sorted(set(present[~np.isin(present, groups)].tolist()))
 
     def waiting_ends(self) -> list[tuple[int, int, int]]:
         """Return the ends that wait: queue, time, end."""
@@ -294,7 +294,7 @@ class Commits:
             table = self._decoded()
             columns = table.columns
             last = np.where(columns["times"] != UNKNOWN, columns["times"], columns["end_times"])
-            kept = ~table.seen | (last == UNKNOWN) | (last >= (forget_before or 0))
+            kept = ~table.applied | (last == UNKNOWN) | (last >= (forget_before or 0))
             kept &= ~is_ended(table) | table.moved
             # What waits is of the next group of that name, or of one that is silent: its rows have their names already.
             kept |= np.isin(np.arange(len(table)), table.find(self._waiting.groups, self._waiting.queues))
@@ -320,7 +320,7 @@ class Commits:
         return self._table is None and not len(self._data[0])
 
     def _due_of(self, rows: slice) -> slice:
-        """Return where the observations of some rows lie among those that are due."""
+        """Return the places of the observations of some rows among those that are due."""
         return slice(*self._due_rows.searchsorted((rows.start, rows.stop)).tolist())
 
     def _matched_ends(self, rows: slice) -> tuple[Int64, Int64]:

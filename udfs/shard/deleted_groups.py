@@ -1,6 +1,6 @@
 """Core: queues of groups that are deleted, or their commits, and of those made again under their names. No I/O.
 
-A row of the table that was applied and is not ``seen`` any more is deleted: once the span of the deletion is over it
+A row of the table that was applied and is not ``applied`` any more is deleted: once the span of the deletion is over it
 gives a last row without offsets, and is dropped. What is committed after that begins anew.
 """
 
@@ -15,7 +15,7 @@ import numpy as np
 from udfs.model.arrays import Int64
 from udfs.model.events import AnyEvent, GroupDeleted, GroupRecord, GroupSnapshot
 from udfs.model.observations import UNKNOWN
-from udfs.packets.progress import ProgressColumns
+from udfs.packets.progress_columns import ProgressColumns
 from udfs.shard.queue_spans import Ends, Reach, SpanRows, apply
 from udfs.shard.queue_table import Booleans, QueueTable
 
@@ -51,10 +51,10 @@ def deletions_of(events: Iterable[AnyEvent]) -> list[int]:
 
 def is_ended(table: QueueTable) -> Booleans:
     """Return of each row whether its group was deleted."""
-    known = np.zeros(len(table), np.bool_)
+    has_values = np.zeros(len(table), np.bool_)
     for values in table.columns.values():
-        known |= values != UNKNOWN
-    return ~table.seen & known
+        has_values |= values != UNKNOWN
+    return ~table.applied & has_values
 
 
 def deletions_of_rows(table: QueueTable, groups: Mapping[int, Sequence[int]], queues: DeletedQueues) -> Deletions:
@@ -169,8 +169,8 @@ def _end(table: QueueTable, rows: Int64, at: int, *, shows: bool) -> None:
     outdated = columns["former_times"][rows] < at
     for name in ("former_times", "former_offsets"):
         columns[name][rows] = np.where(outdated, UNKNOWN, columns[name][rows])
-    ended = rows[table.seen[rows] & (newest < at)]
-    table.seen[ended] = False
+    ended = rows[table.applied[rows] & (newest < at)]
+    table.applied[ended] = False
     table.moved[ended] = shows
     for name, values in columns.items():
         values[ended] = at if name == "times" else UNKNOWN

@@ -19,7 +19,7 @@ from udfs.shard.backlog import Brought
 from udfs.shard.deduplication import DedupWindow
 from udfs.shard.state import Record
 
-# Source and position of a packed heartbeat: its line or record is no longer known.
+# Source and position of a packed heartbeat: its line or record is not kept.
 _PACKED = "packed"
 
 
@@ -39,7 +39,7 @@ class SortedDue(NamedTuple):
 def sort_due(
     cluster: str,
     record: Record,
-    seen: dict[str, int],
+    last_beats: dict[str, int],
     brought: Brought,
     beats: dict[str, list[int]],
     late_beats: list[tuple[str, int]],
@@ -68,13 +68,13 @@ def sort_due(
         events.append(DueEvent(event, carried.event_id, late, carried.source, carried.position))
     late_beats = list(late_beats)
     for member_id, at in sorted(brought.heartbeats):
-        last = seen.get(member_id)
+        last = last_beats.get(member_id)
         if _is_older(at, before) and _is_older(at, record.last_applied) and (last is None or at < last):
             late_beats.append((member_id, at))
         elif last is None or at > last:
-            known = beats.setdefault(member_id, [])
-            if not known or at > known[-1]:
-                known.append(at)
+            times = beats.setdefault(member_id, [])
+            if not times or at > times[-1]:
+                times.append(at)
     for member_id, at in sorted(set(late_beats)):
         carried = carry_heartbeat(cluster, record, member_id, at)
         late_rows[carried.event_id] = carried

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from udfs.model.arrays import Int64, UInt64
-from udfs.packets.progress import ProgressColumns
+from udfs.packets.progress_columns import ProgressColumns
 from udfs.shard.queue_table import QueueTable
 
 
@@ -18,13 +18,13 @@ def beginning_groups(
 
     Args:
         table: As of the batch before. due: What is due now, each group's rows beside each other.
-        find: Returns -1 for groups of which nothing is known. forget_before: Older commits count no more.
+        find: Returns -1 for groups without state. forget_before: Older commits count no more.
     """
     groups = due.groups[due.commits]
     if not len(groups):
         return []
     groups = groups[np.append(True, groups[1:] != groups[:-1])]
     firsts = np.cumsum(table.counts) - table.counts
-    has_commits = np.logical_or.reduceat(table.seen & (table.columns["times"] >= forget_before), firsts)
+    has_commits = np.logical_or.reduceat(table.applied & (table.columns["times"] >= forget_before), firsts)
     begins = ~has_commits[np.searchsorted(table.groups, groups)] | (find(groups) < 0)
     return [(key, table.names[key]) for key in groups[begins].tolist() if key in table.names]

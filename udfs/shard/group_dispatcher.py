@@ -48,7 +48,7 @@ class _Pairs(NamedTuple):
     groups: Int64
     members: Int64
     times: Int64
-    behind: Sequence[bool]
+    is_late: Sequence[bool]
 
 
 class ShardGroups:
@@ -89,24 +89,24 @@ class ShardGroups:
         self._topic_changes[event.topic].append((event, carried))
 
     def advance(self, applied: AppliedHeartbeats, clock: int, batch_ms: int) -> Iterator[Row]:
-        """Advance every due group, known ones first, and store their new state."""
+        """Advance every due group, existing ones first, and store their new state."""
         state = self._state
         for key, works in self._works.items():
             events = [event for work in works.values() for event, _ in work.events]
             state.commits.note_deletions(key, deletions_of(events))
-        touched = applied.due_groups | state.watch.due(clock)
+        touched = applied.due_groups | state.wake_index.due(clock)
         if self._topic_changes:
-            touched |= state.watch.subscribed(self._topic_changes)
+            touched |= state.wake_index.subscribed(self._topic_changes)
         keys = np.fromiter(self._works, dtype=np.uint64, count=len(self._works))
         numbers = state.find(keys)
         touched[numbers[numbers >= 0]] = True
         touched[state.find(np.asarray(state.backlog.groups, dtype=np.uint64))] = True
         perhaps = np.zeros(len(touched), dtype=np.bool_)
-        perhaps[state.live.numbers[applied.members[applied.behind]]] = True
-        asked = np.flatnonzero(touched | perhaps)
+        perhaps[state.live.numbers[applied.members[applied.is_late]]] = True
+        due = np.flatnonzero(touched | perhaps)
         pairs = self._pairs_of(applied, touched | perhaps)
-        for start in range(0, len(asked), _CHUNK):
-            yield from self._advance_existing(asked[start : start + _CHUNK], touched, applied, pairs, clock, batch_ms)
+        for start in range(0, len(due), _CHUNK):
+            yield from self._advance_existing(due[start : start + _CHUNK], touched, applied, pairs, clock, batch_ms)
         for key in sorted(keys[numbers < 0].tolist()):
             work = self._works[key][min(self._works[key])]
             yield from self._refuse_others(key, work.name, batch_ms)
@@ -118,12 +118,12 @@ class ShardGroups:
         if unfinished:
             yield Unfinished(cluster=self._cluster, groups=unfinished)
 
-    def _pairs_of(self, applied: AppliedHeartbeats, asked: Bools) -> _Pairs:
+    def _pairs_of(self, applied: AppliedHeartbeats, wanted: Bools) -> _Pairs:
         groups = self._state.live.numbers[applied.members]
-        chosen = asked[groups]
-        members, times, behind = applied.members[chosen], applied.times[chosen], applied.behind[chosen]
+        chosen = wanted[groups]
+        members, times, is_late = applied.members[chosen], applied.times[chosen], applied.is_late[chosen]
         order = np.lexsort((times, members))
-        return _Pairs(groups[chosen][order], members[order], times[order], behind[order].tolist())
+        return _Pairs(groups[chosen][order], members[order], times[order], is_late[order].tolist())
 
     def _advance_existing(
         self,
@@ -134,12 +134,12 @@ class ShardGroups:
         clock: int,
         batch_ms: int,
     ) -> Iterator[Row]:
-        """Advance one chunk of known groups, ascending."""
+        """Advance one chunk of existing groups, ascending."""
         state, logic = self._state, self._logic
         records = [state.record(number) for number in numbers.tolist()]
         groups = [logic.decode_group(record.group) for record in records]
         ids: list[list[str]] = [
-            list(logic.members_by_heartbeat(group)) if record.seen is None else []
+            list(logic.members_by_heartbeat(group)) if record.last_beats is None else []
             for record, group in zip(records, groups, strict=True)
         ]
         keys = iter(cut_keys([member_id for of_group in ids for member_id in of_group]).tolist())
@@ -157,21 +157,21 @@ class ShardGroups:
             if number in waiting:
                 self._names |= {(key, row_key): (record, names[row_key]) for row_key in row_keys}
             last = applied.last_before[rows].tolist()
-            seen = {names[row_key]: at_ms for row_key, at_ms in zip(row_keys, last, strict=True)}
+            last_beats = {names[row_key]: at_ms for row_key, at_ms in zip(row_keys, last, strict=True)}
             if state.backlog.of(key):
                 due = slice(firsts[at], lasts[at])
                 heartbeats = zip(pairs.members[due].tolist(), pairs.times[due].tolist(), strict=True)
                 unsorted = [(names[row_keys[row - rows.start]], at_ms) for row, at_ms in heartbeats]
-                yield from self._go_on(key, record, groups[at], seen, unsorted, clock, batch_ms)
+                yield from self._apply_backlog(key, record, groups[at], last_beats, unsorted, clock, batch_ms)
                 continue
-            beats, late = self._beats(record, seen, names, row_keys, rows.start, pairs, firsts[at], lasts[at])
+            beats, late = self._beats(record, last_beats, names, row_keys, rows.start, pairs, firsts[at], lasts[at])
             if touched[number] or late:
-                yield from self._advance_one(key, number, record, groups[at], seen, beats, late, clock, batch_ms)
+                yield from self._advance_one(key, number, record, groups[at], last_beats, beats, late, clock, batch_ms)
 
     def _beats(
         self,
         record: Record,
-        seen: dict[str, int],
+        last_beats: dict[str, int],
         names: dict[int, str],
         row_keys: list[int],
         first_row: int,
@@ -179,18 +179,18 @@ class ShardGroups:
         first: int,
         last: int,
     ) -> tuple[dict[str, list[int]], list[tuple[str, int]]]:
-        """Split a group's due heartbeats of known members into those in time and late ones."""
+        """Split a group's due heartbeats of its members into those in time and late ones."""
         beats: dict[str, list[int]] = {}
         late: list[tuple[str, int]] = []
         times = pairs.times[first:last].tolist()
         for offset, row in enumerate(pairs.members[first:last].tolist()):
             at, member_id = times[offset], names[row_keys[row - first_row]]
-            if pairs.behind[first + offset] and record.last_applied is not None and at < record.last_applied:
+            if pairs.is_late[first + offset] and record.last_applied is not None and at < record.last_applied:
                 late.append((member_id, at))
-            elif at > seen[member_id]:
-                known = beats.setdefault(member_id, [])
-                if not known or at > known[-1]:
-                    known.append(at)
+            elif at > last_beats[member_id]:
+                beat_times = beats.setdefault(member_id, [])
+                if not beat_times or at > beat_times[-1]:
+                    beat_times.append(at)
         return beats, late
 
     def _advance_one(
@@ -199,7 +199,7 @@ class ShardGroups:
         number: int,
         record: Record,
         group: Any,
-        seen: dict[str, int],
+        last_beats: dict[str, int],
         beats: dict[str, list[int]],
         late_beats: list[tuple[str, int]],
         clock: int,
@@ -208,21 +208,23 @@ class ShardGroups:
         """Apply this batch's input to a group; ``number``: -1 for a new one."""
         work = self._works.get(key, {}).get(record.name)
         mine, topic_changes = self._topic_changes_for(number, work)
-        if record.seen is not None:
-            seen = record.seen
+        if record.last_beats is not None:
+            last_beats = record.last_beats
         brought = self._brought(key, record.name, clock, topic_changes, mine)
-        advanced = yield from self._apply_brought(key, record, group, seen, brought, beats, late_beats, batch_ms, 0)
+        advanced = yield from self._apply_brought(
+            key, record, group, last_beats, brought, beats, late_beats, batch_ms, 0
+        )
         if advanced.stopped_at is not None:
             heartbeats = [(member_id, at) for member_id, times in beats.items() for at in times]
             self._state.backlog.put(key, [brought.held(heartbeats).since(advanced.stopped_at)])
         self._keep(key, record, group, advanced)
 
-    def _go_on(
+    def _apply_backlog(
         self,
         key: int,
         record: Record,
         group: Any,
-        seen: dict[str, int],
+        last_beats: dict[str, int],
         heartbeats: list[tuple[str, int]],
         clock: int,
         batch_ms: int,
@@ -230,7 +232,7 @@ class ShardGroups:
         """Apply a group's waiting input, the oldest batch first; this batch's input comes after it.
 
         Args:
-            heartbeats: Of known members, due in this batch: member and time.
+            heartbeats: Of its members, due in this batch: member and time.
         """
         topic_changes = [change for topic in sorted(self._topic_changes) for change in self._topic_changes[topic]]
         now = self._brought(key, record.name, clock, topic_changes, set()).held(heartbeats)
@@ -239,21 +241,21 @@ class ShardGroups:
             held[-1].clock = clock
         else:
             held.append(now)
-        if record.seen is not None:
-            seen = record.seen
+        if record.last_beats is not None:
+            last_beats = record.last_beats
         done = 0
         number = int(self._state.find(np.asarray([key], dtype=np.uint64))[0])
-        topics = self._state.watch.topics_of(number)
+        topics = self._state.wake_index.topics_of(number)
         while held:
             brought = Brought.of(held[0])
             brought.mine.update(
                 change.topic for change, _ in brought.topic_changes if topic_hash(change.topic) in topics
             )
             brought.mine.update(*(topics_in(event) for event, _ in brought.events))
-            advanced = yield from self._apply_brought(key, record, group, seen, brought, {}, [], batch_ms, done)
+            advanced = yield from self._apply_brought(key, record, group, last_beats, brought, {}, [], batch_ms, done)
             done += advanced.work
             record = msgspec.structs.replace(record, last_applied=advanced.last_applied_ms)
-            seen, topics = dict(advanced.last_heartbeat), frozenset(map(topic_hash, advanced.topics))
+            last_beats, topics = dict(advanced.last_heartbeat), frozenset(map(topic_hash, advanced.topics))
             if advanced.stopped_at is not None:
                 held[0] = held[0].since(advanced.stopped_at)
                 break
@@ -284,7 +286,7 @@ class ShardGroups:
         key: int,
         record: Record,
         group: Any,
-        seen: dict[str, int],
+        last_beats: dict[str, int],
         brought: Brought,
         beats: dict[str, list[int]],
         late_beats: list[tuple[str, int]],
@@ -293,9 +295,9 @@ class ShardGroups:
     ) -> Generator[Row, None, GroupOutput]:
         """Apply one batch's input to a group and return its output; ``done``: its work in this batch so far."""
         state = self._state
-        dedup = state.repeats.of(key)
+        dedup = state.dedup.of(key)
         dedup.set_clock_before(brought.clock_before)
-        due = sort_due(self._cluster, record, seen, brought, beats, late_beats, dedup)
+        due = sort_due(self._cluster, record, last_beats, brought, beats, late_beats, dedup)
         facts = GroupInput(
             cluster=self._cluster,
             system=record.system,
@@ -305,7 +307,7 @@ class ShardGroups:
             detected_at=batch_ms,
             events=due.events,
             heartbeats=beats,
-            last_heartbeat=seen,
+            last_heartbeat=last_beats,
             progress=brought.progress,
             offsets=brought.offsets,
             work_limit=self._rules.max_group_work - done,
@@ -335,7 +337,7 @@ class ShardGroups:
         """
         if not self._topic_changes:
             return set(), []
-        hashes = self._state.watch.topics_of(number) if number >= 0 else frozenset[int]()
+        hashes = self._state.wake_index.topics_of(number) if number >= 0 else frozenset[int]()
         mine = {topic for one in hashes for topic in self._changed_hashes.get(one, ())}
         returning = False
         if work is not None:

@@ -34,18 +34,18 @@ _MIXED = -1  # instead of a group's session timeout: its members have different 
 
 
 class AppliedHeartbeats(NamedTuple):
-    """The result of one batch's heartbeats of known members.
+    """The result of one batch's heartbeats of members with a row.
 
     Attributes:
         members, times: The pairs that are due, any order.
-        behind: Of each pair: older than the clock before the batch and than its member's last heartbeat.
+        is_late: Of each pair: older than the clock before the batch and than its member's last heartbeat.
         last_before: Each row's last heartbeat before the batch.
         due_groups: Of each group: a deadline has passed, or a heartbeat is later than the deadline before it.
     """
 
     members: Int64
     times: Int64
-    behind: Bools
+    is_late: Bools
     last_before: Int64
     due_groups: Bools
 
@@ -67,7 +67,7 @@ class Liveness:
         waiting_members, waiting_times: Heartbeats at or after the clock: row, time; any order.
     """
 
-    def __init__(self, groups: int, members: Buffer = b"", seen: Buffer = b"", waiting: Buffer = b"") -> None:
+    def __init__(self, groups: int, members: Buffer = b"", last: Buffer = b"", waiting: Buffer = b"") -> None:
         counts, keys, group_timeouts, mixed_rows, mixed = unpack_parts(members, 5)
         self.counts: Int64 = unpack_column(counts, groups) if len(members) else np.zeros(groups, dtype=np.int64)
         self.keys: UInt64 = unpack_keys(keys)
@@ -78,7 +78,7 @@ class Liveness:
         mixed_places = unpack_column(mixed_rows)
         must_hold(_are_within(mixed_places, rows), "timeouts of unknown members")
         self.timeouts[mixed_places] = unpack_column(mixed, len(mixed_places))
-        self.last: Int64 = unpack_column(seen, rows)
+        self.last: Int64 = unpack_column(last, rows)
         waiting_members, waiting_times = unpack_parts(waiting, 2)
         self.waiting_members: Int64 = unpack_column(waiting_members)
         must_hold(_are_within(self.waiting_members, rows), "heartbeats of unknown members")
@@ -124,7 +124,7 @@ class Liveness:
         return places_of(self.numbers, self.keys)
 
     def apply_due(self, members: Int64, times: Int64, clock_before: int | None, clock: int | None) -> AppliedHeartbeats:
-        """Apply the due heartbeats of known members, waiting and new; the others wait.
+        """Apply the due heartbeats of members with a row, waiting and new; the others wait.
 
         Args:
             members: Row of each new heartbeat. times: Its time. Repeats are harmless.
@@ -139,9 +139,9 @@ class Liveness:
             self._drop_repeats()
         members, times = members[due], times[due]
         before = self.last
-        behind = np.zeros(len(times), dtype=np.bool_)
+        is_late = np.zeros(len(times), dtype=np.bool_)
         if clock_before is not None:
-            behind = np.asarray((times < clock_before) & (times < before[members]))
+            is_late = np.asarray((times < clock_before) & (times < before[members]))
         due_groups = np.zeros(len(self.counts), dtype=np.bool_)
         due_groups[self.numbers[self._members_with_a_gap(members, times)]] = True
         if len(members):
@@ -149,7 +149,7 @@ class Liveness:
             np.maximum.at(self.last, members, times)
         if clock is not None:
             due_groups[self.numbers[self.last + self.timeouts < clock]] = True
-        return AppliedHeartbeats(members, times, behind, before, due_groups)
+        return AppliedHeartbeats(members, times, is_late, before, due_groups)
 
     def _members_with_a_gap(self, members: Int64, times: Int64) -> Int64:
         """Return the rows with a heartbeat later than the deadline before it."""
@@ -190,11 +190,11 @@ class Liveness:
             waiting = waiting + (shift[(waiting >> GROUP_SHIFT).astype(np.int64)] << GROUP_SHIFT)
             self.numbers = self.numbers + moved[self.numbers]
         stay = ~np.isin(self.numbers, numbers)
-        standing = places_of(self.numbers[stay], self.keys[stay])
+        staying = places_of(self.numbers[stay], self.keys[stay])
         sizes = np.asarray([len(row.keys) for row in rows], dtype=np.int64)
         fresh_numbers = np.repeat(numbers, sizes)
         fresh = HeartbeatRows(*(np.concatenate(column) for column in zip(*rows, strict=True))) if rows else _NO_ROWS
-        where = np.searchsorted(standing, places_of(fresh_numbers, fresh.keys))
+        where = np.searchsorted(staying, places_of(fresh_numbers, fresh.keys))
         self.keys = np.insert(self.keys[stay], where, fresh.keys)
         self.last = np.insert(self.last[stay], where, fresh.last)
         self.timeouts = np.insert(self.timeouts[stay], where, fresh.timeouts)
@@ -202,12 +202,12 @@ class Liveness:
         self.counts[numbers] = sizes
         rows_of_waiting = find_sorted(self.places(), waiting)
         lost = rows_of_waiting < 0
-        answer = [
+        without_row = [
             (place >> 40, (place & ((1 << 40) - 1)) << 24, at)
             for place, at in zip(waiting[lost].tolist(), self.waiting_times[lost].tolist(), strict=True)
         ]
         self.waiting_members, self.waiting_times = rows_of_waiting[~lost], self.waiting_times[~lost]
-        return answer
+        return without_row
 
 
 def places_of(numbers: Int64, keys: UInt64) -> UInt64:

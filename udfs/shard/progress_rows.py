@@ -8,7 +8,7 @@ import numpy as np
 
 from udfs.model.observations import UNKNOWN
 from udfs.model.queue_progress import QueueProgress
-from udfs.packets.progress import place_of
+from udfs.packets.progress_columns import place_of
 from udfs.shard.queue_spans import SpanRows
 from udfs.shard.queue_table import QueueTable
 

@@ -15,18 +15,18 @@ _One = TypeVar("_One")
 
 
 class QueueHistories(Mapping[int, list[_One]]):
-    """What is known of a group's queues, by key.
+    """The observations of a group's queues, by key.
 
     A queue's history is read when it is needed: of thousands of commits, a rebalance needs those of a few queues.
 
     Args:
-        rows: Of the group in the table. known: Of which of them anything is known. read: Returns the history of a row.
+        rows: Of the group in the table. has_history: Which of them have one. read: Returns that of a row.
     """
 
     def __init__(
-        self, table: QueueTable, rows: slice, known: npt.NDArray[np.bool_], read: Callable[[int], list[_One]]
+        self, table: QueueTable, rows: slice, has_history: npt.NDArray[np.bool_], read: Callable[[int], list[_One]]
     ) -> None:
-        numbers = np.flatnonzero(known) + rows.start
+        numbers = np.flatnonzero(has_history) + rows.start
         self._rows = dict(zip(table.keys[numbers].tolist(), numbers.tolist(), strict=True))
         self._read = read
         self._found: dict[int, list[_One]] = {}
@@ -54,14 +54,14 @@ class OffsetHistories(QueueHistories[Observation], Offsets):
         self,
         table: QueueTable,
         rows: slice,
-        known: npt.NDArray[np.bool_],
+        has_history: npt.NDArray[np.bool_],
         read: Callable[[int], list[Observation]],
         newest: Callable[[int, int], Newest],
     ) -> None:
-        super().__init__(table, rows, known, read)
+        super().__init__(table, rows, has_history, read)
         self._newest = newest
 
     def newest(self, queue: int, until: int) -> Newest:
-        """Return the newest observations of a queue up to a time; nothing of a queue that is not known."""
+        """Return the newest observations of a queue up to a time; nothing of an unknown queue."""
         row = self._rows.get(queue)
         return Newest() if row is None else self._newest(row, until)

@@ -1,6 +1,6 @@
 """Core: observations of queues, applied to the table of queues; and what each span of event time shows. No I/O.
 
-A span is over once the cluster's clock has passed its end: then everything of it is known, whatever batches brought it.
+A span is over once the cluster's clock has passed its end: then everything of it was observed, in whatever batches.
 Each queue whose commit or end changed within a span gives one row for it, with both as they were at its end.
 """
 
@@ -12,7 +12,7 @@ import numpy as np
 
 from udfs.model.arrays import Int64, UInt64
 from udfs.model.observations import UNKNOWN
-from udfs.packets.progress import ProgressColumns
+from udfs.packets.progress_columns import ProgressColumns
 from udfs.shard.queue_table import Booleans, QueueTable
 
 
@@ -43,7 +43,7 @@ class Reach(NamedTuple):
 
     Attributes:
         until: Only what is older. opened: The number of the span that was open before. first_open: The first span that
-            is not over then. flush: That span is shown as far as it goes.
+            is not over then. flush: That span is shown as far as it was observed.
     """
 
     until: Int64
@@ -148,7 +148,7 @@ def match_ends(
 ) -> tuple[Int64, Int64]:
     """Match ends with the rows of all groups: of each pair the row and the index of the end.
 
-    A group that nothing was known of when the queue ended there is not matched: so it does not matter which batch
+    A group without a row when the queue ended there is not matched: so it does not matter which batch
     brought which.
     """
     order = np.argsort(table.keys, kind="stable")
@@ -158,8 +158,8 @@ def match_ends(
     numbers = np.repeat(np.arange(len(ends.queues)), counts)
     within = np.arange(len(numbers)) - np.repeat(np.cumsum(counts) - counts, counts)
     rows = order[np.repeat(lefts, counts) + within]
-    since = np.where(table.seen, UNKNOWN, np.iinfo(np.int64).max)
-    fresh = ~table.seen[due_rows]
+    since = np.where(table.applied, UNKNOWN, np.iinfo(np.int64).max)
+    fresh = ~table.applied[due_rows]
     np.minimum.at(since, due_rows[fresh], due.times[fresh])
     kept = ends.times[numbers] >= since[rows]
     if until is not None:
@@ -202,7 +202,7 @@ def _observations(
         order = np.lexsort((observed.ends, observed.times, rows))
         observed.ends[order[:-1][same]] = UNKNOWN
     observed = _Observations._make(column[order] for column in observed)
-    # A commit tells what is committed; what a poll without one tells counts only before the first.
+    # A commit shows what is committed; what a poll without one shows counts only before the first.
     committed = observed.commits[_newest(observed.is_row | observed.commits)]
     observed.offsets[committed & ~observed.commits & ~observed.is_row] = UNKNOWN
     return observed
@@ -222,13 +222,13 @@ def _write(
     again = ~is_row[commit]
     # The one before the newest commit: within this batch, or the newest of the row itself.
     former = by_commit[np.maximum(commit[again] - 1, 0)]
-    of_row, known = is_row[former], observed.commits[former]
+    of_row, has_former = is_row[former], observed.commits[former]
     times, offsets = columns["times"][rows[again]], columns["offsets"][rows[again]]
     former_times = np.where(of_row, times, observed.times[former])
     former_offsets = np.where(of_row, offsets, observed.offsets[former])
-    known &= former_offsets != UNKNOWN
-    columns["former_times"][rows[again]] = np.where(known, former_times, UNKNOWN)
-    columns["former_offsets"][rows[again]] = np.where(known, former_offsets, UNKNOWN)
+    has_former &= former_offsets != UNKNOWN
+    columns["former_times"][rows[again]] = np.where(has_former, former_times, UNKNOWN)
+    columns["former_offsets"][rows[again]] = np.where(has_former, former_offsets, UNKNOWN)
     columns["times"][rows[again]] = observed.times[commit[again]]
     columns["offsets"][rows] = observed.offsets[by_offset[last]]
     by_position = _newest(is_row | (observed.positions != UNKNOWN))
@@ -240,4 +240,4 @@ def _write(
         new = ~is_row[at]
         columns[value][rows[new]] = values[at[new]]
         columns[time][rows[new]] = observed.times[at[new]]
-    table.seen[rows] |= np.maximum.reduceat(~is_row, np.flatnonzero(np.append(True, last[:-1])))
+    table.applied[rows] |= np.maximum.reduceat(~is_row, np.flatnonzero(np.append(True, last[:-1])))

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from udfs.model.arrays import Int64, UInt64
 from udfs.model.observations import UNKNOWN
 from udfs.packets.packet import mix
-from udfs.packets.progress import PackedNames, place_of
+from udfs.packets.progress_columns import PackedNames, place_of
 from udfs.packets.texts import PackedTexts
 from udfs.shard.block_store import find_sorted
 from udfs.shard.state_format import (
@@ -33,8 +33,8 @@ from udfs.shard.state_format import (
 Booleans: TypeAlias = npt.NDArray[np.bool_]
 
 _KEY_BYTES = 8
-# Of each row, what is known of it.
-_SEEN, _COMMITTED, _BEFORE, _ENDS, _READ, _MOVED = (1 << bit for bit in range(6))
+# Of each row: which values it has.
+_APPLIED, _COMMITTED, _BEFORE, _ENDS, _READ, _MOVED = (1 << bit for bit in range(6))
 COLUMNS = (
     "times",
     "offsets",
@@ -54,13 +54,13 @@ class QueueRow(msgspec.Struct, array_like=True):
     topic: str | None
     broker: str | None
     queue_id: int
-    seen: bool
+    applied: bool
     moved: bool
     values: tuple[int, ...]  # as COLUMNS
 
 
 def committed_row(queue: int, at: int) -> QueueRow:
-    """Return a row of which only the time of the newest commit is known."""
+    """Return a row that has only the time of the newest commit."""
     return QueueRow(queue, None, None, 0, True, False, (at, *([UNKNOWN] * (len(COLUMNS) - 1))))
 
 
@@ -70,7 +70,7 @@ class QueueTable:
     Attributes:
         groups: Keys of the groups that have rows, ascending. counts: Rows of each. names: Of the groups by key.
         keys: Of the queues. places: Index into ``place_names``, or -1. queue_ids: Their numbers.
-        seen: Something about the row was applied; else it is only expected.
+        applied: Something about the row was applied; else it is only expected.
         moved: Its commit or its end changed in the span of event time that is still open.
         columns: By name, see ``COLUMNS``: the newest commit (time, offset) and the one before it, the newest end and
             position (offset, time); ``UNKNOWN`` where there is none.
@@ -98,17 +98,17 @@ class QueueTable:
         flags, times, offsets, gaps, steps, lags, end_times, leads, position_times = (
             unpack_column(part, count) for part in unpack_parts(data, 9)
         )
-        known = np.maximum(offsets, 0)
-        self.seen: Booleans = flags & _SEEN > 0
+        base = np.maximum(offsets, 0)
+        self.applied: Booleans = flags & _APPLIED > 0
         self.moved: Booleans = flags & _MOVED > 0
         self.columns: dict[str, Int64] = {
             "times": _where(flags & _COMMITTED > 0, times),
             "offsets": offsets,
             "former_times": _where(flags & _BEFORE > 0, times - gaps),
             "former_offsets": _where(flags & _BEFORE > 0, offsets - steps),
-            "ends": _where(flags & _ENDS > 0, known + lags),
+            "ends": _where(flags & _ENDS > 0, base + lags),
             "end_times": _where(flags & _ENDS > 0, end_times),
-            "positions": _where(flags & _READ > 0, known + leads),
+            "positions": _where(flags & _READ > 0, base + leads),
             "position_times": _where(flags & _READ > 0, position_times),
         }
 
@@ -127,15 +127,15 @@ class QueueTable:
         )
 
     def encode_offsets(self) -> bytes:
-        """Return what is known of them."""
+        """Return their observations."""
         if not len(self.keys):
             return b""
-        columns, known = self.columns, np.maximum(self.columns["offsets"], 0)
+        columns, base = self.columns, np.maximum(self.columns["offsets"], 0)
         committed, before = columns["times"] != UNKNOWN, columns["former_times"] != UNKNOWN
         ends, read = columns["end_times"] != UNKNOWN, columns["position_times"] != UNKNOWN
         flags = np.zeros(len(self.keys), np.int64)
         for bit, which in (
-            (_SEEN, self.seen),
+            (_APPLIED, self.applied),
             (_COMMITTED, committed),
             (_BEFORE, before),
             (_ENDS, ends),
@@ -152,9 +152,9 @@ class QueueTable:
                     columns["offsets"],
                     _filled(before, columns["times"] - columns["former_times"]),
                     _filled(before, columns["offsets"] - columns["former_offsets"]),
-                    _filled(ends, columns["ends"] - known),
+                    _filled(ends, columns["ends"] - base),
                     _filled(ends, columns["end_times"]),
-                    _filled(read, columns["positions"] - known),
+                    _filled(read, columns["positions"] - base),
                     _filled(read, columns["position_times"]),
                 )
             )
@@ -188,7 +188,7 @@ class QueueTable:
         return np.where(found >= 0, order[found] if len(order) else -1, -1)
 
     def place(self, row: int) -> tuple[str, str | None] | None:
-        """Return topic and broker of a row's queue, where they are known."""
+        """Return topic and broker of a row's queue, where it has a name."""
         number = int(self.places[row])
         return None if number < 0 else place_of(self.place_names[number])
 
@@ -200,7 +200,7 @@ class QueueTable:
             topic,
             broker,
             int(self.queue_ids[number]),
-            bool(self.seen[number]),
+            bool(self.applied[number]),
             bool(self.moved[number]),
             tuple(int(self.columns[name][number]) for name in COLUMNS),
         )
@@ -233,8 +233,8 @@ class QueueTable:
         """Name the rows of groups and queues that have no name yet; return whether any was named."""
         keys, group_names = names.groups()
         unnamed = [(key, name) for key, name in zip(keys.tolist(), group_names, strict=True) if key not in self.names]
-        known = set(self.groups.tolist())
-        new = {key: name for key, name in unnamed if key in known}
+        present = set(self.groups.tolist())
+        new = {key: name for key, name in unnamed if key in present}
         self.names |= new
         rows = np.flatnonzero(self.places < 0)
         if not len(rows):
@@ -268,7 +268,7 @@ class QueueTable:
         if name:
             self.names[group] = name
         for number, row in zip(self.find(groups, keys).tolist(), rows.values(), strict=True):
-            self.seen[number], self.moved[number], self.queue_ids[number] = row.seen, row.moved, row.queue_id
+            self.applied[number], self.moved[number], self.queue_ids[number] = row.applied, row.moved, row.queue_id
             for column, value in zip(COLUMNS, row.values, strict=True):
                 self.columns[column][number] = value
             if row.topic is not None:
@@ -287,19 +287,19 @@ class QueueTable:
         self.counts, self.keys = counts.astype(np.int64), keys
         self.places = np.asarray(move(self.places, -1), np.int64)
         self.queue_ids = np.asarray(move(self.queue_ids, 0), np.int64)
-        self.seen = np.asarray(move(self.seen, 0), np.bool_)
+        self.applied = np.asarray(move(self.applied, 0), np.bool_)
         self.moved = np.asarray(move(self.moved, 0), np.bool_)
         self.columns = {name: np.asarray(move(column, UNKNOWN), np.int64) for name, column in self.columns.items()}
         self._lookup = None
 
 
-def _where(known: Booleans, values: Int64) -> Int64:
-    return np.where(known, values, UNKNOWN)
+def _where(valid: Booleans, values: Int64) -> Int64:
+    return np.where(valid, values, UNKNOWN)
 
 
-def _filled(known: Booleans, values: Int64) -> Int64:
+def _filled(valid: Booleans, values: Int64) -> Int64:
     """Put a value where there is none that takes no more bytes than the others do."""
-    return np.where(known, values, values[known].max() if known.any() else 0)
+    return np.where(valid, values, values[valid].max() if valid.any() else 0)
 
 
 def _packed(texts: list[str]) -> bytes:

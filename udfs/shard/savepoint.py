@@ -23,7 +23,7 @@ from udfs.model.observations import UNKNOWN
 from udfs.model.queues import spelled
 from udfs.model.systems import KAFKA
 from udfs.packets.packet import CarriedEvent, cluster_key, group_key, read_event, shard_of, topic_key
-from udfs.packets.progress import PackedEnds
+from udfs.packets.progress_columns import PackedEnds
 from udfs.shard.cluster_time import ClusterTime
 from udfs.shard.commits import Waiting
 from udfs.shard.deduplication import topic_dedup_key
@@ -31,7 +31,7 @@ from udfs.shard.queue_table import QueueRow, committed_row
 from udfs.shard.source_gaps import Silence
 from udfs.shard.state import Record, ShardState, Written, cut_keys
 from udfs.shard.state_format import FIRST_CHECKED, STATE_VERSION, must_hold, refusing
-from udfs.shard.topics import Topic
+from udfs.shard.topics import StoredTopic
 
 MARK = b'"restored'  # in the canonical content of every event that is restored or carries a state
 # The id of exported events: an event with this id and without a state has lost it.
@@ -41,7 +41,7 @@ _SEAL: Final = b"\xc1\xc1"
 _HASH_BYTES: Final = 16
 
 Key: TypeAlias = Annotated[int, msgspec.Meta(ge=0)]  # 64 bits
-Moment: TypeAlias = Annotated[int, msgspec.Meta(ge=-(2**53), le=2**53)]
+TimeMs: TypeAlias = Annotated[int, msgspec.Meta(ge=-(2**53), le=2**53)]
 TopicHash: TypeAlias = Annotated[int, msgspec.Meta(ge=0, le=2**32 - 1)]
 
 
@@ -51,17 +51,17 @@ class GroupImage(msgspec.Struct, array_like=True):
     Attributes:
         members: Id, last heartbeat and session timeout of each member that lives by heartbeats and has a row.
         topics: Hashes, as in the index of topics. repeats: Key and time. commits, waiting_commits: The same, in exports
-            of older versions. queues, waiting: What is known of its queues, and what waits.
+            of older versions. queues, waiting: The state of its queues, and what waits.
     """
 
     version: int
     record: Record
-    members: list[tuple[str, Moment, Moment]]
-    wake_at: Moment | None
+    members: list[tuple[str, TimeMs, TimeMs]]
+    wake_at: TimeMs | None
     topics: list[TopicHash]
-    repeats: list[tuple[Key, Moment]]
-    commits: list[tuple[Key, Moment]]
-    waiting_commits: list[tuple[Key, Moment]]
+    repeats: list[tuple[Key, TimeMs]]
+    commits: list[tuple[Key, TimeMs]]
+    waiting_commits: list[tuple[Key, TimeMs]]
     queues: list[QueueRow] = msgspec.field(default_factory=list)
     waiting: list[Waiting] = msgspec.field(default_factory=list)
 
@@ -70,8 +70,8 @@ class TopicImage(msgspec.Struct, array_like=True):
     """Everything in a cluster's shards about one topic."""
 
     version: int
-    topic: Topic
-    repeats: list[tuple[Key, Moment]]
+    topic: StoredTopic
+    repeats: list[tuple[Key, TimeMs]]
 
 
 class ClusterImage(msgspec.Struct, array_like=True):
@@ -79,22 +79,22 @@ class ClusterImage(msgspec.Struct, array_like=True):
 
     Attributes:
         silence: From the cluster's home shard, else None.
-        commits: Of groups known only by commits, in exports of older versions: keys of group and queue, time.
-        queues: Of such groups: key of the group, its name, what is known of its queues, and what waits.
+        commits: Of groups that only commits show, in exports of older versions: keys of group and queue, time.
+        queues: Of such groups: key of the group, its name, the state of its queues, and what waits.
         waiting_ends: Where queues end, as far as it waits: key of the queue, time, end. From the home shard.
     """
 
     version: int
-    clock: Moment
-    newest: Moment
+    clock: TimeMs
+    newest: TimeMs
     silence: Silence | None
-    commits: list[tuple[Key, Key, Moment]]
+    commits: list[tuple[Key, Key, TimeMs]]
     time: ClusterTime | None = None
     queues: list[tuple[Key, str | None, list[QueueRow], list[Waiting]]] = msgspec.field(default_factory=list)
-    waiting_ends: list[tuple[Key, Moment, Moment]] = msgspec.field(default_factory=list)
+    waiting_ends: list[tuple[Key, TimeMs, TimeMs]] = msgspec.field(default_factory=list)
 
 
-Fault: TypeAlias = tuple[str, str]  # reason, detail
+Violation: TypeAlias = tuple[str, str]  # reason, detail
 Image = TypeVar("Image", GroupImage, TopicImage, ClusterImage)
 
 
@@ -133,7 +133,7 @@ def export_shard(cluster: str, number: int, data: bytes, rules: CoreConfig, logi
         yield exported
     for topic in state.topics.all():
         if shard_of(topic_key(cluster, topic.name), rules.shards) == number:
-            repeats = sorted(state.repeats.remembered(topic_dedup_key(topic_key(cluster, topic.name))).items())
+            repeats = sorted(state.dedup.remembered(topic_dedup_key(topic_key(cluster, topic.name))).items())
             described = TopicQueues(
                 schema_version=1,
                 event_time=stamp,
@@ -166,24 +166,24 @@ def _export_group(
     record, key = state.record(position), int(state.groups.keys[position])
     group = logic.decode_group(record.group)
     live, rows = state.live, state.rows_of(position)
-    ids = [] if record.seen is not None else list(logic.members_by_heartbeat(group))
+    ids = [] if record.last_beats is not None else list(logic.members_by_heartbeat(group))
     names = dict(zip(cut_keys(ids).tolist(), ids, strict=True))
     row_names = [names[row_key] for row_key in live.keys[rows].tolist()]
     last, timeouts = live.last[rows].tolist(), live.timeouts[rows].tolist()
-    seen = record.seen if record.seen is not None else dict(zip(row_names, last, strict=True))
+    last_beats = record.last_beats if record.last_beats is not None else dict(zip(row_names, last, strict=True))
     image = GroupImage(
         version=STATE_VERSION,
         record=record,
         members=list(zip(row_names, last, timeouts, strict=True)),
-        wake_at=state.watch.wake_of(position),
-        topics=sorted(state.watch.topics_of(position)),
-        repeats=sorted(state.repeats.remembered(key).items()),
+        wake_at=state.wake_index.wake_of(position),
+        topics=sorted(state.wake_index.topics_of(position)),
+        repeats=sorted(state.dedup.remembered(key).items()),
         commits=[],
         waiting_commits=[],
         queues=state.commits.rows_of(key)[1],
         waiting=state.commits.waiting_of(key),
     )
-    snapshot = logic.snapshot_of(group, seen, stamp)
+    snapshot = logic.snapshot_of(group, last_beats, stamp)
     snapshot.system, snapshot.cluster, snapshot.group = record.system, cluster, record.name
     snapshot.event_time, snapshot.event_id, snapshot.restored = stamp, EXPORTED, True
     snapshot.restored_group = _pack(snapshot, image)
@@ -198,7 +198,7 @@ def _export_group(
 
 def restore(
     state: ShardState, arrived: Sequence[CarriedEvent], is_mine: Callable[[int], bool], logic: GroupLogic
-) -> tuple[list[CarriedEvent], list[tuple[AnyEvent, CarriedEvent, Fault]]]:
+) -> tuple[list[CarriedEvent], list[tuple[AnyEvent, CarriedEvent, Violation]]]:
     """Restore the exported state of another checkpoint, before all other events and regardless of its time.
 
     Args:
@@ -214,7 +214,7 @@ def restore(
                 marked.insert(0 if isinstance(event, Clock) else len(marked), (event, carried))
             case _:
                 others.append(carried)
-    refused: list[tuple[AnyEvent, CarriedEvent, Fault]] = []
+    refused: list[tuple[AnyEvent, CarriedEvent, Violation]] = []
     groups: dict[int, Written] = {}
     for event, carried in marked:
         try:
@@ -284,7 +284,7 @@ def _restore_topic(state: ShardState, event: TopicQueues) -> bool:
     if not state.topics.restore(image.topic):
         return False
     if image.repeats:
-        state.repeats.remember(topic_dedup_key(topic_key(event.cluster, event.topic)), dict(image.repeats))
+        state.dedup.remember(topic_dedup_key(topic_key(event.cluster, event.topic)), dict(image.repeats))
     return True
 
 
@@ -299,7 +299,7 @@ def _restored_group(state: ShardState, event: GroupSnapshot, logic: GroupLogic) 
     if int(state.find(np.asarray([key], dtype=np.uint64))[0]) >= 0:
         return None
     if image.repeats:
-        state.repeats.remember(key, dict(image.repeats))
+        state.dedup.remember(key, dict(image.repeats))
     former = [committed_row(queue, at) for queue, at in image.commits]
     waiting = [*image.waiting, *(_waiting_commit(queue, at) for queue, at in image.waiting_commits)]
     state.commits.restore(key, event.group, [*former, *image.queues], waiting)
@@ -313,7 +313,7 @@ def _restored_group(state: ShardState, event: GroupSnapshot, logic: GroupLogic) 
 
 
 def _waiting_commit(queue: int, at: int) -> Waiting:
-    """Return a waiting commit of which only the time is known."""
+    """Return a waiting commit that has only a time."""
     return queue, at, UNKNOWN, UNKNOWN, UNKNOWN, True
 
 
@@ -393,5 +393,6 @@ def _check_unsealed(image: GroupImage, logic: GroupLogic) -> None:
     """Raise unless a group without a hash can be decoded and has exactly the members of its rows."""
     with refusing("it"):
         named = logic.members_by_heartbeat(logic.decode_group(image.record.group))
-        rows = image.record.seen if image.record.seen is not None else [member_id for member_id, _, _ in image.members]
+        last_beats = image.record.last_beats
+        rows = [member_id for member_id, _, _ in image.members] if last_beats is None else last_beats
         must_hold(sorted(named) == sorted(rows), "its members differ from those of its rows")

@@ -32,7 +32,7 @@ from udfs.packets.packet import (
     shard_of,
     topic_key,
 )
-from udfs.packets.progress import ProgressColumns
+from udfs.packets.progress_columns import ProgressColumns
 from udfs.shard.block_store import find_sorted
 from udfs.shard.clock_skew import advance_skew
 from udfs.shard.cluster_clock import move_clock
@@ -121,10 +121,10 @@ class Shard:
     def _restore(self, arrived: list[CarriedEvent], batch_ms: int) -> tuple[list[CarriedEvent], list[Rejected]]:
         others, refused = restore(self.state, arrived, self._is_mine, self._logic)
         rows = []
-        for event, carried, fault in refused:
+        for event, carried, violation in refused:
             if not isinstance(event, TopicQueues) or self._is_home(event.topic):
                 group_id = event.group if isinstance(event, GroupSnapshot) else None
-                rows.append(self._groups.rejected(carried, Rejection(*fault, self.cluster, group_id), batch_ms))
+                rows.append(self._groups.rejected(carried, Rejection(*violation, self.cluster, group_id), batch_ms))
         return others, rows
 
     # ---- time
@@ -132,10 +132,10 @@ class Shard:
     def _advance_silence(self, packets: Sequence[Packet], clock: int | None) -> list[Change]:
         if not self._is_mine(cluster_key(self.cluster)):
             return []
-        seen = [span for packet in packets for span in packet.first_and_last_times]
+        spans = [span for packet in packets for span in packet.first_and_last_times]
         marks = [packet.silence_ms for packet in packets if packet.silence_ms is not None]
         return self.state.silence.advance(
-            self.cluster, seen, clock, max(marks, default=None), self._rules.source_silent_after_ms
+            self.cluster, spans, clock, max(marks, default=None), self._rules.source_silent_after_ms
         )
 
     def _report_losses(self, packets: Sequence[Packet], clock: int | None) -> list[Change]:
@@ -169,14 +169,14 @@ class Shard:
         changed = [(event, carried) for event, carried in due if isinstance(event, TopicQueues)]
         if not changed:
             return []
-        moves, late, collided, changes = self.state.topics.apply(changed, self.state.repeats)
+        moves, late, collided, changes = self.state.topics.apply(changed, self.state.dedup)
         for event, carried in moves:
             self._groups.add_topic_change(event, carried)
         rows: list[Row] = [change for change in changes if self._is_home(change.subject or "")]
         for event, carried in late:
             self.state.header.late_topics += 1
             if self._is_home(event.topic):
-                detail = f"older than the known state of topic {event.topic}: it is ignored"
+                detail = f"older than the current state of topic {event.topic}: it is ignored"
                 rows.append(self._groups.late_row(carried, detail, None, batch_ms))
         for (event, carried), name in collided:
             if self._is_home(event.topic):
@@ -222,7 +222,7 @@ class Shard:
     # ---- heartbeats
 
     def _apply_due_heartbeats(self, packets: Sequence[Packet], clock: int) -> AppliedHeartbeats:
-        """Apply heartbeats of known members in the arrays; pass the others to their groups, or let them wait."""
+        """Apply heartbeats of members with a row in the arrays; pass the others to their groups, or let them wait."""
         members = [np.empty(0, dtype=np.int64)]
         times = [np.empty(0, dtype=np.int64)]
         places = self.state.live.places()
@@ -238,8 +238,8 @@ class Shard:
                     self._take_unknown_member(key, one, clock)
         for packet in packets:
             if packet.heartbeats is not None:
-                known, at = self._existing_pairs(places, packet.heartbeats, clock)
-                members.append(known)
+                existing, at = self._existing_pairs(places, packet.heartbeats, clock)
+                members.append(existing)
                 times.append(at)
         return self.state.live.apply_due(np.concatenate(members), np.concatenate(times), self.state.clock_before, clock)
 
@@ -251,18 +251,18 @@ class Shard:
     def _existing_pairs(self, places: UInt64, packed: PackedHeartbeats, clock: int) -> tuple[Int64, Int64]:
         keys, owners, member_keys, pair_members, times = packed.columns()
         rows = self._rows(places, self.state.find(keys)[owners], member_keys)[pair_members]
-        known = rows >= 0
-        if known.all():
+        existing = rows >= 0
+        if existing.all():
             return rows, times
         names, ids = packed.group_names.unpack(), packed.member_names.unpack()
-        for pair in np.flatnonzero(~known).tolist():
+        for pair in np.flatnonzero(~existing).tolist():
             member = int(pair_members[pair])
             group = int(owners[member])
             unknown = UnknownMemberHeartbeat(
                 BY_NUMBER[packed.systems[group]], names[group], ids[member], int(times[pair])
             )
             self._take_unknown_member(int(keys[group]), unknown, clock)
-        return rows[known], times[known]
+        return rows[existing], times[existing]
 
     def _take_unknown_member(self, key: int, unknown: UnknownMemberHeartbeat, clock: int) -> None:
         if unknown.time >= clock:

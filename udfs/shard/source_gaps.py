@@ -36,15 +36,15 @@ class Silence(msgspec.Struct, kw_only=True):
     losses: dict[str, int] = msgspec.field(default_factory=dict)
 
     def advance(
-        self, cluster: str, seen: Iterable[tuple[int, int]], clock: int | None, silent_ms: int | None, after_ms: int
+        self, cluster: str, spans: Iterable[tuple[int, int]], clock: int | None, silent_ms: int | None, after_ms: int
     ) -> list[Change]:
         """Apply the event times of a batch and return the findings that open and close.
 
         Args:
-            seen: First and last event time of spans no longer than ``after_ms``.
+            spans: First and last event time of spans no longer than ``after_ms``.
             silent_ms: The driver observed silence up to here. after_ms: How long a gap may be.
         """
-        points = sorted({point for span in seen for point in span}.union(self.pending))
+        points = sorted({point for one in spans for point in one}.union(self.pending))
         changes: list[Change] = []
         waiting: list[int] = []
         for point in points:

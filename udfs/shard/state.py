@@ -46,15 +46,15 @@ class Record(msgspec.Struct, array_like=True):
 
     Attributes:
         last_applied: Events before it are late (``GroupOutput.last_applied_ms``).
-        seen: Only if the keys of two members collide: the group then has no rows in the hot columns, its heartbeats are
-            applied one by one, and this has each member's last heartbeat.
+        last_beats: Each member's last heartbeat; only if the keys of two members collide: the group then has no rows in
+            the hot columns, and its heartbeats are applied one by one.
         group: The group's own encoding.
     """
 
     name: str
     system: System
     last_applied: int | None
-    seen: dict[str, int] | None
+    last_beats: dict[str, int] | None
     group: bytes
 
 
@@ -101,10 +101,10 @@ class ShardState:
             self._body("seen"),
             self._body("waiting_heartbeats"),
         )
-        self.watch = WakeIndex(len(self.groups.keys), self._body("watch"))
+        self.wake_index = WakeIndex(len(self.groups.keys), self._body("watch"))
         self.backlog = Backlog(self._body("backlog"))
         self.topics = Topics(cluster, self._body("topics"), self._body("topic_changes"), header.batches)
-        self.repeats = DedupStore(self._body("repeats"), header.clock, rules.repeat_span_ms)
+        self.dedup = DedupStore(self._body("repeats"), header.clock, rules.repeat_span_ms)
         self.commits = Commits(
             self._body("queues"),
             self._body("offsets"),
@@ -117,7 +117,7 @@ class ShardState:
         self.unknown_member_heartbeats: list[UnknownMemberHeartbeat] = (
             _decode(self._body("strangers"), list[UnknownMemberHeartbeat]) or []
         )
-        # An older state without a cluster time: the clock stands in for it.
+        # An older state without a cluster time: the clock replaces it.
         reached = None if header.clock is None else header.clock + rules.allowed_lateness_ms
         self.time: ClusterTime = _decode(self._body("cluster_time"), ClusterTime) or ClusterTime(recorded=reached)
 
@@ -126,13 +126,13 @@ class ShardState:
         names = [self.record(position).name for position in range(len(self.groups.keys))]
         must_hold((group_keys(cluster, names) == self.groups.keys).all(), "groups do not match their keys")
         self.topics.all()
-        self.repeats.remembered(0)
+        self.dedup.remembered(0)
         self.commits.of(0)
 
     def set_clock_before(self, clock: int) -> None:
         """Set the current clock as the one before this batch."""
         self.clock_before = clock
-        self.repeats.set_clock_before(clock)
+        self.dedup.set_clock_before(clock)
 
     def find(self, keys: UInt64) -> Int64:
         """Return the number of each group, −1 for unknown ones."""
@@ -151,17 +151,17 @@ class ShardState:
         """Return the state as bytes."""
         header = self.header
         topic_changes = self.topics.encode_changes(self.backlog.oldest_batch())
-        self.repeats.keep_since(self.backlog.oldest_clock())
+        self.dedup.keep_since(self.backlog.oldest_clock())
         header.batches += 1
         header.groups, header.members = len(self.groups.keys), len(self.live.keys)
-        repeats, header.oldest_remembered = self.repeats.encode(header.oldest_remembered)
+        repeats, header.oldest_remembered = self.dedup.encode(header.oldest_remembered)
         forget_before = None if header.clock is None else header.clock - self._forget_ms
         queues, offsets, waiting_progress, waiting_ends = self.commits.encode(forget_before)
         unknown = self.unknown_member_heartbeats
         bodies: dict[str, Buffer] = {
             "groups": self.groups.encode() if self._regrouped else self._body("groups"),
             "members": self.live.encode_members() if self._regrouped else self._body("members"),
-            "watch": self.watch.encode() if self._regrouped else self._body("watch"),
+            "watch": self.wake_index.encode() if self._regrouped else self._body("watch"),
             "seen": self.live.encode_last_heartbeats(),
             "waiting_heartbeats": self.live.encode_waiting(),
             "waiting_events": msgspec.msgpack.encode(self.events) if self.events else b"",
@@ -200,7 +200,7 @@ class ShardState:
         keys = np.sort(np.fromiter(groups, dtype=np.uint64, count=len(groups)))
         numbers = self.find(keys)
         ordered = [groups[key] for key in keys.tolist()]
-        self.watch.replace(inserted, numbers, [w.wake_at for w in ordered], [w.topics for w in ordered])
+        self.wake_index.replace(inserted, numbers, [w.wake_at for w in ordered], [w.topics for w in ordered])
         lost = self.live.replace(inserted, numbers, _rows_of(ordered))
         return [(int(self.groups.keys[number]), key, at) for number, key, at in lost]
 
@@ -216,7 +216,7 @@ def written_of(record: Record, group: bytes, advanced: GroupOutput, keys: UInt64
         name=record.name,
         system=record.system,
         last_applied=advanced.last_applied_ms,
-        seen=dict(sorted(last_heartbeat.items())) if collide else None,
+        last_beats=dict(sorted(last_heartbeat.items())) if collide else None,
         group=group,
     )
     return Written(

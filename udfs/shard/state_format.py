@@ -57,7 +57,7 @@ class Header(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     groups: int = 0
     members: int = 0
     late: int = 0  # late events so far
-    late_topics: int = 0  # topic_queues older than the known queues, so far
+    late_topics: int = 0  # topic_queues older than the current queues, so far
     pushed_out: int = 0  # events applied early because too many waited
     oldest_remembered: int | None = None  # time of the oldest remembered id
     sections: list[tuple[str, int]] = msgspec.field(default_factory=list)
@@ -112,7 +112,7 @@ def _widen_remembered_ids(plain: Plain, sections: Sections) -> tuple[Plain, Sect
 
 
 def _add_offsets(plain: Plain, sections: Sections) -> tuple[Plain, Sections]:
-    """Give commits of queues the columns of their offsets and names, which are not known yet."""
+    """Give commits of queues the columns of their offsets and names, which are empty so far."""
     others = {name: one for name, one in sections.items() if name not in ("commits", "waiting_commits")}
     applied, waiting = sections.get("commits"), sections.get("waiting_commits")
     if applied is not None and applied.size:
@@ -120,7 +120,7 @@ def _add_offsets(plain: Plain, sections: Sections) -> tuple[Plain, Sections]:
         rows = len(widen(keys, 8))
         none = pack_column(np.full(rows, -1, np.int64))
         zeroes = pack_column(np.zeros(rows, np.int64))
-        flags = pack_column(np.full(rows, 3, np.int64))  # something is known of it: when it was committed
+        flags = pack_column(np.full(rows, 3, np.int64))  # it was applied, and committed
         others["queues"] = StateSection(pack_parts(groups, counts, b"", keys, none, zeroes, b""))
         others["offsets"] = StateSection(pack_parts(flags, times, none, zeroes, zeroes, zeroes, zeroes, zeroes, zeroes))
     if waiting is not None and waiting.size:
@@ -291,7 +291,7 @@ def unpack_keys(data: Buffer) -> UInt64:
 def pack_column(values: Int64) -> bytes:
     """Encode integers as distances below their greatest, in the width that needs the fewest bytes.
 
-    A distance that does not fit goes to a list of exceptions of 12 bytes each.
+    A distance that does not fit is in a list of exceptions of 12 bytes each.
     """
     count = len(values)
     if not count:

@@ -76,9 +76,9 @@ class GroupedTimes:
 
     def replace(self, rows: Mapping[int, Mapping[int, int]]) -> None:
         """Set all rows of these groups: group key -> key -> time."""
-        gone = self._numbers_in(rows)
-        if gone.any():
-            self.keep(~gone)
+        replaced = self._numbers_in(rows)
+        if replaced.any():
+            self.keep(~replaced)
         count = sum(len(of_group) for of_group in rows.values())
         if not count:
             return

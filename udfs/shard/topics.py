@@ -29,15 +29,15 @@ MAX_LIVES = 16  # deletions and re-creations of one topic that are remembered
 _DELETED = ""
 
 
-class Topic(msgspec.Struct, array_like=True):
+class StoredTopic(msgspec.Struct, array_like=True):
     """One topic.
 
     Attributes:
         as_of: Time of the newest event applied, changed or not. number: Changes written so far of its history.
-        queues: The current ones: their count where nothing else is known of them, None while the topic is unknown.
-        first: As they were first known, where that differs.
+        queues: The current ones: their count where nothing else is reported, None while the topic is unknown.
+        first: As they were first reported, where that differs.
         topic_id: The current one. lives: The newest deletions and re-creations, and what came before them; none while
-            the topic is as it was first known.
+            the topic is as it was first reported.
     """
 
     name: str
@@ -49,12 +49,12 @@ class Topic(msgspec.Struct, array_like=True):
     lives: list[Life] = msgspec.field(default_factory=list)
 
     def begin(self, time_ms: int, topic_id: str | None, *, exists: bool) -> None:
-        """Note which topic the name stands for from a time on; the first one does for all earlier time."""
+        """Note which topic has the name from a time on; the first one does for all earlier time."""
         life = topic_id if exists else _DELETED
         former = self.lives[-1][1] if self.lives else self.topic_id
         if self.queues is None or life == former:
             pass
-        elif former is None and exists:  # its id is known only now
+        elif former is None and exists:  # its id is reported only now
             self.lives = [*self.lives[:-1], (self.lives[-1][0], life)] if self.lives else []
         else:
             self.lives = [*(self.lives or [(self.as_of, former)]), (time_ms, life)][-MAX_LIVES:]
@@ -77,11 +77,11 @@ class TopicsAtBatch:
         self._batch = batch
 
     def at(self, topic: str, time_ms: int) -> Queues | None:
-        """Return the topic's queues as known at that time."""
+        """Return the topic's queues as of that time."""
         return self._topics.at_batch(self._batch, topic, time_ms)
 
     def first_description(self, topic: str) -> Queues | None:
-        """Return the first queues ever known of the topic."""
+        """Return the first queues that the topic had."""
         return self._topics.first_description(topic)
 
     def topic_id(self, topic: str, time_ms: int) -> str | None:
@@ -89,7 +89,7 @@ class TopicsAtBatch:
         return self._topics.topic_id(topic, time_ms)
 
     def renewed_at(self, topic: str, time_ms: int) -> int | None:
-        """Return when a name last began to stand for another topic, or for none any more, up to then."""
+        """Return when a name last began to be that of another topic, or of none any more, up to then."""
         return self._topics.renewed_at(topic, time_ms)
 
 
@@ -102,20 +102,20 @@ class Topics:
         self._batch = batch
         self._changed_before = _decode_changes(changed_before)
         self._blocks: BlockStore | None = None
-        self._read: dict[str, Topic | None] = {}
+        self._read: dict[str, StoredTopic | None] = {}
         self._owners: dict[int, str] = {}  # names of the requested keys
         self._written: set[str] = set()
         self._history: dict[str, list[tuple[int, Queues]]] = {}
         self._before: dict[str, Queues | None] = {}
 
     def at(self, topic: str, time_ms: int) -> Queues | None:
-        """Return the topic's queues as known at that time; None when not known yet."""
-        known = self._before[topic] if topic in self._before else self._current(topic)
-        for moment, queues in self._history.get(topic, ()):
-            if moment > time_ms:
+        """Return the topic's queues as of that time; None: it has no metadata yet."""
+        found = self._before[topic] if topic in self._before else self._current(topic)
+        for since, queues in self._history.get(topic, ()):
+            if since > time_ms:
                 break
-            known = queues
-        return known
+            found = queues
+        return found
 
     def at_batch(self, batch: int, topic: str, time_ms: int) -> Queues | None:
         """Return what ``at`` returned in an earlier batch, as far back as ``encode_changes`` keeps."""
@@ -125,16 +125,16 @@ class Topics:
             if change.batch > batch:
                 return spelled(change.before)
             if change.batch == batch:
-                known = spelled(change.before)
-                for moment, queues in change.history:
-                    if moment > time_ms:
+                found = spelled(change.before)
+                for since, queues in change.history:
+                    if since > time_ms:
                         break
-                    known = spelled(queues)
-                return known
+                    found = spelled(queues)
+                return found
         return self._before[topic] if topic in self._before else self._current(topic)
 
     def first_description(self, topic: str) -> Queues | None:
-        """Return the first known queues of the topic."""
+        """Return the first queues that the topic had."""
         record = self._record(topic)
         if record is None:
             return None
@@ -149,7 +149,7 @@ class Topics:
         return (past[-1] if past else record.lives[0])[1] or None
 
     def renewed_at(self, topic: str, time_ms: int) -> int | None:
-        """Return when a name last began to stand for another topic, or for none any more, up to then; None: never."""
+        """Return when a name last began to be that of another topic, or of none any more, up to then; None: never."""
         record = self._record(topic)
         later = [] if record is None else [life for life in record.lives[1:] if life[0] <= time_ms]
         return later[-1][0] if later else None
@@ -159,7 +159,7 @@ class Topics:
     ) -> tuple[list[CarriedTopic], list[CarriedTopic], list[tuple[CarriedTopic, str]], list[Change]]:
         """Apply due ``TopicQueues`` events.
 
-        Returns: those that changed a topic; those older than the known queues; those of topics whose key belongs to
+        Returns: those that changed a topic; those older than the current queues; those of topics whose key belongs to
             another topic, with its name; the changes, written by each topic's home shard only. All in the order of
             application.
         """
@@ -167,7 +167,7 @@ class Topics:
         moves: list[CarriedTopic] = []
         late: list[CarriedTopic] = []
         changes: list[Change] = []
-        standing: dict[tuple[str, int], CarriedTopic] = {}
+        newest: dict[tuple[str, int], CarriedTopic] = {}
         for one in sorted(due, key=lambda one: order_of(one[1])):
             event, carried = one
             key = topic_key(self._cluster, event.topic)
@@ -183,11 +183,11 @@ class Topics:
                 late.append(one)
             else:
                 # Of several events about a topic at one event time only the last counts.
-                former = standing.get((event.topic, event.event_time))
+                former = newest.get((event.topic, event.event_time))
                 if event.topic_id is None and former is not None and former[0].topic_id is not None:
                     one = (msgspec.structs.replace(event, topic_id=former[0].topic_id), carried)
-                standing[event.topic, event.event_time] = one
-        for one in standing.values():
+                newest[event.topic, event.event_time] = one
+        for one in newest.values():
             record = self._record(one[0].topic)
             former_id = None if record is None else record.topic_id
             is_none = self._current(one[0].topic) is None  # whether or not it was ever reported
@@ -198,7 +198,7 @@ class Topics:
                 moves.append(one)  # a topic made anew has another id, whether or not it has other queues
         return moves, late, collided, changes
 
-    def restore(self, record: Topic) -> bool:
+    def restore(self, record: StoredTopic) -> bool:
         """Restore a topic from another state; False when it exists already."""
         key = topic_key(self._cluster, record.name)
         if self._record(record.name) is not None or self._owners.setdefault(key, record.name) != record.name:
@@ -207,7 +207,7 @@ class Topics:
         self._written.add(record.name)
         return True
 
-    def all(self) -> list[Topic]:
+    def all(self) -> list[StoredTopic]:
         """Return every topic, by key."""
         blocks = self._decoded()
         return [_DECODER.decode(blocks.read(position)) for position in range(len(blocks.keys))]
@@ -240,21 +240,21 @@ class Topics:
             found.setdefault(topic, []).append(TopicChange(self._batch, short, history))
         return msgspec.msgpack.encode(sorted(found.items(), key=lambda one: one[0])) if found else b""
 
-    def _set(self, event: TopicQueues, record: Topic | None) -> Change | None:
+    def _set(self, event: TopicQueues, record: StoredTopic | None) -> Change | None:
         if record is None:
-            record = Topic(event.topic, event.event_time)
+            record = StoredTopic(event.topic, event.event_time)
             self._read[event.topic] = record
-        known = self._current(event.topic)
+        before = self._current(event.topic)
         self._written.add(event.topic)
         queues = queues_of(event)
         record.begin(event.event_time, event.topic_id or record.topic_id, exists=bool(queues))
         record.as_of = event.event_time
-        if queues == (known or ()):
+        if queues == (before or ()):
             return None
-        self._before.setdefault(event.topic, known)
+        self._before.setdefault(event.topic, before)
         self._history.setdefault(event.topic, []).append((event.event_time, queues))
         short = shortened(queues)
-        if known is not None and record.first is None:
+        if before is not None and record.first is None:
             record.first = record.queues
         record.queues = short
         record.number += 1
@@ -279,7 +279,7 @@ class Topics:
         record = self._record(topic)
         return None if record is None else spelled(record.queues)
 
-    def _record(self, topic: str) -> Topic | None:
+    def _record(self, topic: str) -> StoredTopic | None:
         if topic not in self._read:
             blocks = self._decoded()
             key = topic_key(self._cluster, topic)
@@ -296,7 +296,7 @@ class Topics:
         return self._blocks
 
 
-_DECODER = msgspec.msgpack.Decoder(Topic)
+_DECODER = msgspec.msgpack.Decoder(StoredTopic)
 
 
 def _decode_changes(data: Buffer) -> dict[str, list[TopicChange]]:

@@ -41,9 +41,9 @@ class WakeIndex:
     def subscribed(self, topics: Iterable[str]) -> Bools:
         """Return for each group whether it may subscribe to one of the topics."""
         wanted = np.asarray(sorted({topic_hash(topic) for topic in topics}), dtype=np.uint32)
-        answer = np.zeros(len(self.counts), dtype=np.bool_)
-        answer[np.repeat(np.arange(len(self.counts)), self.counts)[np.isin(self.topics, wanted)]] = True
-        return answer
+        subscribed = np.zeros(len(self.counts), dtype=np.bool_)
+        subscribed[np.repeat(np.arange(len(self.counts)), self.counts)[np.isin(self.topics, wanted)]] = True
+        return subscribed
 
     def wake_of(self, number: int) -> int | None:
         """Return when to wake one group."""
@@ -62,10 +62,10 @@ class WakeIndex:
         self.wake_at = np.insert(self.wake_at, inserted, NEVER)
         self.counts = np.insert(self.counts, inserted, 0)
         self.wake_at[numbers] = [NEVER if at is None else at for at in wake_at]
-        standing = np.repeat(np.arange(len(self.counts)), self.counts)
-        stay = ~np.isin(standing, numbers)
+        owners = np.repeat(np.arange(len(self.counts)), self.counts)
+        stay = ~np.isin(owners, numbers)
         sizes = np.asarray([len(of_group) for of_group in topics], dtype=np.int64)
-        where = np.searchsorted(standing[stay], np.repeat(numbers, sizes))
+        where = np.searchsorted(owners[stay], np.repeat(numbers, sizes))
         fresh = np.fromiter((topic for of_group in topics for topic in of_group), np.uint32, int(sizes.sum()))
         self.topics = np.insert(self.topics[stay], where, fresh)
         self.counts[numbers] = sizes

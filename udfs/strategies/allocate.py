@@ -106,7 +106,7 @@ def _by_message(problem: Problem, named: str | None) -> Assignment:
 
 def _each_by_its_own(system: System, named: str | None, problem: Problem) -> Allocation:
     """Return each member what its own strategy, with its own settings, gives it."""
-    answers: dict[tuple[str, bytes], Assignment | None] = {}
+    assignments: dict[tuple[str, bytes], Assignment | None] = {}
     held: dict[str, list[QueueRef]] = {}
     # Members mostly share one list and have no settings: what follows from them is made once.
     keys: dict[tuple[tuple[str, ...], int], tuple[str, bytes]] = {}
@@ -116,21 +116,23 @@ def _each_by_its_own(system: System, named: str | None, problem: Problem) -> All
         if key is None:
             name = named or _own_strategy(system, member)
             key = keys[same] = (name, msgspec.json.encode(_settings(problem, member), order="deterministic"))
-        if key not in answers:
+        if key not in assignments:
             name, settings = key[0], _settings(problem, member)
-            asked = msgspec.structs.replace(problem, settings=settings)
-            answers[key] = registered(name, system).answer(asked) if named else _own_answer(name, system, asked)
-        held[member.member_id] = (answers[key] or {}).get(member.member_id, [])
-    chosen = ", ".join(sorted({name for name, _ in answers})) or named or SYSTEMS[system].default_strategy
-    return Allocation(strategy=chosen, assignment=held, recomputable=None not in answers.values())
+            own_problem = msgspec.structs.replace(problem, settings=settings)
+            assignments[key] = (
+                registered(name, system).answer(own_problem) if named else _own_assignment(name, system, own_problem)
+            )
+        held[member.member_id] = (assignments[key] or {}).get(member.member_id, [])
+    chosen = ", ".join(sorted({name for name, _ in assignments})) or named or SYSTEMS[system].default_strategy
+    return Allocation(strategy=chosen, assignment=held, recomputable=None not in assignments.values())
 
 
-def _own_answer(name: str, system: System, asked: Problem) -> Assignment | None:
+def _own_assignment(name: str, system: System, own_problem: Problem) -> Assignment | None:
     """Return the queues that a member's own strategy computes; None where they cannot be computed."""
-    if name in _MADE_WITH and not any(setting in asked.settings for setting in _MADE_WITH[name]):
+    if name in _MADE_WITH and not any(setting in own_problem.settings for setting in _MADE_WITH[name]):
         return None
     try:
-        return registered(name, system).answer(asked)
+        return registered(name, system).answer(own_problem)
     except StrategyError as error:
         if error.code == "unknown_strategy":
             return None

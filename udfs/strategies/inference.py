@@ -38,7 +38,7 @@ def infer_strategy(
         for name, subscribed in sorted(subscriptions.items())
     )
     subscribed = {topic for member in members for topic in member.subscriptions}
-    known = {
+    topics_with_queues = {
         name: Topic(name=name, queues=tuple(sorted(queues, key=lambda queue: (queue.broker or "", queue.queue_id))))
         for name, queues in topics.items()
         if name in subscribed and queues
@@ -46,7 +46,7 @@ def infer_strategy(
     found = {queue: owner for queue, owner in owners.items() if queue.topic in subscribed and owner in subscriptions}
     if not found:
         return None
-    problem = Problem(group="", members=members, topics=known)
+    problem = Problem(group="", members=members, topics=topics_with_queues)
     fitting = [name for name in CANDIDATES if _owners(strategy(name, METAQ.name)(problem)) == found]
     return fitting[0] if len(fitting) == 1 else None
 

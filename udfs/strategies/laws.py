@@ -12,12 +12,12 @@ from udfs.model.events import QueueRef
 from udfs.strategies.problem import Assignment, Problem, Strategy
 
 
-def broken_law(problem: Problem, answer: Assignment) -> str | None:
+def broken_law(problem: Problem, assignment: Assignment) -> str | None:
     """Return which law an assignment breaks, as a sentence; None if it keeps them.
 
     The laws: the keys are the members; each queue exists, is assigned to a subscriber, and only once.
     """
-    if set(answer) != {member.member_id for member in problem.members}:
+    if set(assignment) != {member.member_id for member in problem.members}:
         return "the members of its result are not those of the group"
     queues_of = {
         name: {(queue.broker, queue.queue_id) for queue in topic.queues} for name, topic in problem.topics.items()
@@ -25,7 +25,7 @@ def broken_law(problem: Problem, answer: Assignment) -> str | None:
     holders: dict[QueueRef, str] = {}
     for member in problem.members:
         subscribed = set(member.subscriptions)
-        for queue in answer[member.member_id]:
+        for queue in assignment[member.member_id]:
             if not isinstance(queue, QueueRef) or type(queue.queue_id) is not int:
                 return f"it assigns {member.member_id} a value that is not a queue: {queue!r}"
             if (queue.broker, queue.queue_id) not in queues_of.get(queue.topic, ()):
@@ -38,7 +38,7 @@ def broken_law(problem: Problem, answer: Assignment) -> str | None:
     return None
 
 
-def guarded(name: str, answer: Strategy) -> Strategy:
+def guarded(name: str, function: Strategy) -> Strategy:
     """Return a custom function as a strategy that raises only errors of strategies: they fail the group's rebalance.
 
     It gets maps of its own, so that it can spoil nothing; of an assignment without end only as much is read as shows
@@ -51,7 +51,7 @@ def guarded(name: str, answer: Strategy) -> Strategy:
     def compute(problem: Problem) -> Assignment:
         try:
             most = sum(len(topic.queues) for topic in problem.topics.values())
-            held = {member: list(islice(queues, most + 1)) for member, queues in answer(_copy(problem)).items()}
+            held = {member: list(islice(queues, most + 1)) for member, queues in function(_copy(problem)).items()}
             broken = broken_law(problem, held)
         except StrategyError:
             raise

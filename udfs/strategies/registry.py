@@ -107,7 +107,7 @@ def built_in(system: str) -> list[str]:
 
 
 def qualified_name(name: str, system: str) -> str:
-    """Return the name with its system in front, whether or not it is known.
+    """Return the name with its system in front, whether or not there is such a strategy.
 
     Example:
         >>> qualified_name("range", "kafka"), qualified_name("kafka.range", "kafka"), qualified_name("my.own", "kafka")
@@ -137,7 +137,7 @@ def registered(name: str, system: str) -> Registered:
 
 
 def ignores_owned(name: str, system: str) -> bool:
-    """Return whether an answer certainly does not depend on what members held: users' own strategies may read it."""
+    """Return whether the assignment certainly ignores what members held: users' own strategies may read it."""
     qualified = qualified_name(name, system)
     return qualified in _BUILT_IN and not _STRATEGIES[qualified].uses_owned
 

@@ -18,7 +18,7 @@ from streaming.collectors.metaq.read_context import ReadContext
 from streaming.collectors.metaq.remembered import ReportedGroupState, ReportedTopicState
 from streaming.collectors.metaq.znodes import client_of_member, read_partition
 from udfs.model.events import (
-    ORDER_AT_ONE_MOMENT,
+    ORDER_AT_ONE_TIME,
     SCHEMA_VERSION,
     AnyEvent,
     AssignmentReported,
@@ -152,7 +152,7 @@ class _Changes:
 
         The order of two snapshots, or of two reports of one member, at the same time would be undefined.
         """
-        self.events.sort(key=lambda event: (event.event_time, ORDER_AT_ONE_MOMENT[type(event)]))
+        self.events.sort(key=lambda event: (event.event_time, ORDER_AT_ONE_TIME[type(event)]))
         last = self.reported.at
         at_last: set[tuple[type[AnyEvent], str | None]] | None = None
         for event in self.events:

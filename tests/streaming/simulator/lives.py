@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from streaming.simulator import Cause, ExpectedRebalance, Fleet
-from streaming.simulator.cluster import Cluster, Topic
+from streaming.simulator.cluster import Cluster, SimulatedTopic
 from streaming.simulator.timeline import Delivery, Post, Timeline
 from streaming.simulator.truth import Truth
 from udfs.model.events import System
@@ -61,7 +61,7 @@ class OneCluster:
             disorder=0.0,
             speed=1.0,
         )
-        self.cluster.topics["t"] = Topic("t", (None,) if system == "kafka" else ("b0", "b1"), 4)
+        self.cluster.topics["t"] = SimulatedTopic("t", (None,) if system == "kafka" else ("b0", "b1"), 4)
 
     def live(self, span_ms: int) -> list[Delivery]:
         """Let so much time pass; return what reaches a reader meanwhile."""

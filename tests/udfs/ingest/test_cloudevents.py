@@ -7,7 +7,7 @@ import pytest
 
 from tests.core_config import core_config
 from tests.udfs.event_lines import NOW, VALID, envelope, line
-from udfs.ingest.cloudevents import ENVELOPE_FAULTS, Envelope, unwrap
+from udfs.ingest.cloudevents import ENVELOPE_VIOLATIONS, Envelope, unwrap
 from udfs.ingest.parser import parse
 from udfs.model.events import Clock
 
@@ -51,8 +51,8 @@ def test_what_names_no_version_of_envelopes_is_none(text: bytes) -> None:
 )
 def test_an_envelope_that_is_not_whole_has_a_reason(changes: dict[str, Any], reason: str) -> None:
     found = unwrap(line(envelope(**changes)))
-    assert found == Envelope(fault=f"cloudevent_{reason}")
-    assert found.fault in ENVELOPE_FAULTS
+    assert found == Envelope(violation=f"cloudevent_{reason}")
+    assert found.violation in ENVELOPE_VIOLATIONS
 
 
 def test_an_envelope_gives_its_source_and_id_as_the_event_id() -> None:

@@ -6,7 +6,7 @@ from udfs.ingest.commit_columns import CommitColumns, pack_ends, pack_progress
 from udfs.model.events import Progress, QueueEnd, QueueEnds, QueueOffset
 from udfs.model.observations import UNKNOWN
 from udfs.packets.packet import group_key, queue_key, shard_of
-from udfs.packets.progress import place_of
+from udfs.packets.progress_columns import place_of
 
 
 def commit(cluster: str, group: str, at: int, *queues: int, system: str = "rocketmq", **fields: int) -> Progress:

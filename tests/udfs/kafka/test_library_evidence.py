@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from udfs.kafka.consumer_protocol import Subscription, read_subscription
+from udfs.kafka.consumer_protocol import ConsumerSubscription, read_subscription
 from udfs.kafka.library_evidence import libraries_of, text_of
 
 WRITTEN = [
@@ -71,12 +71,12 @@ def test_java_librdkafka_and_franz_go_are_certain_by_their_bytes_alone() -> None
 def test_a_subscription_allows_some_libraries(
     version: int, user_data: bytes | None, strategy: str, rack: str | None, found: str
 ) -> None:
-    subscription = Subscription(version=version, topics=("t",), user_data=user_data, rack=rack)
+    subscription = ConsumerSubscription(version=version, topics=("t",), user_data=user_data, rack=rack)
     assert text_of(libraries_of(subscription, strategy, None, one_timeout=False)) == found
 
 
 def test_equal_timeouts_make_aiokafka_the_likelier_one() -> None:
-    subscription = Subscription(version=0, topics=("t",), user_data=b"")
+    subscription = ConsumerSubscription(version=0, topics=("t",), user_data=b"")
     assert libraries_of(subscription, "range", None, one_timeout=True)[:2] == ("aiokafka", "kafka-python")
 
 
@@ -88,7 +88,7 @@ def test_what_cannot_be_read_shows_nothing() -> None:
 
 
 def test_the_assignments_outweigh_a_subscription_that_contradicts_them() -> None:
-    subscription = Subscription(version=3, topics=("t",), rack="")
+    subscription = ConsumerSubscription(version=3, topics=("t",), rack="")
     written = b"\0\0" + b"\0\0\0\0" + b"\xff\xff\xff\xff"
     found = libraries_of(subscription, "range", "billing", one_timeout=False, assignments=[written])
     assert found == ("franz-go", "sarama")

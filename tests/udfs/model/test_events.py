@@ -7,7 +7,7 @@ import pytest
 
 from tests.udfs.event_lines import QUEUE, VALID
 from udfs.model.events import (
-    ORDER_AT_ONE_MOMENT,
+    ORDER_AT_ONE_TIME,
     AnyEvent,
     Generation,
     Heartbeat,
@@ -70,7 +70,7 @@ def test_each_type_is_recognized_by_its_tag_alone(name: str) -> None:
 
 
 def test_every_type_has_its_place_at_one_event_time_and_the_order_is_that_of_the_contract() -> None:
-    order = [kind.__struct_config__.tag for kind in sorted(ORDER_AT_ONE_MOMENT, key=ORDER_AT_ONE_MOMENT.__getitem__)]
+    order = [kind.__struct_config__.tag for kind in sorted(ORDER_AT_ONE_TIME, key=ORDER_AT_ONE_TIME.__getitem__)]
     assert order == [
         "topic_queues",
         "group_settings",
@@ -86,8 +86,8 @@ def test_every_type_has_its_place_at_one_event_time_and_the_order_is_that_of_the
         "queue_ends",
         "clock",
     ]
-    assert set(ORDER_AT_ONE_MOMENT) == set(get_args(AnyEvent))
-    assert len(set(ORDER_AT_ONE_MOMENT.values())) == len(ORDER_AT_ONE_MOMENT)
+    assert set(ORDER_AT_ONE_TIME) == set(get_args(AnyEvent))
+    assert len(set(ORDER_AT_ONE_TIME.values())) == len(ORDER_AT_ONE_TIME)
 
 
 def test_queues_sort_by_topic_then_id_and_are_keys_of_maps() -> None:

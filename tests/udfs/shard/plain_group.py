@@ -10,7 +10,7 @@ import msgspec
 
 from udfs.model.config import CoreConfig
 from udfs.model.events import (
-    ORDER_AT_ONE_MOMENT,
+    ORDER_AT_ONE_TIME,
     GroupDeleted,
     GroupSnapshot,
     Heartbeat,
@@ -84,11 +84,11 @@ class _Advance:
         queue: list[tuple[int, int, str, str, object]] = []
         for due in facts.events:
             at = facts.clock_before if due.late else due.event.event_time
-            order = ORDER_AT_ONE_MOMENT[type(due.event)]
+            order = ORDER_AT_ONE_TIME[type(due.event)]
             heapq.heappush(queue, (at or 0, order, due.event_id, repr(due.event), due))
         for member_id, times in facts.heartbeats.items():
             for at in times:
-                heapq.heappush(queue, (at, ORDER_AT_ONE_MOMENT[Heartbeat], member_id, "", None))
+                heapq.heappush(queue, (at, ORDER_AT_ONE_TIME[Heartbeat], member_id, "", None))
         while True:
             deadlines = sorted(
                 (self.last_heartbeats[m] + self.group.members[m].timeout, m) for m in self.last_heartbeats

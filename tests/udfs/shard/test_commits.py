@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from udfs.model.observations import UNKNOWN, undated, undated_offset
-from udfs.packets.progress import NO_PROGRESS, PackedEnds, PackedNames, ProgressColumns
+from udfs.packets.progress_columns import NO_PROGRESS, PackedEnds, PackedNames, ProgressColumns
 from udfs.shard.commits import Commits
 
 Rows = list[tuple[int, int, int]]

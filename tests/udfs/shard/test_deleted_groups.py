@@ -24,7 +24,7 @@ from udfs.model.journal import Rebalance
 from udfs.model.observations import DELETED, NOT_NAMED, UNKNOWN
 from udfs.model.queue_progress import QueueProgress
 from udfs.packets.packet import queue_key
-from udfs.packets.progress import PackedEnds, PackedNames, ProgressColumns
+from udfs.packets.progress_columns import PackedEnds, PackedNames, ProgressColumns
 from udfs.shard.commits import Commits
 from udfs.shard.deleted_groups import DeletedQueues, deletions_of, deletions_of_rows, is_ended
 

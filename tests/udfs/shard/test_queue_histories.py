@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from udfs.model.observations import UNKNOWN, Newest, newest_of
-from udfs.packets.progress import PackedEnds, PackedNames, ProgressColumns
+from udfs.packets.progress_columns import PackedEnds, PackedNames, ProgressColumns
 from udfs.shard.commits import Commits
 from udfs.shard.queue_histories import QueueHistories
 from udfs.shard.queue_table import QueueTable

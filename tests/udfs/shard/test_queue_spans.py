@@ -11,7 +11,7 @@ import numpy as np
 from hypothesis import example, given
 
 from udfs.model.observations import DELETED, UNKNOWN
-from udfs.packets.progress import PackedEnds, PackedNames, ProgressColumns
+from udfs.packets.progress_columns import PackedEnds, PackedNames, ProgressColumns
 from udfs.shard.commits import Commits
 
 SPAN = 10

@@ -9,7 +9,7 @@ from hypothesis import given
 
 from udfs.model.errors import StateDamagedError
 from udfs.model.observations import UNKNOWN
-from udfs.packets.progress import PackedNames
+from udfs.packets.progress_columns import PackedNames
 from udfs.shard.queue_table import COLUMNS, QueueRow, QueueTable, committed_row
 
 TIME = st.integers(0, 2**41)
@@ -57,7 +57,7 @@ def test_rows_are_found_and_others_are_not() -> None:
     assert not table.expect(groups, keys, 10)
     found = table.find(np.array([3, 5, 3, 4], np.uint64), np.array([1, 2, 2, 1], np.uint64)).tolist()
     assert found == [0, 2, -1, -1]
-    assert not table.seen.any()
+    assert not table.applied.any()
 
 
 def test_there_are_no_more_rows_than_there_may_be() -> None:
@@ -93,7 +93,7 @@ def test_a_million_queues_take_no_more_bytes_than_is_written_down() -> None:
     groups = np.repeat(rng.integers(0, 2**63, count // 50).astype(np.uint64), 50)
     table.expect(groups, rng.integers(0, 2**63, count).astype(np.uint64), count)
     now = 1_700_000_000_000
-    table.seen[:] = True
+    table.applied[:] = True
     table.places, table.queue_ids = rng.integers(0, 1000, count), rng.integers(0, 50, count)
     table.place_names = [f"topic-{number}\x00" for number in range(1000)]
     values = {name: np.full(count, UNKNOWN, np.int64) for name in COLUMNS}

@@ -51,7 +51,7 @@ def test_a_group_is_read_as_it_was_written_with_a_row_for_each_member() -> None:
     expected = {int(cut_keys([member])[0]): (at, 1_000 + len(member)) for member, at in (("a", 10), ("bb", 20))}
     columns = (state.live.last[rows].tolist(), state.live.timeouts[rows].tolist())
     assert dict(zip(state.live.keys[rows].tolist(), zip(*columns, strict=True), strict=True)) == expected
-    assert (state.watch.wake_of(number), state.watch.topics_of(number)) == (77, {topic_hash("t")})
+    assert (state.wake_index.wake_of(number), state.wake_index.topics_of(number)) == (77, {topic_hash("t")})
     assert number_of(state, "unknown") == -1
     assert (state.header.groups, state.header.members) == (2, 3)
 
@@ -62,13 +62,13 @@ def test_a_group_with_members_of_one_key_has_no_rows_and_is_woken_at_the_first_d
     advanced.session_timeouts_ms = {first: 100, second: 50}
     written = written_of(NEW, b"bytes", advanced, cut_keys(list(COLLIDING)))
     assert written.last_heartbeat == {}
-    assert msgspec.msgpack.decode(written.record, type=Record).seen == {first: 10, second: 40}
+    assert msgspec.msgpack.decode(written.record, type=Record).last_beats == {first: 10, second: 40}
     assert written.wake_at == 77  # sooner than both deadlines
     advanced.wake_at = None
     assert written_of(NEW, b"", advanced, cut_keys(list(COLLIDING))).wake_at == 40 + 50
     apart = written_of(NEW, b"", output(a=1, b=2), cut_keys(["a", "b"]))
     assert apart.last_heartbeat == {"a": 1, "b": 2}
-    assert msgspec.msgpack.decode(apart.record, type=Record).seen is None
+    assert msgspec.msgpack.decode(apart.record, type=Record).last_beats is None
 
 
 def test_keys_of_members_have_40_bits() -> None:

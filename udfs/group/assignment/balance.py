@@ -14,7 +14,7 @@ def balance_of(view: GroupView, owners: Owners, queues: Sequence[Queue]) -> Bala
     members = view.group.members.values()
     topics = {topic for subscriptions in distinct_subscriptions(members) for topic in subscriptions}
     quiet = {topic for topic in topics | {queue[0] for queue in owners} if view.is_quiet(topic)}
-    # Kafka's admin call does not say what members of new-protocol groups subscribe to: all take part.
+    # Kafka's admin call does not return the subscriptions of new-protocol members: all take part.
     unknown = view.group.polled
     subscribers = [
         one.member_id

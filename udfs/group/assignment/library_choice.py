@@ -2,8 +2,7 @@
 
 All libraries that the records allow are computed, and all of their versions whose assignments are known to differ. One
 that gives exactly what was reported is taken for the one that assigned; one that is certain, and whose strategy is
-recomputed exactly whichever version it is, may differ: then something is wrong. Whatever else differs says nothing: the
-result is not comparable.
+recomputed exactly whichever version it is, may differ: then something is wrong. Any other difference is not comparable.
 """
 
 from __future__ import annotations
@@ -81,30 +80,30 @@ def choose(
     names = [name for library in libraries for name in variants(library)]
     is_reported = libraries != [JAVA]
     label = libraries[0] if len(libraries) == 1 and is_reported else None
-    answers: dict[str, Assignment] = {}
+    assignments: dict[str, Assignment] = {}
     found: dict[str, Owners] = {}
     failures: list[StrategyError] = []
     for name in names:
         try:
-            answers[name] = compute(as_library(problem, name))
+            assignments[name] = compute(as_library(problem, name))
         except StrategyError as error:
             failures.append(error)
             continue
         if reported is None:
-            return LibraryChoice(assignment=answers[name], library=label)
-        found[name] = owners(answers[name])
+            return LibraryChoice(assignment=assignments[name], library=label)
+        found[name] = owners(assignments[name])
         if found[name] == reported:
             shown = label if name == names[0] and len(libraries) == 1 else _plain(name)
-            return LibraryChoice(assignment=answers[name], library=shown)
+            return LibraryChoice(assignment=assignments[name], library=shown)
     if len(failures) == len(names) and failures[0].code != NOT_RECOMPUTABLE:
         raise failures[0]
     if reported is not None and is_reported and _is_stale(problem, list(found), compute, owners, reported):
-        return LibraryChoice(assignment=answers[names[0]], library=label, incomparable=LEADER_METADATA_STALE)
+        return LibraryChoice(assignment=assignments[names[0]], library=label, incomparable=LEADER_METADATA_STALE)
     first = found.get(names[0])
     versions_agree = all(one == first for name, one in found.items() if _is_of_a_version(name))
     agree = versions_agree if len(libraries) == 1 else all(one == first for one in found.values())
     if agree and not failures and all(_is_exact(name, strategy, problem) for name in names):
-        return LibraryChoice(assignment=answers[names[0]], library=label)
+        return LibraryChoice(assignment=assignments[names[0]], library=label)
     of_version = LIBRARY_NOT_RECOMPUTED if versions_agree else LIBRARY_VERSION_UNKNOWN
     reason = of_version if len(libraries) == 1 else LIBRARY_UNKNOWN
     return LibraryChoice(assignment={}, library=label, incomparable=reason)
@@ -115,13 +114,13 @@ def _plain(name: str) -> str:
 
 
 def _is_of_a_version(name: str) -> bool:
-    """Return whether it is an older version that was read, not compared with answers of real ones, as Java's were."""
+    """Return whether it is an older version read as source, not compared with results of real ones, as Java's were."""
     library = library_of(name)
     return library.name != JAVA and not library.lists_differ and not library.racks_ignored
 
 
 def as_library(problem: Problem, name: str) -> Problem:
-    """Return the problem as this library is asked it."""
+    """Return the problem as this library gets it."""
     return msgspec.structs.replace(problem, settings={**problem.settings, "library": name})
 
 
@@ -129,7 +128,7 @@ def _is_exact(name: str, strategy: str, problem: Problem) -> bool:
     """Return whether what is computed here is certainly what the library assigns."""
     library = library_of(name)
     if library.name in (LIBRDKAFKA, FRANZ_GO) and strategy != ROUNDROBIN and has_near_queues(problem):
-        return False  # no answers of real ones with racks are recorded
+        return False  # no results of real ones with racks are recorded
     if library.name == LIBRDKAFKA:
         return _is_exact_librdkafka(library, strategy, problem)
     if strategy in (RANGE, ROUNDROBIN):
@@ -174,10 +173,10 @@ def _is_stale(
     A consumer of kafka-python reports an empty first generation, and joins again as soon as it has metadata.
     """
     named = {queue[0] for queue in reported}
-    known = {name: topic for name, topic in problem.topics.items() if name in named}
-    if len(known) == len(problem.topics):
+    named_topics = {name: topic for name, topic in problem.topics.items() if name in named}
+    if len(named_topics) == len(problem.topics):
         return False
-    smaller = msgspec.structs.replace(problem, topics=known)
+    smaller = msgspec.structs.replace(problem, topics=named_topics)
     for name in names:
         try:
             if owners(compute(as_library(smaller, name))) == reported:

@@ -1,7 +1,7 @@
 """Core: what it costs that a queue gets another owner: messages that are read twice, messages that wait. No I/O.
 
 A new owner begins at the committed offset. What the former owner had read beyond it is read twice. Its position is
-known where somebody reports it (RocketMQ's members, consumers that report for themselves), and it is the last one if
+known where it is reported (RocketMQ's members, consumers that report for themselves), and it is the last one if
 the queue had no more, or as long as nothing shows where the queue ends. Else there is an estimate:
 
 - Commits that are all observed (Kafka): the owner read on as between its last two commits, at most until it should
@@ -11,7 +11,7 @@ the queue had no more, or as long as nothing shows where the queue ends. Else th
   without a position, as much as it reads between two commits. An owner that lives on has committed as it gave the queue
   up, and so has one that left in order. Commits after it departed are its successor's.
   An offset that was committed before the first poll counts as long as no commit is observed.
-- Offsets that count bytes (MetaQ) tell no number of messages.
+- Offsets that count bytes (MetaQ) give no number of messages.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _NOTHING_REPEATED: Final = MoveCost(repeated_estimated=0)
 
 
 def move_costs(view: GroupView, changed: Sequence[Changed], at: int, began: int | None = None) -> dict[Queue, MoveCost]:
-    """Return what the queues cost that get an owner at a time, as far as anything is known of them.
+    """Return what the queues cost that get an owner at a time, as far as offsets are known.
 
     Args:
         changed: The queues whose owners change, with the owners before and after. began: When the rebalance began.
@@ -140,7 +140,7 @@ def _polled_cost(
     left_at = _departed_at(view, queue, old)
     until = at if left_at is None else left_at
     commits = [one for one in (newest.commit, newest.former) if one is not None and one[0] <= until]
-    # Of a queue without any commit brokers say 0.
+    # Brokers report 0 for a queue without any commit.
     if newest.undated is not None and newest.undated[0] <= until and newest.undated[1]:
         commits = [(0, newest.undated[1])]
     if not commits:

@@ -110,12 +110,12 @@ def measured_pauses(
     """Measure the pauses of a rebalance if its own event time shows all of them; else return nothing.
 
     Args:
-        pulls: The member known to pull each queue by then, and when.
+        pulls: The member that was observed to pull each queue by then, and when.
     """
     total, end = 0, None
     for queue, (loser, taker) in moved.items():
-        who, pulled = pulls.get(queue, (None, 0))
-        if who != taker:
+        puller, pulled = pulls.get(queue, (None, 0))
+        if puller != taker:
             return {}
         released = _released_at(view, queue, loser, at)
         if released is None or pulled < released:
@@ -124,19 +124,21 @@ def measured_pauses(
         end = pulled if end is None else max(end, pulled)
     if end is None:
         return {}
-    goings = [view.group.departed[loser].left_at for loser, _ in moved.values() if loser in view.group.departed]
-    began = min((one for one in goings if one < at), default=None)
-    seen = {"queue_pause_ms": total}
-    return seen if began is None or began > end else {**seen, "pause_ms": end - began}
+    departure_times = [
+        view.group.departed[loser].left_at for loser, _ in moved.values() if loser in view.group.departed
+    ]
+    began = min((one for one in departure_times if one < at), default=None)
+    pauses = {"queue_pause_ms": total}
+    return pauses if began is None or began > end else {**pauses, "pause_ms": end - began}
 
 
 def idle_queues_with(idle: Mapping[Queue, IdleQueue], waits: Mapping[Queue, int]) -> dict[Queue, IdleQueue]:
     """Return queues between two owners, with those that move now: until their new owner is observed."""
     found = dict(idle)
     for queue, wait in waits.items():
-        known = found.get(queue)
-        if known is not None:
-            found[queue] = IdleQueue(wait, known.released_at)
+        idle_queue = found.get(queue)
+        if idle_queue is not None:
+            found[queue] = IdleQueue(wait, idle_queue.released_at)
         elif len(found) < MAX_IDLE_QUEUES:
             found[queue] = IdleQueue(wait)
     return found
@@ -166,7 +168,7 @@ def hand_over(view: GroupView, changed: Sequence[Changed], pulled: Mapping[Queue
     for queue, old, new in changed:
         # Of several owners that all lose it, the last one's departure counts.
         if old and not set(old) & set(new):
-            _release(view, found, queue, old[-1], at, seen_without=not new)
+            _release(view, found, queue, old[-1], at, is_unowned=not new)
     for queue, old, new in changed:
         for member in new:
             if member not in old:
@@ -174,18 +176,18 @@ def hand_over(view: GroupView, changed: Sequence[Changed], pulled: Mapping[Queue
     return found
 
 
-def _release(view: GroupView, found: Handover, queue: Queue, loser: str, at: int, *, seen_without: bool) -> None:
+def _release(view: GroupView, found: Handover, queue: Queue, loser: str, at: int, *, is_unowned: bool) -> None:
     """Note that a queue's last owner holds it no more.
 
     Args:
-        seen_without: The queue is without any owner now; else it has its next one already.
+        is_unowned: The queue is without any owner now; else it has its next one already.
     """
-    known = found.idle_queues.get(queue)
-    if known is None and len(found.idle_queues) >= MAX_IDLE_QUEUES:
+    idle_queue = found.idle_queues.get(queue)
+    if idle_queue is None and len(found.idle_queues) >= MAX_IDLE_QUEUES:
         return
     released = _released_at(view, queue, loser, at)
     found.idle_queues[queue] = IdleQueue(
-        None if known is None else known.estimate, at if released is None and seen_without else released
+        None if idle_queue is None else idle_queue.estimate, at if released is None and is_unowned else released
     )
     found.pulls.pop(queue, None)
 
@@ -194,24 +196,24 @@ def _take_over(
     view: GroupView, found: Handover, queue: Queue, taker: str, pulled: int | None, at: int
 ) -> tuple[int | None, int | None]:
     """Note that a queue has a new owner; return for how long it had none: measured, estimated."""
-    known = found.idle_queues.get(queue)
+    idle_queue = found.idle_queues.get(queue)
     if pulled is None and view.profile.owns_by_node:
         pulled = at  # an owner's node is the owning itself
-    if known is None:
+    if idle_queue is None:
         return None, None
-    released = known.released_at
+    released = idle_queue.released_at
     if released is None or pulled is not None:
         del found.idle_queues[queue]
     else:
-        found.idle_queues[queue] = IdleQueue(known.estimate, released, taker)
+        found.idle_queues[queue] = IdleQueue(idle_queue.estimate, released, taker)
     if pulled is not None and released is not None and pulled >= released:
         return pulled - released, None
     # Its release was not observed, or it was pulled before that: both happened between two polls.
-    return None, known.estimate
+    return None, idle_queue.estimate
 
 
 def resumed(view: GroupView, member_id: str, pulled: Mapping[Queue, int]) -> list[QueueResumed]:
-    """Return the queues that a member took over before and is now known to have pulled."""
+    """Return the queues that a member took over before and has now pulled, as reported."""
     found: list[QueueResumed] = []
     for queue, pulled_at in pulled.items():
         idle = view.group.idle_queues.get(queue)
@@ -245,6 +247,6 @@ def _released_at(view: GroupView, queue: Queue, loser: str, at: int) -> int | No
 
 
 def _last_pull(view: GroupView, queue: Queue, until: int, span: int) -> int | None:
-    """Return an owner's last known pull if it is recent enough to have been its last one."""
+    """Return an owner's last observed pull if it is recent enough to have been its last one."""
     last = view.group.pulls.get(queue)
     return last if last is not None and until - span <= last <= until else None

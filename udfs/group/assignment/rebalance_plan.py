@@ -53,23 +53,23 @@ class RebalancePlan(msgspec.Struct, frozen=True, kw_only=True):
     """What one rebalance is decided from.
 
     Attributes:
-        known: The queues of subscribed topics. guessed: Topics whose queues are not known from metadata. awaited: What
-            is needed to compute the generation once they are.
-        reported: The whole assignment as it was reported, where it was. compared: What all members said at that very
-            time each for itself: what they held as it began.
+        topic_queues: Of the subscribed topics. guessed: Topics without metadata. awaited: What is needed to compute the
+            generation once they have it.
+        reported: The whole assignment as it was reported, where it was. compared: What all members
+            reported at that very time each for itself: what they held as it began.
         revoked_pending: Queues that cooperative generations revoked and this one does not assign yet.
         waiting_since: When those among them were revoked that an earlier one revoked; None: it is not known.
         converging: A poll shows it while members still give queues up and take them over.
-        steps: Who owned what from which times on, ascending. step_pauses: For how long queues that moved had none.
+        steps: The owners from each time on, ascending. step_pauses: For how long queues that moved had none.
         overtaken: The newer generation that came before its members had taken it over.
         made_again: Topics that are other ones than before, under their names: their queues are none of those before.
-        idle_queues, pulls: Of the queues that are known now: those between two owners, and when each was last pulled.
+        idle_queues, pulls: Of the queues that exist now: those between two owners, and when each was last pulled.
     """
 
     at: int
     generation: int
     triggers: Sequence[Trigger]
-    known: QueuesByTopic
+    topic_queues: QueuesByTopic
     target: TargetAssignment
     guessed: Sequence[str] = ()
     awaited: Awaited | None = None
@@ -96,16 +96,16 @@ def plan_counted(view: GroupView, pending: Pending) -> RebalancePlan:
     triggers = list(pending.triggers)
     if not group.exists:
         triggers.append(Trigger(kind="group_created"))
-    known = topics_with_metadata(view, at)
+    topic_queues = topics_with_metadata(view, at)
     reported = None if pending.reported is None else held_only_by(dict(pending.reported), group.members)
-    target = compute_target_assignment(view, known, None, at, generation, reported=reported)
+    target = compute_target_assignment(view, topic_queues, None, at, generation, reported=reported)
     revoked: list[Queue] = []
     waiting: list[Queue] = []
     if reported is None and (target.failed or not group.members):
         waiting = [queue for queue in group.revoked_pending if queue not in target.owners]  # for a later generation
     elif reported is None and target.strategy == COOPERATIVE:
         previous = previous_owners(group)
-        free = set(queues_of(view, known)).difference(target.owners)
+        free = set(queues_of(view, topic_queues)).difference(target.owners)
         revoked = [queue for queue in previous if queue in free]
         # Its members still claim them: it could not assign them yet.
         waiting = [queue for queue in group.revoked_pending if queue in free and queue not in previous]
@@ -113,7 +113,7 @@ def plan_counted(view: GroupView, pending: Pending) -> RebalancePlan:
         at=at,
         generation=generation,
         triggers=triggers,
-        known=known,
+        topic_queues=topic_queues,
         target=target,
         reported=reported,
         revoked_pending=[*revoked, *waiting],
@@ -145,7 +145,7 @@ def _with_reports_and_pauses(view: GroupView, plan: RebalancePlan) -> RebalanceP
     waits = expected_waits(view, moved, kinds)
     measured = measured_pauses(view, moved, pulls, at)
     estimated = estimates(view, before, after, waits, kinds)
-    existing = set(queues_of(view, plan.known)) if group.idle_queues or group.pulls else set()
+    existing = set(queues_of(view, plan.topic_queues)) if group.idle_queues or group.pulls else set()
     idle = {queue: one for queue, one in group.idle_queues.items() if queue in existing}
     return msgspec.structs.replace(
         plan,
@@ -162,6 +162,6 @@ def _with_reports_and_pauses(view: GroupView, plan: RebalancePlan) -> RebalanceP
     )
 
 
-def queues_of(view: GroupView, known: QueuesByTopic) -> list[Queue]:
-    """Return the queues of known topics."""
-    return [queue for topic, infos in known.items() for queue in keys_of(infos, view.system, topic)]
+def queues_of(view: GroupView, topic_queues: QueuesByTopic) -> list[Queue]:
+    """Return the queues of all these topics."""
+    return [queue for topic, infos in topic_queues.items() for queue in keys_of(infos, view.system, topic)]

@@ -214,10 +214,10 @@ def _opening(change: QueuesReassigned, topic: ReassignedTopic, holders: Holders)
     for run in topic.assigned:
         for queue_id in range(run.first, run.last + 1):
             if run.member is None:
-                known = holders((topic.topic, topic.broker, queue_id - run.shift))
-                if len(known) != 1:
+                owners = holders((topic.topic, topic.broker, queue_id - run.shift))
+                if len(owners) != 1:
                     continue
-                member_id, instance_id = known[0]
+                member_id, instance_id = owners[0]
             else:
                 member_id, instance_id = change.members[run.member]
             cost = costs.get(queue_id, _NO_COST)

@@ -1,4 +1,4 @@
-"""Core: the assignment that a group's own strategy computes from known topics and described members. No I/O."""
+"""Core: the assignment that a group's own strategy computes from topics with metadata and described members. No I/O."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class TargetAssignment(msgspec.Struct, kw_only=True):
 
 
 def topics_with_metadata(view: GroupView, at: int) -> dict[str, tuple[QueueInfo, ...]]:
-    """Return the queues of subscribed topics that are known then; deleted topics are not."""
+    """Return the queues of subscribed topics that have metadata then; deleted topics have none."""
     found: dict[str, tuple[QueueInfo, ...]] = {}
     for topic in view.group.subscribed_topics():
         queues = view.queues_at(topic, at)
@@ -68,7 +68,7 @@ def topics_with_metadata(view: GroupView, at: int) -> dict[str, tuple[QueueInfo,
 
 def compute_target_assignment(
     view: GroupView,
-    known: QueuesByTopic,
+    topic_queues: QueuesByTopic,
     strategy: str | None,
     at: int,
     generation: int,
@@ -100,9 +100,9 @@ def compute_target_assignment(
             chosen = named or select_protocol(voters, tie_order)
             may_use_owned = not ignores_owned(chosen, view.system)
         before = _by_former_ids(previous_owners(group), names) if previous is None else previous
-        problem = _problem(view, known, at, _by_member(before) if may_use_owned else {}, names, generation)
+        problem = _problem(view, topic_queues, at, _by_member(before) if may_use_owned else {}, names, generation)
         problem = problem if altered is None else altered(problem)
-        in_use = _existing_queues(view, known) if may_use_owned else None
+        in_use = _existing_queues(view, topic_queues) if may_use_owned else None
         if view.profile.members_vote and view.mode == "clustering" and _depends_on_library(view, chosen):
             return _by_library(view, qualified_name(chosen or "", view.system), problem, names, in_use, reported)
         allocation = allocate(system=view.system, mode=view.mode, strategy=chosen, problem=problem, tie_order=tie_order)
@@ -113,7 +113,7 @@ def compute_target_assignment(
             chosen = select_protocol(voters, tie_order)  # its members know it, the coordinator took it
             return _not_recomputable(chosen)
         return TargetAssignment(
-            owners=current_owners(view, known, at),
+            owners=current_owners(view, topic_queues, at),
             strategy=_named(view, named),
             error=f"{error.code}: {error.message}",
             failed=True,
@@ -140,8 +140,8 @@ def _by_library(
     reported: Owners | None,
 ) -> TargetAssignment:
     """Return what the client library of the group's leader computes."""
-    answer = strategy_named(strategy, view.system)
-    choice = choose(strategy, problem, answer, lambda found: _owners(view, found, names, in_use), reported)
+    function = strategy_named(strategy, view.system)
+    choice = choose(strategy, problem, function, lambda found: _owners(view, found, names, in_use), reported)
     is_unknown = choice.incomparable in UNKNOWN_RESULTS
     return TargetAssignment(
         owners={} if is_unknown else _owners(view, choice.assignment, names, in_use),
@@ -152,8 +152,8 @@ def _by_library(
     )
 
 
-def _existing_queues(view: GroupView, known: QueuesByTopic) -> set[Queue]:
-    return {queue for topic, infos in known.items() for queue in keys_of(infos, view.system, topic)}
+def _existing_queues(view: GroupView, topic_queues: QueuesByTopic) -> set[Queue]:
+    return {queue for topic, infos in topic_queues.items() for queue in keys_of(infos, view.system, topic)}
 
 
 def _owners(view: GroupView, assignment: Assignment, names: Mapping[str, str], in_use: set[Queue] | None) -> Owners:
@@ -206,7 +206,12 @@ def _voters(group: Group, names: Mapping[str, str]) -> Collection[Voter]:
 
 
 def _problem(
-    view: GroupView, known: QueuesByTopic, at: int, previous: Previous, names: Mapping[str, str], generation: int
+    view: GroupView,
+    topic_queues: QueuesByTopic,
+    at: int,
+    previous: Previous,
+    names: Mapping[str, str],
+    generation: int,
 ) -> Problem:
     group = view.group
     former = max(generation - 1, 0)  # the one in which they held it
@@ -218,7 +223,8 @@ def _problem(
             for member in group.members.values()
         ),
         topics={
-            name: Topic(name=name, queues=queues, topic_id=view.topic_id(name, at)) for name, queues in known.items()
+            name: Topic(name=name, queues=queues, topic_id=view.topic_id(name, at))
+            for name, queues in topic_queues.items()
         },
         settings=group.strategy_settings or {},
         leader=None if group.leader is None else names.get(group.leader, group.leader),
@@ -238,7 +244,7 @@ def participant(
 
     Args:
         then: Its former id, if it has another one now. before: What was owned in this generation.
-        stayed: Who was in it: also who owned nothing reports it, and so does who does not say since when it owns.
+        stayed: The members that were in it, also those that owned nothing or report no generation of what they own.
     """
     is_former = (then or member.member_id) in stayed
     owned, since = member.owned, member.owned_generation
@@ -267,7 +273,7 @@ def _stayed(group: Group, names: Mapping[str, str]) -> set[str]:
     if group.pending is None:
         return set()
     joined = {one.member_id for one in group.pending.triggers if one.kind == "member_joined"}
-    # Who joined, and came back under another id before its first generation, has not been in one.
+    # A member that joined, and came back under another id before its first generation, has not been in one.
     joined |= {one.member_id for one in group.replaced if one.at >= group.pending.opened_at and one.former_id in joined}
     return {names.get(one, one) for one in group.members} - joined
 
@@ -286,21 +292,21 @@ def _by_member(owners: Owners) -> Previous:
 
 
 def previous_owners(group: Group) -> Owners:
-    """Return the members' current queues: the reported ones where they are known."""
+    """Return the members' current queues: the reported ones where there are any."""
     return group.reported if group.has_reported else group.computed
 
 
-def current_owners(view: GroupView, known: QueuesByTopic, at: int) -> Owners:
+def current_owners(view: GroupView, topic_queues: QueuesByTopic, at: int) -> Owners:
     """Return the computed assignment without departed members and deleted queues.
 
     Args:
-        known: The queues of the topics that members subscribe to: all of them, as a generation shows them.
+        topic_queues: The queues of the topics that members subscribe to: all of them, as a generation shows them.
     """
     group, subscribed = view.group, set(view.group.subscribed_topics())
     staying = held_only_by(group.computed, group.members)
     queues: set[Queue] = set()
     for topic in {queue[0] for queue in staying}:
-        infos = known.get(topic) if topic in subscribed else view.queues_at(topic, at)
+        infos = topic_queues.get(topic) if topic in subscribed else view.queues_at(topic, at)
         queues |= set(keys_of(infos or (), view.system, topic))
     whole_brokers = {(topic, broker) for topic, broker, _ in queues}
     return {q: holders for q, holders in staying.items() if q in queues or (q[2] < 0 and q[:2] in whole_brokers)}

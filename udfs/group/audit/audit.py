@@ -1,6 +1,6 @@
 """Core: the audit of one generation: its recomputed and its reported assignment compared, queue by queue. No I/O.
 
-A coordinator's generation is audited as it is reported; one with topics that have no metadata yet once they are known.
+A coordinator's generation is audited as it is reported; one with topics that have no metadata yet once they have it.
 Where each member assigns for itself, as soon as all report what is expected, and else when they have had the time to
 follow. A generation that the next one overtakes before is audited as it is then.
 """
@@ -28,7 +28,7 @@ from udfs.model.comparability import CUSTOM_STRATEGY, LEADER_METADATA_STALE, SEN
 from udfs.model.journal import Rebalance
 from udfs.strategies.registry import ignores_owned
 
-# An audit lists so many differing queues, in their order; their whole number stands beside them.
+# An audit lists so many differing queues, in their order; beside them is their whole number.
 MAX_LISTED: Final = 50
 
 
@@ -77,31 +77,37 @@ def audit_of_plan(view: GroupView, plan: RebalancePlan, row: Rebalance) -> Audit
             return _stale(view, audit, plan.target, reported)
         if incomparable in reasons.PASSING or (reported is None and not view.group.has_reported):
             return None
-        return _without_expectation(view, audit, plan.target, incomparable, plan.known, reported)
+        return _without_expectation(view, audit, plan.target, incomparable, plan.topic_queues, reported)
     if reported is None:
         return None
     if view.kind is GroupKind.CLIENT_ASSIGNED and not row.agrees:
         return None  # its members follow each at its own time
     previous = view.group.reported if view.group.has_reported and row.generations_missed is None else None
-    basis = Basis(known=plan.known, strategy=row.strategy, since=plan.at, generation=plan.generation, reported=reported)
+    basis = Basis(
+        topic_queues=plan.topic_queues,
+        strategy=row.strategy,
+        since=plan.at,
+        generation=plan.generation,
+        reported=reported,
+    )
     return _compared(view, audit, basis, plan.target.owners, reported, previous)
 
 
 def audit_of_awaited(
-    view: GroupView, known: QueuesByTopic, target: TargetAssignment, previous: Owners | None, at: int
+    view: GroupView, topic_queues: QueuesByTopic, target: TargetAssignment, previous: Owners | None, at: int
 ) -> Audited | None:
-    """Return the audit of the current generation, all of whose topics are known now; None: nothing is reported."""
+    """Return the audit of the current generation, all of whose topics have metadata now; None: nothing is reported."""
     group = view.group
     audit = _current(view, at)
     if audit is None or not set(group.reporters) >= group.members.keys():
         return None
-    audit = msgspec.structs.replace(audit, library=target.library, queues=sum(map(len, known.values())))
+    audit = msgspec.structs.replace(audit, library=target.library, queues=sum(map(len, topic_queues.values())))
     if target.incomparable == LEADER_METADATA_STALE:
         return _stale(view, audit, target, group.reported)
     if not target.recomputed:
-        return _without_expectation(view, audit, target, target.incomparable, known, group.reported)
+        return _without_expectation(view, audit, target, target.incomparable, topic_queues, group.reported)
     basis = Basis(
-        known=known,
+        topic_queues=topic_queues,
         strategy=audit.strategy,
         since=audit.rebalanced_at,
         generation=audit.generation,
@@ -112,7 +118,7 @@ def audit_of_awaited(
 
 
 def audit_of_reports(view: GroupView, at: int, *, is_over: bool) -> Audited | None:
-    """Return the audit of the current generation, whose members have all reported; None: there is nothing new to say.
+    """Return the audit of the current generation, whose members have all reported; None: nothing is new.
 
     Args:
         is_over: Members have had the time to follow.
@@ -134,7 +140,10 @@ def audit_of_reports(view: GroupView, at: int, *, is_over: bool) -> Audited | No
         return None  # it is overtaken at this very time, or members still follow
     strategy = None if view.kind is GroupKind.CLIENT_ASSIGNED else audit.strategy
     basis = Basis(
-        known=topics_with_metadata(view, at), strategy=strategy, since=audit.rebalanced_at, generation=audit.generation
+        topic_queues=topics_with_metadata(view, at),
+        strategy=strategy,
+        since=audit.rebalanced_at,
+        generation=audit.generation,
     )
     return _compared(view, audit, basis, group.computed, group.reported, None)
 
@@ -257,7 +266,7 @@ def _without_expectation(
     audit: Audit,
     target: TargetAssignment,
     why: str | None,
-    known: QueuesByTopic,
+    topic_queues: QueuesByTopic,
     reported: Owners | None,
 ) -> Audited:
     """Return the verdict on a generation that cannot be recomputed: what is wrong with it under any strategy.
@@ -267,7 +276,7 @@ def _without_expectation(
     """
     of = target.error if target.failed else target.strategy
     reason = LikelyReason(why or CUSTOM_STRATEGY, f"{SENTENCES.get(why or '', why)}: {of or 'not named'}.")
-    differing = [] if reported is None else _wrong_in_any_case(view, queues_of(view, known), reported)
+    differing = [] if reported is None else _wrong_in_any_case(view, queues_of(view, topic_queues), reported)
     return _verdict(audit, "not_recomputable", reason, differing)
 
 

@@ -1,4 +1,4 @@
-"""Core: the commit of audits, and of generations of which no more is known than their row and audit. No I/O."""
+"""Core: the commit of audits, and of generations that have no more than their row and audit. No I/O."""
 
 from __future__ import annotations
 

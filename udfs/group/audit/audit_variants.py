@@ -1,4 +1,4 @@
-"""Core: one generation computed again in other ways: what the leader or a member may have done or known. No I/O.
+"""Core: one generation computed again in other ways: what the leader or a member may have done or had. No I/O.
 
 A variant that gives exactly what is reported is evidence of the reason why it differs from the expected assignment.
 """
@@ -41,7 +41,7 @@ class Basis(msgspec.Struct, frozen=True, kw_only=True):
             ``compute_target_assignment``.
     """
 
-    known: QueuesByTopic
+    topic_queues: QueuesByTopic
     strategy: str | None
     since: int
     generation: int
@@ -50,7 +50,7 @@ class Basis(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Variant(NamedTuple):
-    """One way to compute the generation again: the reason that it stands for, what it is, and how."""
+    """One way to compute the generation again: the reason that it would show, its description, and how."""
 
     reason: str
     text: str
@@ -60,10 +60,10 @@ class Variant(NamedTuple):
 def recomputed(
     view: GroupView, basis: Basis, altered: Callable[[Problem], Problem] | None = None, strategy: str | None = None
 ) -> Owners | None:
-    """Return the owners of the generation, computed again; None: the strategy cannot say."""
+    """Return the owners of the generation, computed again; None: they cannot be."""
     target = compute_target_assignment(
         view,
-        basis.known,
+        basis.topic_queues,
         strategy or basis.strategy,
         basis.since,
         basis.generation,
@@ -88,14 +88,14 @@ def leader_variants(view: GroupView, basis: Basis, used: str | None, reported: O
     if any(member.rack for member in view.group.members.values()):
         yield variant(reasons.RACKS_IGNORED, "without the racks of members and queues", _without_racks)
     if not is_server_side:
-        # Without what is reported, no older version is looked for that fits: of two members some order by hash would.
+        # Without what is reported: no older version is searched that fits; of two members some order by hash would.
         of_today = msgspec.structs.replace(basis, reported=None)
         for library in LIBRARIES:
             compute = partial(recomputed, view, of_today, _as_library(library))
             yield Variant(reasons.ANOTHER_LIBRARY, f"as {library} assigns", compute)
-    short = _named_only(basis.known, reported)
+    short = _named_only(basis.topic_queues, reported)
     if short:
-        text = "with the queues that the assignment names (" + _sizes(basis.known, short) + ")"
+        text = "with the queues that the assignment names (" + _sizes(basis.topic_queues, short) + ")"
         yield Variant(reasons.STALE_METADATA, text, lambda: recomputed(view, _with_topics(basis, short)))
     if not ignores_owned(name, view.system):
         yield variant(reasons.OWNERSHIP_IGNORED, "as if no member had owned anything before", _without_owned)
@@ -111,7 +111,7 @@ def member_variants(view: GroupView, basis: Basis, used: str | None) -> Iterator
     """Return the variants of a group in which each member assigns for itself: what some of them may still see."""
     at = basis.since
     before = _topics_before(view, basis)
-    is_resized = before != dict(basis.known)
+    is_resized = before != dict(basis.topic_queues)
     by_members = _with_former_members(view, at)
     if is_resized:
         text = "with the queues before this generation"
@@ -216,13 +216,13 @@ def _with_former_members(view: GroupView, since: int) -> Callable[[Problem], Pro
     """Return what puts the members before a generation in place of those of today; None: they are the same."""
     group = view.group
     joined = {one.member_id for one in group.members.values() if one.joined_at >= since}
-    gone = [one.member for one in group.departed.values() if one.left_at == since and one.left_reason != "replaced"]
-    if not joined and not gone:
+    departed = [one.member for one in group.departed.values() if one.left_at == since and one.left_reason != "replaced"]
+    if not joined and not departed:
         return None
 
     def altered(problem: Problem) -> Problem:
         problem = _with_members(problem, lambda one: one not in joined)
-        former = tuple(participant(view.system, one, None, {}, 0) for one in gone if one.member_id not in joined)
+        former = tuple(participant(view.system, one, None, {}, 0) for one in departed if one.member_id not in joined)
         return msgspec.structs.replace(problem, members=problem.members + former)
 
     return altered
@@ -231,34 +231,34 @@ def _with_former_members(view: GroupView, since: int) -> Callable[[Problem], Pro
 # ---- other queues
 
 
-def _with_topics(basis: Basis, known: QueuesByTopic) -> Basis:
-    return msgspec.structs.replace(basis, known=known)
+def _with_topics(basis: Basis, topic_queues: QueuesByTopic) -> Basis:
+    return msgspec.structs.replace(basis, topic_queues=topic_queues)
 
 
-def _named_only(known: QueuesByTopic, reported: Owners) -> QueuesByTopic:
+def _named_only(topic_queues: QueuesByTopic, reported: Owners) -> QueuesByTopic:
     """Return the topics up to the highest queue that an assignment names; nothing where it names them all."""
     highest: dict[str, int] = {}
     for topic, _, queue_id in reported:
         highest[topic] = max(queue_id, highest.get(topic, 0))
     short = {
         name: tuple(queue for queue in queues if queue.queue_id <= highest[name])
-        for name, queues in known.items()
+        for name, queues in topic_queues.items()
         if name in highest
     }
-    return {} if short == dict(known) else short
+    return {} if short == dict(topic_queues) else short
 
 
-def _sizes(known: QueuesByTopic, short: QueuesByTopic) -> str:
+def _sizes(topic_queues: QueuesByTopic, short: QueuesByTopic) -> str:
     sizes = [
-        f"{name}: {len(short.get(name, ()))} of {len(known[name])}"
-        for name in sorted(known)
-        if len(short.get(name, ())) < len(known[name])
+        f"{name}: {len(short.get(name, ()))} of {len(topic_queues[name])}"
+        for name in sorted(topic_queues)
+        if len(short.get(name, ())) < len(topic_queues[name])
     ]
     return ", ".join(sizes[:3]) + (", …" if len(sizes) > 3 else "")
 
 
 def _topics_before(view: GroupView, basis: Basis) -> dict[str, tuple[QueueInfo, ...]]:
-    before = {name: view.queues_at(name, basis.since - 1) for name in basis.known}
+    before = {name: view.queues_at(name, basis.since - 1) for name in basis.topic_queues}
     return {name: queues for name, queues in before.items() if queues}
 
 

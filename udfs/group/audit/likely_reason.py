@@ -35,7 +35,7 @@ def likely_reason(view: GroupView, basis: Basis, used: str | None, expected: Own
     is_for_itself = view.kind is GroupKind.CLIENT_ASSIGNED
     if is_for_itself and (silent := _silent_owners(changed, reported)):
         return LikelyReason(OWNER_HOLDS_NOTHING, f"{named(silent)} report no queue.")
-    queues = sum(map(len, basis.known.values()))
+    queues = sum(map(len, basis.topic_queues.values()))
     if queues > MAX_QUEUES_RECOMPUTED:
         return LikelyReason(UNEXPLAINED, f"With {queues} queues it was not computed again in other ways.")
     if recomputed(view, basis) != expected:

@@ -40,7 +40,7 @@ class GroupContext(GroupHistory):
 
     Attributes:
         queue: What is due in this batch.
-        work: How many members and queues were gone through: what a batch is bounded by.
+        work: How many members and queues were processed: what a batch is bounded by.
     """
 
     def __init__(self, group: Group, facts: GroupInput, topics: TopicsView, rules: CoreConfig) -> None:
@@ -106,7 +106,7 @@ class GroupContext(GroupHistory):
         self.group.settings_at["strategy"] = own
 
     def set_mode(self, mode: Mode, own: int) -> None:
-        """Set how the group shares its queues; None stands for the default as long as no other was set."""
+        """Set how the group shares its queues; None is the default as long as no other was set."""
         if mode != self.mode:
             self.group.mode = mode
         self.group.settings_at["mode"] = own
@@ -127,9 +127,9 @@ class GroupContext(GroupHistory):
         """Return when something of that time applies: not before what was applied already."""
         return max(at, self.group.last_applied or at)
 
-    def watch(self, member_id: str) -> None:
-        """Have a member's session end at its deadline, as it is known now, where that is past."""
-        last = self.seen.get(member_id)
+    def schedule_expiry(self, member_id: str) -> None:
+        """Have a member's session end at its current deadline, where that is past."""
+        last = self.applied_heartbeats.get(member_id)
         if last is None:
             return
         member = self.group.members.get(member_id)
@@ -163,21 +163,21 @@ class GroupContext(GroupHistory):
         if at < member.joined_at or at <= self.group.last_heartbeats.get(member.member_id, at - 1):
             return
         was_heartbeats, member.by_heartbeats = member.by_heartbeats, True
-        self.saw(member.member_id, at)
+        self.note_heartbeat(member.member_id, at)
         if not was_heartbeats:
-            self.watch(member.member_id)
+            self.schedule_expiry(member.member_id)
 
     def end_heartbeats(self, member_id: str) -> None:
         """Have a member of a reported generation live by snapshots: it is silent, and no generation has shown that."""
         self.group.members[member_id].by_heartbeats = False
-        self.group.last_heartbeats[member_id] = self.seen.pop(member_id)
+        self.group.last_heartbeats[member_id] = self.applied_heartbeats.pop(member_id)
 
-    def saw(self, member_id: str, at: int) -> None:
+    def note_heartbeat(self, member_id: str, at: int) -> None:
         """Record a heartbeat of a member that lives by heartbeats."""
         self.group.last_heartbeats.pop(member_id, None)
-        last = self.seen.get(member_id)
+        last = self.applied_heartbeats.get(member_id)
         if last is None or at > last:
-            self.seen[member_id] = at
+            self.applied_heartbeats[member_id] = at
 
     # ---- changes that make a rebalance
 
@@ -202,7 +202,7 @@ class GroupContext(GroupHistory):
         group.pending.changed_at = max(at, group.pending.changed_at)
         triggers = group.pending.triggers
         if len(self._caused) != len(triggers):
-            self._caused = {(known.kind, known.member_id, known.topic) for known in triggers}
+            self._caused = {(one.kind, one.member_id, one.topic) for one in triggers}
         trigger = Trigger(kind=kind, member_id=member_id, topic=topic, detail=detail, event_id=event_id)
         if (kind, member_id, topic) in self._caused:
             self.before.repeated.append(trigger)
@@ -215,11 +215,11 @@ class GroupContext(GroupHistory):
 
         Returns: whether it is new.
         """
-        known = self.group.evidence
-        if evidence in known:
+        remembered = self.group.evidence
+        if evidence in remembered:
             return False
-        bisect.insort(known, evidence, key=lambda one: (one.time, one.kind, one.member_id or "", one.topic or ""))
-        del known[:-MAX_EVIDENCE]
+        bisect.insort(remembered, evidence, key=lambda one: (one.time, one.kind, one.member_id or "", one.topic or ""))
+        del remembered[:-MAX_EVIDENCE]
         return True
 
     def note_pending_assignment(self, reported: list[tuple[Queue, tuple[str, ...]]]) -> None:
@@ -275,7 +275,7 @@ class GroupContext(GroupHistory):
         member.holds_since = at
         group.members[member.member_id] = member
         group.departed.pop(member.member_id, None)
-        self.watch(member.member_id)
+        self.schedule_expiry(member.member_id)
         self.begin_session(member, at, former)
 
     def begin_session(self, member: Member, at: int, former: str | None) -> None:
@@ -292,11 +292,11 @@ class GroupContext(GroupHistory):
         self.before.note_member(member_id)
         member = group.members.pop(member_id)
         last = self.last_heartbeat_or_none(member_id, at)
-        self.seen.pop(member_id, None)
+        self.applied_heartbeats.pop(member_id, None)
         group.last_heartbeats.pop(member_id, None)
         left_at = max(left_at, member.joined_at)
         self.write(at, closed(member, left_at, reason, last))
-        member.forget_owned()  # whoever is gone owns nothing
+        member.forget_owned()  # a departed member owns nothing
         self.remember(Departed(member=member, left_at=left_at, left_reason=reason, last_heartbeat_at=last))
         self.await_heartbeat(member_id, at - 1)
 
@@ -306,7 +306,7 @@ class GroupContext(GroupHistory):
         self.before.rename(former_id, member_id)
         self._caused = set()
         last = self.last_heartbeat_or_none(former_id, at)
-        self.seen.pop(former_id, None)
+        self.applied_heartbeats.pop(former_id, None)
         group.last_heartbeats.pop(former_id, None)
         left_at = max(at, member.joined_at)
         self.write(at, closed(member, left_at, "replaced", last))
@@ -316,7 +316,7 @@ class GroupContext(GroupHistory):
         return left_at
 
     def drop_member(self, member_id: str) -> None:
-        """Drop a member whose session lies in the past."""
+        """Drop a member whose session is over."""
         del self.group.members[member_id]
 
     def reopen_session(self, departed: Departed, at: int) -> None:
@@ -324,16 +324,16 @@ class GroupContext(GroupHistory):
         member = departed.member
         self.group.departed.pop(member.member_id, None)
         self.group.members[member.member_id] = member
-        self.watch(member.member_id)
+        self.schedule_expiry(member.member_id)
         self.write(at, MemberReopened(member_id=member.member_id, joined_at=member.joined_at))
 
     def remember(self, departed: Departed) -> None:
         """Keep the description of a departed member; beyond the limit the oldest one is dropped."""
-        gone = self.group.departed
-        gone.pop(departed.member.member_id, None)
-        gone[departed.member.member_id] = departed
-        while len(gone) > self.rules.max_departed_members:
-            del gone[next(iter(gone))]
+        departed_members = self.group.departed
+        departed_members.pop(departed.member.member_id, None)
+        departed_members[departed.member.member_id] = departed
+        while len(departed_members) > self.rules.max_departed_members:
+            del departed_members[next(iter(departed_members))]
 
 
 def closed(member: Member, left_at: int, reason: LeftReason, last: int | None) -> MemberClosed:

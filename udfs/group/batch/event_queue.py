@@ -9,11 +9,11 @@ from __future__ import annotations
 import heapq
 from typing import Literal, NamedTuple
 
-from udfs.model.events import ORDER_AT_ONE_MOMENT, Heartbeat
+from udfs.model.events import ORDER_AT_ONE_TIME, Heartbeat
 from udfs.model.group_api import DueEvent
 
 # Places of what is no event with a description, after all events with one.
-HEARTBEAT = 2 * ORDER_AT_ONE_MOMENT[Heartbeat] + 1
+HEARTBEAT = 2 * ORDER_AT_ONE_TIME[Heartbeat] + 1
 EXPIRY = 100
 
 
@@ -57,7 +57,7 @@ class EventQueue:
         self._push(at, HEARTBEAT, own, member_id, MemberDue("heartbeat", member_id))
 
     def push_expiry(self, at: int, deadline: int, member_id: str) -> None:
-        """Add the end of a session, as far as it is known now."""
+        """Add the end of a session, by its current deadline."""
         self._push(at, EXPIRY, deadline, member_id, MemberDue("expiry", member_id))
 
     def _push(self, at: int, order: int, own: int, tie: str, what: DueEvent | MemberDue, generation: int = 0) -> None:

@@ -8,7 +8,7 @@ from udfs.group.state.group import Group, Member
 from udfs.group.state.view import Settings
 from udfs.model.journal import Trigger, TriggerKind
 
-# What a description changes -> the field that says it.
+# What a description changes -> the field that has it.
 DESCRIBED: dict[TriggerKind, str] = {
     "subscription_changed": "subscriptions",
     "strategy_changed": "strategies",
@@ -21,7 +21,7 @@ class BeforeEventTime:
 
     Attributes:
         members: Of members that these events touched: their state before; None: no members.
-        objects: The members themselves, to tell one that stayed from one that came back.
+        objects: The members themselves, to distinguish one that stayed from one that came back.
         settings: The group's settings before; None: not touched.
         renamed: Members that were replaced by another id at this time: the last id -> the one before all events.
         new_ids: Those among the last ids that were no members before.
@@ -59,7 +59,7 @@ class BeforeEventTime:
         return member_id in self.members and self.members[member_id] is None and member_id not in self.exempt
 
     def rename(self, former_id: str, member_id: str) -> None:
-        """Note that a member goes by another id now, as the group has it; causes of this event time name it so."""
+        """Note that a member has another id now, as the group has it; causes of this event time name it so."""
         if self.joined(former_id):
             self.members.setdefault(member_id, None)
         else:

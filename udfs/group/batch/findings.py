@@ -249,7 +249,7 @@ OBSERVED: dict[str, tuple[Severity, str, str]] = {
     "brokers_disagree": (
         "warning",
         "Brokers return different member lists; clients may compute different assignments.",
-        "It closes once all clients have sent heartbeats to all brokers (30 s). If it stays open, look for a client"
+        "It closes once all clients have sent heartbeats to all brokers (30 s). If it stays open, check for a client"
         " that cannot reach a broker.",
     ),
     "changes_missed": (
@@ -301,12 +301,12 @@ def observed(kind: str, details: Sequence[str], event_id: str) -> Found:
     Args:
         details: The source's details, distinct, in order.
     """
-    words = "; ".join(details)
-    words = words if len(words) <= MAX_DETAIL_LENGTH else words[: MAX_DETAIL_LENGTH - 1] + "…"
+    text = "; ".join(details)
+    text = text if len(text) <= MAX_DETAIL_LENGTH else text[: MAX_DETAIL_LENGTH - 1] + "…"
     severity, sentence, advice = OBSERVED.get(
         kind, ("info", f"The source reports: {kind:.100}.", "See the source's documentation.")
     )
-    message = f"{sentence} {words}" if words else sentence
+    message = f"{sentence} {text}" if text else sentence
     return Found(severity=severity, message=message, advice=advice, evidence=(event_id,))
 
 

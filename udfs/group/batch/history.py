@@ -9,7 +9,7 @@ import msgspec
 from udfs.group.batch.event_time import BeforeEventTime
 from udfs.group.batch.findings import Found
 from udfs.group.batch.recorded_row import with_epochs
-from udfs.group.state.group import Group, OpenFinding, observed_by
+from udfs.group.state.group import Group, GroupFinding, observed_by
 from udfs.group.state.strategy_verdict import with_verdict
 from udfs.group.state.view import GroupView
 from udfs.model.config import CoreConfig
@@ -94,7 +94,7 @@ class GroupHistory(GroupView):
         self.group.number = number + len(left)
 
     def write_row(self, at: int, row: GroupChanged) -> None:
-        """Write the group's current row, if it changed, with what the audits say of its strategy."""
+        """Write the group's current row, if it changed, with the audits' verdict on its strategy."""
         row = msgspec.structs.replace(row, observed_by=observed_by(self.group, row.generation_source))
         if self.group.recorded is not None:
             row = with_epochs(self.group.recorded, row, self.group.members)
@@ -117,7 +117,7 @@ class GroupHistory(GroupView):
                 current.closes_at = found.closes_at
             return
         name = finding_id(self.facts.cluster, self.facts.group_id, key, at)
-        group.findings[key] = OpenFinding(name, at, found.closes_at)
+        group.findings[key] = GroupFinding(name, at, found.closes_at)
         self.write(
             at,
             FindingOpened(

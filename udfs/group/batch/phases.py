@@ -24,7 +24,7 @@ class Phases(msgspec.Struct, frozen=True, kw_only=True):
 def under_way(group: Group, snapshot: GroupSnapshot) -> tuple[int | None, str | None, int | None]:
     """Return since when, why and with which end of its join phase a rebalance is under way, after one more snapshot.
 
-    A snapshot of a rebalance that is over already says nothing.
+    A snapshot of a rebalance that is over already adds nothing.
     """
     since, reason, joined = group.preparing_since, group.preparing_reason, group.join_ended_at
     at = snapshot.event_time
@@ -58,12 +58,12 @@ def phases_of(view: GroupView, snapshot: GroupSnapshot, evidence_at: int | None,
     """
     group, since = view.group, view.group.last_rebalance_at
 
-    def within(moment: int | None) -> bool:
-        return moment is not None and moment <= at and (since is None or moment >= since)
+    def within(time: int | None) -> bool:
+        return time is not None and time <= at and (since is None or time >= since)
 
     joined_at = next(filter(within, (snapshot.joined_at, group.join_ended_at)), None)
-    known = [moment for moment in (joined_at, group.preparing_since) if moment is not None and within(moment)]
+    starts = [time for time in (joined_at, group.preparing_since) if time is not None and within(time)]
     if evidence_at is not None:
-        known.append(evidence_at if since is None else max(evidence_at, since))
+        starts.append(evidence_at if since is None else max(evidence_at, since))
     completed_at = None if group.polled else min(snapshot.event_time, at)  # a poll does not show it
-    return Phases(began_at=min(known, default=None), joined_at=joined_at, completed_at=completed_at)
+    return Phases(began_at=min(starts, default=None), joined_at=joined_at, completed_at=completed_at)

@@ -1,4 +1,4 @@
-"""Core: what the row of a group shows of the coordinator's records: epochs, state, who waits for whom. No I/O."""
+"""Core: what the row of a group shows of its coordinator's records: epochs, state, members waited for. No I/O."""
 
 from __future__ import annotations
 

@@ -76,7 +76,7 @@ def commit(context: GroupContext, result: RebalanceResult) -> None:
     if plan.awaited is None:
         _forget_owned(group)
     group.members_decided = row.members_after
-    group.counts = {topic: len(infos) for topic, infos in plan.known.items()}
+    group.counts = {topic: len(infos) for topic, infos in plan.topic_queues.items()}
     group.topics_without_metadata, group.awaited = list(plan.guessed), plan.awaited
     group.revoked_pending, group.waiting_since = list(plan.revoked_pending), dict(plan.waiting_since)
     group.converging = plan.converging
@@ -155,14 +155,14 @@ def note_converged(context: GroupContext) -> None:
 
 
 def commit_topic(context: GroupContext, topic: str, queues: Sequence[QueueInfo]) -> None:
-    """Note the queues of a topic of the current generation that became known only now."""
+    """Note the queues of a topic of the current generation that got metadata only now."""
     group = context.group
     group.topics_without_metadata = [other for other in group.topics_without_metadata if other != topic]
     if not queues:
         return
     group.counts[topic] = len(queues)
     if group.awaited is not None:
-        group.awaited.known[topic] = shortened(tuple(queues))
+        group.awaited.topic_queues[topic] = shortened(tuple(queues))
 
 
 def commit_awaited(context: GroupContext, awaited: Awaited, owners: Owners | None, *, comparable: bool) -> None:
@@ -188,7 +188,7 @@ def _correct_spans(context: GroupContext, awaited: Awaited, owners: Owners) -> N
             queue: tuple(sorted(now.get(one, one) for one in holders)) for queue, holders in awaited.before.items()
         }
         if awaited.again is None and not group.replaced:
-            # What a batch before ended at that time stays ended: only what began with this generation goes.
+            # What a batch before ended at that time stays ended: only what began with this generation is withdrawn.
             held = by_owner(group.computed)
             kept = {one: [queue for queue in held[one] if one in before.get(queue, ())] for one in held}
             commit_spans(context, "computed", owners_of(kept), since, costs={})
@@ -197,7 +197,7 @@ def _correct_spans(context: GroupContext, awaited: Awaited, owners: Owners) -> N
             for body in awaited.again or ():
                 context.write(since, body)
             group.computed = before
-    # What was known of offsets then may be forgotten: it would depend on when the topic became known.
+    # Offsets of that time may be forgotten: costs would depend on when the topic got metadata.
     commit_spans(context, "computed", owners, since, inferred=True, costs={})
     if not group.has_reported:
         note_holdings(group, context.changed_queues(before, owners), since)
@@ -286,7 +286,7 @@ def stop_deciding(context: GroupContext, at: int) -> None:
 
 
 def show_owners(context: GroupContext, owners: Owners, at: int) -> None:
-    """Show who owns what in a group of a kind that is not recomputed."""
+    """Show the owners in a group of a kind that is not recomputed."""
     commit_spans(context, "reported", owners, at)
     context.group.has_reported = True
 

@@ -1,4 +1,4 @@
-"""Core: the commit of spans: who owns which queue from when on, computed and reported. No I/O."""
+"""Core: the commit of spans: the owner of each queue from when on, computed and reported. No I/O."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def commit_spans(
     Args:
         guessed: Topics whose new spans are inferred; ``inferred``: all are.
         pulled: When the reporting member last pulled each queue. paused: For how long queues had no owner.
-        costs: Of queues that get an owner; None: as known at that time.
+        costs: Of queues that get an owner; None: by the offsets of that time.
     """
     group = context.group
     current = group.computed if origin == "computed" else group.reported

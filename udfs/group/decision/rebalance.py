@@ -50,7 +50,7 @@ class RebalanceResult(msgspec.Struct, frozen=True, kw_only=True):
     """All that follows from a plan.
 
     Attributes:
-        row: Of the table. group_row, rebalanced: What the journal says of it.
+        row: Of the table. group_row, rebalanced: Its changes in the journal.
         moves: What changes between the assignment before and this one, as reported where it is.
         reported: What members report to hold from now on; None: they have reported nothing so far.
         reporters: Members that have reported what they hold. compare_at: When that should be the target; None: their
@@ -58,7 +58,7 @@ class RebalanceResult(msgspec.Struct, frozen=True, kw_only=True):
         recent, usual: How often the group rebalances, see ``flapping``.
         ordinals: Of this time: how many rebalances of each generation.
         findings: What each rule found, by kind; None: it found nothing.
-        costs: Of queues that get an owner, as far as anything is known.
+        costs: Of queues that get an owner, as far as offsets are known.
         audit: Of this generation, where it can be compared already.
     """
 
@@ -81,7 +81,7 @@ class RebalanceResult(msgspec.Struct, frozen=True, kw_only=True):
 def rebalance(view: GroupView, plan: RebalancePlan) -> RebalanceResult:
     """Return what follows from a plan: the row, the spans, the figures, the findings. Nothing is changed."""
     group, at, target = view.group, plan.at, plan.target
-    queues = queues_of(view, plan.known)
+    queues = queues_of(view, plan.topic_queues)
     before, after = group.computed, target.owners
     if plan.reported is not None:
         before, after = previous_owners(group), plan.reported
@@ -205,7 +205,7 @@ def compared_with_reports(view: GroupView, plan: RebalancePlan) -> tuple[int | N
     if plan.target.incomparable is not None:
         return None, plan.target.incomparable
     differing = differing_from(view, plan.target.owners, reported)
-    if differing and any(topic in plan.known for topic in plan.guessed):
+    if differing and any(topic in plan.topic_queues for topic in plan.guessed):
         return None, TOPICS_UNKNOWN  # metadata of a topic that exists is still to come: then it is evaluated
     return differing, None
 
@@ -213,7 +213,7 @@ def compared_with_reports(view: GroupView, plan: RebalancePlan) -> tuple[int | N
 def _balance(view: GroupView, plan: RebalancePlan, after: Owners, queues: Sequence[Queue]) -> Balance:
     """Return how evenly the new assignment is spread, as far as it is known."""
     group = view.group
-    if plan.awaited is not None and plan.reported is None and plan.known:
+    if plan.awaited is not None and plan.reported is None and plan.topic_queues:
         return Balance()  # nothing is computed yet of queues that exist
     if plan.target.error == NOT_RECOMPUTABLE and plan.reported is None:
         if not group.has_reported:
@@ -253,7 +253,7 @@ def in_order(triggers: Sequence[Trigger]) -> list[Trigger]:
 
 
 def source_of(view: GroupView) -> GenerationSource:
-    """Return who counts the generations: the coordinator or the monitor."""
+    """Return which of the two counts the generations: the coordinator or the monitor."""
     return "reported" if view.kind is GroupKind.REPORTED and not view.group.polled else "counted"
 
 
@@ -333,7 +333,7 @@ def _outcome(view: GroupView, plan: RebalancePlan, row: Rebalance, much: Flappin
         at=row.event_time,
         generation=row.generation,
         members=row.members_after,
-        queues=sum(len(infos) for topic, infos in plan.known.items() if not view.is_quiet(topic)),
+        queues=sum(len(infos) for topic, infos in plan.topic_queues.items() if not view.is_quiet(topic)),
         error=plan.target.error,
         agrees=row.agrees,
         queues_differing=row.queues_differing,

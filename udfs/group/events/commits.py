@@ -1,6 +1,6 @@
-"""Core: groups that commit and have no members: known by their commits alone. No I/O.
+"""Core: groups that commit and have no members: only their commits show them. No I/O.
 
-Kafka lists whoever commits as a group, and so do its tools: consumers that assign themselves their queues, and other
+Kafka and its tools list every client that commits as a group: consumers that assign themselves their queues, and other
 systems that keep their offsets there. Such a group is empty, as long as a commit of it is there.
 """
 
@@ -17,26 +17,26 @@ from udfs.model.journal import GroupChanged
 
 
 def first_commit(view: GroupView) -> int | None:
-    """Return when a group of which nothing else is known committed first; None: it did not, or more is known."""
+    """Return when a group that only commits show committed first; None: it did not, or more was observed."""
     group = view.group
     if state_of(group) is not GroupState.NEW or group.members or group.recorded is not None or not view.facts.progress:
         return None
     # What is older was forgotten with the group.
     since = (view.facts.clock_before or 0) - view.rules.forget_after_ms
-    times = (time for known in view.facts.progress.values() for time in known if time >= since)
+    times = (time for of_queue in view.facts.progress.values() for time in of_queue if time >= since)
     first = min(times, default=None)
     return None if first is None else max(first, group.last_applied or first)
 
 
 def register_committing_group(context: GroupContext, at: int) -> None:
-    """Register a group that has committed, and of which nothing else is known: it is empty."""
+    """Register a group that only commits show: it is empty."""
     context.touch(at)
     context.write_row(at, GroupChanged(system=context.system, state="empty", mode=context.mode))
 
 
 def forget_or_wait(context: GroupContext, at: int) -> None:
-    """Forget a group that has been empty for long, with what was known of its queues; not while it commits."""
-    times = [time for known in context.facts.progress.values() for time in known if time <= at]
+    """Forget a group that has been empty for long, with the state of its queues; not while it commits."""
+    times = [time for of_queue in context.facts.progress.values() for time in of_queue if time <= at]
     newest = max(times, default=None)
     if newest is not None and newest > (context.group.touched_at or 0):
         context.touch(newest)
@@ -45,7 +45,7 @@ def forget_or_wait(context: GroupContext, at: int) -> None:
 
 
 def end_without_commits(context: GroupContext, at: int) -> None:
-    """End a group that was known by its commits alone, when the last of them was deleted."""
+    """End a group that only commits showed, when the last of them was deleted."""
     group, offsets = context.group, context.facts.offsets
     is_of_commits = group.row is not None and not group.exists and group.generation is None
     if not is_of_commits or state_of(group) is not GroupState.EMPTY or group.last_snapshot_at is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from udfs.group.batch.event_queue import HEARTBEAT
 from udfs.group.members.descriptions import describes
-from udfs.model.events import ORDER_AT_ONE_MOMENT, GroupSnapshot, Heartbeat
+from udfs.model.events import ORDER_AT_ONE_TIME, GroupSnapshot, Heartbeat
 from udfs.model.group_api import DueEvent
 
 _POLLS_LAST = 2**63  # generations fit 63 bits
@@ -12,7 +12,7 @@ _POLLS_LAST = 2**63  # generations fit 63 bits
 
 def order_of(due: DueEvent) -> int:
     """Return the place of an event among those of its time."""
-    return HEARTBEAT if is_bare(due.event) else 2 * ORDER_AT_ONE_MOMENT[type(due.event)]
+    return HEARTBEAT if is_bare(due.event) else 2 * ORDER_AT_ONE_TIME[type(due.event)]
 
 
 def is_bare(event: object) -> bool:

@@ -12,7 +12,7 @@ from udfs.group.batch.phases import is_over
 from udfs.group.decision.commit import end_followed, show_owners, stop_deciding
 from udfs.group.events.membership import late_cause
 from udfs.group.events.polls import arrive_by_snapshot
-from udfs.group.members.departures import INFERRED
+from udfs.group.members.departure_causes import INFERRED
 from udfs.group.members.descriptions import SILENT_FIELDS, update_description
 from udfs.group.state.assignment_diff import owners_of
 from udfs.group.state.group import Queue
@@ -109,7 +109,7 @@ def was_made_again(view: GroupView, due: DueEvent, at: int) -> bool:
 
 
 def close_all_sessions(context: GroupContext, due: DueEvent, at: int) -> None:
-    """End the sessions of a group that was deleted, and forget what was known of its queues."""
+    """End the sessions of a group that was deleted, and forget the state of its queues."""
     members, is_reported = sorted(context.group.members), context.kind is GroupKind.REPORTED
     if members and not is_reported:
         late_cause(context, due, at)
@@ -166,11 +166,11 @@ def show_unfollowed(context: GroupContext, at: int) -> None:
         if one.info is None:
             continue
         info = msgspec.structs.replace(one.info, subscriptions=recorded.subscriptions_of(one))
-        known = group.members.get(member_id)
-        if known is None:
+        member = group.members.get(member_id)
+        if member is None:
             arrive_by_snapshot(context, member_id, info, at, one.joined_at)
-        elif update_description(context, known, info, at, at)[0] - set(SILENT_FIELDS):
-            context.change_session(known, at)
+        elif update_description(context, member, info, at, at)[0] - set(SILENT_FIELDS):
+            context.change_session(member, at)
     held = {member_id: _queues(recorded, partitions) for member_id, partitions in recorded.owned().items()}
     for member_id, one in present.items():
         for kind, tasks in (("standby", one.standby), ("warm-up", one.warmup)):
@@ -213,7 +213,7 @@ def take_observations(context: GroupContext, due: DueEvent, snapshot: GroupSnaps
 
 
 def register_empty_group(context: GroupContext, at: int) -> None:
-    """Register a group that polls showed, that has no members, and that was not known before."""
+    """Register a group that polls showed, that has no members, and that did not exist before."""
     group = context.group
     if group.last_snapshot_at is None or context.kind in (GroupKind.REPORTED, GroupKind.NOT_FOLLOWED):
         return

@@ -138,7 +138,7 @@ def _take_place(context: GroupContext, former: Member, member_id: str, at: int, 
     former_id = former.member_id
     replace_members(context, {former_id: member_id}, at)
     former.by_heartbeats = True
-    context.seen[member_id] = own
+    context.applied_heartbeats[member_id] = own
     context.open_session(former, at, former=former_id)
 
 
@@ -176,7 +176,7 @@ def _arrive(
     if due is not None:
         late_cause(context, due, at)
     context.cause(at, "member_joined", member_id, event_id=due.event_id if due else None)
-    context.seen[member_id] = own
+    context.applied_heartbeats[member_id] = own
     context.open_session(member, at)
     return outdated
 
@@ -192,7 +192,7 @@ def _emit_expired_session(context: GroupContext, member: Member, own: int, at: i
 def _reopen(
     context: GroupContext, due: DueEvent, event: MemberJoined | Heartbeat, member_id: str, at: int
 ) -> Applied | None:
-    """Apply a late heartbeat of a member that had expired; None: it says nothing of the expired session."""
+    """Apply a late heartbeat of a member that had expired; None: it is not of the expired session."""
     departed, own = context.group.departed.get(member_id), event.event_time
     if (
         departed is None
@@ -200,18 +200,18 @@ def _reopen(
         or not departed.member.joined_at <= own <= departed.left_at
     ):
         return None
-    member, known = departed.member, departed.last_heartbeat_at
+    member, heartbeat_before = departed.member, departed.last_heartbeat_at
     timeout = timeout_with(context, member, event, own)
-    last = own if known is None else max(own, known)
-    is_news = (last, max(last + timeout, departed.left_at)) != (known, departed.left_at)
+    last = own if heartbeat_before is None else max(own, heartbeat_before)
+    is_news = (last, max(last + timeout, departed.left_at)) != (heartbeat_before, departed.left_at)
     for time in _liveness_times(context, event, member_id):
         if last + timeout >= at:
-            break  # its session goes on: what comes now applies in its turn, with the timeout of its time
+            break  # its session continues: what comes now applies in its order, with the timeout of its time
         if last < time <= last + timeout:
             last = time
     left_at = max(last + timeout, departed.left_at)
     if not is_news:
-        changed, outdated = describe(member, event, own)  # already known when it expired: not evidence
+        changed, outdated = describe(member, event, own)  # had been reported when it expired: not evidence
         return Applied(bool(changed), outdated)
     departed.last_heartbeat_at = last
     if left_at < at:
@@ -221,7 +221,7 @@ def _reopen(
         return Applied(True, outdated)
     late_cause(context, due, at)
     context.cause(at, "member_joined", member_id, event_id=due.event_id, detail="its session had not expired")
-    context.seen[member_id] = last
+    context.applied_heartbeats[member_id] = last
     context.reopen_session(departed, at)
     return Applied(True, apply_description(context, departed.member, event, at, due).outdated)
 
@@ -266,10 +266,10 @@ def _shows_itself_after(view: GroupView, member: Member, own: int) -> bool:
 
 
 def apply_description(context: GroupContext, member: Member, reported: MemberFields, at: int, due: DueEvent) -> Applied:
-    """Apply what an event or a poll says of a member that is there: its fields, and the causes that they make."""
+    """Apply what an event or a poll reports of a present member: its fields, and the causes that they make."""
     event_id = due.event_id
     was_lists = (member.subscriptions, member.strategies)
-    if due.late:  # what it owned then says nothing about the present
+    if due.late:  # what it owned then is not what it owns now
         reported = msgspec.structs.replace(reported, owned=None, owned_generation=None)
     changed, outdated = update_description(context, member, reported, due.event.event_time, at)
     if not changed:
@@ -300,11 +300,11 @@ def _learn(
         if departed is not None and not _may_return(departed, event):
             return Applied()  # sent before it departed: no sign of a new session
         return Applied(context.learn(Evidence("member_joined", own, event.member_id, None, due.event_id)))
-    before = (member.by_heartbeats, context.seen.get(member.member_id), len(group.evidence))
+    before = (member.by_heartbeats, context.applied_heartbeats.get(member.member_id), len(group.evidence))
     context.begin_heartbeats(member, own)
     context.take_back_evidence(event.member_id, own)
     described, outdated = update_session(context, member, event, own, at)
-    changed = before != (member.by_heartbeats, context.seen.get(member.member_id), len(group.evidence))
+    changed = before != (member.by_heartbeats, context.applied_heartbeats.get(member.member_id), len(group.evidence))
     if event.subscriptions is not None and distinct(event.subscriptions) != member.subscriptions:
         changed |= context.learn(Evidence("subscription_changed", own, member.member_id, None, due.event_id))
     return Applied(changed or bool(described), outdated)

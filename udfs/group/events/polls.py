@@ -1,4 +1,4 @@
-"""Core: polls of a whole group whose generations the monitor counts: who is there, who departed and how. No I/O."""
+"""Core: polls of a whole group whose generations the monitor counts: its members, and how others departed. No I/O."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from udfs.group.batch.context import GroupContext
 from udfs.group.decision.commit_spans import replace_members
 from udfs.group.events.membership import apply_description, is_alive_after, late_cause
 from udfs.group.members.client_ids import match_connections, match_departures, replaced
-from udfs.group.members.departures import departure_cause
+from udfs.group.members.departure_causes import departure_cause
 from udfs.group.members.descriptions import describe
 from udfs.group.members.static_members import returned
 from udfs.group.state.group import Member
@@ -35,9 +35,9 @@ def on_snapshot(context: GroupContext, due: DueEvent, snapshot: GroupSnapshot, a
             is_late_noted = True
         if departure is not None:
             context.before.exempt.add(member.member_id)
-        going = departure_cause(departure, at, event_id)
-        context.cause(at, going.kind, member.member_id, event_id=event_id, detail=going.detail)
-        context.close_session(member.member_id, at, going.at, going.reason)
+        cause = departure_cause(departure, at, event_id)
+        context.cause(at, cause.kind, member.member_id, event_id=event_id, detail=cause.detail)
+        context.close_session(member.member_id, at, cause.at, cause.reason)
 
     renamed = returned(group, snapshot.members) if context.profile.has_static_members else {}
     replace_members(context, renamed, at)
@@ -47,14 +47,14 @@ def on_snapshot(context: GroupContext, due: DueEvent, snapshot: GroupSnapshot, a
     for member_id, departure in sorted(replaced(group, snapshot).items()):
         end(group.members[member_id], departure)
     matched = match_connections(group, snapshot.members)
-    gone = [group.members[member_id] for member_id in sorted(group.members.keys() - matched.keys())]
-    departures = match_departures(gone, snapshot.departures or ())
-    for member in gone:
+    departed_members = [group.members[member_id] for member_id in sorted(group.members.keys() - matched.keys())]
+    departures = match_departures(departed_members, snapshot.departures or ())
+    for member in departed_members:
         end(member, departures.get(member.member_id))
     for member_id, info in matched.items():
-        known = group.members.get(member_id)
-        if known is not None:
-            outdated |= apply_description(context, known, info, at, due).outdated
+        present = group.members.get(member_id)
+        if present is not None:
+            outdated |= apply_description(context, present, info, at, due).outdated
             continue
         departed = group.departed.get(member_id)
         if due.late and departed is not None and departed.left_at > own:
@@ -92,7 +92,7 @@ def _take_older_poll(context: GroupContext, due: DueEvent, snapshot: GroupSnapsh
     """Apply an out-of-date poll: only fields of members that newer polls did not carry; return as ``on_snapshot``."""
     outdated = False
     for member_id, info in match_connections(context.group, snapshot.members).items():
-        known = context.group.members.get(member_id)
-        if known is not None:
-            outdated |= apply_description(context, known, info, at, due).outdated
+        member = context.group.members.get(member_id)
+        if member is not None:
+            outdated |= apply_description(context, member, info, at, due).outdated
     return outdated

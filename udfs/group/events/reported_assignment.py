@@ -27,7 +27,7 @@ from udfs.model.events import AssignmentReported, GroupSnapshot
 
 
 def take_report(context: GroupContext, event: AssignmentReported, at: int) -> bool:
-    """Apply a member's assignment as reported by itself or by a coordinator; return whether a newer one is known."""
+    """Apply a member's assignment as reported by itself or by a coordinator; return whether there is a newer one."""
     group = context.group
     generation = event.generation
     if generation is None and group.pending is not None:
@@ -117,7 +117,7 @@ def _awaits_topics(group: Group) -> bool:
     awaited, missing = group.awaited, group.topics_without_metadata
     if awaited is None:
         return False
-    unnamed = group.last_strategy == COOPERATIVE and any(topic not in awaited.known for topic in missing)
+    unnamed = group.last_strategy == COOPERATIVE and any(topic not in awaited.topic_queues for topic in missing)
     return not awaited.guessed or unnamed or any(topic in group.counts for topic in missing)
 
 
@@ -130,7 +130,7 @@ def _compare_at(view: GroupView) -> int | None:
 
 
 def _hold(context: GroupContext, report: WaitingReport, at: int) -> bool:
-    """Apply what a member holds; return whether nothing newer is known of it."""
+    """Apply what a member holds; return whether nothing newer was reported."""
     group, reported = context.group, report.queues
     member = reporting_member(group, report.member_id, None if context.profile.makes_member_ids else report.host)
     if member is None:

@@ -37,26 +37,26 @@ def restore(context: GroupContext, snapshot: GroupSnapshot, at: int) -> None:
         group.members[member.member_id] = member
         if member.by_heartbeats:
             last = info.last_heartbeat_at
-            context.seen[member.member_id] = member.joined_at if last is None else last
-            context.watch(member.member_id)
+            context.applied_heartbeats[member.member_id] = member.joined_at if last is None else last
+            context.schedule_expiry(member.member_id)
         elif info.last_heartbeat_at is not None:
             group.last_heartbeats[member.member_id] = info.last_heartbeat_at
     owned = snapshot.assignments
     owners: Owners | None = None
     if owned is not None:
         owners = owners_of({name: [key_of(queue, context.system) for queue in owned[name]] for name in owned})
-    known = topics_with_metadata(context, at)
+    topic_queues = topics_with_metadata(context, at)
     if reported:
-        known, group.topics_without_metadata = queues_shown(context, group.subscribed_topics(), owners, at)
+        topic_queues, group.topics_without_metadata = queues_shown(context, group.subscribed_topics(), owners, at)
     generation = group.current_generation
-    target = compute_target_assignment(context, known, snapshot.strategy if reported else None, at, generation)
+    target = compute_target_assignment(context, topic_queues, snapshot.strategy if reported else None, at, generation)
     group.computed, group.last_strategy = target.owners, target.strategy
     if owners is not None and reported:
         group.reported, group.has_reported = owners, True
     elif owners is not None and context.mode == "clustering":
         group.computed = owners
     group.members_decided = len(group.members)
-    group.counts = {topic: len(infos) for topic, infos in known.items()}
+    group.counts = {topic: len(infos) for topic, infos in topic_queues.items()}
     group.last_applied = max(at, group.last_applied or at)
     group.touched_at = group.last_applied
 

@@ -93,10 +93,10 @@ def _cancels_out(context: GroupContext, trigger: Trigger) -> bool:
     if _continues(context, member_id, kind):
         return True
     was, now = context.before.described(member_id), context.group.members.get(member_id)
-    is_known = member_id in context.before.members
-    if kind in DESCRIBED and is_known:
+    was_member = member_id in context.before.members
+    if kind in DESCRIBED and was_member:
         return was is None or now is None or not _is_change(context, was, now, kind)
-    if not is_known or member_id in context.before.exempt:
+    if not was_member or member_id in context.before.exempt:
         return False
     if kind == "member_joined":
         return now is None or was is not None
@@ -104,7 +104,7 @@ def _cancels_out(context: GroupContext, trigger: Trigger) -> bool:
 
 
 def _continues(context: GroupContext, member_id: str, kind: TriggerKind) -> bool:
-    """Return whether a member departed or joined only in between: another id replaced it, which goes on."""
+    """Return whether a member departed or joined only in between: another id replaced it, and continues."""
     before = context.before
     if kind == "member_joined":
         return member_id in before.renamed
@@ -200,11 +200,13 @@ def _session_ends(context: GroupContext, again: Mapping[str, Member]) -> list[Me
     for body in context.changes_of_now():
         if isinstance(body, MemberClosed) and body.member_id in again:
             before = ends.get(body.member_id)
-            heard = body.last_heartbeat_at
-            if heard is None and before is not None:
-                heard = before.last_heartbeat_at
+            last_heartbeat_at = body.last_heartbeat_at
+            if last_heartbeat_at is None and before is not None:
+                last_heartbeat_at = before.last_heartbeat_at
             joined_at = again[body.member_id].joined_at
-            ends[body.member_id] = msgspec.structs.replace(body, joined_at=joined_at, last_heartbeat_at=heard)
+            ends[body.member_id] = msgspec.structs.replace(
+                body, joined_at=joined_at, last_heartbeat_at=last_heartbeat_at
+            )
     return list(ends.values())
 
 

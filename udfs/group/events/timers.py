@@ -15,7 +15,7 @@ from udfs.group.state.view import GroupView
 
 
 class TimerKind(enum.IntEnum):
-    """The timers of a group; of those that end at one time the first goes first."""
+    """The timers of a group; those that end at one time run in this order."""
 
     SETTLE = 1
     FINDING = 2
@@ -25,7 +25,7 @@ class TimerKind(enum.IntEnum):
 
     @property
     def meaning(self) -> str:
-        """Return what the documentation says of it."""
+        """Return its description in the documentation."""
         return _MEANINGS[self]
 
 

@@ -1,8 +1,8 @@
 """Core: topics that change, and topics of a reported generation whose metadata comes later. No I/O.
 
-The first known queues of a topic hold for all earlier time. A generation with unknown topics is computed once all are
-known, from its own event time on and from the owners it started from: the result does not depend on when or in which
-order they became known. Until then the reported assignment stands in for the topics without metadata.
+The first queues that a topic has hold for all earlier time. A generation with topics without metadata is computed once
+all have it, from its own event time on and from the owners it started from: the result does not depend on when or in
+which order metadata came. Until then the reported assignment replaces the missing metadata.
 """
 
 from __future__ import annotations
@@ -64,9 +64,9 @@ def change_topic(context: GroupContext, due: DueEvent, event: TopicQueues, at: i
 def queues_shown(
     view: GroupView, topics: Iterable[str], reported: Owners | None, at: int, assigned_at: int | None = None
 ) -> tuple[dict[str, tuple[QueueInfo, ...]], list[str]]:
-    """Return the queues of each topic as known to the leader of this generation.
+    """Return the queues of each topic in the metadata of this generation's leader.
 
-    Queues of an assignment exist, even if metadata lacks them. Queues beyond it count only if they were known
+    Queues of an assignment exist, even if metadata lacks them. Queues beyond it count only if they existed
     before: a generation without new queues was made before its leader had metadata about them.
 
     Args:
@@ -80,7 +80,7 @@ def queues_shown(
     named: dict[str, set[Queue]] = {}
     for queue in reported or ():
         named.setdefault(queue[0], set()).add(queue)
-    known: dict[str, tuple[QueueInfo, ...]] = {}
+    topic_queues: dict[str, tuple[QueueInfo, ...]] = {}
     guessed: list[str] = []
     for topic in sorted(topics):
         infos = None if assigned_at is None else view.queues_at(topic, assigned_at)
@@ -106,8 +106,8 @@ def queues_shown(
             if queue not in listed:
                 listed[queue] = QueueInfo(queue[2], queue[1])
         if listed:
-            known[topic] = tuple(listed[queue] for queue in sorted(listed, key=queue_order))
-    return known, guessed
+            topic_queues[topic] = tuple(listed[queue] for queue in sorted(listed, key=queue_order))
+    return topic_queues, guessed
 
 
 def _highest(queues: Iterable[Queue]) -> int:
@@ -123,29 +123,29 @@ def _up_to(topic: str, used: Iterable[Queue]) -> list[Queue]:
 
 
 def sizes(
-    view: GroupView, topic: str, known: QueuesByTopic, guessed: Iterable[str], reported: Owners | None
+    view: GroupView, topic: str, topic_queues: QueuesByTopic, guessed: Iterable[str], reported: Owners | None
 ) -> tuple[int | None, int]:
     """Return how many queues a topic had in the current generation and has in this one; None: unknown.
 
     Args:
         reported: The whole assignment that this generation reports.
     """
-    group, now = view.group, len(known.get(topic, ()))
+    group, now = view.group, len(topic_queues.get(topic, ()))
     before = group.counts.get(topic)
     if before is not None:
         return before, now
     if topic in guessed:
-        # Reported by nobody before, and now in an assignment: it grew. A cooperative one may have left it out.
+        # Not reported before, and now in an assignment: it grew. A cooperative one may have left it out.
         is_reported = any(queue[0] == topic for queue in reported or ())
         is_new = is_reported and all(queue[0] != topic for queue in group.reported)
         return (None, now) if is_new and group.has_reported and group.last_strategy != COOPERATIVE else (now, now)
-    # First known now: that holds for all earlier time. Known before, but not counted: it had been deleted.
+    # First metadata: it holds for all earlier time. With former metadata, but not counted: it had been deleted.
     return (now if topic in group.topics_without_metadata else 0), now
 
 
 def compute_generation(
     view: GroupView,
-    known: QueuesByTopic,
+    topic_queues: QueuesByTopic,
     guessed: list[str],
     reported: Owners | None,
     strategy: str | None,
@@ -157,20 +157,22 @@ def compute_generation(
 ) -> tuple[TargetAssignment, Awaited | None]:
     """Compute a reported generation whose members are set; nothing if both topics and an assignment are missing.
 
-    An assignment that names no queue of a topic stands in for its metadata: the topic has none. A cooperative one does
-    not name the queues that its members are still to release: then nothing is computed until the topic is known.
+    An assignment that names no queue of a topic replaces its metadata: the topic has none. A cooperative one does
+    not name the queues that its members are still to release: then nothing is computed until the topic has metadata.
 
     Args:
         again: What became of computed spans at this event time so far; None: it is not known.
         previous: The owners that the strategy starts from; None: the current ones.
         former, altered: As ``compute_target_assignment`` takes them.
-    Returns: the assignment, and the input for computing it again once its topics are known.
+    Returns: the assignment, and the input for computing it again once its topics have metadata.
     """
     group = view.group
     generation = group.current_generation
-    # What is compared with a guess says nothing of the library.
-    compared = None if any(topic in known for topic in guessed) else reported
-    target = compute_target_assignment(view, known, strategy, at, generation, previous, compared, altered, former)
+    # A comparison with a guess proves nothing about the library.
+    compared = None if any(topic in topic_queues for topic in guessed) else reported
+    target = compute_target_assignment(
+        view, topic_queues, strategy, at, generation, previous, compared, altered, former
+    )
     if not guessed or not group.members:
         return target, None
     if target.failed:  # perhaps only for want of the topics
@@ -180,21 +182,21 @@ def compute_generation(
         return target, None
     awaited = Awaited(
         since=at,
-        known={topic: shortened(queues) for topic, queues in known.items()},
+        topic_queues={topic: shortened(queues) for topic, queues in topic_queues.items()},
         guessed=reported is not None,
         before=group.computed,
         previous=(group.reported if group.has_reported else None) if previous is None else previous,
         again=again,
     )
-    if reported is None or (target.strategy == COOPERATIVE and any(topic not in known for topic in guessed)):
-        existing = {queue for topic, infos in known.items() for queue in keys_of(infos, view.system, topic)}
+    if reported is None or (target.strategy == COOPERATIVE and any(topic not in topic_queues for topic in guessed)):
+        existing = {queue for topic, infos in topic_queues.items() for queue in keys_of(infos, view.system, topic)}
         held = held_only_by(group.computed, group.members)
         owners = {queue: holders for queue, holders in held.items() if queue in existing}
         target = msgspec.structs.replace(target, owners=owners, incomparable=TOPICS_UNKNOWN)
     return target, awaited
 
 
-# ---- topics known only later
+# ---- topics whose metadata comes later
 
 
 def learn_topic(context: GroupContext, topic: str, at: int, event_id: str | None = None) -> None:
@@ -204,7 +206,7 @@ def learn_topic(context: GroupContext, topic: str, at: int, event_id: str | None
     if first is None or not group.members:
         return
     # Queues of the assignment exist, even if metadata lacks them.
-    named = () if awaited is None else spelled(awaited.known.get(topic)) or ()
+    named = () if awaited is None else spelled(awaited.topic_queues.get(topic)) or ()
     listed = {key_of(info, context.system, topic): info for info in (*named, *first)}
     commit_topic(context, topic, [listed[queue] for queue in sorted(listed, key=queue_order)])
     if awaited is not None and not group.topics_without_metadata:
@@ -214,23 +216,23 @@ def learn_topic(context: GroupContext, topic: str, at: int, event_id: str | None
 
 
 def _compute_awaited(context: GroupContext, awaited: Awaited, at: int, event_id: str | None) -> None:
-    """Write the computed spans of the current generation; all of its topics are known now."""
+    """Write the computed spans of the current generation; all of its topics have metadata now."""
     group, since = context.group, awaited.since
-    known = {topic: spelled(awaited.known[topic]) or () for topic in sorted(awaited.known)}
+    topic_queues = {topic: spelled(awaited.topic_queues[topic]) or () for topic in sorted(awaited.topic_queues)}
     previous = awaited.previous if awaited.previous is not None else awaited.before
     reported = group.reported if awaited.guessed else None
     target = compute_target_assignment(
-        context, known, group.last_strategy, since, group.current_generation, previous, reported
+        context, topic_queues, group.last_strategy, since, group.current_generation, previous, reported
     )
     owners = target.owners if target.recomputed or target.incomparable in OF_LIBRARIES else None
-    commit_audit(context, audit_of_awaited(context, known, target, previous, at), at)
+    commit_audit(context, audit_of_awaited(context, topic_queues, target, previous, at), at)
     commit_awaited(context, awaited, owners, comparable=target.incomparable not in OF_LIBRARIES)
     compare_with_reports(context, at)
     if group.row is None:
         return
     row = msgspec.structs.replace(group.row, queues=sum(group.counts.values()))
     if target.recomputed:
-        queues = [key_of(info, context.system, name) for name, infos in known.items() for info in infos]
+        queues = [key_of(info, context.system, name) for name, infos in topic_queues.items() for info in infos]
         balance = balance_of(context, group.reported if awaited.guessed else group.computed, queues)
         row.idle_members, row.unassigned_queues, row.spread = balance.idle, balance.unassigned, balance.spread
         _evaluate_balance(context, row, at, event_id)

@@ -47,7 +47,7 @@ class PresentFields:
 def pack_field_times(
     member: Member, present: Sequence[str], base: int, number: Callable[[Any, Any], int]
 ) -> list[Any] | None:
-    """Encode when each field was reported; None where all known fields were reported at the join.
+    """Encode when each field was reported; None where all fields that are set were reported at the join.
 
     One time where one event reported all fields; else also the other times by field, which polled members share.
 

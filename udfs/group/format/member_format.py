@@ -38,20 +38,20 @@ class Kinds:
     def __init__(self, table: SharedValues) -> None:
         self.table = table
         self.present = PresentFields()
-        self._known: dict[tuple[Any, ...], int] = {}
+        self._numbers: dict[tuple[Any, ...], int] = {}
 
     def number(self, member: Member) -> int:
         """Return the number under which a member's kind is written."""
         subscriptions, strategies, settings = _OBJECTS(member)
-        known = (id(subscriptions), id(strategies), id(settings), _OTHERS(member))
-        number = self._known.get(known)
+        identity = (id(subscriptions), id(strategies), id(settings), _OTHERS(member))
+        number = self._numbers.get(identity)
         if number is None:
             lists, plain, fields = _LISTS(member), _PLAIN(member), list(_NEWER(member))
             while fields and fields[-1] is None:
                 fields.pop()
             text = ("settings", msgspec.json.encode(settings, order="deterministic")) if settings else None
             key = ("kind", lists, *plain, text, *fields)
-            number = self._known[known] = self.table.number(key, [*lists, *plain, settings, *fields])
+            number = self._numbers[identity] = self.table.number(key, [*lists, *plain, settings, *fields])
         return number
 
 

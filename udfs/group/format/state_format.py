@@ -21,8 +21,8 @@ from udfs.group.state.group import (
     Departed,
     Evidence,
     Group,
+    GroupFinding,
     IdleQueue,
-    OpenFinding,
     Owners,
     Pending,
     Queue,
@@ -77,7 +77,7 @@ _PLAIN: tuple[tuple[str, Any], ...] = (
     ("evidence", list[Evidence]),
     ("waiting_reports", list[WaitingReport]),
     ("pending", Pending | None),
-    ("findings", dict[str, OpenFinding]),
+    ("findings", dict[str, GroupFinding]),
     ("late_events", int),
     ("recent", list[int]),
     ("row", GroupChanged | None),
@@ -125,12 +125,12 @@ def encode_group(group: Group) -> bytes:
         [pack_member(member, kinds, base) for member in members],
         [
             [
-                pack_member(gone.member, kinds, base),
-                base - gone.left_at,
-                _REASONS.index(gone.left_reason),
-                None if gone.last_heartbeat_at is None else base - gone.last_heartbeat_at,
+                pack_member(one.member, kinds, base),
+                base - one.left_at,
+                _REASONS.index(one.left_reason),
+                None if one.last_heartbeat_at is None else base - one.last_heartbeat_at,
             ]
-            for gone in group.departed.values()
+            for one in group.departed.values()
         ],
         others,
         pack_owners(group.computed, [*group.members, *others], table),
@@ -172,7 +172,7 @@ def decode_group(data: bytes) -> Group:
         if version == 1:
             group.awaited = _awaited_of_version_1(group)
         if version < _AUDITED_SINCE and group.generation is not None and not group.topics_without_metadata:
-            # It was compared as it was reported, and says nothing of the generations to come.
+            # It was compared as it was reported, and proves nothing about the generations to come.
             group.audit = CurrentAudit("agrees", is_evidence=False, at=group.last_rebalance_at or 0)
         return group
     except (msgspec.MsgspecError, UnicodeDecodeError, ValueError, TypeError, IndexError, KeyError) as error:
@@ -184,13 +184,13 @@ def _unpack(values: list[Any], body: list[Any]) -> Group:
     group = Group()
     kinds = KindsRead(values)
     group.members = {member.member_id: member for member in unpack_members(members, kinds, base)}
-    gone = unpack_members([packed for packed, *_ in departed], kinds, base)
-    for unpacked, (_, ago, reason, seen_ago) in zip(gone, departed, strict=True):
+    departed_members = unpack_members([packed for packed, *_ in departed], kinds, base)
+    for unpacked, (_, ago, reason, heartbeat_ago) in zip(departed_members, departed, strict=True):
         group.departed[unpacked.member_id] = Departed(
             member=unpacked,
             left_at=base - ago,
             left_reason=_REASONS[reason],  # type: ignore[arg-type]
-            last_heartbeat_at=None if seen_ago is None else base - seen_ago,
+            last_heartbeat_at=None if heartbeat_ago is None else base - heartbeat_ago,
         )
     names = [*group.members, *others]
     group.computed = unpack_owners(computed, names, values)
@@ -223,7 +223,7 @@ def _pack_awaited(group: Group, awaited: Awaited, names: list[str], table: Share
 
     return [
         base - awaited.since,
-        [[table.number(topic, topic), queues] for topic, queues in awaited.known.items()],
+        [[table.number(topic, topic), queues] for topic, queues in awaited.topic_queues.items()],
         awaited.guessed,
         packed(awaited.before),
         packed(awaited.previous),
@@ -232,7 +232,7 @@ def _pack_awaited(group: Group, awaited: Awaited, names: list[str], table: Share
 
 
 def _unpack_awaited(group: Group, packed: list[Any], names: list[str], values: list[Any], base: int) -> Awaited:
-    ago, known, guessed, before, previous, *again = packed
+    ago, topic_queues, guessed, before, previous, *again = packed
 
     def unpacked(owners: Any) -> Owners | None:
         if owners is None:
@@ -241,7 +241,9 @@ def _unpack_awaited(group: Group, packed: list[Any], names: list[str], values: l
 
     return Awaited(
         since=base - ago,
-        known={values[topic]: msgspec.convert(queues, int | tuple[QueueInfo, ...]) for topic, queues in known},
+        topic_queues={
+            values[topic]: msgspec.convert(queues, int | tuple[QueueInfo, ...]) for topic, queues in topic_queues
+        },
         guessed=guessed,
         before=unpacked(before),
         previous=unpacked(previous),
@@ -255,7 +257,7 @@ def _awaited_of_version_1(group: Group) -> Awaited | None:
     if not group.topics_without_metadata or since is None or group.generation is None or not group.recomputable:
         return None
     previous = group.reported if group.has_reported else None
-    return Awaited(since=since, known=dict(group.counts), guessed=True, before=None, previous=previous)
+    return Awaited(since=since, topic_queues=dict(group.counts), guessed=True, before=None, previous=previous)
 
 
 # ---- values per queue: for each topic and broker, queue ids and values alternate

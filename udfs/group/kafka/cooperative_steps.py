@@ -30,7 +30,7 @@ def pending_queues(
         before, reported: The reported assignment before, and of this generation. causes: Of this generation.
         existing: All queues of its topics.
     Returns: those that it takes from a member; those taken by earlier ones that wait on, also where no member is left;
-        with Kafka Streams also those that nobody had, once.
+        with Kafka Streams also those without an owner, once.
     """
     if not snapshot.members:
         return list(group.revoked_pending)
@@ -51,8 +51,8 @@ def _still_waiting(group: Group, snapshot: GroupSnapshot, reported: Owners, caus
     """Return the queues taken by earlier generations that this one could not assign yet.
 
     Its leader assigns a queue once no member owns it: one waits on while a member reports it as owned (kafka-python
-    joins again before it has given it up; a member that missed the last assignment has not heard of it). Where members
-    do not say what they own, it waits on as long as other members join.
+    joins again before it has given it up; a member that missed the last assignment does not have it). Where members
+    do not report what they own, it waits on as long as other members join.
     """
     waiting = [queue for queue in group.revoked_pending if queue not in reported]
     if all(info.owned is not None for info in snapshot.members):
@@ -85,8 +85,8 @@ def add_causes_of_steps(
         detail = counted(len(waiting), "queue") + " not released yet"
         causes.add("cooperative_follow_up", event_id=event_id, detail=detail)
         return
-    known = {queue[0] for queue in group.reported}
-    for topic in sorted({queue[0] for queue in reported} - known):
+    topics_before = {queue[0] for queue in group.reported}
+    for topic in sorted({queue[0] for queue in reported} - topics_before):
         if group.counts.get(topic) and group.members_decided:
             causes.add("queue_count_changed", topic=topic, event_id=event_id, detail="the leader had no metadata of it")
 

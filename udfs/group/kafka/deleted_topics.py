@@ -2,8 +2,8 @@
 
 A coordinator deletes what a group has committed of a topic as soon as that is deleted: a sign that comes before the
 generation that follows, where a poll of the metadata comes after it, or never saw the topic away. Members are assigned
-queues by name: what the next generation gives out is the new topic's. Where a group has no commits, or they are not
-known, the assignment itself is the sign: one that nothing else has caused and that leaves out what it gave out before.
+queues by name: what the next generation assigns is the new topic's. Where a group has no commits, or they are not
+known, the assignment itself is the sign: one that nothing else has caused and that leaves out what it assigned before.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from udfs.group.assignment.target_assignment import QueuesByTopic
 from udfs.group.batch.context import GroupContext
 from udfs.group.events.topic_changes import FIRST_METADATA
 from udfs.group.kafka.triggers import MADE_AGAIN, Causes
-from udfs.group.members.departures import INFERRED
+from udfs.group.members.departure_causes import INFERRED
 from udfs.group.state.group import Evidence, Owners, keys_of
 from udfs.group.state.state_machine import GroupKind
 from udfs.group.state.view import GroupView
@@ -33,11 +33,11 @@ class TopicsNow(NamedTuple):
     """The topics of a generation.
 
     Attributes:
-        known: Their queues. made_again: Those that are other ones than in the generation before.
+        topic_queues: Their queues. made_again: Those that are other ones than in the generation before.
         awaited: Evidence of deletions that metadata has not shown yet.
     """
 
-    known: dict[str, tuple[QueueInfo, ...]]
+    topic_queues: dict[str, tuple[QueueInfo, ...]]
     made_again: frozenset[str]
     awaited: Sequence[Evidence]
 
@@ -54,15 +54,15 @@ def note_deleted_commits(context: GroupContext, event: CommitsDeleted, at: int, 
 
 
 def topics_now(
-    view: GroupView, topics: Collection[str], known: QueuesByTopic, reported: Owners | None, at: int
+    view: GroupView, topics: Collection[str], topic_queues: QueuesByTopic, reported: Owners | None, at: int
 ) -> TopicsNow:
     """Return the topics of a new generation, where some were deleted since the one before.
 
     Args:
-        topics: Those with metadata that members subscribe to in both. known: The queues that metadata shows.
+        topics: Those with metadata that members subscribe to in both. topic_queues: The queues that metadata shows.
         reported: The assignment that the generation reports.
     """
-    found, made_again, awaited = dict(known), set[str](), list[Evidence]()
+    found, made_again, awaited = dict(topic_queues), set[str](), list[Evidence]()
     since = view.group.last_rebalance_at or 0
     deleted = {one.topic: one for one in view.group.evidence if one.detail == _DELETED and one.time <= at}
     for topic in sorted(topics):
@@ -103,22 +103,22 @@ def add_left_out(
     named = None if strategy is None else qualified_name(strategy, view.system)
     if causes.triggers or reported is None or not (named in _EAGER or named == COOPERATIVE):
         return topics
-    known, made_again, awaited = dict(topics.known), set(topics.made_again), list(topics.awaited)
+    topic_queues, made_again, awaited = dict(topics.topic_queues), set(topics.made_again), list(topics.awaited)
     moving = {queue[0] for queue in view.group.revoked_pending}
     left = {queue[0] for queue in view.group.reported.keys() - reported.keys()}
-    for topic in sorted(left & known.keys() & with_metadata):
+    for topic in sorted(left & topic_queues.keys() & with_metadata):
         was = view.group.counts.get(topic, 0)
         now = 1 + max((queue[2] for queue in reported if queue[0] == topic), default=-1)
         if now >= was or (named == COOPERATIVE and (now or topic in moving)):
             continue
-        known.pop(topic)
+        topic_queues.pop(topic)
         if now:
-            known[topic] = numbered(now)
+            topic_queues[topic] = numbered(now)
             made_again.add(topic)
         detail = f"{was} -> {now}{MADE_AGAIN if now else ''}, {INFERRED} from the assignment"
         causes.add("queue_count_changed", topic=topic, detail=detail, event_id=event_id)
         awaited.append(Evidence("queue_count_changed", at, None, topic, event_id, _DELETED))
-    return TopicsNow(known, frozenset(made_again), awaited)
+    return TopicsNow(topic_queues, frozenset(made_again), awaited)
 
 
 def evidence_after(
@@ -133,7 +133,7 @@ def evidence_after(
     """
     others = [one for one in left if one.detail not in (_DELETED, FIRST_METADATA) or one.time > at]
     if reported is None:
-        there = {queue for topic, infos in topics.known.items() for queue in keys_of(infos, view.system, topic)}
+        there = {queue for topic, infos in topics.topic_queues.items() for queue in keys_of(infos, view.system, topic)}
         held = {queue[0] for queue in (*view.group.reported, *view.group.revoked_pending) if queue not in there}
         past = [one for one in view.group.evidence if one.time <= at and one.topic in held & subscribed]
         others += [one for one in past if one.detail != _DELETED and one not in others]

@@ -32,7 +32,7 @@ from udfs.group.kafka.reported_generations import (
 )
 from udfs.group.kafka.topic_lives import TopicLives, lives_in, ownership_steps, queues_in_target
 from udfs.group.kafka.triggers import Causes, compare
-from udfs.group.members.departures import INFERRED
+from udfs.group.members.departure_causes import INFERRED
 from udfs.group.state.assignment_diff import held_only_by
 from udfs.group.state.epoch_outcome import EpochOutcome, Held
 from udfs.group.state.group import Awaited, Evidence, Owners, Queue
@@ -80,13 +80,15 @@ def take_epoch(context: GroupContext, outcome: EpochOutcome, names: Mapping[str,
     named = lives.owners(lives.current(outcome.owned)) | (published or {})
     before = set(group.subscribed_topics())
     topics = subscribed_after(context, snapshot)
-    known, guessed = queues_shown(context, topics, named, at, outcome.assigned_at)
+    topic_queues, guessed = queues_shown(context, topics, named, at, outcome.assigned_at)
     empty = lives.without_queues(topics)
-    known = {topic: queues for topic, queues in known.items() if topic not in empty}
+    topic_queues = {topic: queues for topic, queues in topic_queues.items() if topic not in empty}
     guessed = [topic for topic in guessed if topic not in empty]
     is_whole = outcome.strategy in SERVER_ASSIGNORS
-    known = queues_in_target(context, lives, known, published or {}, outcome.assigned_at or at, is_whole=is_whole)
-    resized = {topic: sizes(context, topic, known, guessed, named) for topic in topics & before}
+    topic_queues = queues_in_target(
+        context, lives, topic_queues, published or {}, outcome.assigned_at or at, is_whole=is_whole
+    )
+    resized = {topic: sizes(context, topic, topic_queues, guessed, named) for topic in topics & before}
     came = _under_first_ids(context, outcome, snapshot)
     _learn_arrivals(context, outcome, came)
     causes = compare(context, came, due.event_id, at, resized, made_again=lives.made_again, infers=False)
@@ -104,9 +106,9 @@ def take_epoch(context: GroupContext, outcome: EpochOutcome, names: Mapping[str,
     pauses = _pauses(group.reported, steps)
     if group.recorded is not None and lives.ids is not None:
         group.recorded.note_ids(lives.ids)
-    target, awaited = _target(context, outcome, lives, known, guessed, reported)
+    target, awaited = _target(context, outcome, lives, topic_queues, guessed, reported)
     if published is not None and target.recomputed and target.owners != published:
-        target = _as_published(context, outcome, lives, known, published) or target
+        target = _as_published(context, outcome, lives, topic_queues, published) or target
         why = _why_incomparable(outcome, names)
         if target.owners != published and why is not None:
             target = msgspec.structs.replace(target, incomparable=why)
@@ -117,7 +119,7 @@ def take_epoch(context: GroupContext, outcome: EpochOutcome, names: Mapping[str,
         at=at,
         generation=outcome.epoch,
         triggers=causes.triggers,
-        known=known,
+        topic_queues=topic_queues,
         target=target,
         guessed=guessed,
         awaited=awaited,
@@ -208,10 +210,10 @@ def _learn_arrivals(context: GroupContext, outcome: EpochOutcome, came: GroupSna
         event_id = outcome.event_ids.get(now.member_id)
         if event_id is None:
             continue
-        known = context.group.members.get(info.member_id)
-        if known is None:
+        member = context.group.members.get(info.member_id)
+        if member is None:
             context.learn(Evidence("member_joined", outcome.began_at, info.member_id, None, event_id))
-        elif known.subscriptions != info.subscriptions:
+        elif member.subscriptions != info.subscriptions:
             context.learn(Evidence("subscription_changed", outcome.began_at, info.member_id, None, event_id))
 
 
@@ -232,7 +234,7 @@ def _target(
     context: GroupContext,
     outcome: EpochOutcome,
     lives: TopicLives,
-    known: QueuesByTopic,
+    topic_queues: QueuesByTopic,
     guessed: list[str],
     reported: Owners,
 ) -> tuple[TargetAssignment, Awaited | None]:
@@ -243,13 +245,22 @@ def _target(
             owners={}, strategy=strategy, error=NOT_RECOMPUTABLE, incomparable=MEMBERS_UNKNOWN
         ), None
     if outcome.target is None and outcome.members:
-        owners = current_owners(context, known, outcome.at)
+        owners = current_owners(context, topic_queues, outcome.at)
         return TargetAssignment(owners=owners, strategy=strategy, incomparable=NO_TARGET), None
     spans = context.computed_spans_of_now()
     previous = lives.owners(_held_before(outcome, lives))
     former, altered = outcome.former, partial(_as_in_coordinator, outcome, lives, next(_orders(context, outcome)))
     return compute_generation(
-        context, known, guessed, reported, strategy, outcome.at, spans, previous, former=former, altered=altered
+        context,
+        topic_queues,
+        guessed,
+        reported,
+        strategy,
+        outcome.at,
+        spans,
+        previous,
+        former=former,
+        altered=altered,
     )
 
 
@@ -259,7 +270,7 @@ def _held_before(outcome: EpochOutcome, lives: TopicLives) -> Held:
 
 
 def _as_published(
-    view: GroupView, outcome: EpochOutcome, lives: TopicLives, known: QueuesByTopic, published: Owners
+    view: GroupView, outcome: EpochOutcome, lives: TopicLives, topic_queues: QueuesByTopic, published: Owners
 ) -> TargetAssignment | None:
     """Return the published target where the coordinator computes it from members in another order, or by another
     assignor that may be the group's; else None.
@@ -270,7 +281,7 @@ def _as_published(
         for put in islice(_orders(view, outcome), int(name == outcome.strategy), None):
             altered = partial(_as_in_coordinator, outcome, lives, put)
             target = compute_target_assignment(
-                view, known, strategy, outcome.at, outcome.epoch, previous, altered=altered, former=former
+                view, topic_queues, strategy, outcome.at, outcome.epoch, previous, altered=altered, former=former
             )
             if target.recomputed and target.owners == published:
                 return target
@@ -278,7 +289,7 @@ def _as_published(
 
 
 def _why_incomparable(outcome: EpochOutcome, names: Mapping[str, str]) -> str | None:
-    """Return why a target that differs says nothing of its coordinator; None: it does."""
+    """Return why a target that differs cannot be compared; None: it can."""
     if not names.keys() >= outcome.topic_ids():
         return TOPICS_UNKNOWN
     if outcome.follows_unrecorded:
@@ -294,7 +305,7 @@ def _has_computed_assignors(outcome: EpochOutcome) -> bool:
 def _with_likely_assignor(view: GroupView, outcome: EpochOutcome) -> EpochOutcome:
     """Return an outcome with the assignor of the epoch before, where it is one of several that may be the group's.
 
-    Where members name none it is the one that the broker was seen to take by default.
+    Where members name none it is the one that the broker was observed to take by default.
     """
     recorded, last = view.group.recorded, view.group.last_strategy
     name = outcome.strategy
@@ -339,7 +350,7 @@ def _with_patterns(outcome: EpochOutcome, problem: Problem) -> Problem:
 
 
 def _as_in_coordinator(outcome: EpochOutcome, lives: TopicLives, put: MembersPut, problem: Problem) -> Problem:
-    """Have members, and what each has in the target before, stand in the orders that the coordinator has."""
+    """Put members, and what each has in the target before, into the orders that the coordinator has."""
     problem = _with_patterns(outcome, problem)
     members = {member.member_id: member for member in problem.members}
     previous = {

@@ -34,7 +34,7 @@ from udfs.model.journal import GroupChanged, TriggerKind
 MAX_WAITING = 100_000  # members and their assignments in outcomes that wait: beyond it the oldest name topics by ids
 MAX_STEPS = 1_024  # changes of ownership within one epoch: beyond it the newest are taken for one
 # Heartbeat interval and session timeout are settings of the broker (``group.consumer.heartbeat.interval.ms``). By
-# default a member whose commits went on until so shortly before its end was not silent.
+# default a member that committed until so shortly before its end was not silent.
 _HEARTBEAT_MS = 5_000
 _Kind: TypeAlias = Literal["left", "expired", "gone"]
 _EVIDENCE: Final[dict[str, TriggerKind]] = {"left": "member_left", "expired": "session_expired"}
@@ -118,7 +118,7 @@ def decide_waiting(context: GroupContext, at: int) -> None:
 def _last_with_names(view: GroupView, recorded: RecordedGroup, outcomes: Sequence[EpochOutcome], at: int) -> int:
     """Return the place of the last outcome that can be decided; -1: none.
 
-    One that names no topic, because nobody is left, does not show that metadata is there.
+    One that names no topic, because no member is left, does not show that metadata is there.
     """
     named = [has_names(view, recorded, one, at) for one in outcomes]
     shown = [place for place, one in enumerate(outcomes) if named[place] and one.topic_ids()]
@@ -129,7 +129,7 @@ def _last_with_names(view: GroupView, recorded: RecordedGroup, outcomes: Sequenc
 
 
 def _end_records(context: GroupContext, at: int) -> None:
-    """Decide all epochs that wait: the group ends, or goes on without such records."""
+    """Decide all epochs that wait: the group ends, or continues without such records."""
     recorded = context.group.recorded
     if recorded is not None:
         learn_names(context, recorded, at)
@@ -145,10 +145,10 @@ def has_record_of_group(records: Sequence[DueEvent], *, deleted: bool) -> bool:
 
 
 def take_back(context: GroupContext, records: Sequence[DueEvent], snapshot: GroupSnapshot, at: int) -> bool:
-    """Have a group be a classic one from the record on that takes the place of its others; its history goes on.
+    """Have a group be a classic one from the record on that takes the place of its others; its history continues.
 
-    Where its generation is the last epoch it is no rebalance: the next one shows that a member is gone that only speaks
-    the other protocol.
+    Where its generation is the last epoch it is no rebalance: the next one shows the departure of a member that only
+    speaks the other protocol.
 
     Returns: whether the record is applied.
     """
@@ -226,11 +226,11 @@ def _finish_at_once(
         return
     epoch, overtaken = epochs
     arrived = sorted(folded.arrived, key=lambda one: (recorded.members[one].epoch or epoch, one))
-    changes = [*sorted(folded.gone.keys() - folded.renamed.keys()), *arrived][: place + 1]
-    gone, present = {one for one in changes if one in folded.gone}, recorded.present
-    members = [info for info in infos if info.member_id not in gone]
+    changes = [*sorted(folded.departed.keys() - folded.renamed.keys()), *arrived][: place + 1]
+    departed, present = {one for one in changes if one in folded.departed}, recorded.present
+    members = [info for info in infos if info.member_id not in departed]
     members += [_info(recorded, one, present[one]) for one in changes if one in present]
-    departures = tuple(recorded.departures[one] for one in sorted(gone) if one in recorded.departures)
+    departures = tuple(recorded.departures[one] for one in sorted(departed) if one in recorded.departures)
     outcome = EpochOutcome(
         epoch=epoch,
         at=at,
@@ -241,7 +241,7 @@ def _finish_at_once(
         strategy=recorded.strategy(),
         members=tuple(members),
         described=True,
-        owned={one: held for one, held in owned.items() if one not in gone},
+        owned={one: held for one, held in owned.items() if one not in departed},
         steps=[],
         target=None,
         previous={},
@@ -257,15 +257,15 @@ def _infos(recorded: RecordedGroup) -> tuple[MemberInfo, ...]:
 
 def _info(recorded: RecordedGroup, member_id: str, member: RecordedMember) -> MemberInfo:
     """Return a member as a snapshot describes it."""
-    known = member.info
-    if known is None:
+    info = member.info
+    if info is None:
         # It had no description since the recorded is followed.
         return MemberInfo(member_id=member_id, joined_at=member.joined_at)
     return msgspec.structs.replace(
-        known,
+        info,
         joined_at=member.joined_at,
         subscriptions=recorded.subscriptions_of(member),
-        strategies=known.strategies if member.classic_strategies is None else member.classic_strategies,
+        strategies=info.strategies if member.classic_strategies is None else member.classic_strategies,
     )
 
 
@@ -275,11 +275,11 @@ def _note_step(recorded: RecordedGroup, folded: Folded, before: Held, now: Held,
     changed = {one: now.get(one, ()) for one in {*renamed, *now} if renamed.get(one, ()) != now.get(one, ())}
     if not changed:
         return
-    seen = {one for _, held in recorded.steps for one in held}
+    noted = {one for _, held in recorded.steps for one in held}
     former = {
         one: renamed[one]
         for one in changed
-        if one in renamed and one not in seen and _swaps(renamed[one], now.get(one, ()))
+        if one in renamed and one not in noted and _swaps(renamed[one], now.get(one, ()))
     }
     if former:
         recorded.steps.append((at, former))
@@ -296,7 +296,7 @@ def _swaps(before: Partitions, now: Partitions) -> bool:
 
 
 def _is_whole(view: GroupView, recorded: RecordedGroup, at: int) -> bool:
-    """Return whether the members of which something is known own every queue of the topics that they own some of."""
+    """Return whether the members with an assignment own every queue of the topics that they own some of."""
     learn_names(view, recorded, at)
     held: dict[str, set[int]] = {}
     for partitions in recorded.owned().values():
@@ -314,7 +314,7 @@ def _note_departures(view: GroupView, recorded: RecordedGroup, folded: Folded, a
     """Note how members departed, as far as their commits show it: records do not."""
     for member_id in folded.arrived:
         recorded.departures.pop(member_id, None)
-    for member_id, member in folded.gone.items():
+    for member_id, member in folded.departed.items():
         if member_id not in folded.renamed:
             kind, evidence = _departure(view, member_id, member, at)
             recorded.departures[member_id] = Departure(member_id=member_id, kind=kind, at=at, evidence=evidence)
@@ -326,14 +326,14 @@ def _departure(view: GroupView, member_id: str, member: RecordedMember | None, a
         return "expired", "a static member that did not come back"
     group = view.group
     held = by_owner(group.reported).get(member_id, [])
-    known = group.members.get(member_id)
-    if known is None or not held:
+    present = group.members.get(member_id)
+    if present is None or not held:
         return "gone", None
-    since = known.joined_at if known.holds_since is None else known.holds_since
+    since = present.joined_at if present.holds_since is None else present.holds_since
     last = max(newest_commits(view, held, since, at).values(), default=None)
     if last is None:
         return "gone", None
-    if at - last >= view.timeout_of(known):
+    if at - last >= view.timeout_of(present):
         return "expired", f"its last commit was {at - last} ms before"
     if at - last < _HEARTBEAT_MS:
         return "left", f"it committed until {at - last} ms before"

@@ -34,18 +34,18 @@ class Inferred(NamedTuple):
 
 
 def infer_departures(
-    view: GroupView, gone: Sequence[str], at: int, *, has_other_cause: bool = False
+    view: GroupView, departed: Sequence[str], at: int, *, has_other_cause: bool = False
 ) -> dict[str, Inferred]:
     """Infer from commits how members departed, where they suffice.
 
     Commits that are older than the assignment are not of its owner.
 
     Args:
-        gone: Members that a generation lacks. at: When it applies.
+        departed: Members that a generation lacks. at: When it applies.
         has_other_cause: The rebalance may have begun for another reason than the departure of any of them.
     """
     group = view.group
-    if not gone or not view.facts.progress:
+    if not departed or not view.facts.progress:
         return {}
     held = by_owner(group.reported if group.has_reported else group.computed)
     earliest = min(_holds_since(member) for member in group.members.values())
@@ -58,9 +58,9 @@ def infer_departures(
             newest[member_id] = max(mine)
     # A rebalance that polls or a log have shown to be under way had begun by then.
     began = at if group.preparing_since is None else min(at, group.preparing_since)
-    staying = [member_id for member_id in group.members if member_id not in gone]
+    staying = [member_id for member_id in group.members if member_id not in departed]
     inferred: dict[str, Inferred] = {}
-    for member_id in gone:
+    for member_id in departed:
         if member_id in newest:
             others = [newest[one] for one in staying if one in newest]
             timeout = view.timeout_of(group.members[member_id])
@@ -86,7 +86,7 @@ def _infer(last: int, others: Sequence[int], timeout: int, began: int, ended: in
         return None
     active = [one for one in others if one >= last - share]
     if others and not active:
-        return None  # theirs stopped before: the group is idle, and silence says nothing
+        return None  # theirs stopped before: the group is idle, and silence proves nothing
     if active and min(active) < last + share:
         return Inferred("member_left", f"{evidence}; others stopped {max(0, min(active) - last)} ms after it")
     return Inferred("session_expired", evidence)

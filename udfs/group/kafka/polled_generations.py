@@ -1,4 +1,4 @@
-"""Core: groups whose coordinator assigns, but whose generations are known only from polls: the monitor counts them.
+"""Core: groups whose coordinator assigns, but whose generations only polls show: the monitor counts them.
 
 A snapshot of such a group has ``generation_source`` ``counted`` and no number. Kafka's admin calls give such: what
 happened between two polls is one generation. Members of Kafka's own clients and of librdkafka write into their
@@ -11,7 +11,7 @@ from __future__ import annotations
 from udfs.group.batch.findings import counted
 from udfs.group.events.reported_assignment import reported_owners
 from udfs.group.kafka.triggers import Causes
-from udfs.group.members.departures import INFERRED
+from udfs.group.members.departure_causes import INFERRED
 from udfs.group.members.descriptions import distinct
 from udfs.group.members.static_members import returned
 from udfs.group.state.group import Owners
@@ -35,7 +35,7 @@ def reports_generation(snapshot: GroupSnapshot) -> bool:
 
 
 def lacks_subscriptions(snapshot: GroupSnapshot) -> bool:
-    """Return whether a snapshot does not say what its members subscribe to: then nothing can be recomputed."""
+    """Return whether a snapshot lacks its members' subscriptions: then nothing can be recomputed."""
     return is_counted(snapshot) and any(info.subscriptions is None for info in snapshot.members)
 
 
@@ -55,8 +55,8 @@ def add_causes_of_assignment(
     """Add why a generation without any other cause was made where polls do not show what members subscribe to.
 
     The assignors of brokers assign all queues of all subscribed topics. So a topic of which nothing was assigned before
-    is new, or nobody had subscribed to it. One of which nothing is assigned any more was deleted, or nobody subscribes
-    to it any more: which of them, only the next polls of the metadata show.
+    is new, or had no subscriber. One of which nothing is assigned any more was deleted, or has no subscriber any
+    more: which of them, only the next polls of the metadata show.
 
     Args:
         reported: The assignment that the poll shows.
@@ -89,7 +89,7 @@ def counted_generation(view: GroupView, snapshot: GroupSnapshot) -> int:
     """
     group = view.group
     current = group.generation
-    # A member that rejoined says in which generation it was before.
+    # A member that rejoined reports in which generation it was before.
     proven = 1 + max((info.owned_generation or 0 for info in snapshot.members), default=0)
     if current is None or (current == 0 and not group.exists):
         return proven if snapshot.members else 0
@@ -112,9 +112,9 @@ def _differs(view: GroupView, snapshot: GroupSnapshot) -> bool:
         return False
     if snapshot.strategy and qualified_name(snapshot.strategy, view.system) != group.last_strategy:
         return True
-    known = {renamed.get(one, one): member for one, member in group.members.items()}
+    by_new_id = {renamed.get(one, one): member for one, member in group.members.items()}
     for info in snapshot.members:
-        before = known[info.member_id].subscriptions
+        before = by_new_id[info.member_id].subscriptions
         if info.subscriptions is not None and before is not None and distinct(info.subscriptions) != before:
             return True
     reported = reported_owners(view, snapshot)

@@ -38,7 +38,7 @@ from udfs.group.kafka.polled_generations import (
 from udfs.group.kafka.rebalance_pause import estimated_pause, queue_pause, span_pauses
 from udfs.group.kafka.triggers import Causes, compare, returned_members
 from udfs.group.members.client_ids import match_connections
-from udfs.group.members.departures import INFERRED
+from udfs.group.members.departure_causes import INFERRED
 from udfs.group.members.descriptions import SILENT_FIELDS, update_description, update_session
 from udfs.group.members.duplicate_instances import note_replacements
 from udfs.group.members.static_members import returned
@@ -114,16 +114,18 @@ def _take_new_generation(
     reported = reported_owners(context, snapshot)
     subscribed_before = group.current_topics()
     after = topics_after(context, snapshot, reported, at)
-    known, guessed = queues_shown(context, after, reported, at)
+    topic_queues, guessed = queues_shown(context, after, reported, at)
     with_metadata = (after & subscribed_before).difference(guessed)
-    topics = topics_now(context, with_metadata, known, reported, at)
-    resized = {topic: sizes(context, topic, topics.known, guessed, reported) for topic in after & subscribed_before}
+    topics = topics_now(context, with_metadata, topic_queues, reported, at)
+    resized = {
+        topic: sizes(context, topic, topics.topic_queues, guessed, reported) for topic in after & subscribed_before
+    }
     causes = compare(context, snapshot, due.event_id, at, resized, made_again=topics.made_again)
     causes.returned = sorted(back.values())
     if current is not None and generation == current + 1 and snapshot.leader == group.leader:
         causes.leader = snapshot.leader
     topics = add_left_out(context, causes, topics, reported, snapshot.strategy, with_metadata, at, due.event_id)
-    known, made_again = topics.known, topics.made_again
+    topic_queues, made_again = topics.topic_queues, topics.made_again
     context.use_up_evidence(evidence_after(context, causes.evidence_left, topics, after, reported, at))
     before = group.reported if group.has_reported else group.computed
     outdated |= move_members(context, snapshot, names, causes, at)
@@ -137,12 +139,12 @@ def _take_new_generation(
         target, awaited = without_subscriptions(context, snapshot.strategy), None
     else:
         target, awaited = compute_generation(
-            context, known, guessed, reported, snapshot.strategy or None, at, context.computed_spans_of_now()
+            context, topic_queues, guessed, reported, snapshot.strategy or None, at, context.computed_spans_of_now()
         )
     phases = phases_of(context, snapshot, causes.began_at, at)
     pause = None if phases.began_at is None else at - phases.began_at
     cooperative = COOPERATIVE in (target.strategy, snapshot.strategy)
-    existing = queues_of(context, known)
+    existing = queues_of(context, topic_queues)
     handing_over = pending_queues(group, snapshot, target.strategy, before, reported, existing, causes)
     measured = Pauses(
         pause_ms=pause,
@@ -155,7 +157,7 @@ def _take_new_generation(
         at=at,
         generation=generation,
         triggers=causes.triggers,
-        known=known,
+        topic_queues=topic_queues,
         target=target,
         guessed=guessed,
         awaited=awaited,
@@ -198,8 +200,8 @@ def subscribed_after(view: GroupView, snapshot: GroupSnapshot) -> set[str]:
 def _subscriptions(view: GroupView, info: MemberInfo) -> tuple[str, ...]:
     if info.subscriptions is not None:
         return info.subscriptions
-    known = view.group.members.get(info.member_id)
-    return (known.subscriptions or ()) if known is not None else ()
+    member = view.group.members.get(info.member_id)
+    return (member.subscriptions or ()) if member is not None else ()
 
 
 def add_generation_triggers(
@@ -220,8 +222,8 @@ def add_generation_triggers(
         detail = f"generation {current} -> {generation}"
         causes.add("coordinator_changed", detail=detail, event_id=event_id)
     if not group.exists:
-        first_seen = current is None and (generation > 1 or group.polled)
-        causes.add("group_created", event_id=event_id, detail="first seen" if first_seen else None)
+        is_first = current is None and (generation > 1 or group.polled)
+        causes.add("group_created", event_id=event_id, detail="first seen" if is_first else None)
     if due.late:
         causes.add("late_evidence", detail=reported_late(snapshot.event_time, at), event_id=event_id)
     add_causes_of_steps(group, snapshot, reported, causes, event_id)
@@ -265,8 +267,8 @@ def move_members(
 ) -> bool:
     """End the sessions of departed members, begin those of new ones, update the others; in the snapshot's order."""
     group, outdated = context.group, False
-    for member_id, going in sorted(causes.goings.items()):
-        context.close_session(member_id, at, going.at, going.reason)
+    for member_id, cause in sorted(causes.departures.items()):
+        context.close_session(member_id, at, cause.at, cause.reason)
     for info in snapshot.members:
         member = group.members.get(info.member_id)
         if member is not None:
@@ -342,7 +344,7 @@ def _take_same_generation(context: GroupContext, snapshot: GroupSnapshot, at: in
 
 
 def update_existing(context: GroupContext, snapshot: GroupSnapshot, at: int) -> bool:
-    """Update the descriptions of known members; what decides the assignment waits for the next generation."""
+    """Update the descriptions of present members; what decides the assignment waits for the next generation."""
     outdated = False
     for info in snapshot.members:
         member = context.group.members.get(info.member_id)

@@ -1,7 +1,7 @@
 """Core: topics that a coordinator's target shows to be other ones than before, under their names. No I/O.
 
 The coordinator sees a deletion at once, metadata only with the next poll: what a target names are the topics that there
-were when it was computed, with all of their queues. Queues of a topic that is no more are nobody's former ones.
+were when it was computed, with all of their queues. Queues of a deleted topic are no member's former ones.
 """
 
 from __future__ import annotations
@@ -70,20 +70,20 @@ def lives_in(recorded: RecordedGroup | None, outcome: EpochOutcome, names: Mappi
 
 
 def queues_in_target(
-    view: GroupView, lives: TopicLives, known: QueuesByTopic, published: Owners, at: int, *, is_whole: bool
+    view: GroupView, lives: TopicLives, topic_queues: QueuesByTopic, published: Owners, at: int, *, is_whole: bool
 ) -> dict[str, tuple[QueueInfo, ...]]:
     """Return the queues of each topic as its coordinator knew them, where metadata as of then shows it otherwise.
 
     Args:
-        known: As metadata shows them. published: The target. is_whole: Of an assignor that gives out every queue.
+        topic_queues: As in metadata. published: The target. is_whole: Of an assignor that assigns every queue.
     """
     if lives.ids is None:
-        return dict(known)
+        return dict(topic_queues)
     named: dict[str, list[int]] = {}
     for topic, _, number in published:
         named.setdefault(topic, []).append(number)
     found: dict[str, tuple[QueueInfo, ...]] = {}
-    for topic, queues in known.items():
+    for topic, queues in topic_queues.items():
         shown = topic_id_at(view, topic, at)
         is_same = shown is None or shown == lives.ids.get(topic)
         count = max(named[topic]) + 1 if topic in named else None
@@ -95,7 +95,7 @@ def queues_in_target(
 
 
 def ownership_steps(before: Owners, outcome: EpochOutcome, lives: TopicLives) -> list[tuple[int, Owners]]:
-    """Return who owned what from which times on.
+    """Return the owners from each time on.
 
     A queue that a member gives up, and gets again as one of another topic of that name, has no owner between.
     """

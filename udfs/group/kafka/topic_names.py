@@ -20,7 +20,7 @@ _FOR_URLS = str.maketrans("+/", "-_")
 
 
 def learn_names(view: GroupView, recorded: RecordedGroup, at: int) -> None:
-    """Remember the ids of topics that are known by now."""
+    """Remember the ids of topics, as far as they are reported."""
     for topic in sorted({*recorded.topics(), *view.group.subscribed_topics()}):
         topic_id = topic_id_at(view, topic, at)
         if topic_id is not None:

@@ -9,7 +9,7 @@ import msgspec
 from udfs.group.events.topic_changes import FIRST_METADATA
 from udfs.group.kafka.inferred_departures import Inferred, infer_departures
 from udfs.group.members.client_ids import match_departures
-from udfs.group.members.departures import INFERRED, DepartureCause, departure_cause
+from udfs.group.members.departure_causes import INFERRED, DepartureCause, departure_cause
 from udfs.group.members.descriptions import distinct
 from udfs.group.members.static_members import returned
 from udfs.group.state.group import Evidence, Member, Owners, Queue
@@ -18,7 +18,7 @@ from udfs.model.events import Departure, GroupSnapshot, MemberInfo
 from udfs.model.journal import TRIGGER_ORDER, Trigger, TriggerKind
 from udfs.strategies.registry import qualified_name
 
-# What a cause says of a topic that was deleted and made again under its name.
+# The detail of a topic that was deleted and made again under its name.
 MADE_AGAIN = ", made again"
 
 
@@ -26,7 +26,7 @@ class Causes:
     """The causes of one reported generation.
 
     Attributes:
-        triggers: What was observed. goings: How each missing member departed.
+        triggers: What was observed. departures: How each missing member departed.
         began_at: The first evidence that the rebalance began; None when there is none.
         evidence_left: What was learned and this generation does not show.
         returned: The new ids of static members that came back under them with this generation.
@@ -35,7 +35,7 @@ class Causes:
 
     def __init__(self) -> None:
         self.triggers: list[Trigger] = []
-        self.goings: dict[str, DepartureCause] = {}
+        self.departures: dict[str, DepartureCause] = {}
         self.began_at: int | None = None
         self.evidence_left: list[Evidence] = []
         self.returned: list[str] = []
@@ -55,7 +55,7 @@ class Causes:
         about = min(named or self.triggers, key=lambda one: TRIGGER_ORDER.index(one.kind))
         is_observed = about.detail is not None and not about.detail.startswith(INFERRED)
         if about.kind in ("member_left", "session_expired") and is_observed:
-            return  # the departure's own event says it
+            return  # the departure's own event has it
         detail = reason if about.detail is None else f"{about.detail}; {reason}"
         self.triggers[self.triggers.index(about)] = msgspec.structs.replace(about, detail=detail)
 
@@ -84,24 +84,24 @@ def compare(
     causes, group = Causes(), view.group
     infos = {info.member_id: info for info in snapshot.members}
     evidence = [one for one in group.evidence if one.time <= at]
-    gone = [member_id for member_id in group.members if member_id not in infos]
-    # Where nobody stays, the departure of the last one would have ended the rebalance at once.
-    has_other_cause = len(gone) != 1 or not infos or bool(infos.keys() - group.members.keys())
+    departed = [member_id for member_id in group.members if member_id not in infos]
+    # Where no member stays, the departure of the last one would have ended the rebalance at once.
+    has_other_cause = len(departed) != 1 or not infos or bool(infos.keys() - group.members.keys())
     has_other_cause |= any(before != now for before, now in resized.values())
-    inferred = infer_departures(view, gone, at, has_other_cause=has_other_cause) if infers else {}
-    causes.goings = _departures(view, snapshot, gone, inferred, at, event_id)
-    for member_id, going in causes.goings.items():
+    inferred = infer_departures(view, departed, at, has_other_cause=has_other_cause) if infers else {}
+    causes.departures = _departures(view, snapshot, departed, inferred, at, event_id)
+    for member_id, cause in causes.departures.items():
         causes.triggers.append(
-            Trigger(kind=going.kind, member_id=member_id, detail=going.detail, event_id=going.event_id)
+            Trigger(kind=cause.kind, member_id=member_id, detail=cause.detail, event_id=cause.event_id)
         )
-        if going.at < at:
-            causes.began(going.at)
+        if cause.at < at:
+            causes.began(cause.at)
     for member_id, info in sorted(infos.items()):
-        known = group.members.get(member_id)
-        proof = _newest(evidence, "member_joined", member_id) if known is None else None
-        if known is None:
+        member = group.members.get(member_id)
+        proof = _newest(evidence, "member_joined", member_id) if member is None else None
+        if member is None:
             causes.add("member_joined", proof, member_id=member_id, event_id=event_id)
-        elif _subscribes_otherwise(known, info):
+        elif _subscribes_otherwise(member, info):
             proof = _newest(evidence, "subscription_changed", member_id)
             causes.add("subscription_changed", proof, member_id=member_id, event_id=event_id)
         if proof is not None:
@@ -136,8 +136,8 @@ def _compare_strategies(
             causes.add("strategy_changed", detail=f"{before} -> {now}", event_id=event_id)
         return
     for member_id, info in sorted(infos.items()):
-        known = group.members.get(member_id)
-        if known is not None and info.strategies is not None and known.strategies not in (None, info.strategies):
+        member = group.members.get(member_id)
+        if member is not None and info.strategies is not None and member.strategies not in (None, info.strategies):
             causes.add("strategy_changed", member_id=member_id, event_id=event_id)
 
 
@@ -153,13 +153,13 @@ def returned_members(view: GroupView, snapshot: GroupSnapshot, at: int, event_id
     """
     found = returned(view.group, snapshot.members)
     departures = _departures(view, snapshot, list(found), {}, at, event_id)
-    return {former_id: found[former_id] for former_id, going in departures.items() if going.kind == "member_gone"}
+    return {former_id: found[former_id] for former_id, cause in departures.items() if cause.kind == "member_gone"}
 
 
 def _departures(
     view: GroupView,
     snapshot: GroupSnapshot,
-    gone: Sequence[str],
+    departed: Sequence[str],
     inferred: Mapping[str, Inferred],
     at: int,
     event_id: str,
@@ -167,8 +167,8 @@ def _departures(
     """Return how members departed that a generation lacks, sorted."""
     group, found = view.group, dict[str, DepartureCause]()
     evidence = [one for one in group.evidence if one.time <= at]
-    departures = match_departures([group.members[one] for one in sorted(gone)], snapshot.departures or ())
-    for member_id in sorted(gone):
+    departures = match_departures([group.members[one] for one in sorted(departed)], snapshot.departures or ())
+    for member_id in sorted(departed):
         since = view.last_heartbeat_or_none(member_id, at) or 0
         own = [one for one in evidence if one.member_id == member_id and one.time >= since]
         found[member_id] = _departure(own, departures.get(member_id), inferred.get(member_id), at, event_id)
@@ -196,13 +196,13 @@ def _evidence_left(
 ) -> list[Evidence]:
     """Return evidence without what this generation shows, of members that it has no more, and expiries it disproves.
 
-    Whoever joined as a static member that came back under another id is shown, too, and no cause.
+    A static member that came back under another id is shown, too, and no cause.
 
     Args:
         topics: Those of both generations: of another one, this generation shows as many queues as there are.
     """
     shown = {(one.kind, one.member_id, one.topic) for one in causes.triggers}
-    gone = set(causes.goings)
+    departed = set(causes.departures)
 
     def is_open(one: Evidence) -> bool:
         if one.time > at:
@@ -213,7 +213,7 @@ def _evidence_left(
             return False  # of a session before this one
         if one.topic is not None and one.topic not in topics:
             return False
-        return (one.kind, one.member_id, one.topic) not in shown and one.member_id not in gone
+        return (one.kind, one.member_id, one.topic) not in shown and one.member_id not in departed
 
     return [one for one in evidence if is_open(one)]
 

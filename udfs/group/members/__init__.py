@@ -1,1 +1,1 @@
-"""Core: who a member is, how it is described, how it departed."""
+"""Core: the identity of a member, its description, its departure."""

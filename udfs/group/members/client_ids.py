@@ -82,17 +82,17 @@ def replaced(group: Group, snapshot: GroupSnapshot) -> dict[str, Departure]:
     }
 
 
-def match_departures(gone: Sequence[Member], reported: Iterable[Departure]) -> dict[str, Departure]:
+def match_departures(departed: Sequence[Member], reported: Iterable[Departure]) -> dict[str, Departure]:
     """Return the reported cause of each departure, where there is one; each report is about one connection.
 
     Args:
-        gone: In the order in which reports without an address are matched.
+        departed: In the order in which reports without an address are matched.
     """
     matched: dict[str, Departure] = {}
-    hosts = {(one.name, one.host) for one in gone}
-    # Those of a known address first: others may be about any connection.
+    hosts = {(one.name, one.host) for one in departed}
+    # Those with an address first: others may be about any connection.
     for departure in sorted(reported, key=lambda one: (one.member_id, one.host) not in hosts):
-        same = [one for one in gone if departure.member_id in (one.name, one.member_id)]
+        same = [one for one in departed if departure.member_id in (one.name, one.member_id)]
         left = [one for one in same if one.member_id not in matched]
         if departure.host is not None and any(one.host == departure.host for one in same):
             left = [one for one in left if one.host == departure.host]

@@ -18,8 +18,8 @@ _VALUES = attrgetter(*FIELDS)
 # No table shows these.
 SILENT_FIELDS = tuple(name for name in FIELDS if name not in SHOWN)
 # Where a coordinator reports generations: what a snapshot does not change, and what a member's own event does not.
-_OF_A_GENERATION = tuple(name for name in FIELDS if TRAITS[name].known_by == "generation")
-_ALLOCATING = tuple(name for name in FIELDS if TRAITS[name].known_by != "member")
+_OF_A_GENERATION = tuple(name for name in FIELDS if TRAITS[name].updated_by == "generation")
+_ALLOCATING = tuple(name for name in FIELDS if TRAITS[name].updated_by != "member")
 
 
 def describe(member: Member, reported: MemberFields, own: int) -> tuple[set[str], bool]:
@@ -56,7 +56,7 @@ def update_description(
     changed, outdated = describe(member, reported, own)
     if "session_timeout_ms" in changed and member.by_heartbeats:
         member.timeout_since = at if at > own else None
-        context.watch(member.member_id)
+        context.schedule_expiry(member.member_id)
     return changed, outdated
 
 

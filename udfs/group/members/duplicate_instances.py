@@ -29,7 +29,7 @@ def on_fenced(context: GroupContext, member_id: str, reason: str | None, event_i
 
 
 def note_replacements(context: GroupContext, member_ids: Sequence[str], at: int) -> None:
-    """Open the finding of an instance id that goes back and forth, for members that have just taken their places."""
+    """Open the finding of an instance id that two members take from each other, for members that have just taken it."""
     for member_id in member_ids:
         instance_id = context.group.members[member_id].instance_id
         former = [

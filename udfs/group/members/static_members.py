@@ -26,11 +26,11 @@ def place_of(view: GroupView, member_id: str, instance_id: str | None) -> Member
 def returned(group: Group, infos: Sequence[MemberInfo]) -> dict[str, str]:
     """Return the new id of each static member whose old id is missing in a snapshot."""
     shown = {info.member_id for info in infos}
-    gone = {m.instance_id: m.member_id for m in group.members.values() if m.instance_id and m.member_id not in shown}
+    absent = {m.instance_id: m.member_id for m in group.members.values() if m.instance_id and m.member_id not in shown}
     renamed: dict[str, str] = {}
     for info in infos:
-        if info.member_id not in group.members and info.instance_id in gone:
-            renamed[gone.pop(info.instance_id)] = info.member_id
+        if info.member_id not in group.members and info.instance_id in absent:
+            renamed[absent.pop(info.instance_id)] = info.member_id
     return renamed
 
 

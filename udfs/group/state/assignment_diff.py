@@ -132,9 +132,9 @@ def owners_of(held: Mapping[str, Iterable[Queue]]) -> Owners:
     for member, queues in held.items():
         alone = (member,)  # one object for all queues of a member: comparing owners is then mostly comparing objects
         for queue in queues:
-            known = owners.setdefault(queue, alone)
-            if known is not alone:
-                shared.setdefault(queue, {*known}).add(member)
+            owner = owners.setdefault(queue, alone)
+            if owner is not alone:
+                shared.setdefault(queue, {*owner}).add(member)
     owners.update({queue: tuple(sorted(members)) for queue, members in shared.items()})
     return owners
 
@@ -165,6 +165,6 @@ def resized(before: Sequence[QueueInfo] | None, after: Sequence[QueueInfo]) -> s
     sizes = f"{'unknown' if before is None else len(before)} -> {len(after)}"
     if before is None or len(before) != len(after):
         return sizes
-    known = {(queue.broker, queue.queue_id) for queue in before}
-    others = sum((queue.broker, queue.queue_id) not in known for queue in after)
+    former = {(queue.broker, queue.queue_id) for queue in before}
+    others = sum((queue.broker, queue.queue_id) not in former for queue in after)
     return f"{sizes}, {others} of them new" if others else f"{sizes}, other racks"

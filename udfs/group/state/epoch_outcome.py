@@ -1,4 +1,4 @@
-"""Core: what became of one epoch of a consumer group by its records, and of one that went on after newer ones. No I/O.
+"""Core: the outcome of an epoch of a consumer group by its records, and of one that continued after newer ones. No I/O.
 
 ``recorded_group`` notes outcomes as its epochs end; ``group_epochs`` decides them.
 """
@@ -24,10 +24,10 @@ class EpochOutcome(msgspec.Struct, array_like=True):
         at: When all members had converged; of an epoch that was overtaken: when the next one began.
         began_at: When the epoch began. assigned_at: When its target was computed; None: it was not.
         overtaken: The newer epoch that began before its members converged.
-        members: Present then, with their subscriptions. described: These are known of all of them.
-        owned: By member. steps: Who owned what from which times on since the outcome before, ascending.
+        members: Present then, with their subscriptions. described: All of them have these.
+        owned: By member. steps: The owners from each time on since the outcome before, ascending.
         target: As published for this epoch. previous: The target before it.
-        departures: Members that are gone since the outcome before. event_ids: Of descriptions, by member.
+        departures: Members that departed since the outcome before. event_ids: Of descriptions, by member.
         former: The ids for which the target was computed, of static members that have come back under others since.
         follows_unrecorded: Another target was computed at the same time, and this one from it.
         patterns: Of members that subscribe by one.
@@ -73,7 +73,7 @@ class EpochOutcome(msgspec.Struct, array_like=True):
 
 
 def continued(first: EpochOutcome, last: EpochOutcome, renamed: Mapping[str, str] | None) -> EpochOutcome:
-    """Return the outcome of an epoch that went on after newer ones without effect.
+    """Return the outcome of an epoch that continued after newer ones without effect.
 
     Args:
         first: When the newest of them began. last: That of the newest one.

@@ -63,11 +63,11 @@ def remember(recent: Sequence[int], usual: Usual | None, at: int, rules: CoreCon
 
 
 def flapping(recent: Sequence[int], usual: Usual | None, rules: CoreConfig) -> Flapping | None:
-    """Return how a group flaps at its newest rebalance; None: it does not, or is not known for long enough.
+    """Return how a group flaps at its newest rebalance; None: it does not, or was not observed for long enough.
 
     It flaps when the window has at least ``flapping_rebalances``, and ``flapping_factor`` times as many as usual; with
     ``flapping_always`` of them it flaps whatever is usual. One rebalance more than was observed is taken for usual, so
-    that a short history without any says little.
+    that a short history without any counts little.
     """
     if not recent or usual is None:
         return None

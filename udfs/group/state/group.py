@@ -107,11 +107,11 @@ class Replacement(msgspec.Struct, array_like=True):
 
 
 class Awaited(msgspec.Struct, kw_only=True):
-    """A reported generation with unknown topics: the input for computing it once they are known.
+    """A reported generation with topics without metadata: the input for computing it once they have it.
 
     Attributes:
-        since: The generation's own time. known: The queues of its topics, as of then or as first known; only a count
-            where nothing else is known.
+        since: The generation's own time. topic_queues: Of its topics, as of then or as first reported; only a count
+            where no more is reported.
         guessed: Its computed spans begin with the queues that the assignment named.
         before: The computed owners before it; None: an older version did not keep them.
         previous: The owners its strategy starts from, if different.
@@ -120,7 +120,7 @@ class Awaited(msgspec.Struct, kw_only=True):
     """
 
     since: int
-    known: dict[str, int | tuple[QueueInfo, ...]]
+    topic_queues: dict[str, int | tuple[QueueInfo, ...]]
     guessed: bool
     before: Owners | None = None
     previous: Owners | None = None
@@ -139,7 +139,7 @@ class Pending(msgspec.Struct, array_like=True):
     reported: list[tuple[Queue, tuple[str, ...]]] | None = None
 
 
-class OpenFinding(msgspec.Struct, array_like=True):
+class GroupFinding(msgspec.Struct, array_like=True):
     """An open finding; ``closes_at`` if time alone closes it."""
 
     finding_id: str
@@ -164,8 +164,8 @@ class CurrentAudit(msgspec.Struct, array_like=True, frozen=True):
     """What the audit of the current generation found.
 
     Attributes:
-        is_evidence: It says something of the strategy: an assignment to one member, or members that have not followed
-            yet, say nothing.
+        is_evidence: It counts for the strategy's verdict; an assignment to one member, or with members that have not
+            followed yet, does not.
         digest: CRC-32 of what differs.
     """
 
@@ -177,10 +177,10 @@ class CurrentAudit(msgspec.Struct, array_like=True, frozen=True):
 
 
 class StrategyVerdict(msgspec.Struct, array_like=True, frozen=True):
-    """What the audits of the generations before the current one say of the group's strategy.
+    """The audits' verdict on the group's strategy, from the generations before the current one.
 
     Attributes:
-        kind: ``proven``, ``contradicted`` or ``not_recomputable``. generations: How many say so, from ``since`` on.
+        kind: ``proven``, ``contradicted`` or ``not_recomputable``. generations: How many have it, from ``since`` on.
         agreeing: How many have agreed in a row since the last that contradicted it, from ``agreeing_since`` on.
     """
 
@@ -208,14 +208,14 @@ class Group(msgspec.Struct, kw_only=True):
         assigned_at: When a whole assignment was last reported.
         polled: Its coordinator assigns, and polls alone show its generations: the monitor counts them.
         converging: The newest of these was polled while members still gave queues up and took them over.
-        counts: Queues of each subscribed, known topic as of the last decision.
+        counts: Queues of each subscribed topic with metadata as of the last decision.
         topics_without_metadata: Topics of the current reported generation without metadata so far.
         awaited: The input for computing it once they have metadata; None if it will not be computed.
         replaced: Static members that rejoined since a rebalance whose spans are still to be written.
         revoked_pending: Queues that cooperative generations revoked and have not yet assigned.
         waiting_since: When those among them were revoked that were before the last generation; None: it is not known.
         rebalance_ordinals: How many rebalances of each generation the newest event time with rebalances has.
-        recomputable: The result of the group's own strategies is known.
+        recomputable: The group's own strategies can be recomputed.
         compare_at: By when members should own what the last rebalance assigned to them.
         pulls: When reporting owners last pulled each queue, where they report it.
         idle_queues: Queues whose next owner was not observed yet, or has not pulled them yet.
@@ -267,7 +267,7 @@ class Group(msgspec.Struct, kw_only=True):
     evidence: list[Evidence] = msgspec.field(default_factory=list)
     waiting_reports: list[WaitingReport] = msgspec.field(default_factory=list)
     pending: Pending | None = None
-    findings: dict[str, OpenFinding] = msgspec.field(default_factory=dict)
+    findings: dict[str, GroupFinding] = msgspec.field(default_factory=dict)
     late_events: int = 0
     recomputable: bool = True
     compare_at: int | None = None
@@ -317,7 +317,7 @@ class Group(msgspec.Struct, kw_only=True):
 
 
 def observed_by(group: Group, source: str | None) -> str | None:
-    """Return what a row says of how its generation was observed: ``polls``; None where it was reported or computed."""
+    """Return how a row's generation was observed: ``polls``; None where it was reported or computed."""
     return POLLS if group.polled and source == "counted" else None
 
 

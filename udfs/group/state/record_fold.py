@@ -1,8 +1,8 @@
-"""Core: the records of one time, folded into what is known of a consumer, share or streams group. No I/O.
+"""Core: the records of one time, folded into the state of a consumer, share or streams group. No I/O.
 
 Each record sets one thing, and the newest wins: by time, then by offset. Where records of one time have no offsets,
-what they make does not depend on the order in which they were read: of two of one kind, the one that says what was so
-before comes first.
+what they make does not depend on the order in which they were read: of two of one kind, the one with the state before
+comes first.
 """
 
 from __future__ import annotations
@@ -48,12 +48,12 @@ class Folded(msgspec.Struct):
     """What the records of one time did.
 
     Attributes:
-        arrived: Members that had no record before. gone: Members that have none any more, as they were.
+        arrived: Members that had no record before. departed: Members that have none any more, as they were.
         renamed: Static members that came back under another id: the former and the new id.
     """
 
     arrived: list[str] = msgspec.field(default_factory=list)
-    gone: dict[str, RecordedMember] = msgspec.field(default_factory=dict)
+    departed: dict[str, RecordedMember] = msgspec.field(default_factory=dict)
     renamed: dict[str, str] = msgspec.field(default_factory=dict)
 
 
@@ -91,8 +91,8 @@ def fold(recorded: RecordedGroup, records: Sequence[tuple[GroupRecord, str]]) ->
     """Apply records of one time, each with the id of its event."""
     folded, assigned = Folded(), recorded.assignment_epoch
     touched = {record.member_id for record, _ in records}
-    known = [(member_id, one) for member_id, one in recorded.present.items() if member_id in touched]
-    before = {member_id: msgspec.structs.replace(one) for member_id, one in known}
+    changing = [(member_id, one) for member_id, one in recorded.present.items() if member_id in touched]
+    before = {member_id: msgspec.structs.replace(one) for member_id, one in changing}
     targets: dict[str, list[GroupRecord]] = {}
     instances = {one.info.instance_id: one for one in before.values() if one.info is not None}
 
@@ -101,8 +101,8 @@ def fold(recorded: RecordedGroup, records: Sequence[tuple[GroupRecord, str]]) ->
         if record.record != "member" or record.member is None:
             return True
         former = before.get(record.member_id or "") or instances.get(record.member.instance_id or "")
-        known = None if former is None or former.info is None else (former.info.subscriptions, former.pattern)
-        return known != (record.member.subscriptions, record.pattern)
+        described = None if former is None or former.info is None else (former.info.subscriptions, former.pattern)
+        return described != (record.member.subscriptions, record.pattern)
 
     is_ordered = all(record.offset is not None for record, _ in records)
     if not is_ordered:
@@ -125,7 +125,7 @@ def fold(recorded: RecordedGroup, records: Sequence[tuple[GroupRecord, str]]) ->
     recorded.__dict__.pop("present", None)
     present = recorded.present
     folded.arrived = [member_id for member_id in present if member_id in touched and member_id not in before]
-    folded.gone = {member_id: one for member_id, one in before.items() if member_id not in present}
+    folded.departed = {member_id: one for member_id, one in before.items() if member_id not in present}
     for member_id in recorded.members.keys() - present.keys():
         del recorded.members[member_id]
     computed = [record.offset for record, _ in records if record.record == "target"]
@@ -231,7 +231,7 @@ def _renamed(recorded: RecordedGroup, folded: Folded, computed: Sequence[int | N
     Args:
         computed: The offsets of targets of that very time.
     """
-    left = {one.info.instance_id: member_id for member_id, one in folded.gone.items() if one.info is not None}
+    left = {one.info.instance_id: member_id for member_id, one in folded.departed.items() if one.info is not None}
     renamed: dict[str, str] = {}
     for member_id in folded.arrived:
         info = recorded.members[member_id].info
@@ -240,7 +240,7 @@ def _renamed(recorded: RecordedGroup, folded: Folded, computed: Sequence[int | N
     for former, member_id in renamed.items():
         # Beyond it the oldest are replaced at the epoch's end.
         recorded.renamed = [*recorded.renamed, (at, former, member_id)][-MAX_REPLACEMENTS:]
-        recorded.members[member_id].joined_at = folded.gone[former].joined_at
+        recorded.members[member_id].joined_at = folded.departed[former].joined_at
         back_at = recorded.members[member_id].joined_offset
         if not any(one is None or one > back_at for one in computed):  # else the target is that of the new id
             recorded.former[member_id] = recorded.former.pop(former, former)

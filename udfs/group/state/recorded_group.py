@@ -70,14 +70,14 @@ class RecordedGroup(msgspec.Struct, array_like=True, dict=True):
         names: Of topics, by id. patterns: What each matches. subtopologies: The topics of each.
         began_at: When the oldest epoch began that is not decided; None: all are.
         steps, departures: As ``EpochOutcome`` has them, since the last one.
-        waiting: Outcomes with topics whose names are not known yet.
+        waiting: Outcomes with topics whose names are missing so far.
         is_first: None of its epochs was decided.
         incomplete: Some members may not have had a record since the recorded is followed.
         is_deleted: The last record of the group itself was a tombstone.
         ids: By name, of the topics that decided targets have named.
         former, follows_unrecorded: As ``EpochOutcome`` has them, of the current target.
         renamed: As ``EpochOutcome`` has it, since the last one.
-        continued: The epoch that goes on after newer ones without effect, as it was when the newest one began.
+        continued: The epoch that continues after newer ones without effect, as it was when the newest one began.
         default_assignor: The broker's, as targets of members that name none have shown; None: they show nothing.
     """
 
@@ -144,7 +144,7 @@ class RecordedGroup(msgspec.Struct, array_like=True, dict=True):
     def assignors(self) -> tuple[str, ...]:
         """Return the assignors of which one is the group's, the likeliest first.
 
-        It is the one that most members ask for, else the broker's default: that is not recorded, and is Kafka's default
+        It is the one that most members request, else the broker's default: that is not recorded, and is Kafka's default
         unless targets have shown another one.
 
         Source: kafka-group-coordinator 4.1 ``ConsumerGroup#computePreferredServerAssignor``,

@@ -22,7 +22,7 @@ class GroupKind(enum.Enum):
 
     @property
     def meaning(self) -> str:
-        """Return what the documentation says of it."""
+        """Return its description in the documentation."""
         return _KINDS[self]
 
 
@@ -60,7 +60,7 @@ class GroupState(enum.Enum):
 
     @property
     def meaning(self) -> str:
-        """Return what the documentation says of it."""
+        """Return its description in the documentation."""
         return _STATES[self]
 
 

@@ -1,7 +1,7 @@
-"""Core: what the audits of a group's generations say together of its strategy. No I/O.
+"""Core: the verdict on a group's strategy from the audits of its generations. No I/O.
 
-``proven``: the recomputed assignment was the reported one. ``contradicted``: it was not, for a reason that lies in the
-strategy itself. ``not_recomputable``: there is nothing to compare. A generation that says nothing of the strategy (one
+``proven``: the recomputed assignment was the reported one. ``contradicted``: it was not, for a reason within the
+strategy itself. ``not_recomputable``: there is nothing to compare. A generation that proves nothing about it (one
 member, members that have not followed yet, topics without metadata) changes no verdict.
 """
 
@@ -62,7 +62,7 @@ def verdict_of(group: Group) -> StrategyVerdict | None:
 
 
 def with_verdict(row: GroupChanged, group: Group) -> GroupChanged:
-    """Return a group's row with what is known of its strategy: the library that assigned, what the audits say."""
+    """Return a group's row with the state of its strategy: the library that assigned, the audits' verdict."""
     found = verdict_of(group)
     return msgspec.structs.replace(
         row,

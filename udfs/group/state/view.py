@@ -30,8 +30,8 @@ class GroupView:
 
     Attributes:
         system: The group's; profile: what is particular to it.
-        seen: Members that live by heartbeats, with the last heartbeat that was applied one by one; those of
-            ``facts.heartbeats`` are added by ``last_heartbeat``.
+        applied_heartbeats: The last heartbeat that was applied one by one, of each member that lives by heartbeats;
+            ``last_heartbeat`` adds those of ``facts.heartbeats``.
     """
 
     def __init__(self, group: Group, facts: GroupInput, topics: TopicsView, rules: CoreConfig) -> None:
@@ -41,7 +41,7 @@ class GroupView:
         self.rules = rules
         self.system: System = facts.system
         self.profile: SystemProfile = SYSTEMS[facts.system]
-        self.seen: dict[str, int] = dict(facts.last_heartbeat)
+        self.applied_heartbeats: dict[str, int] = dict(facts.last_heartbeat)
         self._compared: list[tuple[Owners, Owners, list[Changed]]] = []
 
     def settings_now(self) -> Settings:
@@ -109,13 +109,13 @@ class GroupView:
         Up to a change of its timeout the old one counted: where the new one would have passed already, the session
         ends at the change.
         """
-        deadline = self.seen[member.member_id] + self.timeout_of(member)
+        deadline = self.applied_heartbeats[member.member_id] + self.timeout_of(member)
         changed_at = member.field_times.get("session_timeout_ms", deadline)
         return max(deadline, changed_at, member.timeout_since or deadline)
 
     def last_heartbeat(self, member_id: str, until: int) -> int:
         """Return the last heartbeat, at or before ``until``, of a member that lives by heartbeats."""
-        last = self.seen[member_id]
+        last = self.applied_heartbeats[member_id]
         times = self.facts.heartbeats.get(member_id)
         if times:
             place = bisect.bisect_right(times, until)
@@ -125,7 +125,7 @@ class GroupView:
 
     def last_heartbeat_or_none(self, member_id: str, until: int) -> int | None:
         """Return the last heartbeat of any member; None: it never sent one."""
-        if member_id in self.seen:
+        if member_id in self.applied_heartbeats:
             return self.last_heartbeat(member_id, until)
         return self.group.last_heartbeats.get(member_id)
 
@@ -158,7 +158,7 @@ class GroupView:
         return sorted(recorded.union(group.current_topics()))
 
     def queues_at(self, topic: str, at: int) -> tuple[QueueInfo, ...] | None:
-        """Return a topic's queues as known then; a partition of Kafka has no broker."""
+        """Return a topic's queues as of then; a partition of Kafka has no broker."""
         return self._as_named(self.topics.at(topic, at))
 
     def topic_id(self, topic: str, at: int) -> str | None:
@@ -167,10 +167,10 @@ class GroupView:
         return self.topics.topic_id(topic, at) if named is None else named
 
     def first_queues(self, topic: str, at: int) -> tuple[QueueInfo, ...] | None:
-        """Return the first known queues of a topic if it was known by then; else None."""
-        known = self.queues_at(topic, at)
-        if known is None or self.topics.at(topic, at - 1) is None:
-            return known
+        """Return the first queues of a topic if it had metadata by then; else None."""
+        queues = self.queues_at(topic, at)
+        if queues is None or self.topics.at(topic, at - 1) is None:
+            return queues
         return self._as_named(self.topics.first_description(topic))
 
     def _as_named(self, queues: tuple[QueueInfo, ...] | None) -> tuple[QueueInfo, ...] | None:

@@ -23,7 +23,7 @@ _SORTED_SINCE = (3, 8)
 _RDKAFKA_RACKS_SINCE = (2, 2)
 _PYTHON_STATIC_SINCE = (2, 3)
 _SARAMA_BLOCKS_SINCE = (1, 34)
-_SARAMA_TURNS_SINCE = (1, 28)
+_SARAMA_ALTERNATES_SINCE = (1, 28)
 _VERSION = re.compile(r"-([0-9]{1,9})(?:\.([0-9]{1,9}))?")
 JAVA = "java"
 LIBRDKAFKA = "librdkafka"
@@ -85,10 +85,10 @@ class Library(msgspec.Struct, frozen=True):
     @property
     def alternates_by_hash(self) -> bool:
         """Return whether ``roundrobin`` is that of sarama before 1.28."""
-        return self.name == SARAMA and not self.is_since(_SARAMA_TURNS_SINCE)
+        return self.name == SARAMA and not self.is_since(_SARAMA_ALTERNATES_SINCE)
 
     def is_since(self, version: tuple[int, int]) -> bool:
-        """Return whether it is that version or a later one; one that is not known is today's."""
+        """Return whether it is that version or a later one; without a version it is today's."""
         return self.version is None or self.version >= version
 
     def _is_java_since(self, version: tuple[int, int]) -> bool:
@@ -96,7 +96,7 @@ class Library(msgspec.Struct, frozen=True):
 
 
 def library_of(text: str) -> Library:
-    """Return the library that a text names; what is not known here is kafka-clients of today.
+    """Return the library that a text names; any unknown text is kafka-clients of today.
 
     Example:
         >>> library_of("librdkafka").name, library_of("java-2.2").version
@@ -168,7 +168,7 @@ def in_order(members: Sequence[Participant], library: Library) -> list[Participa
     Source: kafka-clients 4.1 ``AbstractPartitionAssignor.MemberInfo``; librdkafka ``rd_kafka_group_member_cmp``,
     which compares instance ids only where both have one and is therefore no order: where static and dynamic members
     mix, what comes out depends on the steps of the C library's merge sort, which are taken one by one here. The others
-    as they answered: kafka-python 3.0.12, aiokafka 0.14.0, franz-go 1.22.2, sarama 1.61.1.
+    of these versions: kafka-python 3.0.12, aiokafka 0.14.0, franz-go 1.22.2, sarama 1.61.1.
     """
     if library.name == LIBRDKAFKA:
         if len({member.instance_id is None for member in members}) > 1:
@@ -201,7 +201,7 @@ def in_order(members: Sequence[Participant], library: Library) -> list[Participa
 def by_hash(members: Sequence[Participant], topic: str) -> list[Participant]:
     """Return a topic's subscribers in the order of sarama before 1.34.1: by an FNV-1a hash of topic and member id.
 
-    Source: sarama 1.34.0 ``balanceStrategyHashValue``, which goes by characters, not by bytes.
+    Source: sarama 1.34.0 ``balanceStrategyHashValue``, which hashes characters, not bytes.
     """
     return sorted(members, key=lambda member: _fnv(topic + member.member_id))
 

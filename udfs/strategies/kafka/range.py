@@ -18,7 +18,7 @@ from udfs.strategies.kafka.client_library import (
 from udfs.strategies.problem import Assignment, Problem, Topic
 from udfs.strategies.subscriptions import subscribers_by_topic, topics_with_queues
 
-_NOBODY = -1
+_UNOWNED = -1
 
 
 def kafka_range(problem: Problem) -> Assignment:
@@ -170,7 +170,7 @@ class _Shares:
 
     def __init__(self, near: Sequence[frozenset[str]], racks: Sequence[str | None]) -> None:
         self.racks = racks
-        self.owners = [_NOBODY] * len(near)
+        self.owners = [_UNOWNED] * len(near)
         self._near = near
         size, self._extras = divmod(len(near), len(racks))
         self._room = [size] * len(racks)  # −1: has one more
@@ -197,7 +197,7 @@ class _Shares:
 
     def give_taker_by_taker(self, racks: Sequence[str | None]) -> None:
         """Give each taker in order the first free partitions near to it, as many as it has room for."""
-        free = [partition for partition, owner in enumerate(self.owners) if owner == _NOBODY][::-1]
+        free = [partition for partition, owner in enumerate(self.owners) if owner == _UNOWNED][::-1]
         lines = {
             rack: free if rack is None else [partition for partition in free if rack in self._near[partition]]
             for rack in dict.fromkeys(racks)
@@ -206,7 +206,7 @@ class _Shares:
             line = lines[rack]
             while line and self._has_room(taker):
                 partition = line.pop()
-                if self.owners[partition] == _NOBODY:
+                if self.owners[partition] == _UNOWNED:
                     self._give(partition, taker)
 
     def _has_room(self, taker: int) -> bool:

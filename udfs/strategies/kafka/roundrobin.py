@@ -13,7 +13,7 @@ from udfs.strategies.subscriptions import subscribers_by_topic, topics_with_queu
 
 
 def kafka_roundrobin(problem: Problem) -> Assignment:
-    """Return all partitions of all subscribed topics in turn, one for each member in order.
+    """Return all partitions of all subscribed topics one by one, each for the next member in order.
 
     Topics by name, partitions ascending, one pointer over the members; a member that does not subscribe to the topic
     is skipped, and the pointer continues from there.
@@ -24,7 +24,7 @@ def kafka_roundrobin(problem: Problem) -> Assignment:
     Rolling restart: as with range, a dynamic member comes back at another place and nearly everything moves.
 
     Source: kafka-clients 4.1 ``RoundRobinAssignor``, librdkafka ``rd_kafka_roundrobin_assignor_assign_cb``; sarama
-    1.27 ``BalanceStrategyRoundRobin``, which takes turns in each topic for itself.
+    1.27 ``BalanceStrategyRoundRobin``, which alternates in each topic for itself.
 
     Example: t0 and t1 of 3 partitions, C0 and C1: C0 {t0: 0, 2; t1: 1}, C1 {t0: 1; t1: 0, 2}.
     """
@@ -60,7 +60,7 @@ def kafka_roundrobin(problem: Problem) -> Assignment:
 
 
 def _by_names(topics: Sequence[Topic], subscribers: Mapping[str, list[int]], held: Sequence[list[QueueRef]]) -> None:
-    """Assign all partitions in turn as sarama does: in the order of their names, as texts, ``t-10`` before ``t-2``."""
+    """Assign partitions one by one as sarama does: in the order of their names, as texts, ``t-10`` before ``t-2``."""
     queues = [queue for topic in topics for queue in topic.by_queue_id]
     queues.sort(key=lambda queue: f"{queue.topic}-{queue.queue_id}")
     pointer = 0

@@ -44,14 +44,14 @@ class MembersPut(NamedTuple):
 def coordinator_orders(joined: Sequence[str], newest: Sequence[str] = ()) -> Iterator[MembersPut]:
     """Return how the coordinator may put members into its assignor's map, the likeliest way first.
 
-    It goes through its own map of them, and puts the member last whose request it handles. How many it had at most is
+    It iterates its own map of them, and puts the member last whose request it handles. How many it had at most is
     not recorded: its table may be larger than these need. One that takes a static member's place is put before that one
-    is taken out: a map that was full has grown. Where the coordinator was loaded anew, members of one slot stand in any
+    is taken out: a map that was full has grown. Where the coordinator was loaded anew, members of one slot are in any
     order: so many of those are tried as orders that the assignor sees.
 
     Args:
         joined: All members, in the order in which the coordinator added them.
-        newest: Those that joined at the time of the assignment: one of them may be the one that asked.
+        newest: Those that joined at the time of the assignment: one of them may have sent the request.
     Source: kafka-group-coordinator 4.1 ``TargetAssignmentBuilder#build``.
 
     Example:
@@ -60,14 +60,14 @@ def coordinator_orders(joined: Sequence[str], newest: Sequence[str] = ()) -> Ite
     """
     within_slots = map(MembersPut, islice(_orders_within_slots(joined), _MAX_ORDERS))
     puts = chain(_likely_orders(joined, newest), within_slots)
-    # The first is nearly always the one: what tells it from others is computed when another is needed.
+    # The first is nearly always the one: what distinguishes it from others is computed when another is needed.
     first = next(puts)
     yield first
-    seen = {_as_iterated(first)}
+    yielded = {_as_iterated(first)}
     for put in puts:
         iterated = _as_iterated(put)
-        if iterated not in seen:
-            seen.add(iterated)
+        if iterated not in yielded:
+            yielded.add(iterated)
             yield put
 
 

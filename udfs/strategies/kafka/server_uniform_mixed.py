@@ -29,7 +29,7 @@ from udfs.strategies.kafka.server import ServerGroup, uuid_order
 from udfs.strategies.subscriptions import subscribers_by_topic
 
 _MOST_PASSES: Final = 16
-_NOBODY: Final = -1
+_UNOWNED: Final = -1
 
 
 def assign_mixed(group: ServerGroup) -> list[list[QueueRef]]:
@@ -105,7 +105,7 @@ class _Target:
         self._subscribers = {
             places[name]: members for name, members in subscribers_by_topic(group.members).items() if name in places
         }
-        self._owners = {topic: [_NOBODY] * group.counts[topic] for topic in self._subscribers}
+        self._owners = {topic: [_UNOWNED] * group.counts[topic] for topic in self._subscribers}
         self._loads = [0] * len(group.members)
         self._doubles: dict[int, set[tuple[int, int]]] = {}
 
@@ -123,16 +123,16 @@ class _Target:
                             f"partition {number} was assigned before, and now there are only {len(owners)} of "
                             f"{self._group.topics[topic].name!r}",
                         )
-                    if owners[number] != _NOBODY:
+                    if owners[number] != _UNOWNED:
                         self._doubles.setdefault(topic, set()).add((number, owners[number]))
                     owners[number] = member
 
     def assign_free(self) -> None:
-        for topic in self._in_order([topic for topic, owners in self._owners.items() if _NOBODY in owners]):
+        for topic in self._in_order([topic for topic, owners in self._owners.items() if _UNOWNED in owners]):
             owners, loads = self._owners[topic], self._loads
             takers = _rising(loads, self._subscribers[topic])
             for number, owner in enumerate(owners):
-                if owner == _NOBODY:
+                if owner == _UNOWNED:
                     _, taker = next(takers)
                     owners[number] = taker
                     loads[taker] += 1

@@ -18,7 +18,7 @@ def kafka_sticky(problem: Problem) -> Assignment:
 
     Equal subscriptions (the constrained path): the spread is at most one, and a member keeps its partitions up to its
     share. Different subscriptions (the general path): single moves until none improves the balance; known imbalance:
-    members of few topics. Members' racks go before ownership.
+    members of few topics. Members' racks precede ownership.
 
     Claims: of two members that claim a partition the one of the later generation keeps it; of one generation neither.
 
@@ -72,7 +72,7 @@ def _assigned(problem: Problem, *, cooperative: bool) -> Assignment:
     if cooperative:
         for number, member in transferred.items():
             held[member].remove(number)
-    return group.answer(held)
+    return group.assignment(held)
 
 
 def _claimed_by_others(group: StickyGroup, held: Sequence[Sequence[int]]) -> dict[int, int]:

@@ -57,7 +57,7 @@ class StickyGroup:
         ]
         self.claims = [self._numbered(member.owned or ()) for member in self.members]
         self.equal = self._subscriptions_are_equal()
-        # Of each partition that was claimed in an older generation too, or only: who claimed it before.
+        # Of each partition that was claimed in an older generation too, or only: the member that claimed it before.
         self.claimed_before: dict[int, int] = {}
         self.contested: set[int] = set()
         if is_java:
@@ -109,8 +109,8 @@ class StickyGroup:
 
     def _number_missing(self, queue: QueueRef, place: int) -> int:
         for number in range(self.total, len(self.queues)):
-            known = self.queues[number]
-            if known.topic == queue.topic and known.queue_id == queue.queue_id:
+            one = self.queues[number]
+            if one.topic == queue.topic and one.queue_id == queue.queue_id:
                 return number
         self.queues.append(QueueRef(topic=queue.topic, queue_id=queue.queue_id))
         self.topic_of.append(place)
@@ -152,7 +152,7 @@ class StickyGroup:
                 self.owned[member].append(number)
 
     def _note_older_claims(self) -> None:
-        """Fill ``claimed_before``: of partitions claimed in an older generation, who did in the newest of those."""
+        """Fill ``claimed_before``: of partitions claimed in older generations, the member of the newest of those."""
         newest = max(self.generations)
         # Of one generation the member counts that is read first.
         older = [member for member in self.reading_order if self.generations[member] < newest]
@@ -162,7 +162,7 @@ class StickyGroup:
                 self.claimed_before.setdefault(number, member)
 
     def _settle_claims_in_order(self) -> None:
-        """Settle claims as KIP-341 has it: the latest generation wins, of one generation whoever is read first."""
+        """Settle claims as KIP-341 has it: the latest generation wins, within one the member that is read first."""
         by_generation: dict[int, dict[int, int]] = {}
         for member in self.reading_order:
             for number in self.claims[member]:
@@ -215,7 +215,7 @@ class StickyGroup:
             found.add(number)
         return [number for number in order if number not in found]
 
-    def answer(self, held: Sequence[Sequence[int]]) -> Assignment:
+    def assignment(self, held: Sequence[Sequence[int]]) -> Assignment:
         """Return the queues of some numbers, sorted by topic and partition."""
         queues = self.queues
         beyond = len(queues) > self.total

@@ -76,7 +76,7 @@ class Loads:
         return all(list(topics) == list(self._topics[0]) for topics in self._topics)
 
     def from_the_fullest(self) -> list[int]:
-        """Return all partitions: those that are owned, in turn one of the member that has most left; then the rest.
+        """Return all partitions: those that are owned, each time one of the member that has most left; then the rest.
 
         Of a member's partitions those that another one claimed before come first; else the last one that it names,
         with librdkafka the first.

@@ -46,9 +46,9 @@ def allocate_each_topic(problem: Problem, allocate: Allocation) -> Assignment:
         }
         members = subscribers[topic.name]
         names = sorted_strings(problem.members[member].name for member in members)
-        answer = allocate(sorted_strings(queues), names)
+        allocated = allocate(sorted_strings(queues), names)
         for member in members:
-            held[member] += [queues[partition] for partition in answer.get(problem.members[member].name, ())]
+            held[member] += [queues[partition] for partition in allocated.get(problem.members[member].name, ())]
     return {member.member_id: refs for member, refs in zip(problem.members, held, strict=True)}
 
 

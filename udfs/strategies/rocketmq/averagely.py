@@ -53,8 +53,8 @@ def averagely(queues: Sequence[QueueRef], ids: Sequence[str]) -> dict[str, Seque
 
 def by_circle(queues: Sequence[QueueRef], ids: Sequence[str]) -> dict[str, Sequence[QueueRef]]:
     """Return every len(ids)-th queue of one topic."""
-    turns: dict[str, Sequence[QueueRef]] = {}
+    shares: dict[str, Sequence[QueueRef]] = {}
     for place, name in enumerate(ids[: len(queues)]):
-        if name not in turns:
-            turns[name] = queues[place :: len(ids)]
-    return turns
+        if name not in shares:
+            shares[name] = queues[place :: len(ids)]
+    return shares

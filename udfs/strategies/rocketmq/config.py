@@ -29,9 +29,9 @@ def rocketmq_config(problem: Problem) -> Assignment:
     lists = configured(problem.settings)((), [member.name for member in problem.members])
     topics = problem.topics
     kinds, places = kinds_of(problem.members)
-    asks = [any(name in topics and topics[name].queues for name in names) for names in kinds]
+    subscribes = [any(name in topics and topics[name].queues for name in names) for names in kinds]
     return {
-        member.member_id: distinct_queues(lists[member.name]) if asks[place] and lists.get(member.name) else []
+        member.member_id: distinct_queues(lists[member.name]) if subscribes[place] and lists.get(member.name) else []
         for member, place in zip(problem.members, places, strict=True)
     }
 

@@ -68,11 +68,11 @@ def consistent_hash(settings: Mapping[str, object]) -> TopicAllocation:
 
 def _ring(ids: Sequence[str], virtual_nodes: int) -> Ring:
     owners: dict[int, str] = {}
-    seen: set[str] = set()
+    placed: set[str] = set()
     for name in ids:
         # An id that is listed twice continues after the points that it has on the ring.
-        before = sum(owner == name for owner in owners.values()) if name in seen else 0
-        seen.add(name)
+        before = sum(owner == name for owner in owners.values()) if name in placed else 0
+        placed.add(name)
         for number in range(before, before + virtual_nodes):
             owners[_hash(f"{name}-{number}")] = name
     return Ring(owners)

@@ -39,5 +39,5 @@ def strategy_of(text: str) -> str | None:
     if not name or name == "null":
         return None
     package, _, own = name.rpartition(".")
-    known = not package or any(package == one or package.endswith(f".{one}") for one in _PACKAGES)
-    return _NAMES.get(own, name) if known else name
+    is_own_package = not package or any(package == one or package.endswith(f".{one}") for one in _PACKAGES)
+    return _NAMES.get(own, name) if is_own_package else name

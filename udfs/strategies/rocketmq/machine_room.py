@@ -177,12 +177,12 @@ def _inner(problem: Problem, name: str, find: Callable[[str], Strategy]) -> Topi
     return _as_allocation(problem, find(name if qualified == _qualified(name) else qualified))
 
 
-def _as_allocation(problem: Problem, answer: Strategy) -> TopicAllocation:
+def _as_allocation(problem: Problem, function: Strategy) -> TopicAllocation:
     def allocate(queues: Sequence[QueueRef], ids: Sequence[str]) -> dict[str, list[QueueRef]]:
         topic = queues[0].topic
         members = tuple(Participant(member_id=name, name=name, subscriptions=(topic,)) for name in dict.fromkeys(ids))
         infos = tuple(QueueInfo(queue_id=queue.queue_id, broker=queue.broker) for queue in queues)
         of_topic = msgspec.structs.replace(problem, members=members, topics={topic: Topic(name=topic, queues=infos)})
-        return answer(of_topic)
+        return function(of_topic)
 
     return allocate

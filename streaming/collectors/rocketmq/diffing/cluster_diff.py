@@ -23,7 +23,7 @@ from streaming.collectors.rocketmq.diffing.topic_diff import diff_topics
 from streaming.collectors.rocketmq.options import RocketMqOptions
 from streaming.collectors.rocketmq.polling.observed import ObservedBroker, ObservedGroup, Survey
 from streaming.collectors.rocketmq.remoting.messages import MessageRequestMode
-from udfs.model.events import ORDER_AT_ONE_MOMENT, SCHEMA_VERSION, AnyEvent, Clock, GroupDeleted
+from udfs.model.events import ORDER_AT_ONE_TIME, SCHEMA_VERSION, AnyEvent, Clock, GroupDeleted
 
 _SYSTEM: Final = "rocketmq"
 # A group is deleted after this many rounds in turn in which no broker had settings or members of it.
@@ -68,7 +68,7 @@ def diff_cluster(
             groups[name] = group
         if passing_group != _NOTHING_VOLATILE:
             passing_groups[name] = passing_group
-    events.sort(key=lambda event: (event.event_time, ORDER_AT_ONE_MOMENT[type(event)]))
+    events.sort(key=lambda event: (event.event_time, ORDER_AT_ONE_TIME[type(event)]))
     events.append(
         Clock(schema_version=SCHEMA_VERSION, event_time=survey.ended_ms, system=_SYSTEM, cluster=options.cluster)
     )

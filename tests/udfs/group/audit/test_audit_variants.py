@@ -27,7 +27,7 @@ def view_of(script: Script, at: int) -> tuple[GroupView, Basis]:
     view = GroupView(script.group, facts, script.topics, core_config())
     since = script.group.last_rebalance_at or 0
     topics = topics_with_metadata(view, T0 + at)
-    return view, Basis(known=topics, strategy=script.group.last_strategy, since=since, generation=2)
+    return view, Basis(topic_queues=topics, strategy=script.group.last_strategy, since=since, generation=2)
 
 
 def kafka(strategy: str = "range", **describe: dict[str, object]) -> Script:

@@ -75,11 +75,11 @@ def test_departures_of_a_member_that_was_alive_later_are_no_evidence_any_more() 
 def test_a_session_is_watched_when_its_deadline_is_before_the_clock() -> None:
     for timeout, due in ((999, True), (1_000, False)):
         one = context(Group(members={"a": member("a", session_timeout_ms=timeout)}), last_heartbeat={"a": T0})
-        one.watch("a")
+        one.schedule_expiry("a")
         assert (one.queue.next_at() is not None) is due
-    one.watch("unknown")
+    one.schedule_expiry("unknown")
     with pytest.raises(InvariantError, match="a member"):
-        context(Group(), last_heartbeat={"a": T0}).watch("a")
+        context(Group(), last_heartbeat={"a": T0}).schedule_expiry("a")
 
 
 def test_what_applies_late_applies_not_before_what_was_applied_already() -> None:
@@ -90,8 +90,8 @@ def test_what_applies_late_applies_not_before_what_was_applied_already() -> None
 def test_heartbeats_never_move_back() -> None:
     one = context(Group(last_heartbeats={"a": T0 + 1}))
     for at in (5, 3, 7):
-        one.saw("a", T0 + at)
-    assert (one.seen, one.group.last_heartbeats) == ({"a": T0 + 7}, {})
+        one.note_heartbeat("a", T0 + at)
+    assert (one.applied_heartbeats, one.group.last_heartbeats) == ({"a": T0 + 7}, {})
 
 
 def test_a_pending_rebalance_is_dropped_when_its_changes_have_cancelled_out() -> None:

@@ -9,7 +9,7 @@ import pytest
 from tests.core_config import core_config
 from tests.udfs.group.group_script import T0, Script, Topics
 from udfs.group.events.timers import Timer, TimerKind, next_timer
-from udfs.group.state.group import Group, Member, OpenFinding, Pending
+from udfs.group.state.group import Group, GroupFinding, Member, Pending
 from udfs.group.state.view import GroupView
 from udfs.model.group_api import GroupInput
 
@@ -78,13 +78,13 @@ FOREVER = 7 * 86_400_000
         ({**LEFT, "followed": False}, 0, None),
         ({**LEFT, "pending": Pending(opened_at=50, changed_at=90)}, 30, Timer(80, TimerKind.SETTLE)),
         (
-            {"findings": {"x": OpenFinding("i", 1, 70), "y": OpenFinding("j", 1), "z": OpenFinding("k", 1, 60)}},
+            {"findings": {"x": GroupFinding("i", 1, 70), "y": GroupFinding("j", 1), "z": GroupFinding("k", 1, 60)}},
             0,
             Timer(60, TimerKind.FINDING, "z"),
         ),
         # Of those that end at one time the first of their kinds.
         (
-            {"pending": Pending(opened_at=50, changed_at=50), "findings": {"x": OpenFinding("i", 1, 60)}},
+            {"pending": Pending(opened_at=50, changed_at=50), "findings": {"x": GroupFinding("i", 1, 60)}},
             10,
             Timer(60, TimerKind.SETTLE),
         ),

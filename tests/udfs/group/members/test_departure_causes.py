@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from udfs.group.members.departures import DepartureCause, departure_cause
+from udfs.group.members.departure_causes import DepartureCause, departure_cause
 from udfs.model.events import Departure
 
 

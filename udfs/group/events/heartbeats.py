@@ -18,19 +18,19 @@ def apply_heartbeat(context: GroupContext, due: MemberDue, at: int, own: int) ->
         return
     if context.kind is not GroupKind.NOT_FOLLOWED:
         on_heartbeat(context, member_id, at, own)
-    if member_id not in context.seen:
+    if member_id not in context.applied_heartbeats:
         context.await_heartbeat(member_id, own)
 
 
 def apply_expiry(context: GroupContext, due: MemberDue, deadline: int) -> None:
     """End a session at its deadline, unless a heartbeat or another timeout has put it off."""
     member_id = due.member_id
-    if member_id not in context.seen or member_id not in context.group.members:
+    if member_id not in context.applied_heartbeats or member_id not in context.group.members:
         return
-    context.saw(member_id, context.last_heartbeat(member_id, deadline))
+    context.note_heartbeat(member_id, context.last_heartbeat(member_id, deadline))
     now = context.deadline_of(context.group.members[member_id])
     if now > deadline:
-        context.watch(member_id)
+        context.schedule_expiry(member_id)
     elif now == deadline:
         _expire(context, member_id, context.end_of_session(member_id, deadline))
 

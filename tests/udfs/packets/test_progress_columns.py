@@ -7,7 +7,14 @@ import numpy as np
 from hypothesis import given
 
 from udfs.model.observations import UNKNOWN
-from udfs.packets.progress import NO_PROGRESS, PackedEnds, PackedNames, PackedProgress, ProgressColumns, place_of
+from udfs.packets.progress_columns import (
+    NO_PROGRESS,
+    PackedEnds,
+    PackedNames,
+    PackedProgress,
+    ProgressColumns,
+    place_of,
+)
 
 OFFSETS = st.integers(UNKNOWN, 3)
 ROWS = st.lists(
