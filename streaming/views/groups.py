@@ -6,11 +6,12 @@ from typing import Any
 
 from streaming.tables.errors import AmbiguousError, NotFoundError
 from streaming.tables.schema import Row
+from streaming.views.assignments import assignments
 from streaming.views.audits import audits
 from streaming.views.findings import findings
 from streaming.views.group_sources import group_sources
 from streaming.views.members import departures, members, with_epochs
-from streaming.views.progress import progress
+from streaming.views.progress import progress, recent_committers
 from streaming.views.reader import Reader
 from streaming.views.rebalances import rebalances
 
@@ -22,6 +23,14 @@ def groups(reader: Reader, *, cluster: str | None = None, group: str | None = No
     """Return every group now, by cluster and name."""
     found = reader.rows("groups", where={"cluster": cluster, "group_id": group})
     return sorted(found, key=lambda row: (row["cluster"], row["group_id"]))
+
+
+def groups_of_topic(reader: Reader, cluster: str, topic: str) -> list[str]:
+    """Return the names of the groups that own queues of a topic now, or have committed there lately; sorted."""
+    owners = {span["group_id"] for span in assignments(reader, cluster=cluster, topic=topic)}
+    committers = recent_committers(reader, cluster, topic)
+    # A poll that lacks a group shows nothing of its offsets: their rows end without a last one.
+    return sorted(owners | (committers & {row["group_id"] for row in groups(reader, cluster=cluster)}))
 
 
 def one_group(reader: Reader, group: str, cluster: str | None = None) -> Row:
