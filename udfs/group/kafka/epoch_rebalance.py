@@ -87,6 +87,8 @@ def take_epoch(context: GroupContext, outcome: EpochOutcome, names: Mapping[str,
     is_whole = outcome.strategy in SERVER_ASSIGNORS
     known = queues_in_target(context, lives, known, published or {}, outcome.assigned_at or at, is_whole=is_whole)
     resized = {topic: sizes(context, topic, known, guessed, named) for topic in topics & before}
+    if published is None:
+        known, resized = _as_before_growth(known, resized, named)
     came = _under_first_ids(context, outcome, snapshot)
     _learn_arrivals(context, outcome, came)
     causes = compare(context, came, due.event_id, at, resized, made_again=lives.made_again, infers=False)
@@ -140,6 +142,24 @@ def take_epoch(context: GroupContext, outcome: EpochOutcome, names: Mapping[str,
         note_epoch(context, outcome.until, at)
     if group.recorded is not None:
         group.recorded.note_decided()
+
+
+def _as_before_growth(
+    known: QueuesByTopic, resized: Mapping[str, tuple[int | None, int]], named: Owners
+) -> tuple[QueuesByTopic, dict[str, tuple[int | None, int]]]:
+    """Return the topics of an epoch without a target as they were before: that of a later one shows the growth.
+
+    The coordinator bumps the epoch for a member that leaves also before it learns what metadata shows already.
+    """
+    held = {queue[0] for queue in named}
+    kept = {
+        topic: count
+        for topic, (count, now) in resized.items()
+        if topic not in held and count is not None and count < now
+    }
+    cut = {topic: queues[: kept.get(topic, len(queues))] for topic, queues in known.items()}
+    known = {topic: queues for topic, queues in cut.items() if queues}
+    return known, {topic: sizes for topic, sizes in resized.items() if topic not in kept}
 
 
 def _rename(context: GroupContext, outcome: EpochOutcome, snapshot: GroupSnapshot) -> None:
