@@ -46,7 +46,7 @@ from udfs.model.comparability import (
     OWNERSHIP_UNKNOWN,
     TOPICS_UNKNOWN,
 )
-from udfs.model.events import SCHEMA_VERSION, GroupSnapshot, QueueRef
+from udfs.model.events import SCHEMA_VERSION, GroupSnapshot, QueueInfo, QueueRef
 from udfs.model.group_api import DueEvent
 from udfs.strategies.kafka.server import MembersPut, coordinator_orders
 from udfs.strategies.problem import Problem
@@ -146,7 +146,7 @@ def take_epoch(context: GroupContext, outcome: EpochOutcome, names: Mapping[str,
 
 def _as_before_growth(
     known: QueuesByTopic, resized: Mapping[str, tuple[int | None, int]], named: Owners
-) -> tuple[QueuesByTopic, dict[str, tuple[int | None, int]]]:
+) -> tuple[dict[str, tuple[QueueInfo, ...]], dict[str, tuple[int | None, int]]]:
     """Return the topics of an epoch without a target as they were before: that of a later one shows the growth.
 
     The coordinator bumps the epoch for a member that leaves also before it learns what metadata shows already.
