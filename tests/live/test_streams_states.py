@@ -21,7 +21,7 @@ pytestmark = [pytest.mark.broker, pytest.mark.slow, pytest.mark.timeout(600)]
 # Of a member; its group's first target comes seconds after it, and it takes its tasks over then.
 _ONE, _ENOUGH = 1, 10
 # What Kafka writes as one word.
-_WORDS = {"NotReady": "not_ready"}
+_SPELLED = {"NotReady": "not_ready"}
 
 
 def test_each_state_of_a_streams_group_is_the_one_that_kafkas_own_tool_prints(tmp_path: Path) -> None:
@@ -45,7 +45,7 @@ def test_each_state_of_a_streams_group_is_the_one_that_kafkas_own_tool_prints(tm
     }
     run = run_of_folder(tmp_path / "events")
     ours = {group: _state(run, group) for group in theirs}
-    assert ours == {group: f"{_WORDS.get(state, state.lower())} (not_followed)" for group, state in theirs.items()}
+    assert ours == {group: f"{_SPELLED.get(state, state.lower())} (not_followed)" for group, state in theirs.items()}
     assert [row for row in run.rebalances if row.group_id in theirs] == []
 
 

@@ -76,7 +76,7 @@ def test_a_group_that_only_commits_is_a_consumer_with_its_lag(tmp_path: Path, se
     assert (status["status"], status["partition_count"], status["totallag"], status["members"]) == ("OK", 1, 7, 0)
 
 
-def test_a_topic_has_no_consumer_whose_group_or_commits_there_are_deleted(tmp_path: Path, settings: Dashboard) -> None:
+def test_deleted_groups_and_commits_are_no_consumers_of_a_topic(tmp_path: Path, settings: Dashboard) -> None:
     write_story(tmp_path)
     names = ("gone", "elsewhere", "polled", "again")
     there = [

@@ -53,7 +53,7 @@ def tasks(*numbers: int) -> tuple[TopicPartitions, ...]:
     return (TopicPartitions("0", numbers),)
 
 
-def test_a_streams_group_says_which_tasks_its_members_wait_for() -> None:
+def test_the_row_of_a_streams_group_has_the_tasks_that_its_members_wait_for() -> None:
     giving = {"epoch": 1, "state": "unrevoked", "partitions": tasks(0), "revoking": tasks(1)}
     waiting = {"epoch": 2, "state": "unreleased", "partitions": ()}
     row = streams_row({"a": giving, "b": waiting}, {"a": "0", "b": "1"})

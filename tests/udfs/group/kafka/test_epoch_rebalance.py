@@ -94,9 +94,7 @@ def test_queues_that_metadata_shows_later_are_not_in_a_target() -> None:
 
 
 @pytest.mark.parametrize(("before", "held"), [(2, {"a": "0 1 2 3", "b": ""}), (0, {"a": "0 1", "b": "2 3"})])
-def test_a_topic_that_has_grown_is_the_cause_of_the_epoch_whose_target_shows_it(
-    before: int, held: dict[str, str]
-) -> None:
+def test_growth_of_a_topic_is_the_cause_of_the_epoch_with_it_in_the_target(before: int, held: dict[str, str]) -> None:
     """The coordinator bumps the epoch for a member that leaves before it learns what metadata shows already."""
     script = RecordScript(has_offsets=True)
     if before:
