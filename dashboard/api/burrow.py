@@ -18,10 +18,8 @@ from dashboard.reading.listings import GROUPS
 from dashboard.reading.overview import clusters
 from dashboard.reading.questions import Reading
 from streaming.tables.errors import NotFoundError
-from streaming.views.assignments import assignments
-from streaming.views.groups import groups
-from streaming.views.progress import RECENT_MS, progress
-from streaming.views.reader import Within
+from streaming.views.groups import groups, groups_of_topic
+from streaming.views.progress import progress
 
 
 class EncodedPathRoute(APIRoute):
@@ -166,13 +164,7 @@ def topic_consumers(request: Request, cluster: str, topic: str) -> Response:
     """Return the groups that have owners of a topic's queues now, or have committed there lately."""
     reading = _reading(request)
     _cluster(reading, cluster)
-    names = {span["group_id"] for span in assignments(reading.tables, cluster=cluster, topic=topic)}
-    newest_ms = reading.tables.newest_ms("queue_progress", "event_time")
-    if newest_ms is not None:
-        where = {"cluster": cluster, "topic": topic, "event_time": Within(newest_ms - RECENT_MS)}
-        rows = reading.tables.rows("queue_progress", where=where)
-        names |= {row["group_id"] for row in rows if row["committed_offset"] is not None}
-    return _answer(request, "consumers of topic returned", consumers=sorted(names))
+    return _answer(request, "consumers of topic returned", consumers=groups_of_topic(reading.tables, cluster, topic))
 
 
 @router.get("/{cluster}")

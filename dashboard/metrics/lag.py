@@ -8,19 +8,18 @@ import pyarrow.compute as pc
 
 from dashboard.metrics.labels import GroupLabels
 from streaming.tables.arrow_rows import from_arrow_columns
-from streaming.views.progress import RECENT_MS
-from streaming.views.reader import Reader, Within
+from streaming.views.progress import recent_rows
+from streaming.views.reader import Reader
 
 _QUEUE = ["cluster", "group_id", "topic", "broker", "queue_id"]
 
 
 def lag_by_group(reader: Reader, groups: GroupLabels) -> dict[tuple[str, ...], float]:
     """Return for each group, under its labels, the sum of the newest lag of each queue that is known."""
-    newest_ms = reader.newest_ms("queue_progress", "event_time")
-    if newest_ms is None:
+    recent = recent_rows(reader)
+    if recent is None:
         return {}
-    where = {"event_time": Within(newest_ms - RECENT_MS)}
-    rows = reader.read("queue_progress", columns=[*_QUEUE, "event_time", "lag"], where=where)
+    rows = reader.read("queue_progress", columns=[*_QUEUE, "event_time", "lag"], where={"event_time": recent})
     # The last of each queue, in the order of the rows: so one thread.
     newest = rows.sort_by("event_time").group_by(_QUEUE, use_threads=False)
     found = newest.aggregate([("lag", "last", pc.ScalarAggregateOptions(skip_nulls=False))])

@@ -17,7 +17,7 @@ from streaming.terminal.format import queue_name, queues_text
 from streaming.views.assignments import assignments
 from streaming.views.audits import strategy_text
 from streaming.views.group_sources import group_sources
-from streaming.views.groups import never_had_members
+from streaming.views.groups import never_had_members, state_text
 from streaming.views.members import members, with_epochs
 from streaming.views.progress import progress
 from udfs.model.journal import UNDER_WAY
@@ -51,6 +51,7 @@ def group_page(reading: Reading, cluster: str, group: str) -> dict[str, Any]:
     offsets = [_placed(row) for row in progress(reading.tables, found[0], now) if row["committed_offset"] is not None]
     return {
         "group": found[0],
+        "state_text": state_text(found[0]),
         "members": [_shown(member) for member in now[:ROWS]],
         "member_count": len(now),
         "queues": owners[:ROWS],

@@ -6,13 +6,15 @@ from typing import Any
 
 from streaming.tables.errors import AmbiguousError, NotFoundError
 from streaming.tables.schema import Row
+from streaming.views.assignments import assignments
 from streaming.views.audits import audits
 from streaming.views.findings import findings
 from streaming.views.group_sources import group_sources
 from streaming.views.members import departures, members, with_epochs
-from streaming.views.progress import progress
+from streaming.views.progress import progress, recent_committers
 from streaming.views.reader import Reader
 from streaming.views.rebalances import rebalances
+from udfs.model.journal import TOPOLOGY_NOT_READY
 
 LAST_REBALANCES = 5
 NOT_FOLLOWED = "not_followed"
@@ -22,6 +24,14 @@ def groups(reader: Reader, *, cluster: str | None = None, group: str | None = No
     """Return every group now, by cluster and name."""
     found = reader.rows("groups", where={"cluster": cluster, "group_id": group})
     return sorted(found, key=lambda row: (row["cluster"], row["group_id"]))
+
+
+def groups_of_topic(reader: Reader, cluster: str, topic: str) -> list[str]:
+    """Return the names of the groups that own queues of a topic now, or have committed there lately; sorted."""
+    owners = {span["group_id"] for span in assignments(reader, cluster=cluster, topic=topic)}
+    committers = recent_committers(reader, cluster, topic)
+    # A poll that lacks a group shows nothing of its offsets: their rows end without a last one.
+    return sorted(owners | (committers & {row["group_id"] for row in groups(reader, cluster=cluster)}))
 
 
 def one_group(reader: Reader, group: str, cluster: str | None = None) -> Row:
@@ -67,15 +77,30 @@ def never_had_members(row: Row) -> bool:
 
 
 def state_text(row: Row) -> str:
-    """Return a group's state; of a kind that is not followed also the coordinator's, where its members alone make it.
+    """Return a group's state; of a kind that is not followed also the coordinator's, as its records show it.
 
-    By its records, which alone show its generation, a share group or a classic one is empty or stable. A streams group
-    with members may be in between.
+    A share group, or a classic one, is empty or stable. A streams group may be between two epochs, too.
     """
     is_recorded = row["generation"] is not None or row["epoch"] is not None
-    if row["state"] != NOT_FOLLOWED or not is_recorded or (row["members"] and row["protocol"] == "streams"):
+    if row["state"] != NOT_FOLLOWED or not is_recorded:
         return str(row["state"])
-    return f"{'stable' if row['members'] else 'empty'} ({NOT_FOLLOWED})"
+    return f"{_recorded_state(row)} ({NOT_FOLLOWED})"
+
+
+def _recorded_state(row: Row) -> str:
+    """Return the state of a group that is not followed.
+
+    Source: kafka-group-coordinator 4.1 ``StreamsGroup#maybeUpdateGroupState``, ``ShareGroup#maybeUpdateGroupState``.
+    """
+    if not row["members"]:
+        return "empty"
+    if row["protocol"] != "streams":
+        return "stable"
+    if row["waits"] == TOPOLOGY_NOT_READY:
+        return "not_ready"
+    if row["epoch"] != row["assignment_epoch"]:
+        return "assigning"
+    return "reconciling" if row["waits"] else "stable"
 
 
 def generation_text(row: Row) -> str:

@@ -53,6 +53,27 @@ def progress(reader: Reader, group: Mapping[str, Any], members: Sequence[Row]) -
     return rows
 
 
+def recent_rows(reader: Reader) -> Within | None:
+    """Return the last hour of ``queue_progress``; None: it is empty."""
+    newest_ms = reader.newest_ms("queue_progress", "event_time")
+    return None if newest_ms is None else Within(newest_ms - RECENT_MS)
+
+
+def recent_committers(reader: Reader, cluster: str, topic: str) -> set[str]:
+    """Return the groups with a commit on a topic that moved within the last hour, and was not deleted since."""
+    recent = recent_rows(reader)
+    if recent is None:
+        return set()
+    of_groups: dict[str, dict[_Queue, Row]] = {}
+    for row in reader.rows("queue_progress", where={"cluster": cluster, "topic": topic, "event_time": recent}):
+        _keep_newest(of_groups.setdefault(row["group_id"], {}), row)
+    return {
+        group
+        for group, newest in of_groups.items()
+        if any(row["committed_offset"] is not None for row in newest.values())
+    }
+
+
 def lag_text(row: Row) -> str:
     """Return the lag of a queue; with a ? it is not reliable."""
     if row["lag"] is None:
@@ -72,18 +93,22 @@ def _is_reliable(group: Mapping[str, Any], span: Row, offsets: Row, *, has_membe
 
 def _newest(reader: Reader, where: Mapping[str, Any], held: set[_Queue]) -> dict[_Queue, Row]:
     """Return the newest row of each queue of a group."""
-    newest_ms = reader.newest_ms("queue_progress", "event_time")
-    if newest_ms is None:
+    recent = recent_rows(reader)
+    if recent is None:
         return {}
     found: dict[_Queue, Row] = {}
-    recent = newest_ms - RECENT_MS
-    for within in (Within(recent, None), Within(None, recent)):
+    for within in (recent, Within(None, recent.since_ms)):
         if not found or held - found.keys():
             for row in reader.rows("queue_progress", where={**where, "event_time": within}):
-                queue = _queue_of(row)
-                if queue not in found or _order(row) > _order(found[queue]):
-                    found[queue] = row
+                _keep_newest(found, row)
     return found
+
+
+def _keep_newest(found: dict[_Queue, Row], row: Row) -> None:
+    """Keep the newest row of each queue."""
+    queue = _queue_of(row)
+    if queue not in found or _order(row) > _order(found[queue]):
+        found[queue] = row
 
 
 def _is_deleted(row: Row) -> bool:

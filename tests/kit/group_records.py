@@ -1,9 +1,11 @@
 """Records the group records of a real Kafka 4.1 broker: of new-protocol groups, and of one that goes there and back.
 
 python -m tests.kit.group_records > tests/udfs/kafka/consumer_offsets_golden/broker.jsonl
+python -m tests.kit.group_records 3.9.1 4.4.0 > tests/udfs/kafka/consumer_offsets_golden/groups_of_versions.jsonl
 
 A line is one record, in the order of the log: its time, key and value in hex (null: a tombstone), and what Kafka's own
-converters to JSON make of it.
+converters to JSON make of it. Of brokers of other versions, whose groups live through less, it has the version, and the
+newest converters are taken.
 """
 
 from __future__ import annotations
@@ -12,16 +14,16 @@ import json
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from confluent_kafka import Consumer, KafkaError, TopicCollection, TopicPartition
 from confluent_kafka.admin import AdminClient
 
 from streaming.setup.java import find_java
-from tests.kit.brokers import Broker, kafka_41
+from tests.kit.brokers import NEWEST, Broker, kafka_41
 from tests.kit.jars import kit_jars
 from tests.kit.java_members import wait_until
 from tests.kit.members import Member, start_member
@@ -33,6 +35,10 @@ _MIGRATING = {"group.consumer.migration.policy": "bidirectional"}
 CONSUMER_PROTOCOL = {"group.protocol": "consumer"}
 _OFFSET_COMMITS = (0, 1)
 _WAIT_S = 30.0
+# It has no share and streams groups.
+_WITHOUT_OTHERS = "3.9.1"
+# Of a member of a share or streams group: the first ones give it nothing yet.
+_HEARTBEATS = 10
 _TIMEOUT_S = 60
 
 
@@ -130,19 +136,43 @@ def play(broker: Broker) -> None:
         join_streams_group(broker, "streaming", "orders")
 
 
-def main() -> int:
-    """Play, and print the records and the ids of their topics."""
-    with tempfile.TemporaryDirectory() as folder:
-        with kafka_41(Path(folder) / "broker", EVERY_KIND | _MIGRATING, features=FEATURES) as broker:
-            play(broker)
-            found = list(records_of(broker))
-            sys.stdout.write(json.dumps({"topics": topic_ids(broker, ["orders", "bills"])}) + "\n")
-        for record, shown in zip(found, as_kafka_shows(found), strict=True):
+def play_short(broker: Broker) -> None:
+    """Let a group of each kind that the broker has live: two members, of which one gives up some of its partitions."""
+    create_topic(broker, "orders", 2)
+    with ExitStack() as members:
+
+        def start(client_id: str, **more: Any) -> Member:
+            member = start_member(broker, "shop", ["orders"], client_id=client_id, **more)
+            return members.enter_context(member)
+
+        first = start("a", settings=CONSUMER_PROTOCOL)
+        wait_until([first], lambda: len(first.owned) == 2)
+        both = [first, start("b")]
+        wait_until(both, lambda: [len(one.owned) for one in both] == [1, 1])
+        for one in both:
+            one.stop()
+    if broker.version != _WITHOUT_OTHERS:
+        join_share_group(broker, "sharing", "orders", _HEARTBEATS)
+        join_streams_group(broker, "streaming", "orders", _HEARTBEATS)
+
+
+def main(versions: Sequence[str]) -> int:
+    """Play, and print the records; of 4.1.1 alone first the ids of their topics."""
+    for version in versions or ["4.1.1"]:
+        with tempfile.TemporaryDirectory() as folder:
+            others = {} if version == _WITHOUT_OTHERS else EVERY_KIND
+            features = () if version == _WITHOUT_OTHERS else FEATURES
+            with kafka_41(Path(folder) / "broker", others | _MIGRATING, features=features, version=version) as broker:
+                (play_short if versions else play)(broker)
+                found = list(records_of(broker))
+                if not versions:
+                    sys.stdout.write(json.dumps({"topics": topic_ids(broker, ["orders", "bills"])}) + "\n")
+        for record, shown in zip(found, as_kafka_shows(found, NEWEST if versions else "4.1.1"), strict=True):
             value = None if record.value is None else record.value.hex()
             line = {"at": record.at, "key": record.key.hex(), "value": value, "kafka": shown}
-            sys.stdout.write(json.dumps(line) + "\n")
+            sys.stdout.write(json.dumps(({"broker": version} if versions else {}) | line) + "\n")
     return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

@@ -33,6 +33,11 @@ def describe_groups(broker: Broker, *what: str, tool: str = CONSUMER_GROUPS) -> 
     return _printed(broker, tool, "--describe", "--all-groups", *what)
 
 
+def states_of(broker: Broker, tool: str) -> dict[str, str]:
+    """Return the state of every group of a tool's kind; of several groups, streams' tool of 4.1 describes only one."""
+    return {row["GROUP"]: row["STATE"] for row in _printed(broker, tool, "--list", "--state")}
+
+
 def _printed(broker: Broker, tool: str, *options: str) -> list[dict[str, str]]:
     jars = f"{class_path('kafka-4.1.1', 'Guarded')}:{kit_jars('kafka-tools-4.1.1')[0]}"
     command = [str(find_java().java), *JVM_OPTIONS, "-Dorg.slf4j.simpleLogger.defaultLogLevel=error", "-cp", jars]

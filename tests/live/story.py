@@ -203,6 +203,31 @@ def static_members(broker: Broker, group: str, start: StartMember) -> Story:
     return story
 
 
+def sticky_members(broker: Broker, group: str, start: StartMember) -> Story:
+    """Three members of the sticky strategy, of which the first leaves, who leads."""
+    story = Story(group)
+    topic = f"{group}.orders"
+    create_topic(broker, topic, 7)
+    orders = partitions(topic, 7)
+
+    members: list[Member] = []
+    for name in ("a", "b", "c"):
+        members.append(
+            start(broker, group, [topic], client_id=name, strategies=("sticky",), session_timeout_ms=_STEADY_MS)
+        )
+        wait_until_assigned(members, orders)
+        created = [("group_created", None)] if name == "a" else []
+        story.record(f"{name} joins", members, *created, ("member_joined", name))
+        wait_for_commits(broker, group, orders)
+
+    leader, *others = members
+    leader.stop()
+    wait_until_assigned(others, orders)
+    story.record("the leader leaves", others, ("member_left", "a"))
+    wait_for_commits(broker, group, orders)
+    return story
+
+
 def cooperative_members(broker: Broker, group: str, start: StartMember) -> Story:
     """A second member joins: what it shall have is taken in one generation and given in the next."""
     story = Story(group)

@@ -34,6 +34,8 @@ TriggerKind: TypeAlias = Literal[
 # The main trigger is the first of these that is present.
 TRIGGER_ORDER: tuple[TriggerKind, ...] = get_args(TriggerKind)
 UNDER_WAY = ("preparing_rebalance", "completing_rebalance", "assigning", "reconciling")  # states while it rebalances
+# What a streams group waits for whose target gives no member a task, and which Kafka shows as NotReady.
+TOPOLOGY_NOT_READY = "no member gets a task: topics of the topology are missing, or not partitioned alike"
 # Members at another epoch than their group's target: beyond so many a row names none of them.
 MAX_MEMBER_EPOCHS = 100
 

@@ -76,6 +76,23 @@ def test_a_group_that_only_commits_is_a_consumer_with_its_lag(tmp_path: Path, se
     assert (status["status"], status["partition_count"], status["totallag"], status["members"]) == ("OK", 1, 7, 0)
 
 
+def test_deleted_groups_and_commits_are_no_consumers_of_a_topic(tmp_path: Path, settings: Dashboard) -> None:
+    write_story(tmp_path)
+    names = ("gone", "elsewhere", "polled", "again")
+    there = [
+        {"cluster": "c1", "group_id": name, "system": "kafka", "state": "empty"} for name in ("elsewhere", "again")
+    ]
+    full = [dict.fromkeys(GROUPS.names) | row for row in there]
+    DeltaRsTable(tmp_path, GROUPS).append(to_arrow(GROUPS, full), Mark("more", 0))
+    rows = [moved(5, 10_000, 3, 4) | {"group_id": name} for name in names]
+    # The last row of a queue whose commit was deleted has no offsets; a group that polls lack has no last row.
+    rows += [moved(5, 80_000, None, None) | {"group_id": name} for name in ("gone", "elsewhere", "again")]
+    rows.append(moved(5, 90_000, 1, 4) | {"group_id": "again"})
+    DeltaRsTable(tmp_path, QUEUE_PROGRESS).append(to_arrow(QUEUE_PROGRESS, rows), Mark("offsets", 0))
+    with TestClient(create_app(tmp_path, settings)) as client:
+        assert client.get("/v3/kafka/c1/topic/orders/consumers").json()["consumers"] == ["again", "orders"]
+
+
 def test_what_is_not_there_is_an_error_as_burrow_gives_it(client: TestClient) -> None:
     for path in ("nowhere", "nowhere/consumer", "c1/consumer/nobody", "c1/consumer/nobody/status", "nowhere/topic"):
         answer = client.get(f"/v3/kafka/{path}")

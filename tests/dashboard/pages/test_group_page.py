@@ -144,6 +144,16 @@ def test_a_group_that_only_commits_has_a_page(tmp_path: Path, settings: Dashboar
         assert client.get("/group?cluster=c&group=other").status_code == 404
 
 
+def test_a_streams_group_has_the_state_of_its_coordinator(tmp_path: Path, settings: Dashboard) -> None:
+    waits = "m waits for subtopology 0-1 of other"
+    row = {"system": "kafka", "state": "not_followed", "protocol": "streams", "members": 2, "generation": 3, "epoch": 3}
+    write(tmp_path, TABLES["groups"], [row | {"assignment_epoch": 3, "waits": waits}])
+    with TestClient(create_app(tmp_path, settings)) as client:
+        page = client.get("/group?cluster=c&group=g").text
+    assert '<span class="tag">reconciling (not_followed)</span>' in page
+    assert waits in page
+
+
 def test_downloads_have_what_is_shown_as_open(tmp_path: Path, settings: Dashboard) -> None:
     group = {"cluster": "c", "group_id": "g"}
     rows: dict[str, list[Row]] = {

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
+from deltalake import DeltaTable
 
+from streaming.tables.errors import NotFoundError
 from streaming.tables.schema import GROUPS, QUEUE_PROGRESS
-from streaming.views.groups import generation_text, state_text
+from streaming.views.groups import generation_text, group, state_text
+from streaming.views.reader import Reader
 from tests.streaming.views.story import json_of, run
 from tests.streaming.views.test_progress import T0, moved, write
+from udfs.model.journal import TOPOLOGY_NOT_READY
 
 
 def test_groups_are_listed_by_cluster_and_name(tables: Path) -> None:
@@ -49,7 +54,6 @@ def test_a_group_between_two_epochs_shows_both(
         ("not_followed", 0, "share", 3, "empty (not_followed)"),
         ("not_followed", 0, "share", None, "not_followed"),  # by admin calls, which do not show its members
         ("not_followed", 2, "connect", 3, "stable (not_followed)"),
-        ("not_followed", 2, "streams", 3, "not_followed"),  # its members may be between two epochs
         ("not_followed", 0, "streams", 3, "empty (not_followed)"),
     ],
 )
@@ -57,7 +61,24 @@ def test_a_group_that_is_not_followed_has_the_state_that_its_members_make(
     state: str, members: int, protocol: str | None, generation: int | None, text: str
 ) -> None:
     row = {"state": state, "members": members, "protocol": protocol, "generation": generation, "epoch": generation}
-    assert state_text(row) == text
+    assert state_text(row | {"assignment_epoch": generation, "waits": None}) == text
+
+
+@pytest.mark.parametrize(
+    ("epoch", "target", "waits", "text"),
+    [
+        (3, 3, None, "stable (not_followed)"),
+        (3, 3, "m has yet to revoke subtopology 0-1", "reconciling (not_followed)"),
+        (3, 2, "m has yet to revoke subtopology 0-1", "assigning (not_followed)"),
+        (1, None, None, "assigning (not_followed)"),
+        (3, 3, TOPOLOGY_NOT_READY, "not_ready (not_followed)"),
+    ],
+)
+def test_a_streams_group_with_members_may_be_between_two_epochs(
+    epoch: int, target: int | None, waits: str | None, text: str
+) -> None:
+    row = {"state": "not_followed", "members": 2, "protocol": "streams", "generation": target, "epoch": epoch}
+    assert state_text(row | {"assignment_epoch": target, "waits": waits}) == text
 
 
 def test_a_group_that_only_commits_is_empty_and_has_its_offsets(tmp_path: Path) -> None:
@@ -74,6 +95,24 @@ def test_a_group_that_only_commits_is_empty_and_has_its_offsets(tmp_path: Path) 
         [1, 3, 3, 0, True, None],
     ]
     assert "No member has been observed." in run(tmp_path, "show", "group", "g").stdout
+
+
+def test_of_an_unknown_group_no_offsets_are_read(tmp_path: Path) -> None:
+    write(tmp_path, QUEUE_PROGRESS, [moved(0, 10, 5, 9)])
+    write(tmp_path, GROUPS, [{"system": "kafka", "state": "empty", "members": 0, "queues": 0}])
+
+    class Watched(Reader):
+        tables: ClassVar[list[str]] = []
+
+        def _table(self, name: str) -> DeltaTable | None:
+            self.tables.append(name)
+            return super()._table(name)
+
+    with pytest.raises(NotFoundError):
+        group(Watched(tmp_path), "other")
+    assert Watched.tables == ["groups"]
+    group(Watched(tmp_path), "g")
+    assert "queue_progress" in Watched.tables
 
 
 def test_a_group_that_members_left_has_no_such_notice(tmp_path: Path) -> None:

@@ -38,3 +38,7 @@ TOPIC_IDS: dict[str, str] = _FIRST["topics"]
 LINES = [_line(one) for one in _OTHERS]
 # Of a classic group that commits, with the version of the broker.
 OF_VERSIONS: list[tuple[str, Line]] = [(one["broker"], _line(one)) for one in _read("commits.jsonl")]
+# Of groups of the new protocols, by 3.9.1 and 4.4.0.
+GROUPS_OF_VERSIONS: list[tuple[str, Line]] = [(one["broker"], _line(one)) for one in _read("groups_of_versions.jsonl")]
+# That Kafka's classes wrote: all versions of commits and classic groups, streams groups with all that they may have.
+CONSTRUCTED = [_line(one) for one in _read("constructed.jsonl")]

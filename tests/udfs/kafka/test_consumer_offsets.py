@@ -9,7 +9,7 @@ import struct
 import msgspec
 import pytest
 
-from tests.udfs.kafka.broker_records import OF_VERSIONS
+from tests.udfs.kafka.broker_records import CONSTRUCTED, OF_VERSIONS, Line
 from tests.udfs.kafka.golden_records import AT, GOLDEN
 from udfs.kafka.consumer_offsets import GroupPatterns, events_of, raw_of
 from udfs.kafka.group_records import RECORD_TYPES
@@ -101,33 +101,51 @@ def test_records_of_real_brokers_are_what_kafka_shows_of_them() -> None:
     """Of 1.0.2, 3.9.1, 4.1.1 and 4.4.0: versions 1, 3 and 4 of commits, 1 and 3 of groups."""
     kinds = set()
     for broker, line in OF_VERSIONS:
-        (event,) = events_of(line.key, line.value, line.at, "c")
-        assert event.group == line.key_shown["group"]
+        event = read_as_shown(line)
         kinds.add((broker, type(event), line.value and int.from_bytes(line.value[:2], "big")))
-        if isinstance(event, Progress):
-            assert line.shown is not None
-            queue = QueueOffset(line.key_shown["topic"], line.key_shown["partition"], offset=line.shown["offset"])
-            assert event.queues == (queue,)
-            # Without a time of its own the record has that of its commit.
-            (timeless,) = events_of(line.key, line.value, -1, "c")
-            assert timeless.event_time == line.shown["commitTimestamp"]
-        elif isinstance(event, CommitsDeleted):
-            assert event.queues == (QueueRef(line.key_shown["topic"], line.key_shown["partition"]),)
-        elif isinstance(event, GroupSnapshot):
-            assert line.shown is not None
-            assert (event.generation, event.strategy, event.leader) == (
-                line.shown["generation"],
-                line.shown["protocol"],
-                line.shown["leader"],
-            )
-            assert event.joined_at == line.shown.get("currentStateTimestamp")
-            assert [one.member_id for one in event.members] == [one["memberId"] for one in line.shown["members"]]
     later = [(one, kind, None) for one in ("3.9.1", "4.1.1", "4.4.0") for kind in (CommitsDeleted, GroupDeleted)]
     assert kinds == {
         *(("1.0.2", Progress, 1), ("3.9.1", Progress, 3), ("4.1.1", Progress, 4), ("4.4.0", Progress, 4)),
         *(("1.0.2", GroupSnapshot, 1), *((one, GroupSnapshot, 3) for one in ("3.9.1", "4.1.1", "4.4.0"))),
         *later,
     }
+
+
+def test_every_version_that_kafka_can_write_is_what_it_shows_of_it() -> None:
+    """Of commits with keys of types 0, of brokers before 0.9, and 1; of classic groups with members and without."""
+    versions = set()
+    for line in CONSTRUCTED:
+        key_type = int.from_bytes(line.key[:2], "big")
+        if key_type <= 2 and line.value is not None:
+            read_as_shown(line)
+            versions.add((key_type, int.from_bytes(line.value[:2], "big")))
+    assert versions == {(0, 0), *((key_type, version) for key_type in (1, 2) for version in range(5))}
+
+
+def read_as_shown(line: Line) -> AnyEvent | Rejection:
+    """Decode a record about a classic group, or a commit, and compare it with what Kafka shows of it."""
+    (event,) = events_of(line.key, line.value, line.at, "c")
+    assert event.group == line.key_shown["group"]  # type: ignore[union-attr]
+    if isinstance(event, Progress):
+        assert line.shown is not None
+        queue = QueueOffset(line.key_shown["topic"], line.key_shown["partition"], offset=line.shown["offset"])
+        assert event.queues == (queue,)
+        # Without a time of its own the record has that of its commit.
+        (timeless,) = events_of(line.key, line.value, -1, "c")
+        assert isinstance(timeless, Progress)
+        assert timeless.event_time == line.shown["commitTimestamp"]
+    elif isinstance(event, CommitsDeleted):
+        assert event.queues == (QueueRef(line.key_shown["topic"], line.key_shown["partition"]),)
+    elif isinstance(event, GroupSnapshot):
+        assert line.shown is not None
+        assert (event.generation, event.strategy, event.leader) == (
+            line.shown["generation"],
+            line.shown["protocol"],
+            line.shown["leader"],
+        )
+        assert event.joined_at == line.shown.get("currentStateTimestamp")
+        assert [one.member_id for one in event.members] == [one["memberId"] for one in line.shown["members"]]
+    return event
 
 
 def test_the_tombstone_of_a_commit_deletes_it() -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.udfs.kafka.broker_records import LINES, Line
+from tests.udfs.kafka.broker_records import CONSTRUCTED, GROUPS_OF_VERSIONS, LINES, Line
 from tests.udfs.kafka.golden_records import AT, GOLDEN
 from udfs.kafka.consumer_offsets import events_of
 from udfs.kafka.group_records import RECORD_TYPES
@@ -14,7 +14,9 @@ from udfs.model.events import GroupRecord, MemberInfo, TopicPartitions
 from udfs.model.queues import ascending
 from udfs.model.rejection import Rejection
 
-RECORDED = [line for line in LINES if int.from_bytes(line.key[:2], "big") in RECORD_TYPES]
+WRITTEN = [("4.1.1", line) for line in LINES] + GROUPS_OF_VERSIONS + [("", line) for line in CONSTRUCTED]
+BY_VERSION = [(version, line) for version, line in WRITTEN if int.from_bytes(line.key[:2], "big") in RECORD_TYPES]
+RECORDED = [line for _, line in BY_VERSION]
 STATES = {"consumer": ("stable", "unrevoked", "unreleased"), "share": ("stable",)}
 STREAMS_STATES = (None, "stable", "unrevoked", "unreleased")
 
@@ -31,8 +33,15 @@ def held(shown: list[dict[str, Any]]) -> tuple[TopicPartitions, ...]:
 
 
 def test_every_type_that_a_broker_writes_today_is_among_its_records() -> None:
-    found = {int.from_bytes(line.key[:2], "big") for line in RECORDED if line.value is not None}
-    assert found == set(RECORD_TYPES) - {4}  # written up to 4.0
+    found: dict[str, set[int]] = {}
+    for version, line in BY_VERSION:
+        if line.value is not None:
+            found.setdefault(version, set()).add(int.from_bytes(line.key[:2], "big"))
+    everything = set(RECORD_TYPES) - {4}  # written up to 4.0
+    assert (found["3.9.1"], found["4.1.1"], found["4.4.0"]) == ({3, 4, 5, 6, 7, 8}, everything, everything - {16})
+    # What the newest writes beside.
+    assert any("assignmentTimestamp" in (line.shown or {}) for _, line in GROUPS_OF_VERSIONS)
+    assert any("validatedTopologyEpoch" in (line.shown or {}) for _, line in GROUPS_OF_VERSIONS)
 
 
 @pytest.mark.parametrize("line", RECORDED, ids=range(len(RECORDED)))
@@ -49,8 +58,10 @@ def test_each_record_of_a_broker_reads_as_kafka_shows_it(line: Line) -> None:
     match kind:
         case "group" | "topology":
             assert record.epoch == shown["epoch"]
-            subtopologies = {one["subtopologyId"]: tuple(one["sourceTopics"]) for one in shown.get("subtopologies", [])}
+            subtopologies = {one["subtopologyId"]: sources(one) for one in shown.get("subtopologies", [])}
             assert (record.subtopologies or {}) == subtopologies
+        case "topics":
+            assert record.topic_ids == {one["topicId"]: one["topicName"] for one in shown["topics"]}
         case "target":
             assert record.epoch == shown["assignmentEpoch"]
         case "pattern":
@@ -60,6 +71,8 @@ def test_each_record_of_a_broker_reads_as_kafka_shows_it(line: Line) -> None:
         case "member_target":
             listed = shown.get("topicPartitions", shown.get("activeTasks"))
             assert ascending(record.partitions or ()) == held(listed)
+            if protocol == "streams":
+                assert (record.standby, record.warmup) == (held(shown["standbyTasks"]), held(shown["warmupTasks"]))
             if protocol == "consumer":
                 assert [list(one.partitions) for one in sorted(record.partitions or ())] == [
                     one["partitions"] for one in sorted(listed, key=lambda one: one["topicId"])
@@ -71,6 +84,16 @@ def test_each_record_of_a_broker_reads_as_kafka_shows_it(line: Line) -> None:
             assert record.partitions == held(shown.get("assignedPartitions", shown.get("activeTasks")))
             if protocol == "consumer":
                 assert record.revoking == held(shown["partitionsPendingRevocation"])
+            elif protocol == "streams":
+                assert (record.standby, record.warmup) == (held(shown["standbyTasks"]), held(shown["warmupTasks"]))
+                revoking = [shown[f"{kind}TasksPendingRevocation"] for kind in ("active", "standby", "warmup")]
+                assert record.revoking == tuple(one for listed in revoking for one in held(listed))
+
+
+def sources(shown: dict[str, Any]) -> tuple[str, ...]:
+    """Return the topics that a subtopology consumes, those that another one repartitions for it included."""
+    repartitioned = (one["name"] for one in shown["repartitionSourceTopics"])
+    return tuple(sorted({*shown["sourceTopics"], *repartitioned}))
 
 
 def check_member(record: GroupRecord, shown: dict[str, Any]) -> None:

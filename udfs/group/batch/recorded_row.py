@@ -6,9 +6,8 @@ from collections.abc import Collection, Iterator, Sequence
 
 import msgspec
 
-from udfs.group.state.epoch_outcome import Partitions
 from udfs.group.state.recorded_group import RecordedGroup, merged
-from udfs.model.journal import GroupChanged
+from udfs.model.journal import TOPOLOGY_NOT_READY, GroupChanged
 
 MAX_SHOWN = 20  # waiting members; beyond it only their number
 
@@ -32,12 +31,16 @@ def with_epochs(recorded: RecordedGroup, row: GroupChanged, sessions: Collection
         epoch=recorded.epoch,
         assignment_epoch=recorded.assignment_epoch,
         member_epochs=recorded.member_epochs(sessions),
-        waits=(_waits(recorded) or None) if recorded.protocol == "consumer" else None,
+        waits=_waits(recorded) or None,
     )
 
 
 def _waits(recorded: RecordedGroup) -> str:
-    """Return what members have yet to revoke, and for whose partitions others wait."""
+    """Return what members have yet to revoke, and for whose partitions or tasks others wait."""
+    if recorded.protocol == "share":
+        return ""
+    if recorded.is_without_tasks:
+        return TOPOLOGY_NOT_READY
     has_target = recorded.assignment_epoch == recorded.epoch
     waiting = [
         member_id
@@ -51,7 +54,7 @@ def _waits(recorded: RecordedGroup) -> str:
 def _sentences(recorded: RecordedGroup, waiting: Sequence[str]) -> Iterator[str]:
     if not waiting:
         return
-    present, names = recorded.present, recorded.names
+    present = recorded.present
     holders = {
         (one.topic, number): member_id
         for member_id, member in present.items()
@@ -61,17 +64,21 @@ def _sentences(recorded: RecordedGroup, waiting: Sequence[str]) -> Iterator[str]
     for member_id in waiting:
         member = present[member_id]
         if member.state == "unrevoked":
-            yield f"{member_id} has yet to revoke {_named(member.revoking, names)}"
+            revoking = [(one.topic, number) for one in member.revoking for number in one.partitions]
+            yield f"{member_id} has yet to revoke {_named(recorded, revoking)}"
         elif member.state == "unreleased":
             owned = {(one.topic, number) for one in member.owned for number in one.partitions}
             missing = [(one.topic, number) for one in member.target for number in one.partitions]
             missing = [queue for queue in missing if queue not in owned]
             others = sorted({holders[queue] for queue in missing if queue in holders})
-            queues = ", ".join(f"{names.get(topic, topic)}-{number}" for topic, number in missing)
+            # Of a streams group it may be standby or warm-up tasks alone.
+            queues = _named(recorded, missing) or "tasks"
             yield f"{member_id} waits for {queues}" + (f" of {', '.join(others)}" if others else "")
         else:
             yield f"{member_id} has not taken epoch {recorded.epoch} over"
 
 
-def _named(partitions: Partitions, names: dict[str, str]) -> str:
-    return ", ".join(f"{names.get(one.topic, one.topic)}-{number}" for one in partitions for number in one.partitions)
+def _named(recorded: RecordedGroup, queues: Sequence[tuple[str, int]]) -> str:
+    """Return partitions, or the tasks of a streams group, as text."""
+    kind = "subtopology " if recorded.protocol == "streams" else ""
+    return ", ".join(f"{kind}{recorded.names.get(topic, topic)}-{number}" for topic, number in queues)

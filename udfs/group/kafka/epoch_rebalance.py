@@ -46,7 +46,7 @@ from udfs.model.comparability import (
     OWNERSHIP_UNKNOWN,
     TOPICS_UNKNOWN,
 )
-from udfs.model.events import SCHEMA_VERSION, GroupSnapshot, QueueRef
+from udfs.model.events import SCHEMA_VERSION, GroupSnapshot, QueueInfo, QueueRef
 from udfs.model.group_api import DueEvent
 from udfs.strategies.kafka.server import MembersPut, coordinator_orders
 from udfs.strategies.problem import Problem
@@ -89,6 +89,8 @@ def take_epoch(context: GroupContext, outcome: EpochOutcome, names: Mapping[str,
         context, lives, topic_queues, published or {}, outcome.assigned_at or at, is_whole=is_whole
     )
     resized = {topic: sizes(context, topic, topic_queues, guessed, named) for topic in topics & before}
+    if published is None:
+        topic_queues, resized = _as_before_growth(topic_queues, resized, named)
     came = _under_first_ids(context, outcome, snapshot)
     _learn_arrivals(context, outcome, came)
     causes = compare(context, came, due.event_id, at, resized, made_again=lives.made_again, infers=False)
@@ -142,6 +144,24 @@ def take_epoch(context: GroupContext, outcome: EpochOutcome, names: Mapping[str,
         note_epoch(context, outcome.until, at)
     if group.recorded is not None:
         group.recorded.note_decided()
+
+
+def _as_before_growth(
+    topic_queues: QueuesByTopic, resized: Mapping[str, tuple[int | None, int]], named: Owners
+) -> tuple[dict[str, tuple[QueueInfo, ...]], dict[str, tuple[int | None, int]]]:
+    """Return the topics of an epoch without a target as they were before: that of a later one shows the growth.
+
+    The coordinator bumps the epoch for a member that leaves also before it learns what metadata shows already.
+    """
+    held = {queue[0] for queue in named}
+    kept = {
+        topic: count
+        for topic, (count, now) in resized.items()
+        if topic not in held and count is not None and count < now
+    }
+    cut = {topic: queues[: kept.get(topic, len(queues))] for topic, queues in topic_queues.items()}
+    some = {topic: queues for topic, queues in cut.items() if queues}
+    return some, {topic: sizes for topic, sizes in resized.items() if topic not in kept}
 
 
 def _rename(context: GroupContext, outcome: EpochOutcome, snapshot: GroupSnapshot) -> None:

@@ -186,14 +186,18 @@ def _replaced(recorded: RecordedGroup, before: Mapping[str, RecordedMember], mem
 
 
 def _fold_targets(recorded: RecordedGroup, member_id: str, records: Sequence[GroupRecord]) -> None:
-    """Apply a member's new targets of one epoch, in their order: before the last one it may get what it replaces."""
-    *before, newest = records
+    """Apply a member's new targets of one epoch, in their order: before the last one it may get what it replaces.
+
+    A tombstone is none of them: a static member that comes back at once takes the newest one with it.
+    """
+    newest = records[-1]
+    given = [one for one in records if not one.deleted]
     first = RecordedMember(records[0].event_time, joined_offset=records[0].offset or 0)
     member = recorded.members.setdefault(member_id, first)
     if newest.event_time < (member.target_at or newest.event_time):
         return
-    if before:
-        recorded.previous[member_id] = before[-1].partitions or ()
+    if len(given) > 1:
+        recorded.previous[member_id] = given[-2].partitions or ()
     member.target, member.target_at = newest.partitions or (), newest.event_time
 
 

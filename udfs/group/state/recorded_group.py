@@ -141,6 +141,16 @@ class RecordedGroup(msgspec.Struct, array_like=True, dict=True):
         waiting = (info for outcome in self.waiting for info in outcome.members)
         return found.union(*(info.subscriptions or () for info in waiting))
 
+    @property
+    def is_without_tasks(self) -> bool:
+        """Return whether a streams group has members, and its newest target gives none of them a task.
+
+        Source: kafka-group-coordinator 4.1 ``StreamsGroup#maybeUpdateGroupState``: its topology is not ready.
+        """
+        if self.protocol != "streams" or not self.present or self.assignment_epoch != self.epoch:
+            return False
+        return not any(one.target for one in self.present.values())
+
     def assignors(self) -> tuple[str, ...]:
         """Return the assignors of which one is the group's, the likeliest first.
 

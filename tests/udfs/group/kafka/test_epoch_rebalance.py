@@ -10,6 +10,7 @@ import pytest
 from tests.udfs.group.group_script import T0
 from tests.udfs.group.random_coordinator import RandomCoordinator
 from tests.udfs.group.record_script import IDS, T_ID, U_ID, RecordScript, partitions
+from udfs.model.events import TopicPartitions
 from udfs.model.journal import Trigger
 
 
@@ -90,6 +91,38 @@ def test_queues_that_metadata_shows_later_are_not_in_a_target() -> None:
     assert script.run(60).decided()[1:] == ["30 #2 1->1 queue_count_changed:t", "32 #3 1->1 queue_count_changed:t"]
     assert [row.agrees for row in script.rebalances] == [True, True, True]
     assert [row.queues_after for row in script.rebalances] == [4, 5, 6]
+
+
+@pytest.mark.parametrize(("before", "held"), [(2, {"a": "0 1 2 3", "b": ""}), (0, {"a": "0 1", "b": "2 3"})])
+def test_growth_of_a_topic_is_the_cause_of_the_epoch_with_it_in_the_target(before: int, held: dict[str, str]) -> None:
+    """The coordinator bumps the epoch for a member that leaves before it learns what metadata shows already."""
+    script = RecordScript(has_offsets=True)
+    if before:
+        script.queues(0, "u", before, topic_id=U_ID)
+
+    def assigned(at: int, epoch: int, owned: dict[str, tuple[TopicPartitions, ...]]) -> None:
+        script.record(at, "target", epoch=epoch)
+        for member, given in owned.items():
+            script.record(at, "member_target", member_id=member, partitions=given)
+        for member, given in owned.items():
+            script.record(at, "member_current", member_id=member, epoch=epoch, state="stable", partitions=given)
+
+    script.member(10, "a", ("t", "u"))
+    script.member(10, "b", ("t", "u"))
+    script.epoch(10, 1)
+    of_u = partitions("0 1" if before else "", U_ID)
+    assigned(10, 1, {"a": partitions(held["a"]), "b": partitions(held["b"]) + of_u})
+    script.queues(20, "u", 3, topic_id=U_ID)
+    script.delete_member(21, "b")
+    script.epoch(21, 2)
+    script.epoch(30, 3)
+    assigned(30, 3, {"a": partitions("0 1 2 3") + partitions("0 1 2", U_ID)})
+    left, grown = script.run(60).rebalances[1:]
+    assert ([one.kind for one in left.triggers], left.agrees_reason) == (["member_gone"], "no_target")
+    assert [(one.kind, one.topic, one.detail) for one in grown.triggers] == [
+        ("queue_count_changed", "u", f"{before} -> 3")
+    ]
+    assert (grown.agrees, left.queues_after, grown.queues_before, grown.queues_after) == (True, *[4 + before] * 2, 7)
 
 
 @pytest.mark.parametrize("returns_at", [40, 50])

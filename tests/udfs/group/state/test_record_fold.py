@@ -97,6 +97,19 @@ def test_of_two_targets_of_a_static_member_that_comes_back_the_one_of_its_former
         assert group.previous == {"b": partitions("0 1")}
 
 
+def test_a_static_member_that_comes_back_right_behind_a_new_target_takes_the_one_before_it_with_it() -> None:
+    there = [member(5, instance_id="i"), record(5, "member_target", member_id="a", partitions=partitions("0 1"))]
+    there += [record(5, "target", epoch=1), current(5, 1, "stable", "0 1")]
+    renewed = [record(9, "member_target", member_id="a", partitions=partitions("0")), record(9, "target", epoch=2)]
+    deleted = [record(9, kind, member_id="a", deleted=True) for kind in ("member_current", "member_target", "member")]
+    taken = record(9, "member_target", member_id="b", partitions=partitions("0"))
+    back = [member(9, "b", instance_id="i"), taken, record(9, "member_current", member_id="b", epoch=0)]
+    ordered = [*there, *renewed, *deleted, *back]
+    group = folded(*(msgspec.structs.replace(one, offset=place + 1) for place, one in enumerate(ordered)))
+    assert group.targets() == {"b": partitions("0")}
+    assert group.previous == {"b": partitions("0 1")}
+
+
 def test_a_member_is_there_until_its_last_record_is_deleted() -> None:
     deleted = [record(9, kind, member_id="a", deleted=True) for kind in ("member", "member_current", "member_target")]
     assert list(folded(member(1), current(2, 1, "stable")).present) == ["a"]

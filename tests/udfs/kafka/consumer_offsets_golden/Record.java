@@ -101,10 +101,38 @@ public final class Record {
                         .setNumPartitions(1))), (short) 0);
         tell("share-group", new ShareGroupMetadataValue().setEpoch(2), (short) 0);
         tell("streams-group", new StreamsGroupMetadataValue().setEpoch(2), (short) 0);
+        StreamsGroupTopologyValue.TopicInfo changelog = new StreamsGroupTopologyValue.TopicInfo().setName("store-changelog")
+                .setPartitions(4).setReplicationFactor((short) 1).setTopicConfigs(List.of(
+                        new StreamsGroupTopologyValue.TopicConfig().setKey("cleanup.policy").setValue("compact")));
+        tell("topology", new StreamsGroupTopologyValue().setEpoch(3).setSubtopologies(List.of(
+                new StreamsGroupTopologyValue.Subtopology().setSubtopologyId("0").setSourceTopics(List.of("orders", "bills"))
+                        .setSourceTopicRegex(List.of("b.*")).setStateChangelogTopics(List.of(changelog))
+                        .setRepartitionSinkTopics(List.of("by-user-repartition"))
+                        .setCopartitionGroups(List.of(new StreamsGroupTopologyValue.CopartitionGroup()
+                                .setSourceTopics(List.of((short) 0, (short) 1)).setSourceTopicRegex(List.of((short) 0)))),
+                new StreamsGroupTopologyValue.Subtopology().setSubtopologyId("1")
+                        .setRepartitionSourceTopics(List.of(new StreamsGroupTopologyValue.TopicInfo().setName("by-user-repartition")
+                                .setPartitions(2).setReplicationFactor((short) 1))))), (short) 0);
+        tell("streams-target", new StreamsGroupTargetAssignmentMemberValue()
+                .setActiveTasks(List.of(target("0", 2, 0), target("1", 1))).setStandbyTasks(List.of(target("0", 1)))
+                .setWarmupTasks(List.of(target("0", 3))), (short) 0);
+        tell("streams-current", new StreamsGroupCurrentMemberAssignmentValue().setMemberEpoch(4).setPreviousMemberEpoch(3)
+                .setState((byte) 2).setActiveTasks(List.of(current("0", 0))).setStandbyTasks(List.of(current("0", 1)))
+                .setWarmupTasks(List.of(current("0", 3))).setActiveTasksPendingRevocation(List.of(current("0", 2)))
+                .setStandbyTasksPendingRevocation(List.of(current("1", 0)))
+                .setWarmupTasksPendingRevocation(List.of(current("1", 1))), (short) 0);
     }
 
     private static TopicPartition at(String topic, int partition) {
         return new TopicPartition(topic, partition);
+    }
+
+    private static StreamsGroupTargetAssignmentMemberValue.TaskIds target(String subtopology, Integer... tasks) {
+        return new StreamsGroupTargetAssignmentMemberValue.TaskIds().setSubtopologyId(subtopology).setPartitions(List.of(tasks));
+    }
+
+    private static StreamsGroupCurrentMemberAssignmentValue.TaskIds current(String subtopology, Integer... tasks) {
+        return new StreamsGroupCurrentMemberAssignmentValue.TaskIds().setSubtopologyId(subtopology).setPartitions(List.of(tasks));
     }
 
     private static byte[] bytes(ByteBuffer buffer) {
