@@ -65,7 +65,7 @@ def require_schema(spark: SparkSession, schema: str, scratch: Path) -> None:
 
 
 def _require_file_system(spark: SparkSession, schema: str) -> None:
-    """Ask for a file that is not there; any answer of the store will do, as a catalogue may have rights of its own."""
+    """Try to read a file that is not there; any answer will do, as a catalogue may have rights of its own."""
     from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException
 

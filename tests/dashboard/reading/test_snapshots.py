@@ -106,7 +106,7 @@ def test_a_table_that_is_damaged_or_vanishes_is_logged_once_and_once_when_it_is_
     assert names(snapshots) == ["a"]
 
 
-def test_the_stack_of_a_damaged_table_is_for_those_who_debug(tmp_path: Path) -> None:
+def test_the_stack_of_a_damaged_table_is_logged_at_debug(tmp_path: Path) -> None:
     append(tmp_path, "a", 1)
     snapshots = TableSnapshots(tmp_path)
     shutil.rmtree(tmp_path / "groups/_delta_log")
