@@ -15,6 +15,7 @@ from streaming.settings.locations import absolute
 from streaming.settings.model import Settings
 from streaming.setup.errors import SetupError
 from streaming.spark.root_cause import WAY_OUT, is_java_ended, reason, state_error
+from streaming.stores.failure import StoreAwayError, is_passing
 from streaming.tables.errors import TableError
 from streaming.terminal.live_view import LiveView
 
@@ -51,6 +52,10 @@ def supervise(job: Job, *, once: bool = False, flush: bool = False) -> int:
             _log.warning("Spark's JVM was stopped, too; the interrupted batch is repeated at the next start")
             return 0
         if not job.has_begun:
+            if isinstance(error, StoreAwayError):
+                raise
+            if is_passing(reason(error)):
+                raise StoreAwayError(f"the job cannot start: {reason(error)}; {WAY_OUT}") from error
             # Something is to be set right before a start.
             if isinstance(error, TableError):
                 raise

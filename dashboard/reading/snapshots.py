@@ -10,6 +10,7 @@ from deltalake import DeltaTable
 from dashboard.reading.dependencies import note_reads
 from streaming.machine.logs import logger
 from streaming.settings.locations import Location
+from streaming.stores.failure import one_line
 from streaming.tables.location import is_table, table_uri
 from streaming.tables.schema import TABLES
 from streaming.views.reader import Reader
@@ -41,6 +42,7 @@ class TableSnapshots(Reader):
         self._handles: dict[str, DeltaTable] = {}
         self._versions: Mapping[str, int] = dict.fromkeys(TABLES, MISSING)
         self._polls = 0
+        self._problems: dict[str, str] = {}  # by table, as they were logged
         self._refreshing = threading.Lock()
         self.refresh()
 
@@ -59,22 +61,41 @@ class TableSnapshots(Reader):
             return changed
 
     def _follow(self, name: str) -> int:
+        try:
+            version = self._newest(name)
+        except Exception as error:  # noqa: BLE001 - a store that fails in any way is asked again
+            self._note(name, "cannot be read; its last snapshot stays", one_line(error) or type(error).__name__)
+            _log.debug("a table cannot be read", table=name, exc_info=error)
+            return self._versions[name]
+        if version != MISSING:
+            self._note(name, None)
+        elif self._versions[name] != MISSING:
+            self._note(name, "is no longer there", f"there is no table at {table_uri(self._root, name)}")
+        return version
+
+    def _newest(self, name: str) -> int:
         handle = self._handles.get(name)
         if handle is not None and self._polls % REOPENED_AFTER_POLLS:
             try:
                 handle.update_incremental()
                 return handle.version()
-            except Exception as error:  # noqa: BLE001 - a store that fails in any way is asked again
-                _log.warning("a table could not be followed; it is opened anew", table=name, error=str(error))
-        try:
-            if not is_table(self._root, name):
-                self._handles.pop(name, None)
-                return MISSING
-            self._handles[name] = DeltaTable(table_uri(self._root, name))
-        except Exception as error:  # noqa: BLE001 - as above: the last snapshot stays until the store is back
-            _log.warning("a table could not be opened", table=name, error=str(error))
-            return self._versions[name]
+            except Exception as error:  # noqa: BLE001 - as above; it may be another table now
+                _log.debug("a table could not be followed; it is opened anew", table=name, exc_info=error)
+        if not is_table(self._root, name):
+            self._handles.pop(name, None)
+            return MISSING
+        self._handles[name] = DeltaTable(table_uri(self._root, name))
         return self._handles[name].version()
+
+    def _note(self, name: str, problem: str | None, reason: str = "") -> None:
+        """Log when a problem of a table begins, and when it has ended; polls in between are silent."""
+        before = self._problems.pop(name, None)
+        if problem is not None:
+            self._problems[name] = problem
+        if problem is not None and problem != before:
+            _log.warning(f"a table {problem}", table=name, reason=reason)
+        elif problem is None and before is not None:
+            _log.info("a table can be read again", table=name)
 
     def _table(self, name: str) -> DeltaTable | None:
         note_reads([name])

@@ -41,6 +41,6 @@ def pack(
     for jar in [*spark_jars(), *store_jars([store.value] if store else [])]:
         shutil.copyfile(jar, out / JARS / jar.name)
     sys.stderr.write(
-        f"spark-submit --master MASTER --py-files {out / ARCHIVE} \\\n"
+        f"spark-submit --master MASTER --conf spark.log.level=WARN --py-files {out / ARCHIVE} \\\n"
         f'  --jars "$(echo {out / JARS}/*.jar | tr " " ,)" {out / ENTRY} run …\n'
     )

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from streaming.setup.errors import SetupError
+from streaming.spark.root_cause import reason
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -18,6 +20,14 @@ _LASTING = (
     'set "spark.sql.catalogImplementation" = "hive" and "spark.sql.warehouse.dir" under [spark.conf], name a schema of'
     " another catalogue, or a folder or URI with --tables"
 )
+# How Hadoop reports that it cannot read a store at all.
+_NO_FILE_SYSTEM = re.compile(r'Class \S+ not found|No FileSystem for scheme "\w+"')
+_JARS = (
+    'the jars of s3a:// are fetched where [spark.conf] names a place there, e.g. "spark.sql.warehouse.dir" ='
+    ' "s3a://BUCKET/PATH".\nThose of other stores you name yourself ("spark.jars.packages"), and all of them below'
+    " spark-submit (--jars; `pack --store s3`): docs/stores.md"
+)
+_NOWHERE = ".none"
 
 
 def require_schema(spark: SparkSession, schema: str, scratch: Path) -> None:
@@ -27,8 +37,9 @@ def require_schema(spark: SparkSession, schema: str, scratch: Path) -> None:
         scratch: Folder of files that end with the process.
 
     Raises:
-        SetupError: It is not there, or what is written to it would be lost.
+        SetupError: It is not there, what is written to it would be lost, or Spark has no jars of its store.
     """
+    from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException
 
     catalog = schema.partition(".")[0]
@@ -45,8 +56,24 @@ def require_schema(spark: SparkSession, schema: str, scratch: Path) -> None:
             raise SetupError(f"the tables of {_SESSION} would be among temporary files", _LASTING)
     try:
         is_there = spark.catalog.databaseExists(schema)
-    except PySparkException as error:
-        first_line = str(error).partition("\n")[0]
-        raise SetupError(f"the catalogue {catalog} cannot be used: {first_line}", _LASTING) from error
+    except (PySparkException, Py4JError) as error:
+        remedy = _JARS if _NO_FILE_SYSTEM.search(str(error)) else _LASTING
+        raise SetupError(f"the catalogue {catalog} cannot be used: {reason(error)}", remedy) from error
     if not is_there:
         raise SetupError(f"there is no schema {schema}", f"make it in Spark: CREATE SCHEMA {schema}")
+    _require_file_system(spark, schema)
+
+
+def _require_file_system(spark: SparkSession, schema: str) -> None:
+    """Try to read a file that is not there; any answer will do, as a catalogue may have rights of its own."""
+    from py4j.protocol import Py4JError
+    from pyspark.errors import PySparkException
+
+    location = spark.catalog.getDatabase(schema).locationUri or ""
+    if "://" not in location:
+        return
+    try:
+        spark.read.format("binaryFile").load(f"{location}/{_NOWHERE}")
+    except (PySparkException, Py4JError) as error:
+        if found := _NO_FILE_SYSTEM.search(str(error)):
+            raise SetupError(f"Spark cannot write the tables of {schema} to {location}: {found[0]}", _JARS) from error

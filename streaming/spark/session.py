@@ -22,7 +22,7 @@ from streaming.spark.class_archive import archive_options
 from streaming.spark.executors import prepare_executors
 from streaming.spark.root_cause import reason_in
 from streaming.spark.scratch import scratch_folder
-from streaming.stores.hadoop import checkpoint_conf, hadoop_conf, schemes_of
+from streaming.stores.hadoop import checkpoint_conf, hadoop_conf, scheme_conf, schemes_of, stores_in
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -77,9 +77,10 @@ _JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 
 
 def locations_of(settings: Settings) -> list[Location]:
-    """Return where Spark reads and writes files."""
+    """Return where Spark reads and writes files; a catalogue's warehouse is where [spark.conf] has it."""
     writes_tables = settings.tables.writer == "delta-spark"
-    return [settings.job.checkpoint, settings.events.folder, *([settings.job.tables] if writes_tables else [])]
+    places = [settings.job.checkpoint, settings.events.folder, *([settings.job.tables] if writes_tables else [])]
+    return [*places, *stores_in(settings.spark.conf)]
 
 
 def session_conf(settings: Settings) -> dict[str, str]:
@@ -91,6 +92,7 @@ def session_conf(settings: Settings) -> dict[str, str]:
         if is_local(settings.spark.master):
             conf |= _LOCAL
             conf[_JAVA_OPTIONS] = " ".join([*_LOCAL_JAVA, *archive_options()])
+        conf |= scheme_conf(locations_of(settings))
         conf |= checkpoint_conf(settings.job.checkpoint)  # behind what is for a disk; its jar is the monitor's own
     return conf | settings.spark.conf
 

@@ -12,6 +12,8 @@ from pathlib import Path
 from streaming.machine.folder_check import write_error
 from streaming.settings.errors import SettingsError
 from streaming.settings.locations import Location
+from streaming.stores.failure import StoreAwayError
+from streaming.stores.name_nodes import name_nodes
 from streaming.stores.store_path import StorePath
 
 # A probe gives up soon; what runs for months does not.
@@ -46,12 +48,13 @@ _ENDPOINTS = {
     "gs": ("GOOGLE_BASE_URL",),
     "hdfs": (),
 }
-_AWAY = (
-    *("error sending request", "timed out", "dns error", "Connection refused", "tcp connect error", "timeout"),
-    "failed to lookup address",
-)
-_NO_CREDENTIALS = "no credentials found in chain"
-_UNREACHABLE = "cannot be reached"
+# The last is where a machine of a cloud asks for its identity.
+_NO_CREDENTIALS = ("no credentials found in chain", "http://169.254.", "http://metadata.")
+_NO_TLS = ("InvalidContentType", "invalid peer certificate")
+# What to look at when a store is away.
+_CHECK = {scheme: f"check the network and {(*names, 'the URI')[0]}" for scheme, names in _ENDPOINTS.items()} | {
+    "hdfs": "check the network, and host and port of the name nodes"
+}
 _HDFS_ANSWERS_S = 10.0
 
 
@@ -63,20 +66,29 @@ def require_stores(places: Mapping[str, Location], *, writes: bool = True) -> No
 
     Raises:
         SettingsError: With every mistake.
+        StoreAwayError: There is no other mistake, but a store does not answer now.
     """
     mistakes = []
     away: dict[str, str] = {}  # A server that does not answer is waited for once.
+    waiting: dict[str, list[str]] = {}
     for option, place in places.items():
         if not isinstance(place, str) or not _is_store(place):
             continue
         root = StorePath(place).root
-        wrong = away.get(root) or access_error(place, writes=writes)
-        if wrong is not None:
-            mistakes.append(f"{option} {place}: {wrong}")
-            if wrong.startswith(_UNREACHABLE):
-                away[root] = wrong
+        waiting.setdefault(root, []).append(option)
+        if root in away:
+            continue
+        try:
+            wrong = access_error(place, writes=writes)
+        except StoreAwayError as error:
+            away[root] = str(error)
+        else:
+            mistakes += [f"{option} {place}: {wrong}"] if wrong is not None else []
+    lines = [f"{root} (of {', '.join(waiting[root])}) {why}" for root, why in away.items()]
     if mistakes:
-        raise SettingsError(mistakes)
+        raise SettingsError([*mistakes, *lines])
+    if lines:
+        raise StoreAwayError("; ".join([*lines, "the same command works once it is back"]))
 
 
 def _is_store(location: Location) -> bool:
@@ -87,13 +99,20 @@ def access_error(location: Location, *, writes: bool = True) -> str | None:
     """Return why a location cannot be read, or written; None when it can.
 
     A store is listed and, where it will be written, one small file is put and deleted.
+
+    Raises:
+        StoreAwayError: The store does not answer now; in one line, with what to look at.
     """
     if isinstance(location, Path):
         return write_error(location) if writes else _read_error(location)
     place = StorePath(location, _PATIENCE)
-    wrong = _endpoint_error(place) or _silence_error(place)
+    wrong = _endpoint_error(place)
     if wrong is not None:
         return wrong
+    try:
+        _require_name_node(place)
+    except ValueError as error:
+        return str(error)
     try:
         next(place.iterdir(), None)
     except OSError as error:
@@ -105,6 +124,8 @@ def access_error(location: Location, *, writes: bool = True) -> str | None:
         # Not empty: for a name alone HDFS needs no data node.
         probe.write_bytes(b"probe")
         probe.unlink(missing_ok=True)
+    except StoreAwayError as error:
+        return _explained(place, error)
     except OSError as error:
         return f"may be read but not written ({error.strerror}): grant the right to put and delete objects there"
     return None
@@ -126,21 +147,28 @@ def _endpoint_error(place: StorePath, env: Mapping[str, str] = os.environ) -> st
     return None
 
 
-def _silence_error(place: StorePath) -> str | None:
-    """Return that a name node does not answer: delta-rs would wait for ever, and Ctrl-C not end it.
+def _require_name_node(place: StorePath, env: Mapping[str, str] = os.environ) -> None:
+    """Check that a name node answers: for a silent one delta-rs would wait for ever, and Ctrl-C not end it.
 
-    Hadoop's servers answer HTTP with an error. Where no port is given, the name is one of Hadoop's settings.
+    Hadoop's servers answer HTTP with an error.
+
+    Raises:
+        ValueError: Nothing says where the name nodes are.
+        StoreAwayError: None of them answers.
     """
-    host, _, port = place.root.partition("://")[2].partition(":")
-    if _scheme(place) != "hdfs" or not port:
-        return None
-    try:
-        with socket.create_connection((host, int(port)), timeout=_HDFS_ANSWERS_S) as connection:
-            connection.sendall(b"GET / HTTP/1.0\r\n\r\n")
-            connection.recv(1)
-    except (OSError, OverflowError) as error:
-        return f"{_UNREACHABLE} ({error}): check the network, and host and port of the URI"
-    return None
+    if _scheme(place) != "hdfs":
+        return
+    silent = []
+    for node in name_nodes(place.root.partition("://")[2], env):
+        host, _, port = node.rpartition(":")
+        try:
+            with socket.create_connection((host, int(port)), timeout=_HDFS_ANSWERS_S) as connection:
+                connection.sendall(b"GET / HTTP/1.0\r\n\r\n")
+                connection.recv(1)
+                return
+        except (OSError, OverflowError, ValueError) as error:
+            silent.append(f"{node}: {error}")
+    raise StoreAwayError(f"no name node can be reached ({'; '.join(silent)}): {_CHECK['hdfs']}")
 
 
 def _scheme(place: StorePath) -> str:
@@ -156,10 +184,14 @@ def _explained(place: StorePath, error: OSError, env: Mapping[str, str] = os.env
     if "NoSuchBucket" in reason or "does not exist" in reason or "ContainerNotFound" in reason:
         return f"{place.root} does not exist ({reason}): create it, or correct the name"
     has_none = not any(env.get(name) for name in _GIVEN[scheme]) and scheme != "hdfs"
-    if has_none or _NO_CREDENTIALS in reason:
+    if any(sign in reason for sign in _NO_CREDENTIALS):
+        return f"there are no credentials for it: {_CREDENTIALS[scheme]}"
+    if isinstance(error, StoreAwayError):
+        raise StoreAwayError(f"is unavailable ({reason}): {_CHECK[scheme]}") from None
+    if any(sign in reason for sign in _NO_TLS):
+        return f"there is no TLS that is trusted ({reason}): check http or https in the endpoint, and its certificate"
+    if has_none:
         return f"there are no credentials for it: {_CREDENTIALS[scheme]}"
     if isinstance(error, PermissionError):
         return f"access is refused ({reason}): {_CREDENTIALS[scheme]}"
-    if any(sign in reason for sign in _AWAY):
-        return f"{_UNREACHABLE} ({reason}): check the network and {(*_ENDPOINTS[scheme], 'the URI')[0]}"
     return f"cannot be used ({reason}): {_CREDENTIALS[scheme]}"

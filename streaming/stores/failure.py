@@ -13,9 +13,32 @@ _COLOUR = re.compile(r"\x1b\[\d+m")
 _QUERY = re.compile(r"(https?://[^\s?]+)\?\S*")
 _ANSWER = re.compile(r"<Code>([^<]*)</Code>.*?(?:<Message>([^<]*)</Message>|$)", re.DOTALL)
 _REFUSED = re.compile(r"\b(401|403) |privileges|Unauthenticated|Unauthorized|PermissionDenied|AccessControlException")
-# Of the client's threads, below some errors.
-_STACK = re.compile(r"\n\s*0: .*", re.DOTALL)
+# What passes by itself: the server is away, overloaded, or HDFS is starting.
+_AWAY = re.compile(
+    r"\b(?:50[0234]|408|429) [A-Z]|Status Code: 50[0234]|error sending request|timed out|SocketTimeout|dns error"
+    r"|UnknownHost|failed to lookup address|[Cc]onnection (?:refused|reset|aborted)|[Uu]nreachable|NoRouteToHost"
+    r"|communicating with HDFS|SafeModeException|StandbyException|could only be written to 0 of"
+)
+# Of requests that were not sent for another reason: no TLS there, a certificate that nobody here trusts, and a machine
+# without an identity, which no server of metadata knows.
+_NOT_AWAY = re.compile(r"InvalidContentType|invalid peer certificate(?!: Expired)|://(?:169\.254\.|metadata\.)")
+# Of the client's threads or of a name node, below some errors.
+_STACK = re.compile(r"\n\s*(?:0: |at [\w.$/]+\().*", re.DOTALL)
 _SEQUENCE = re.compile(r"\s*(?:↳|\n)\s*")
+
+
+class StoreAwayError(OSError):
+    """A store that does not answer, or not as it would: what failed may succeed later without a change."""
+
+
+def is_passing(reason: str) -> bool:
+    """Return whether the reason of a failure is that a store is away.
+
+    Example:
+        >>> is_passing("tcp connect error: Connection refused (os error 111)"), is_passing("NoSuchBucket: lake")
+        (True, False)
+    """
+    return _AWAY.search(reason) is not None and _NOT_AWAY.search(reason) is None
 
 
 def one_line(error: BaseException) -> str:
@@ -33,7 +56,7 @@ def store_error(uri: str) -> Iterator[None]:
     """Raise what a store's client raises inside as an ``OSError`` of the system's kind, whose ``strerror`` is one line.
 
     Raises:
-        FileNotFoundError, PermissionError, OSError
+        FileNotFoundError, PermissionError, StoreAwayError, OSError
     """
     try:
         yield
@@ -58,4 +81,6 @@ def _as_of_the_system(error: Exception, uri: str) -> OSError:
         return FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), uri)
     if _REFUSED.search(str(error)):
         return PermissionError(errno.EACCES, reason, uri)
+    if is_passing(str(error)):
+        return StoreAwayError(errno.EIO, reason, uri)
     return OSError(errno.EIO, reason, uri)

@@ -5,22 +5,40 @@ Secrets are not written into Spark's settings, which a command line shows: Hadoo
 
 from __future__ import annotations
 
+import contextlib
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from streaming.settings.locations import Location
+from streaming.settings.locations import STORES, Location, location_of
 
 # Both of Hadoop 3.5; each variable: https://docs.rs/object_store, "from_env".
 _S3A = "spark.hadoop.fs.s3a."
 _AZURE = "spark.hadoop.fs.azure."
 _GCS = "spark.hadoop.fs.gs."
+_STORE = re.compile(rf"(?:{'|'.join(STORES)}|s3a)://[^/,]")
 _TRUE = frozenset({"1", "true", "yes", "on", "y"})
 
 
 def schemes_of(locations: Iterable[Location]) -> set[str]:
     """Return the schemes of the stores among some locations."""
     return {location.partition(":")[0] for location in locations if isinstance(location, str) and location}
+
+
+def stores_in(conf: Mapping[str, str]) -> list[Location]:
+    """Return the places on stores that settings of Spark name, such as the warehouse of a catalogue.
+
+    Example:
+        >>> stores_in({"spark.sql.warehouse.dir": "s3a://lake/warehouse", "spark.executor.memory": "4g"})
+        ['s3://lake/warehouse']
+    """
+    found: list[Location] = []
+    for value in conf.values():
+        if _STORE.match(value):
+            with contextlib.suppress(ValueError):  # a list of jars, and what else only Hadoop takes
+                found.append(location_of(value))
+    return found
 
 
 def hadoop_conf(locations: Iterable[Location], env: Mapping[str, str]) -> dict[str, str]:
@@ -32,6 +50,12 @@ def hadoop_conf(locations: Iterable[Location], env: Mapping[str, str]) -> dict[s
         if made is not None:
             conf.update(made(uri, env))
     return conf
+
+
+def scheme_conf(locations: Iterable[Location]) -> dict[str, str]:
+    """Return the Spark settings by which ``s3://`` is ``s3a://``, as in a catalogue that others fill, too."""
+    implementation = "org.apache.hadoop.fs.s3a.S3AFileSystem"
+    return {"spark.hadoop.fs.s3.impl": implementation} if "s3" in schemes_of(locations) else {}
 
 
 def checkpoint_conf(checkpoint: Location) -> dict[str, str]:

@@ -115,6 +115,16 @@ def test_the_job_of_the_bundle_fits_the_model_of_databricks() -> None:
     assert task["python_wheel_task"]["entry_point"] in points.select(group="console_scripts").names
 
 
+def test_each_way_to_submit_the_job_keeps_the_lines_of_spark_away() -> None:
+    (application,) = documents("kubernetes/spark-application.yaml")
+    assert application["spec"]["sparkConf"]["spark.log.level"] == "WARN"
+    root = CONF.parent
+    texts = [(root / name).read_text().replace("\\\n", " ") for name in ("README.md", "docs/clusters.md")]
+    lines = [line for text in texts for line in text.splitlines() if re.search(r"spark-submit .* run ", line)]
+    assert len(lines) == 3
+    assert all(" --conf spark.log.level=WARN " in line for line in lines)
+
+
 def test_each_command_that_runs_for_months_has_its_unit() -> None:
     commands = {service_of(unit)["ExecStart"].split()[1] for unit in UNITS}
     assert commands == {"run", "serve", "alerts"}

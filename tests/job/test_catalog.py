@@ -4,12 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.job.commands import CONFIG, Ended, ManyRuns
+from streaming.stores.store_path import StorePath
+from streaming.tables.schema import TABLES
+from tests.job.commands import CONFIG, Ended, ManyRuns, Running, once
 from tests.job.recordings import cut, disordered, fleet_lines, write_files
 from tests.job.table_bags import bags_of, differences, repeated_keys
+
+if TYPE_CHECKING:
+    from tests.kit.s3 import S3Server
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
 # Hive's metastore inside the process. Its address stands twice: Spark reads the second where its context runs already.
@@ -79,3 +85,21 @@ def test_a_catalogue_that_would_not_keep_the_tables_is_refused(
     assert problem in ended.stderr
     assert remedy in ended.stderr
     assert "Traceback" not in ended.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.broker
+@pytest.mark.timeout(1800)
+def test_a_warehouse_on_a_store_has_its_jars_though_nothing_else_is_there(
+    s3: S3Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    warehouse = s3.folder(monkeypatch)
+    (tmp_path / "events").mkdir()
+    hive = _HIVE.format(place=tmp_path).replace(f"{tmp_path}/warehouse", warehouse)
+    (tmp_path / "monitor.toml").write_text(CONFIG + hive)
+    arguments = once(tmp_path / "events", tmp_path, tmp_path / "monitor.toml")
+    # In a process of its own: that of the other tests has no jars of stores.
+    ended = Running([*arguments, "--tables", _SCHEMA], tmp_path / "said.txt").wait()
+    assert ended.exit_code == 0, ended.stderr[-3000:]
+    assert f'"tables_at": "{warehouse}"' in ended.stderr
+    assert set(TABLES) <= {folder.name for folder in StorePath(warehouse).iterdir()}

@@ -11,16 +11,19 @@ import pytest
 from deltalake import DeltaTable
 
 from streaming.stores.store_path import StorePath
+from tests.cluster.systemd_units import service_of
 from tests.job.commands import CONFIG, Running, follow, once
 from tests.job.recordings import Line, cut, disordered
 from tests.job.table_bags import bags_of, differences, repeated_keys
+from tests.kit.processes import free_port
 
 if TYPE_CHECKING:
     from tests.kit.hdfs import HdfsServer
     from tests.kit.s3 import S3Server
 
 pytestmark = [pytest.mark.spark, pytest.mark.broker]
-README = Path(__file__).parents[2] / "README.md"
+ROOT = Path(__file__).parents[2]
+README, UNIT = ROOT / "README.md", ROOT / "conf/systemd/rebalance-monitor.service"
 _ONE_FILE_A_BATCH = ("--max-files-per-batch", "1")
 # Spark's own choice where nothing is set, as below spark-submit: files of the checkpoint are renamed.
 _RENAMING = """
@@ -117,6 +120,22 @@ def test_what_is_wrong_with_a_store_is_named_before_spark_starts(
         assert "set AWS_ACCESS_KEY_ID" in line
     assert "hush" not in ended.stderr
     assert not list(tmp_path.glob("s3*"))
+
+
+@pytest.mark.timeout(300)
+def test_a_store_that_is_away_is_tried_again_by_the_unit_and_a_mistake_is_not(
+    lake: StorePath, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    never_again = {int(code) for code in service_of(UNIT)["RestartPreventExitStatus"].split()}
+    places = ["--events", f"{lake}/in", "--tables", f"{lake}/t", "--checkpoint", f"{lake}/c"]
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "hush")
+    assert Running(["run", *places], tmp_path / "said.txt").wait().exit_code in never_again
+    monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{free_port()}")
+    ended = Running(["run", *places], tmp_path / "said.txt").wait()
+    assert ended.exit_code not in {0, *never_again}
+    [line] = ended.stderr.splitlines()
+    assert line.startswith(f"error: {lake.root} (of --tables, --checkpoint, --events) is unavailable (")
+    assert line.endswith("check the network and AWS_ENDPOINT_URL; the same command works once it is back")
 
 
 @pytest.mark.slow

@@ -15,6 +15,7 @@ from structlog.testing import capture_logs
 from streaming.machine.stop_request import StopRequest
 from streaming.settings.model import Settings, load
 from streaming.setup.errors import SetupError
+from streaming.stores.failure import StoreAwayError
 from streaming.supervisor import FAILED_EXIT, supervise
 from streaming.tables.errors import TableError
 from streaming.terminal.live_view import LiveStatus
@@ -56,6 +57,21 @@ def test_what_fails_before_the_first_batch_is_to_be_set_right_by_people(failing:
         supervise(failing(OSError(28, "No space left on device"), has_begun=False), once=True)  # type: ignore[arg-type]
     with pytest.raises(TableError):
         supervise(failing(TableError("written by a newer release"), has_begun=False), once=True)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        StoreAwayError(5, "error sending request", "s3://lake/c"),
+        TableError("s3://lake/t/changes cannot be used: 503 Service Unavailable. Choose a folder with --tables."),
+        PySparkException("boom\nCaused by: java.net.ConnectException: Connection refused"),
+    ],
+)
+def test_a_store_that_vanishes_before_the_first_batch_is_left_to_the_next_start(
+    error: Exception, failing: Callable[..., FailingJob]
+) -> None:
+    with pytest.raises(StoreAwayError, match=r"error sending request|the job cannot start: .*(503|refused).*continues"):
+        supervise(failing(error, has_begun=False), once=True)  # type: ignore[arg-type]
 
 
 def test_a_jvm_that_ends_with_a_stop_is_no_failure_and_one_that_ends_by_itself_is(

@@ -6,6 +6,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+from structlog.testing import capture_logs
 
 from dashboard.reading.snapshots import MISSING, REOPENED_AFTER_POLLS, TableSnapshots
 from streaming.tables.arrow_rows import to_arrow
@@ -75,3 +76,41 @@ def test_no_tables_are_an_error_unless_the_job_may_start_later(tmp_path: Path) -
     waiting = TableSnapshots(tmp_path, must_exist=False)
     append(tmp_path, "a", 1)
     assert waiting.refresh() == {"groups"}
+
+
+def test_a_table_that_is_damaged_or_vanishes_is_logged_once_and_once_when_it_is_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    append(tmp_path, "a", 1)
+    snapshots = TableSnapshots(tmp_path)
+    log = tmp_path / "groups/_delta_log"
+    newest = log / f"{len(list(log.glob('*.json'))):020d}.json"
+
+    def lines(polls: int) -> list[tuple[str, str]]:
+        with capture_logs() as logged:
+            for _ in range(polls):
+                snapshots.refresh()
+        assert all("\n" not in line.get("reason", "") for line in logged)
+        return [(line["log_level"], line["event"]) for line in logged if line["log_level"] != "debug"]
+
+    newest.write_text("not json")
+    assert lines(3) == [("warning", "a table cannot be read; its last snapshot stays")]
+    assert names(snapshots) == ["a"]
+    newest.unlink()
+    assert lines(3) == [("info", "a table can be read again")]
+    monkeypatch.setattr("dashboard.reading.snapshots.REOPENED_AFTER_POLLS", 1)
+    (tmp_path / "groups").rename(tmp_path / "aside")
+    assert lines(3) == [("warning", "a table is no longer there")]
+    (tmp_path / "aside").rename(tmp_path / "groups")
+    assert lines(3) == [("info", "a table can be read again")]
+    assert names(snapshots) == ["a"]
+
+
+def test_the_stack_of_a_damaged_table_is_logged_at_debug(tmp_path: Path) -> None:
+    append(tmp_path, "a", 1)
+    snapshots = TableSnapshots(tmp_path)
+    shutil.rmtree(tmp_path / "groups/_delta_log")
+    (tmp_path / "groups/_delta_log").write_text("no folder")
+    with capture_logs() as logged:
+        snapshots.refresh()
+    assert "debug" in {line["log_level"] for line in logged if line.get("exc_info")}

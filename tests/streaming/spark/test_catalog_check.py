@@ -7,6 +7,7 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from pyspark.errors import PySparkException
 
 from streaming.setup.errors import SetupError
 from streaming.spark.catalog_check import require_schema
@@ -18,10 +19,17 @@ _DELTA = "org.apache.spark.sql.delta.catalog.DeltaCatalog"
 _HIVE = {"spark.sql.catalogImplementation": "hive", "spark.sql.warehouse.dir": "file:/lake/warehouse"}
 
 
-def session(conf: dict[str, str], *schemas: str) -> Any:
-    """Return what knows these settings and schemas."""
+def session(conf: dict[str, str], *schemas: str, location: str = "", error: str = "") -> Any:
+    """Return what knows these settings and schemas, all at one location; reading there fails with the error."""
+
+    def load(_path: str) -> None:
+        raise PySparkException(error)
+
     catalogs = {"spark.sql.catalog.spark_catalog": _DELTA, "spark.sql.catalog.lake": "org.example.LakeCatalog"}
-    return SimpleNamespace(conf=catalogs | conf, catalog=SimpleNamespace(databaseExists=schemas.__contains__))
+    place = SimpleNamespace(locationUri=location)
+    catalog = SimpleNamespace(databaseExists=schemas.__contains__, getDatabase=lambda _name: place)
+    read = SimpleNamespace(format=lambda _name: SimpleNamespace(load=load))
+    return SimpleNamespace(conf=catalogs | conf, catalog=catalog, read=read)
 
 
 @pytest.mark.parametrize("schema", ["spark_catalog.monitor", "lake.monitor"])
@@ -49,6 +57,28 @@ def test_another_catalogue_needs_no_metastore_of_sparks() -> None:
 def test_one_that_does_not_is_refused_with_its_remedy(conf: dict[str, str], schema: str, problem: str) -> None:
     with pytest.raises(SetupError, match=problem):
         require_schema(session(conf, "spark_catalog.monitor"), schema, Path("/tmp/scratch"))
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        "java.lang.ClassNotFoundException: Class org.apache.hadoop.fs.s3a.S3AFileSystem not found",
+        'org.apache.hadoop.fs.UnsupportedFileSystemException: No FileSystem for scheme "s3"',
+    ],
+)
+def test_a_store_of_which_spark_has_no_jars_is_refused_with_the_remedy(error: str) -> None:
+    spark = session(_HIVE, "spark_catalog.far", location="s3a://lake/far", error=error)
+    what = error.partition(": ")[2]
+    with pytest.raises(
+        SetupError, match=rf"^Spark cannot write the tables of spark_catalog.far .*: {what}\n.*warehouse"
+    ):
+        require_schema(spark, "spark_catalog.far", Path("/tmp/scratch"))
+
+
+@pytest.mark.parametrize("error", ["[PATH_NOT_FOUND] s3a://lake/far/.none", "AccessDeniedException: far: 403"])
+def test_any_answer_of_a_store_will_do(error: str) -> None:
+    spark = session(_HIVE, "lake.far", location="s3a://lake/far", error=error)
+    require_schema(spark, "lake.far", Path("/tmp/scratch"))
 
 
 @pytest.mark.spark

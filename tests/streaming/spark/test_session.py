@@ -126,12 +126,16 @@ def test_the_jars_of_a_store_come_behind_all_others_of_one_jvm(monkeypatch: pyte
     for mine in (None, "mine"):
         if mine is not None:
             monkeypatch.setenv("SPARK_DIST_CLASSPATH", mine)
-        for folder in ("here", "s3://lake/events"):
+        for given in (
+            {},
+            {"events.folder": "s3://lake/events"},
+            {"spark.conf": {"spark.sql.warehouse.dir": "s3a://lake/w"}},
+        ):
             with pytest.raises(SetupError):
-                start_session(load(None, {"spark.master": "local[2]", "events.folder": folder}))
+                start_session(load(None, {"spark.master": "local[2]", "events.folder": "here", **given}))
         assert os.environ.get("SPARK_DIST_CLASSPATH") == mine
     jars = ":".join(map(str, store_jars({"s3"})))
-    assert observed == [None, jars, "mine", f"mine:{jars}"]
+    assert observed == [None, jars, jars, "mine", f"mine:{jars}", f"mine:{jars}"]
 
 
 def test_a_users_own_setting_precedes_ours() -> None:

@@ -7,7 +7,7 @@ import errno
 import pytest
 from deltalake.exceptions import DeltaError
 
-from streaming.stores.failure import one_line, store_error
+from streaming.stores.failure import StoreAwayError, is_passing, one_line, store_error
 
 REFUSED = """Generic S3 error
           \x1b[31m↳\x1b[0m Error performing GET http://127.0.0.1:9000/lake?prefix=c&sig=hush in 2.7ms
@@ -15,6 +15,9 @@ REFUSED = """Generic S3 error
              \x1b[31m↳\x1b[0m <?xml version='1.0'?><Error><Code>SignatureDoesNotMatch</Code><Message>The request
 signature differs.</Message><AWSAccessKeyId>AKIA</AWSAccessKeyId></Error>"""
 AWAY = "Generic S3 error\n   \x1b[31m↳\x1b[0m Error performing GET https://host/lake?sig=hush in 3s\n ↳ timed out\n"
+
+# A machine without an identity.
+METADATA = "Error performing GET http://169.254.169.254/metadata/identity/oauth2/token in 3s - HTTP error:"
 
 
 @pytest.mark.parametrize(
@@ -24,6 +27,10 @@ AWAY = "Generic S3 error\n   \x1b[31m↳\x1b[0m Error performing GET https://hos
         ("<Error><Code>SlowDown</Code></Error>", "SlowDown"),
         (AWAY, "Generic S3 error: Error performing GET https://host/lake in 3s: timed out"),
         ("a\na\nb", "a: b"),
+        (
+            "RPC error: SafeModeException In safe mode.\n\tat a.b.C$D.e(C.java:1)\n\tat f.G.h(G.java)",
+            "RPC error: SafeModeException In safe mode.",
+        ),
         ("a\n   0: <unknown>\n   1: clone3\n      at clone3.S:81", "a"),
     ],
 )
@@ -35,7 +42,8 @@ def test_what_a_store_reports_is_one_line_without_secrets(text: str, line: str) 
     ("raised", "kind", "number"),
     [
         (OSError(REFUSED), PermissionError, errno.EACCES),
-        (OSError(AWAY), OSError, errno.EIO),
+        (OSError(AWAY), StoreAwayError, errno.EIO),
+        (OSError(f"{METADATA} error sending request"), OSError, errno.EIO),
         (DeltaError("no such option"), OSError, errno.EIO),
         (FileNotFoundError("Object at location c/x not found"), FileNotFoundError, errno.ENOENT),
         (FileNotFoundError("404 <Code>NoSuchBucket</Code>"), OSError, errno.EIO),
@@ -53,3 +61,21 @@ def test_other_errors_pass() -> None:
         with pytest.raises(type(other)) as found, store_error("s3://lake/c"):
             raise other
         assert found.value is other
+
+
+@pytest.mark.parametrize(
+    ("reason", "is_away"),
+    [
+        ("Server returned non-2xx status code\n ↳ 503 Service Unavailable\n", True),
+        ("software.amazon.awssdk.services.s3.model.S3Exception: Slow down (Service: S3, Status Code: 503)", True),
+        ("java.net.ConnectException: Connection refused", True),
+        ("java.net.UnknownHostException: lake.example", True),
+        ("RPC error: org.apache.hadoop.ipc.StandbyException Operation category READ is not supported", True),
+        ("HTTP error: error sending request: invalid peer certificate: Expired", True),
+        ("HTTP error: error sending request: invalid peer certificate: UnknownIssuer", False),
+        ("status code\n ↳ 404 Not Found\n", False),
+        ("No space left on device", False),
+    ],
+)
+def test_what_passes_by_itself_is_no_mistake(reason: str, is_away: bool) -> None:
+    assert is_passing(reason) == is_away

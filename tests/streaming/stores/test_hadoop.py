@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from streaming.stores.hadoop import checkpoint_conf, hadoop_conf, schemes_of
+from streaming.stores.hadoop import checkpoint_conf, hadoop_conf, scheme_conf, schemes_of, stores_in
 
 S3A, AZURE, GS = "spark.hadoop.fs.s3a.", "spark.hadoop.fs.azure.", "spark.hadoop.fs.gs."
 BOX = "abfss://box@account.dfs.core.windows.net/lake"
@@ -108,3 +108,23 @@ def test_google_by_key_file_or_the_machines_own_account() -> None:
     by_machine = hadoop_conf(["gs://lake/c"], {"GOOGLE_BASE_URL": "http://127.0.0.1:4443"})
     assert by_machine[f"{GS}auth.type"] == "APPLICATION_DEFAULT"
     assert by_machine[f"{GS}storage.root.url"] == "http://127.0.0.1:4443"
+
+
+def test_places_that_settings_of_spark_name_are_found() -> None:
+    warehouses = {
+        "spark.sql.warehouse.dir": "s3a://lake/w",
+        "spark.sql.catalog.main.warehouse": "abfss://box@a.example/w",
+    }
+    others = {
+        "spark.submit.pyFiles": "s3a://lake/a.zip,s3a://lake/?b.zip",
+        "spark.jars": "/a.jar",
+        "spark.master": "spark://s3:7077",
+        "x": "s3a://",
+        "y": "file:///lake",
+    }
+    assert stores_in(warehouses | others) == ["s3://lake/w", "abfss://box@a.example/w"]
+
+
+def test_a_catalogue_may_call_s3a_s3() -> None:
+    assert scheme_conf(["s3://lake/w"])["spark.hadoop.fs.s3.impl"].endswith(".S3AFileSystem")
+    assert scheme_conf(["gs://lake/w", ""]) == {}
