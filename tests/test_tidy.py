@@ -43,7 +43,7 @@ FORMER = frozenset(
     """.split()  # noqa: SIM905
 )
 # Fields of the product that tests set.
-FIELDS = frozenset({"rebalances_seen", "seen_at"})
+FIELDS = frozenset({"seen_at"})
 # Folders of the product of which every module has its test file, and every test file its module. What is tested across
 # modules is beside their mirrors: tests/laws, tests/golden, tests/model, tests/corners, tests/simulation and others.
 MIRRORED = ("dashboard", "streaming", "udfs")

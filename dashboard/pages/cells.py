@@ -76,17 +76,17 @@ def members(row: Mapping[str, Any]) -> Markup:
     return amount(after) if before is None or before == after else escape(f"{before:,}→{after:,}")
 
 
-def observed_or_estimated(seen: int | None, estimated: int | None) -> Markup:
+def observed_or_estimated(observed: int | None, estimated: int | None) -> Markup:
     """Return a span of time that was observed, else one that was estimated, marked as such."""
-    if seen is not None:
-        return span(seen)
+    if observed is not None:
+        return span(observed)
     return DASH if estimated is None else _ESTIMATED + span(estimated)
 
 
 def repeated(row: Mapping[str, Any]) -> Markup:
     """Return how many messages are read twice: known ones, and an estimate for queues of which it is not known."""
-    known, estimated = row.get("repeated_messages"), row.get("repeated_estimated_messages")
-    parts = [] if known is None else [amount(known)]
+    exact, estimated = row.get("repeated_messages"), row.get("repeated_estimated_messages")
+    parts = [] if exact is None else [amount(exact)]
     if estimated is not None:
         parts.append(_ESTIMATED + amount(estimated))
     return Markup(" + ").join(parts) or DASH

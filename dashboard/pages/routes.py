@@ -105,16 +105,16 @@ def groups(request: Request) -> Response:
         ]
         found = listing_page(reading, listings.GROUPS, columns.GROUPS, "/", dict(request.query_params), choices)
         _add_hours(reading, found["rows"])
-        cluster = found["asked"].get("cluster")
+        cluster = found["chosen"].get("cluster")
         busy = plain_rows(churn(reading, cluster=cluster))
-        seen = {"clusters": plain_rows(clusters(reading)), "busy": busy, "totals": _totals(reading)}
+        summary = {"clusters": plain_rows(clusters(reading)), "busy": busy, "totals": _totals(reading)}
         rebalancing = churning(reading, cluster=cluster)
         drawn = {
             "busiest": min(BUSIEST, rebalancing),
             "churning": rebalancing,
             "churn": address(f"{API}churn", cluster=cluster, limit=BUSIEST),
         }
-        return found | seen | drawn | {"newest_ms": newest_ms(reading), "widespread": _widespread(reading, cluster)}
+        return found | summary | drawn | {"newest_ms": newest_ms(reading), "widespread": _widespread(reading, cluster)}
 
     return page(request, "groups.html", compute)
 
@@ -219,7 +219,7 @@ def findings(request: Request) -> Response:
         ]
         parameters, defaults = dict(request.query_params), {"open": "yes"}
         found = listing_page(reading, listings.FINDINGS, columns.FINDINGS, "/findings", parameters, choices, defaults)
-        return found | {"widespread": _widespread(reading, found["asked"].get("cluster"))}
+        return found | {"widespread": _widespread(reading, found["chosen"].get("cluster"))}
 
     return page(request, "findings.html", compute)
 

@@ -24,7 +24,7 @@ from udfs.model.systems import SYSTEMS
 SEARCH, SINCE, UNTIL = "q", "since", "until"
 # Equal to these, files without such rows are skipped.
 _SKIPPING = ("cluster", "group_id", "member_id", "rebalance_id")
-Asked = Mapping[str, str]
+Chosen = Mapping[str, str]
 # Filters that take one of few values, and words for these that are taken as well.
 VALUES: Mapping[str, Sequence[str]] = {
     "health": HEALTH,
@@ -40,7 +40,7 @@ VALUES: Mapping[str, Sequence[str]] = {
     "verdict": get_args(Verdict),
     "open": ("yes", "no"),
 }
-WORDS: Mapping[str, str] = {"yes": "true", "true": "yes", "no": "false", "false": "no"}
+SYNONYMS: Mapping[str, str] = {"yes": "true", "true": "yes", "no": "false", "false": "no"}
 
 
 @dataclass(frozen=True)
@@ -84,11 +84,11 @@ class Listing:
         """Return the filters that take one of few values, with these."""
         return {name: VALUES[name] for name in self.filters if name in VALUES}
 
-    def where(self, reading: Reading, asked: Asked) -> dict[str, object]:
+    def where(self, reading: Reading, chosen: Chosen) -> dict[str, object]:
         """Return the conditions by which files are skipped, as ``Reader.read`` takes them."""
-        found: dict[str, object] = {name: asked[name] for name in _SKIPPING if name in asked}
-        since, until = (int(asked[name]) if name in asked else None for name in (SINCE, UNTIL))
-        if self.is_recent and not asked.keys() & {SINCE, UNTIL, "group_id", "rebalance_id"}:
+        found: dict[str, object] = {name: chosen[name] for name in _SKIPPING if name in chosen}
+        since, until = (int(chosen[name]) if name in chosen else None for name in (SINCE, UNTIL))
+        if self.is_recent and not chosen.keys() & {SINCE, UNTIL, "group_id", "rebalance_id"}:
             since = last_day(reading).since_ms
         if len(self.times) == 1:
             found[self.times[0]] = Within(since, until)
@@ -102,7 +102,7 @@ class Listing:
     def rows(
         self,
         reading: Reading,
-        asked: Asked,
+        chosen: Chosen,
         *,
         columns: Sequence[str] | None = None,
         bounds: Mapping[str, object] | None = None,
@@ -115,7 +115,7 @@ class Listing:
         """
         if self.made is not None:
             return self.made(reading)
-        return reading.tables.read(self.table, columns=columns, where=self.where(reading, asked) | dict(bounds or {}))
+        return reading.tables.read(self.table, columns=columns, where=self.where(reading, chosen) | dict(bounds or {}))
 
 
 def _equal(*names: str) -> dict[str, str]:

@@ -121,8 +121,8 @@ class SecurityFrame:
         if self._may_pass(path, headers):
             return None
         if "text/html" in headers.get("accept", ""):
-            asked = path + ("?" + scope["query_string"].decode("latin-1") if scope["query_string"] else "")
-            return RedirectResponse(f"{LOGIN}?{urlencode({'next': asked})}", 303)
+            requested = path + ("?" + scope["query_string"].decode("latin-1") if scope["query_string"] else "")
+            return RedirectResponse(f"{LOGIN}?{urlencode({'next': requested})}", 303)
         return PlainTextResponse("A token is needed.", 401, {"www-authenticate": "Bearer"})
 
     def _may_pass(self, path: str, headers: Headers) -> bool:

@@ -38,7 +38,7 @@ class JobCollector(Collector):
             ("batch_seconds", "Time that those batches took.", status.batches_ms / 1_000),
             ("events", "Events read.", status.events),
             ("rejected_events", "Inputs that were not applied as sent.", status.rejected),
-            ("rebalances", "Rebalances decided.", status.rebalances_seen),
+            ("rebalances", "Rebalances decided.", status.rebalance_count),
         ):
             yield CounterMetricFamily(PREFIX + name, text, value=value)
         for name, text, level in (

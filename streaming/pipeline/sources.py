@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from streaming.pipeline.combine import CONTROL, EVENTS, FILES, LOOK, READ
+from streaming.pipeline.combine import CHECK, CONTROL, EVENTS, FILES, READ
 from streaming.pipeline.file_reader import LARGEST_FOR_SPARK_BYTES, READ_HERE
 from streaming.stores.places import Place, hadoop_uri
 
@@ -64,7 +64,7 @@ def folder_source(spark: SparkSession, folder: Place, *, max_files_per_batch: in
         .select(
             functions.lit(FILES).alias("source"),
             functions.col("_metadata.file_path").alias("place"),
-            functions.when(_is_read_whole(), READ).otherwise(LOOK).cast("bigint").alias("number"),
+            functions.when(_is_read_whole(), READ).otherwise(CHECK).cast("bigint").alias("number"),
             functions.lit(None).cast("binary").alias("key"),
             functions.lit(None).cast("binary").alias("value"),
             functions.lit(None).cast("bigint").alias("timestamp_ms"),

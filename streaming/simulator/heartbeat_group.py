@@ -21,7 +21,7 @@ class HeartbeatGroup(HeartbeatMembers):
     # -- what happens to the group ---------------------------------------------------------------------------
 
     def start(self) -> None:
-        if self.cluster.system == "rocketmq" and not self.tells_strategies:
+        if self.cluster.system == "rocketmq" and not self.reports_strategies:
             self.strategy = "AVG"
             self.mode = self.rng.choice(("clustering", "clustering", "clustering", "broadcasting", "message"))
             self._emit_settings()
@@ -164,7 +164,7 @@ class HeartbeatGroup(HeartbeatMembers):
     def _delete(self) -> None:
         if not any(member.present or member.alive for member in self.members.values()):
             self.cluster.emit(GroupDeleted(**self.fields()), may_repeat=False, rng=self.rng)
-            self.known = False
+            self.created = False
             self.members.clear()
             if self.strategy is not None:
                 self.later(500, self._emit_settings)
@@ -236,7 +236,7 @@ class HeartbeatGroup(HeartbeatMembers):
         name = f"{first.member_id}#2"
         host = f"10.9.{self.rng.randrange(16)}.{self.rng.randrange(2, 250)}"
         twin = self.members[name] = Member(name, first.client_id, host, first.subscriptions)
-        twin.says, twin.strategies = first.says, first.strategies
+        twin.reported_id, twin.strategies = first.reported_id, first.strategies
         first.bound = twin.bound = True
         self.join(twin)
         life = self.rng.randrange(5_000, 20_000)
@@ -249,9 +249,9 @@ class HeartbeatGroup(HeartbeatMembers):
         """One member is silent until a millisecond before its deadline, until exactly then, or until one after."""
         member = self.rng.choice(self.settled())
         self.crash(member)
-        moment = member.heartbeat_at + self.timeout_ms + self.rng.choice((-1, 0, 1))
-        self.cluster.timeline.at(moment, lambda: self._beat_again(member), HEARTBEAT)
-        self.busy_for(moment - self.now + 1)
+        time_ms = member.heartbeat_at + self.timeout_ms + self.rng.choice((-1, 0, 1))
+        self.cluster.timeline.at(time_ms, lambda: self._beat_again(member), HEARTBEAT)
+        self.busy_for(time_ms - self.now + 1)
 
     def _beat_again(self, member: Member) -> None:
         member.alive = True

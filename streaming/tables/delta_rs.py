@@ -23,7 +23,7 @@ from streaming.tables.arrow_rows import as_schema
 from streaming.tables.commit_notes import USER_METADATA
 from streaming.tables.delta_log import DeltaLogTable
 from streaming.tables.delta_schema import CHECKPOINT_INTERVAL, delta_fields, properties
-from streaming.tables.edits import GONE, source_of, updates_of
+from streaming.tables.edits import REMOVED, source_of, updates_of
 from streaming.tables.errors import TableError
 from streaming.tables.file_listing import holds_times_before, is_out_of_order, small_files
 from streaming.tables.journal_entries import RowFilter
@@ -166,11 +166,11 @@ class DeltaRsTable(DeltaLogTable):
         for _ in range(_ATTEMPTS):
             if self._has(mark):
                 return False
-            seen = self.version
+            version = self.version
             try:
                 is_written = write()
             except CommitFailedError as error:
-                if self.refresh() == seen:
+                if self.refresh() == version:
                     raise TableError(f"{self.uri} cannot be written: {one_line(error)}") from error
                 continue
             except (DeltaError, OSError) as error:
@@ -217,8 +217,8 @@ class DeltaRsTable(DeltaLogTable):
         if updates is not None:
             merger.when_matched_update(values).execute()
             return
-        merger.when_matched_delete(f"source.{GONE}").when_matched_update(values).when_not_matched_insert(
-            values, f"NOT source.{GONE}"
+        merger.when_matched_delete(f"source.{REMOVED}").when_matched_update(values).when_not_matched_insert(
+            values, f"NOT source.{REMOVED}"
         ).execute()
 
     def _join(self, source: pa.Table) -> str:

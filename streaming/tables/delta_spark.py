@@ -23,7 +23,7 @@ from streaming.tables.arrow_rows import as_schema
 from streaming.tables.commit_notes import USER_METADATA
 from streaming.tables.delta_log import DeltaLogTable
 from streaming.tables.delta_schema import CHECKPOINT_INTERVAL
-from streaming.tables.edits import GONE, source_of
+from streaming.tables.edits import REMOVED, source_of
 from streaming.tables.errors import TableError
 from streaming.tables.file_listing import holds_times_before, is_out_of_order, small_files
 from streaming.tables.journal_entries import RowFilter
@@ -193,7 +193,7 @@ class DeltaSparkTable(DeltaLogTable):
             source, bounds, only_new = compute()
             if only_new is None:
                 return lambda: self._merge(source, bounds, mark)
-            return (lambda: self._append(source.drop(GONE), only_new, mark)) if only_new else None
+            return (lambda: self._append(source.drop(REMOVED), only_new, mark)) if only_new else None
 
         return self._commit(mark, prepare)
 
@@ -243,8 +243,8 @@ class DeltaSparkTable(DeltaLogTable):
         values = {f"`{name}`": f"source.`{name}`" for name in self.table.names}
         target = DeltaTable.forName(self._spark, self.name).alias("target")
         merger = target.merge(source.alias("source"), " AND ".join([*bounds, *keys]))
-        merger = merger.whenMatchedDelete(f"source.{GONE}").whenMatchedUpdate(set=values)  # type: ignore[arg-type]
-        merger = merger.whenNotMatchedInsert(f"NOT source.{GONE}", values=values)  # type: ignore[arg-type]
+        merger = merger.whenMatchedDelete(f"source.{REMOVED}").whenMatchedUpdate(set=values)  # type: ignore[arg-type]
+        merger = merger.whenNotMatchedInsert(f"NOT source.{REMOVED}", values=values)  # type: ignore[arg-type]
         marked = {f"{_TXN}txnAppId": mark.app_id, f"{_TXN}txnVersion": str(mark.version)}
         with _conf(self._spark, self._files() | marked):
             merger.execute()

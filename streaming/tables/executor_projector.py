@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from streaming.tables.arrow_rows import as_schema
 from streaming.tables.delta_spark import DeltaSparkTable
-from streaming.tables.edits import GONE, source_of
+from streaming.tables.edits import REMOVED, source_of
 from streaming.tables.journal_piece import ENTRY_COLUMNS, JournalPiece, Share, entries_of, in_order
 from streaming.tables.predicates import matching
 from streaming.tables.projections import EFFECTS, MINUTE_MS, Projection
@@ -143,7 +143,7 @@ class ExecutorProjector(Projector):
         columns = ", ".join(f"`{one.name}` {sql_type(one.type)}" for one in effect.table.columns)
         together = wanted.groupBy(_PART).cogroup(current.groupBy(_PART))
         return together.applyInArrow(
-            partial(apply_part, effect.table.name), f"{columns}, {GONE} BOOLEAN, {_REMOVES} BOOLEAN"
+            partial(apply_part, effect.table.name), f"{columns}, {REMOVED} BOOLEAN, {_REMOVES} BOOLEAN"
         )
 
 

@@ -190,13 +190,13 @@ def _pause_of(body: journal.Body | None) -> int | None:
         return body.pause_ms
     if not isinstance(body, QueuesReassigned):
         return None
-    seen = [
+    pauses = [
         run.pause_ms * (run.last - run.first + 1)
         for topic in body.topics
         for run in topic.assigned
         if run.pause_ms is not None
     ]
-    return sum(seen) if seen else None
+    return sum(pauses) if pauses else None
 
 
 def _state(row: Mapping[str, Any] | None) -> Row:

@@ -27,8 +27,8 @@ class RowEdit:
 class RowEdits:
     """The current rows that may change, and those that come into being."""
 
-    def __init__(self, standing: Iterable[Row]) -> None:
-        self.slots = [RowEdit(dict(row), row, index) for index, row in enumerate(standing)]
+    def __init__(self, current: Iterable[Row]) -> None:
+        self.slots = [RowEdit(dict(row), row, index) for index, row in enumerate(current)]
 
     def add(self, row: Row) -> RowEdit:
         """Take up a row that was not there."""
@@ -39,8 +39,8 @@ class RowEdits:
     def outcome(self, names: Sequence[str]) -> tuple[list[int], list[Row]]:
         """Return the indexes of current rows that are replaced, and the rows that come, by these columns."""
         changed = [slot for slot in self.slots if _differs(slot.before, slot.now, names)]
-        going = [slot.index for slot in changed if slot.index is not None]
-        return going, [slot.now for slot in changed if slot.now is not None]
+        replaced = [slot.index for slot in changed if slot.index is not None]
+        return replaced, [slot.now for slot in changed if slot.now is not None]
 
 
 def _differs(before: Row | None, now: Row | None, names: Sequence[str]) -> bool:

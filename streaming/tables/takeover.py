@@ -83,7 +83,7 @@ def _copy_journal(old: DeltaTable, copy: DeltaRsTable, marks: list[Mark], follow
         versions[version] = copy.version
 
     def at(version: int) -> int:
-        return max(number for known, number in versions.items() if known <= version)
+        return max(number for copied, number in versions.items() if copied <= version)
 
     lowest, ahead = min(reached), max(reached)
     progress = JournalProgress(at(base))

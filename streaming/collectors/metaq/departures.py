@@ -56,29 +56,29 @@ def departure_of(
     topics = sorted({topic for topic, _ in held} | {one.topic for one in back})
     if not topics:
         return _undecided(member_id, "it owned no partition: no second node shows how it departed")
-    gone = now.ids.pzxid
+    removal = now.ids.pzxid
     last_changes = {
         topic: now.topics[topic].folder.pzxid
         for topic in topics
         if topic in now.topics and not _still_owns(now, member_id, topic)
     }
     for topic, changed in last_changes.items():
-        if changed == gone:
+        if changed == removal:
             return Departure(
                 member_id=member_id,
                 kind="expired",
                 evidence=f"its id and its partitions of {topic} were deleted in one ZooKeeper transaction"
-                f" ({gone:#x}): its"
+                f" ({removal:#x}): its"
                 " session ended without unregistering",
             )
     if changes == 1:
-        earlier = [one.pzxid for one in back] + [changed for changed in last_changes.values() if changed < gone]
-        if earlier and max(earlier) < gone:
+        earlier = [one.pzxid for one in back] + [changed for changed in last_changes.values() if changed < removal]
+        if earlier and max(earlier) < removal:
             return Departure(
                 member_id=member_id,
                 kind="left",
                 evidence=f"it released its partitions (transaction {max(earlier):#x}) before it deleted its id"
-                f" ({gone:#x}), as a consumer does on shutdown",
+                f" ({removal:#x}), as a consumer does on shutdown",
             )
     return _undecided(member_id, "other members had changed the same nodes before they were read")
 

@@ -61,7 +61,7 @@ class ObservedGroup(msgspec.Struct, frozen=True):
     ids: Folder
     members: dict[str, ObservedMember]
     topics: dict[str, ObservedOwners]
-    faults: tuple[Violation, ...] = ()
+    violations: tuple[Violation, ...] = msgspec.field(default=(), name="faults")
 
     def owned(self) -> Iterator[tuple[str, str, ObservedOwner]]:
         """Return each topic and partition with a registered owner, in order."""
@@ -91,7 +91,7 @@ class ObservedTopic(msgspec.Struct, frozen=True):
 
     folder: Folder
     shares: dict[str, ObservedShare]
-    faults: tuple[Violation, ...] = ()
+    violations: tuple[Violation, ...] = msgspec.field(default=(), name="faults")
 
     def queues(self) -> tuple[tuple[str, int], ...]:
         """Return the partitions, sorted: a master and its slaves have the same ones."""

@@ -34,7 +34,7 @@ def test_every_order_is_one_of_the_listing(shown: tuple[columns.PageColumn, ...]
     ],
 )
 def test_costs_have_columns_where_a_row_has_them(row: dict[str, object], sort: str, added: list[str]) -> None:
-    always = [column for column in columns.REBALANCES if not column.known_by]
+    always = [column for column in columns.REBALANCES if not column.needs_any]
     shown = columns.filled_columns(columns.REBALANCES, [{}, row], sort)
     assert [column.title for column in shown if column not in always] == added
     assert [column for column in shown if column in always] == always

@@ -78,12 +78,12 @@ class ObservedTables(msgspec.Struct, frozen=True, omit_defaults=True):
 
     Attributes:
         shown: Of each broker, the digest of the table that it showed last.
-        words: The recently observed tables, by digest.
+        texts: The recently observed tables, by digest.
         changed_ms, flapped_ms: When a broker last showed another one than before, and one that it had shown before.
     """
 
     shown: dict[str, str] = {}
-    words: dict[str, str] = {}
+    texts: dict[str, str] = msgspec.field(default_factory=dict, name="words")
     changed_ms: int = 0
     flapped_ms: int = 0
 
@@ -93,7 +93,7 @@ class RememberedGroup(msgspec.Struct, frozen=True, omit_defaults=True):
 
     Attributes:
         members: Sorted by client id and address; with those whose departure has no evidence yet.
-        gone: Departed members since the last reported snapshot.
+        departures: Departed members since the last reported snapshot.
         snapshot_hash: A hash of that snapshot; None: there was none.
         waiting_since_ms: Since when a snapshot is held back, because new members were not queried yet.
         mode, settings: As reported.
@@ -103,14 +103,14 @@ class RememberedGroup(msgspec.Struct, frozen=True, omit_defaults=True):
     """
 
     members: tuple[RememberedMember, ...] = ()
-    gone: tuple[Departure, ...] = ()
+    departures: tuple[Departure, ...] = msgspec.field(default=(), name="gone")
     snapshot_hash: str | None = msgspec.field(default=None, name="told")
     waiting_since_ms: int | None = None
     mode: Mode | None = None
     settings: dict[str, object] | None = None
     topic_modes: dict[str, str] = msgspec.field(default_factory=dict, name="dealt")
     sub_version: int = 0
-    tables_seen: ObservedTables = ObservedTables()
+    tables: ObservedTables = msgspec.field(default=ObservedTables(), name="tables_seen")
     observations: tuple[Observation, ...] = ()
 
 

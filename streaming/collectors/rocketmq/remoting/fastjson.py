@@ -35,7 +35,7 @@ _SURROGATE: Final = re.compile("[\ud800-\udfff]")
 _PLAIN_ESCAPES: Final = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v", "F": "\f"} | {
     mark: mark for mark in "\"'/\\"
 }
-_WORDS: Final[dict[str, Any]] = {
+_LITERALS: Final[dict[str, Any]] = {
     "true": True,
     "false": False,
     "null": None,
@@ -184,10 +184,10 @@ class _Reading:
         elif (number := token["number"]) is not None:
             value = self._number(number, token["fraction"], start)
         else:
-            word = token["word"]
-            if not is_key and word not in _WORDS:
-                raise self._violation(f"the unknown word {word[:20]}", start)
-            value = word if is_key else _WORDS[word]
+            literal = token["word"]
+            if not is_key and literal not in _LITERALS:
+                raise self._violation(f"the unknown word {literal[:20]}", start)
+            value = literal if is_key else _LITERALS[literal]
         self._put(value, start)
 
     def _string(self, quoted: str, start: int) -> str:

@@ -27,7 +27,7 @@ T0 = 1_772_334_720_000
 
 TOPICS = {
     "orders": ReportedTopicState(
-        seen=ObservedTopic(Folder(1, 1), {"0-m": ObservedShare("0", 4, T0 - 5_000)}),
+        observed=ObservedTopic(Folder(1, 1), {"0-m": ObservedShare("0", 4, T0 - 5_000)}),
         queues=tuple(("0", number) for number in range(4)),
         at=T0 - 5_000,
     )
