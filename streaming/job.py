@@ -16,7 +16,7 @@ from streaming.collectors.registry import attached_clusters, check_events_topic
 from streaming.machine.logs import logger
 from streaming.machine.stop_request import StopRequest
 from streaming.pipeline.idle_ticks import Ticker
-from streaming.pipeline.progress import ProgressListener, caught_up
+from streaming.pipeline.progress_listener import ProgressListener, caught_up
 from streaming.pipeline.query import decisions, packets, start_query, stop_query
 from streaming.pipeline.query_position import QueryPosition
 from streaming.pipeline.sink import Sink

@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 
 from markupsafe import Markup, escape
 
-from dashboard.pages.addresses import address, group_address, member_address, rebalance_address
-from dashboard.pages.columns import PageColumn
 from dashboard.pages.elements import DASH, amount, shown, span, when
+from dashboard.pages.page_addresses import address, group_address, member_address, rebalance_address
+from dashboard.pages.page_columns import PageColumn
 from streaming.tables.schema import Row
 from streaming.terminal.causes import describe_cause
 from streaming.terminal.escape import printable

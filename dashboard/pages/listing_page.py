@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from dashboard.pages.addresses import API, address
-from dashboard.pages.columns import PageColumn
+from dashboard.pages.page_addresses import API, address
+from dashboard.pages.page_columns import PageColumn
 from dashboard.reading.listing_query import BadQuestionError, piece, refuse_others
 from dashboard.reading.listings import Listing
 from dashboard.reading.questions import Reading

@@ -9,7 +9,7 @@ from urllib.parse import parse_qs
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
-from dashboard.pages.addresses import inside
+from dashboard.pages.page_addresses import inside
 from dashboard.security.frame import MAX_BODY_BYTES
 from dashboard.security.token import COOKIE, SESSION_S, new_session
 from streaming.machine.http_access import is_token

@@ -7,10 +7,10 @@ from typing import Any
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
-from dashboard.pages.addresses import API, address
-from dashboard.pages.columns import PageColumn
 from dashboard.pages.listing_page import PAGE_ROWS
-from dashboard.pages.routes import page
+from dashboard.pages.page_addresses import API, address
+from dashboard.pages.page_columns import PageColumn
+from dashboard.pages.page_routes import page
 from dashboard.questions.answer import Answer
 from dashboard.questions.catalog import DIALECTS, NUMBERS, PARAMETERS, TIMES, Question, question, questions
 from dashboard.questions.kept import kept_answer, kept_total

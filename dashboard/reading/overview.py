@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pyarrow as pa
 
 from dashboard.reading.questions import Reading
-from dashboard.reading.widespread import widespread
+from dashboard.reading.widespread_findings import widespread
 from dashboard.reading.window import HOUR_MS, Recent, last_day, recent
 from streaming.tables.columns import LONG, TEXT, Column
 from streaming.views.reader import Within

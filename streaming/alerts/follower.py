@@ -14,7 +14,7 @@ from streaming.machine.logs import logger
 from streaming.settings.alerts import Alerts
 
 if TYPE_CHECKING:
-    from streaming.alerts.engine import AlertEngine
+    from streaming.alerts.alert_engine import AlertEngine
     from streaming.alerts.findings_reader import FindingsReader
 
 _log = logger("alerts")

@@ -10,11 +10,11 @@ from typing import Final
 import msgspec
 
 from streaming.collectors.metaq.group_diff import close_missed, diff_deleted, diff_group, report_settled
-from streaming.collectors.metaq.observed import Folder, ObservedGroup, ObservedTopic, Violation
+from streaming.collectors.metaq.observed import Folder, Violation, ZkGroup, ZkTopic
 from streaming.collectors.metaq.offset_diff import OffsetDiff
 from streaming.collectors.metaq.options import MetaqOptions
 from streaming.collectors.metaq.read_context import ReadContext
-from streaming.collectors.metaq.remembered import ReportedGroupState, ReportedState, ReportedTopicState
+from streaming.collectors.metaq.reported_state import ReportedGroupState, ReportedState, ReportedTopicState
 from streaming.collectors.metaq.topic_diff import diff_topic
 from streaming.collectors.metaq.watch_queue import FiredWatches
 from streaming.collectors.metaq.zk_reader import ZkReader
@@ -23,7 +23,7 @@ from streaming.machine.clock import now_ms
 from udfs.model.events import SCHEMA_VERSION, AnyEvent, Clock
 
 _READ_AGAIN: Final = 3  # a group that changes while it is read; then its watch fires
-_NO_TOPIC = ObservedTopic(Folder(), {})
+_NO_TOPIC = ZkTopic(Folder(), {})
 
 
 @dataclass
@@ -250,9 +250,7 @@ class ClusterDiffer:
             self._put(pending, name, *diff_group(name, reported, observed, self._topics_in(pending), context))
             self._read_at[name] = began
 
-    def _compare_clocks(
-        self, name: str, before: ObservedGroup | None, observed: ObservedGroup | None, noticed: int
-    ) -> None:
+    def _compare_clocks(self, name: str, before: ZkGroup | None, observed: ZkGroup | None, noticed: int) -> None:
         if before is None or observed is None:
             return
         made = [one.joined_at for key, one in observed.members.items() if before.members.get(key) != one]

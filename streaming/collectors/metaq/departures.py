@@ -12,7 +12,7 @@ from typing import Final
 
 import msgspec
 
-from streaming.collectors.metaq.observed import ObservedGroup
+from streaming.collectors.metaq.observed import ZkGroup
 from udfs.model.events import Departure
 
 # A stopping consumer deletes its id right after releasing its last partition; an expired session was silent for
@@ -38,7 +38,7 @@ def departure_of(
     member_id: str,
     held: Collection[tuple[str, str]],
     given_back: Mapping[tuple[str, str], GivenBack],
-    now: ObservedGroup,
+    now: ZkGroup,
     *,
     changes: int,
     at: int,
@@ -83,7 +83,7 @@ def departure_of(
     return _undecided(member_id, "other members had changed the same nodes before they were read")
 
 
-def _still_owns(now: ObservedGroup, member_id: str, topic: str) -> bool:
+def _still_owns(now: ZkGroup, member_id: str, topic: str) -> bool:
     return any(owner.member_id == member_id for owner in now.topics[topic].owners.values())
 
 

@@ -13,9 +13,9 @@ from typing import Final
 import msgspec
 
 from streaming.collectors.metaq.departures import STOPPING_MS, GivenBack, departure_of
-from streaming.collectors.metaq.observed import ObservedGroup, ObservedMember, ObservedOwner, changes_between
+from streaming.collectors.metaq.observed import ZkGroup, ZkMember, ZkOwner, changes_between
 from streaming.collectors.metaq.read_context import ReadContext
-from streaming.collectors.metaq.remembered import ReportedGroupState, ReportedTopicState
+from streaming.collectors.metaq.reported_state import ReportedGroupState, ReportedTopicState
 from streaming.collectors.metaq.znodes import client_of_member, read_partition
 from udfs.model.events import (
     ORDER_AT_ONE_MOMENT,
@@ -39,13 +39,13 @@ MISSED_OPEN_MS: Final = 60_000
 _RECREATED = 2**31  # no folder has so many changes between two reads: it was recreated
 _NAMED_AT_MOST = 3
 
-Held = Mapping[tuple[str, str], ObservedOwner]
+Held = Mapping[tuple[str, str], ZkOwner]
 
 
 def diff_group(
     group: str,
     before: ReportedGroupState | None,
-    observed: ObservedGroup,
+    observed: ZkGroup,
     topics: Mapping[str, ReportedTopicState],
     context: ReadContext,
 ) -> tuple[list[AnyEvent], ReportedGroupState]:
@@ -97,7 +97,7 @@ def diff_deleted(group: str, reported: ReportedGroupState, context: ReadContext)
 
 
 def _first_report(
-    group: str, observed: ObservedGroup, topics: Mapping[str, ReportedTopicState], context: ReadContext
+    group: str, observed: ZkGroup, topics: Mapping[str, ReportedTopicState], context: ReadContext
 ) -> tuple[list[AnyEvent], ReportedGroupState]:
     newest = max((owner.since for _, _, owner in observed.owned()), default=0)
     is_settled = (
@@ -122,7 +122,7 @@ def _first_report(
 class _Changes:
     """The changes between two reads of one group."""
 
-    def __init__(self, group: str, before: ReportedGroupState, observed: ObservedGroup, context: ReadContext) -> None:
+    def __init__(self, group: str, before: ReportedGroupState, observed: ZkGroup, context: ReadContext) -> None:
         self.group, self.reported, self.before, self.observed, self.context = (
             group,
             before,
@@ -288,7 +288,7 @@ class _Changes:
 
 def _snapshot(
     group: str,
-    members: Mapping[str, ObservedMember],
+    members: Mapping[str, ZkMember],
     context: ReadContext,
     at: int,
     observations: tuple[tuple[str, str], ...],
@@ -306,7 +306,7 @@ def _snapshot(
     )
 
 
-def _member(group: str, name: str, member: ObservedMember) -> MemberInfo:
+def _member(group: str, name: str, member: ZkMember) -> MemberInfo:
     client, host = client_of_member(group, name)
     return MemberInfo(member_id=name, client_id=client, host=host, subscriptions=member.subscriptions)
 
@@ -342,7 +342,7 @@ def _settings(group: str, strategy: str, context: ReadContext, at: int) -> Group
 # ---- the content of one read
 
 
-def _strategy_of(observed: ObservedGroup, topics: Mapping[str, ReportedTopicState]) -> str | None:
+def _strategy_of(observed: ZkGroup, topics: Mapping[str, ReportedTopicState]) -> str | None:
     subscriptions = {name: member.subscriptions for name, member in observed.members.items()}
     queues = {
         topic: [QueueInfo(queue_id=number, broker=broker) for broker, number in topics[topic].queues or ()]
@@ -356,11 +356,11 @@ def _strategy_of(observed: ObservedGroup, topics: Mapping[str, ReportedTopicStat
     return infer_strategy(subscriptions, queues, owners)
 
 
-def _subscribed(observed: ObservedGroup) -> set[str]:
+def _subscribed(observed: ZkGroup) -> set[str]:
     return {topic for member in observed.members.values() for topic in member.subscriptions}
 
 
-def _violations_of(observed: ObservedGroup) -> tuple[tuple[str, str], ...]:
+def _violations_of(observed: ZkGroup) -> tuple[tuple[str, str], ...]:
     if not observed.violations:
         return ()
     named = ", ".join(f"{node.path} ({node.reason})" for node in observed.violations[:_NAMED_AT_MOST])
@@ -368,7 +368,7 @@ def _violations_of(observed: ObservedGroup) -> tuple[tuple[str, str], ...]:
     return (("unreadable_nodes", f"{named} and {more} more" if more > 0 else named),)
 
 
-def _learn_times(observed: ObservedGroup, context: ReadContext) -> None:
+def _learn_times(observed: ZkGroup, context: ReadContext) -> None:
     for member in observed.members.values():
         context.times.learn(member.czxid, member.joined_at)
     for owners in observed.topics.values():

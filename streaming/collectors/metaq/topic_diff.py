@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import msgspec
 
-from streaming.collectors.metaq.observed import ObservedTopic
+from streaming.collectors.metaq.observed import ZkTopic
 from streaming.collectors.metaq.read_context import ReadContext
-from streaming.collectors.metaq.remembered import ReportedTopicState
+from streaming.collectors.metaq.reported_state import ReportedTopicState
 from udfs.model.events import SCHEMA_VERSION, QueueInfo, TopicQueues
 
 
 def diff_topic(
-    topic: str, before: ReportedTopicState | None, observed: ObservedTopic, context: ReadContext
+    topic: str, before: ReportedTopicState | None, observed: ZkTopic, context: ReadContext
 ) -> tuple[list[TopicQueues], ReportedTopicState]:
     """Report the changes of a topic.
 

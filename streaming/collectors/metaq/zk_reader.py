@@ -17,13 +17,13 @@ from kazoo.protocol.states import WatchedEvent, ZnodeStat
 
 from streaming.collectors.metaq.observed import (
     Folder,
-    ObservedGroup,
-    ObservedMember,
-    ObservedOwner,
-    ObservedOwners,
-    ObservedShare,
-    ObservedTopic,
     Violation,
+    ZkGroup,
+    ZkMember,
+    ZkOwner,
+    ZkOwners,
+    ZkShare,
+    ZkTopic,
     changes_between,
 )
 from streaming.collectors.metaq.options import MetaqOptions
@@ -110,21 +110,21 @@ class ZkReader:
 
     # ---- topics
 
-    def read_topics(self, topics: Sequence[str]) -> dict[str, ObservedTopic | None]:
+    def read_topics(self, topics: Sequence[str]) -> dict[str, ZkTopic | None]:
         """Read topics; None for one that does not exist."""
         root = self._paths.topics_old if self.is_old else self._paths.topics_sub
         folders = self._children([f"{root}/{topic}" for topic in topics])
         wanted = [f"{path}/{name}" for path, children in folders.items() if children for name in children.names]
         data = dict(zip(wanted, self._request(("data", path) for path in wanted), strict=True))
-        found: dict[str, ObservedTopic | None] = {}
+        found: dict[str, ZkTopic | None] = {}
         for topic in topics:
             path = f"{root}/{topic}"
             children = folders[path]
             found[topic] = None if children is None else self._topic(path, children, data)
         return found
 
-    def _topic(self, path: str, children: _Children, data: Mapping[str, _Data | None]) -> ObservedTopic:
-        shares: dict[str, ObservedShare] = {}
+    def _topic(self, path: str, children: _Children, data: Mapping[str, _Data | None]) -> ZkTopic:
+        shares: dict[str, ZkShare] = {}
         violations: list[Violation] = []
         for name in sorted(children.names):
             node = data[f"{path}/{name}"]
@@ -136,14 +136,14 @@ class ZkReader:
             except UnreadableNode as error:
                 violations.append(violation_of(self._paths.below(f"{path}/{name}"), str(error), node.data))
                 continue
-            shares[name] = ObservedShare(broker, count, max(node.stat.ctime, node.stat.mtime))
-        return ObservedTopic(children.folder, shares, tuple(violations))
+            shares[name] = ZkShare(broker, count, max(node.stat.ctime, node.stat.mtime))
+        return ZkTopic(children.folder, shares, tuple(violations))
 
     # ---- groups
 
     def read_groups(
-        self, previous: Mapping[str, ObservedGroup | None], *, described: Collection[str] = ()
-    ) -> dict[str, ObservedGroup | None]:
+        self, previous: Mapping[str, ZkGroup | None], *, described: Collection[str] = ()
+    ) -> dict[str, ZkGroup | None]:
         """Read groups.
 
         Args:
@@ -247,7 +247,7 @@ class _GroupReading:
         options: MetaqOptions,
         paths: Paths,
         group: str,
-        before: ObservedGroup | None,
+        before: ZkGroup | None,
         folders: Mapping[str, _Children | None],
         all_members: bool,
     ) -> None:
@@ -280,16 +280,16 @@ class _GroupReading:
             wanted += [("unwatched", f"{self._owners_path}/{topic}/{name}") for name in names]
         return wanted
 
-    def finish(self, data: Mapping[str, _Data | None]) -> ObservedGroup | None:
+    def finish(self, data: Mapping[str, _Data | None]) -> ZkGroup | None:
         """Combine the read nodes; None where one was deleted during the read."""
         try:
             members = self._members(data)
             topics = {topic: self._owners(topic, children, data) for topic, children in self._topics.items()}
         except _NodeMissing:
             return None
-        return ObservedGroup(self._ids.folder, members, topics, tuple(sorted(self._violations)))
+        return ZkGroup(self._ids.folder, members, topics, tuple(sorted(self._violations)))
 
-    def _members(self, data: Mapping[str, _Data | None]) -> dict[str, ObservedMember]:
+    def _members(self, data: Mapping[str, _Data | None]) -> dict[str, ZkMember]:
         members = {}
         for name in sorted(self._ids.names):
             path = f"{self._ids_path}/{name}"
@@ -306,10 +306,10 @@ class _GroupReading:
                 self._violations.append(violation_of(self._paths.below(path), str(error), node.data))
                 subscriptions = ()
             followed = tuple(topic for topic in subscriptions if self._options.follows_topic(topic))
-            members[name] = ObservedMember(followed, node.stat.czxid, node.stat.ctime, node.stat.ephemeralOwner)
+            members[name] = ZkMember(followed, node.stat.czxid, node.stat.ctime, node.stat.ephemeralOwner)
         return members
 
-    def _owners(self, topic: str, children: _Children, data: Mapping[str, _Data | None]) -> ObservedOwners:
+    def _owners(self, topic: str, children: _Children, data: Mapping[str, _Data | None]) -> ZkOwners:
         owners = {}
         for name in sorted(children.names):
             path = f"{self._owners_path}/{topic}/{name}"
@@ -324,8 +324,8 @@ class _GroupReading:
             except UnreadableNode as error:
                 self._violations.append(violation_of(self._paths.below(path), str(error), node.data))
                 continue
-            owners[name] = ObservedOwner(owner, node.stat.czxid, node.stat.ctime)
-        return ObservedOwners(children.folder, owners)
+            owners[name] = ZkOwner(owner, node.stat.czxid, node.stat.ctime)
+        return ZkOwners(children.folder, owners)
 
 
 class _NodeMissing(Exception):  # noqa: N818 - a node that was deleted while its folder was read

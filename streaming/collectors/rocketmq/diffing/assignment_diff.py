@@ -13,7 +13,7 @@ import msgspec
 
 from streaming.collectors.rocketmq.diffing.remembered import RememberedGroup, RememberedMember
 from streaming.collectors.rocketmq.options import RocketMqOptions
-from streaming.collectors.rocketmq.polling.observed import ObservedGroup
+from streaming.collectors.rocketmq.polling.survey import ObservedGroup
 from streaming.collectors.rocketmq.remoting.messages import MessageQueue, ProcessQueue, RunningInfo
 from udfs.model.events import SCHEMA_VERSION, AnyEvent, AssignmentReported, HeldQueue, QueueRef
 

@@ -21,7 +21,7 @@ from streaming.collectors.rocketmq.diffing.remembered import (
 )
 from streaming.collectors.rocketmq.diffing.topic_diff import diff_topics
 from streaming.collectors.rocketmq.options import RocketMqOptions
-from streaming.collectors.rocketmq.polling.observed import ObservedBroker, ObservedGroup, Survey
+from streaming.collectors.rocketmq.polling.survey import ObservedBroker, ObservedGroup, Survey
 from streaming.collectors.rocketmq.remoting.messages import MessageRequestMode
 from udfs.model.events import ORDER_AT_ONE_MOMENT, SCHEMA_VERSION, AnyEvent, Clock, GroupDeleted
 

@@ -27,7 +27,7 @@ from streaming.collectors.rocketmq.diffing.remembered import (
     VolatileGroup,
 )
 from streaming.collectors.rocketmq.options import RETRY_PREFIX, RocketMqOptions
-from streaming.collectors.rocketmq.polling.observed import ObservedGroup, RememberedTopic
+from streaming.collectors.rocketmq.polling.survey import ObservedGroup, RememberedTopic
 from streaming.collectors.rocketmq.remoting.messages import MessageRequestMode
 from udfs.model.events import (
     SCHEMA_VERSION,

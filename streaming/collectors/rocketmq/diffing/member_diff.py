@@ -14,7 +14,7 @@ import msgspec
 
 from streaming.collectors.rocketmq.diffing.remembered import GroupEvidence, RememberedMember
 from streaming.collectors.rocketmq.options import RETRY_PREFIX, RocketMqOptions
-from streaming.collectors.rocketmq.polling.observed import ObservedMember
+from streaming.collectors.rocketmq.polling.survey import ObservedMember
 from streaming.collectors.rocketmq.remoting.messages import MemberConnection, RunningInfo
 from udfs.model.events import Departure, MemberInfo
 from udfs.strategies.rocketmq.java_classes import strategy_of

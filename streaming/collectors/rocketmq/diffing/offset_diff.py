@@ -9,7 +9,7 @@ import msgspec
 from streaming.collectors.rocketmq.diffing.anomalies import alone
 from streaming.collectors.rocketmq.diffing.remembered import VolatileGroup
 from streaming.collectors.rocketmq.options import RocketMqOptions
-from streaming.collectors.rocketmq.polling.observed import ObservedGroup
+from streaming.collectors.rocketmq.polling.survey import ObservedGroup
 from streaming.collectors.rocketmq.remoting.messages import MessageQueue, QueueOffsets
 from udfs.model.events import SCHEMA_VERSION, Progress, QueueOffset
 

@@ -12,7 +12,7 @@ import msgspec
 
 from streaming.collectors.rocketmq.diffing.remembered import VolatileGroup
 from streaming.collectors.rocketmq.options import RocketMqOptions
-from streaming.collectors.rocketmq.polling.observed import ObservedGroup
+from streaming.collectors.rocketmq.polling.survey import ObservedGroup
 from streaming.collectors.rocketmq.remoting.messages import MessageQueue, QueueOffsets, RunningInfo
 from udfs.model.events import QueueOffset
 

@@ -7,7 +7,7 @@ from typing import Final
 
 import msgspec
 
-from streaming.collectors.rocketmq.polling.observed import RememberedTopic
+from streaming.collectors.rocketmq.polling.survey import RememberedTopic
 from streaming.collectors.rocketmq.remoting.messages import ConsumerConnections, MessageQueue, QueueOffsets
 from udfs.model.events import Departure, HeldQueue, MemberInfo, Mode, Observation, QueueRef
 

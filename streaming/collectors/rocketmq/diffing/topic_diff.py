@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Final
 
-from streaming.collectors.rocketmq.polling.observed import ObservedBroker, RememberedTopic, Survey
 from streaming.collectors.rocketmq.polling.route_schedule import readable
+from streaming.collectors.rocketmq.polling.survey import ObservedBroker, RememberedTopic, Survey
 from streaming.collectors.rocketmq.remoting.messages import TopicRoute
 from udfs.model.events import MAX_QUEUE_COUNT, SCHEMA_VERSION, QueueInfo, TopicQueues
 

@@ -9,7 +9,7 @@ from typing import Final
 
 from streaming.collectors.rocketmq.options import RETRY_PREFIX, RocketMqOptions
 from streaming.collectors.rocketmq.polling.member_schedule import PollRequest, Schedule
-from streaming.collectors.rocketmq.polling.observed import Failure, ObservedGroup, ObservedMember
+from streaming.collectors.rocketmq.polling.survey import Failure, ObservedGroup, ObservedMember
 from streaming.collectors.rocketmq.remoting.client import RocketMqClient
 from streaming.collectors.rocketmq.remoting.codes import ResponseCode
 from streaming.collectors.rocketmq.remoting.errors import Refused, RemotingError, TimedOut, Unreachable

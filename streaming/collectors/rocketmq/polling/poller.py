@@ -15,14 +15,14 @@ import msgspec
 from streaming.collectors.rocketmq.options import RocketMqOptions
 from streaming.collectors.rocketmq.polling.member_poller import MemberPoller
 from streaming.collectors.rocketmq.polling.member_schedule import Schedule
-from streaming.collectors.rocketmq.polling.observed import (
+from streaming.collectors.rocketmq.polling.route_schedule import RouteSchedule
+from streaming.collectors.rocketmq.polling.survey import (
     ObservedBroker,
     ObservedGroup,
-    ObservedTopic,
+    ObservedRoute,
     RememberedTopic,
     Survey,
 )
-from streaming.collectors.rocketmq.polling.route_schedule import RouteSchedule
 from streaming.collectors.rocketmq.remoting.client import RocketMqClient
 from streaming.collectors.rocketmq.remoting.codes import RequestCode
 from streaming.collectors.rocketmq.remoting.errors import Refused, RemotingError, TimedOut, Unreachable
@@ -250,7 +250,7 @@ class Surveyor:
                 is_away = True
                 return
             now_ms = self._now_ms()
-            survey.topics[topic] = ObservedTopic(at_ms=now_ms, route=route)
+            survey.topics[topic] = ObservedRoute(at_ms=now_ms, route=route)
             self._routes.observe(topic, route, survey.brokers, missing, now_ms)
 
         await _work((request(topic) for topic in due), until)

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
-from streaming.collectors.rocketmq.polling.observed import ObservedBroker
+from streaming.collectors.rocketmq.polling.survey import ObservedBroker
 from streaming.collectors.rocketmq.remoting.messages import PERM_READ, TopicConfig, TopicRoute
 
 # The brokers' settings of a topic when its route was requested.

@@ -10,11 +10,11 @@ import msgspec
 from streaming.collectors.rocketmq.diffing.cluster_diff import ClusterDiff, diff_cluster
 from streaming.collectors.rocketmq.diffing.remembered import RememberedState, VolatileState
 from streaming.collectors.rocketmq.options import RocketMqOptions
-from streaming.collectors.rocketmq.polling.observed import (
+from streaming.collectors.rocketmq.polling.survey import (
     ObservedBroker,
     ObservedGroup,
     ObservedMember,
-    ObservedTopic,
+    ObservedRoute,
     Survey,
 )
 from streaming.collectors.rocketmq.remoting.messages import (
@@ -143,7 +143,7 @@ class Rounds:
         survey.brokers = {one.name: one for one in polled_brokers}
         survey.unseen_topics = set(unseen_topics)
         survey.topics = {
-            name: ObservedTopic(at_ms=self.now_ms - 50, route=found) for name, found in (topics or {}).items()
+            name: ObservedRoute(at_ms=self.now_ms - 50, route=found) for name, found in (topics or {}).items()
         }
         for name in {*(groups or {}), *self.state.groups}:
             lists = dict((groups or {}).get(name, {}))

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from streaming.collectors.rocketmq.polling.observed import ObservedBroker
 from streaming.collectors.rocketmq.polling.route_schedule import RouteSchedule
+from streaming.collectors.rocketmq.polling.survey import ObservedBroker
 from tests.streaming.collectors.rocketmq.surveys import broker, config, route
 
 

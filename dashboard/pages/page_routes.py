@@ -10,11 +10,11 @@ from fastapi import APIRouter, Depends, Request
 from fastapi.responses import HTMLResponse, Response
 
 from dashboard.live.stream import event_id
-from dashboard.pages import columns
-from dashboard.pages.addresses import API, address
+from dashboard.pages import page_columns
 from dashboard.pages.group_page import group_page
 from dashboard.pages.listing_page import OWN, Choice, listing_page
 from dashboard.pages.member_page import member_page
+from dashboard.pages.page_addresses import API, address
 from dashboard.reading import listings
 from dashboard.reading.dependencies import noted_reads
 from dashboard.reading.job_facts import job_facts
@@ -22,7 +22,7 @@ from dashboard.reading.listing_query import plain_rows, refuse_others
 from dashboard.reading.overview import BUSIEST, churn, churning, clusters, hours, overview
 from dashboard.reading.questions import Reading
 from dashboard.reading.rebalance_detail import rebalance_detail
-from dashboard.reading.widespread import widespread
+from dashboard.reading.widespread_findings import widespread
 from dashboard.reading.window import HOUR_MS, HOURS, last_day, newest_ms, page_time
 from streaming.tables.schema import Row
 from streaming.terminal.format import queue_name
@@ -103,7 +103,7 @@ def groups(request: Request) -> Response:
             Choice("health", "Health", listings.VALUES["health"], "any health"),
             Choice("state", "State", listings.VALUES["state"], "any state"),
         ]
-        found = listing_page(reading, listings.GROUPS, columns.GROUPS, "/", dict(request.query_params), choices)
+        found = listing_page(reading, listings.GROUPS, page_columns.GROUPS, "/", dict(request.query_params), choices)
         _add_hours(reading, found["rows"])
         cluster = found["chosen"].get("cluster")
         busy = plain_rows(churn(reading, cluster=cluster))
@@ -167,7 +167,7 @@ def rebalances(request: Request) -> Response:
             Choice("agrees", "Agrees", listings.VALUES["agrees"], "agrees or not"),
         ]
         parameters = dict(request.query_params)
-        return listing_page(reading, listings.REBALANCES, columns.REBALANCES, "/rebalances", parameters, choices)
+        return listing_page(reading, listings.REBALANCES, page_columns.REBALANCES, "/rebalances", parameters, choices)
 
     return page(request, "rebalances.html", compute)
 
@@ -200,7 +200,7 @@ def members(request: Request) -> Response:
     def compute(reading: Reading) -> dict[str, Any]:
         choices = [_cluster_choice(reading), Choice("open", "Session", ("yes", "no"), "open or ended")]
         parameters = dict(request.query_params)
-        return listing_page(reading, listings.MEMBERS, columns.SESSIONS, "/members", parameters, choices)
+        return listing_page(reading, listings.MEMBERS, page_columns.SESSIONS, "/members", parameters, choices)
 
     return page(request, "members.html", compute)
 
@@ -218,7 +218,9 @@ def findings(request: Request) -> Response:
             Choice("open", "Open", ("yes", "no", "any"), "open and closed"),
         ]
         parameters, defaults = dict(request.query_params), {"open": "yes"}
-        found = listing_page(reading, listings.FINDINGS, columns.FINDINGS, "/findings", parameters, choices, defaults)
+        found = listing_page(
+            reading, listings.FINDINGS, page_columns.FINDINGS, "/findings", parameters, choices, defaults
+        )
         return found | {"widespread": _widespread(reading, found["chosen"].get("cluster"))}
 
     return page(request, "findings.html", compute)
@@ -232,7 +234,7 @@ def rejected_events(request: Request) -> Response:
         reasons = sorted(set(reading.columns("rejected_events", ["reason"])["reason"].to_pylist()))
         choices = [_cluster_choice(reading), Choice("reason", "Reason", reasons, "any reason")]
         parameters = dict(request.query_params)
-        return listing_page(reading, listings.REJECTED, columns.REJECTED, "/rejected-events", parameters, choices)
+        return listing_page(reading, listings.REJECTED, page_columns.REJECTED, "/rejected-events", parameters, choices)
 
     return page(request, "rejected_events.html", compute)
 

@@ -102,7 +102,7 @@ class ObservedGroup(msgspec.Struct, kw_only=True):
         )
 
 
-class ObservedTopic(msgspec.Struct, frozen=True, kw_only=True):
+class ObservedRoute(msgspec.Struct, frozen=True, kw_only=True):
     """The route of a topic, as a name server reported; None: it has no such topic."""
 
     at_ms: int
@@ -124,7 +124,7 @@ class Survey(msgspec.Struct, kw_only=True):
     began_ms: int
     ended_ms: int = 0
     brokers: dict[str, ObservedBroker] = msgspec.field(default_factory=dict)
-    topics: dict[str, ObservedTopic] = msgspec.field(default_factory=dict)
+    topics: dict[str, ObservedRoute] = msgspec.field(default_factory=dict)
     unseen_topics: set[str] = msgspec.field(default_factory=set)
     groups: dict[str, ObservedGroup] = msgspec.field(default_factory=dict)
     queried: int = 0

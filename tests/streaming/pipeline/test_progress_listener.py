@@ -7,7 +7,7 @@ from pathlib import Path
 from types import FunctionType, ModuleType
 from typing import Any
 
-from streaming.pipeline.progress import ProgressListener
+from streaming.pipeline.progress_listener import ProgressListener
 from streaming.pipeline.sink import Decided
 from streaming.tables import arrow_rows
 from streaming.tables.delta_rs import DeltaRsTable

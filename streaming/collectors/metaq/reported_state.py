@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from streaming.collectors.metaq.departures import GivenBack
-from streaming.collectors.metaq.observed import ObservedGroup, ObservedTopic
+from streaming.collectors.metaq.observed import ZkGroup, ZkTopic
 
 
 class ReportedGroupState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -20,7 +20,7 @@ class ReportedGroupState(msgspec.Struct, frozen=True, kw_only=True, omit_default
         settled: The state was unchanged for a while, and what needs this has been reported.
     """
 
-    observed: ObservedGroup = msgspec.field(name="seen")
+    observed: ZkGroup = msgspec.field(name="seen")
     at: int
     strategy: str | None = None
     given_back: tuple[GivenBack, ...] = ()
@@ -37,7 +37,7 @@ class ReportedTopicState(msgspec.Struct, frozen=True, kw_only=True, omit_default
         at: The time of the last event. doubted_since: Since when fewer are observed than were reported.
     """
 
-    observed: ObservedTopic = msgspec.field(name="seen")
+    observed: ZkTopic = msgspec.field(name="seen")
     queues: tuple[tuple[str, int], ...] | None = None
     at: int = 0
     doubted_since: int | None = None
