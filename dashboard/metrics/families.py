@@ -1,4 +1,4 @@
-"""Dashboard: what the tables hold as families of metrics; counters are counted from rows, so they never go back."""
+"""Dashboard: what the tables hold as families of metrics; counters are counted from rows, so they never decrease."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ PREFIX = "rebalance_monitor_"
 GROUP = ("cluster", "group")
 # The tables that the families are made of.
 TABLES_READ = ("rebalances", "groups", "findings", "rejected_events", "queue_progress", "audits")
-# Causes and reasons are the monitor's own words. Kinds of findings may come from a source: beyond so many they are
+# Causes and reasons are the monitor's own codes. Kinds of findings may come from a source: beyond so many they are
 # summed.
 MOST_KINDS = 100
 _GAUGES = (
@@ -41,7 +41,7 @@ _REBALANCES = (
     *(*_DECIDED, "event_time", "detected_at", "queues_moved"),
     *("queue_pause_ms", "queue_pause_estimated_ms", *COST_NAMES),
 )
-# Sums; those of messages are null where nothing is known of any.
+# Sums; those of messages are null where none was observed.
 _SUMMED = ("number", "queues_moved", "queue_pause_ms", "queue_pause_estimated_ms", *COST_NAMES)
 _AUDITS = ["cluster", "group_id", "verdict", "queues_differing"]
 

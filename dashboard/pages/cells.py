@@ -66,7 +66,7 @@ def table_rows(columns: Sequence[PageColumn], rows: Sequence[Row], cluster: str 
 
 
 def health(value: str) -> Markup:
-    """Return the health of a group, or the severity of a finding: a sign and its word."""
+    """Return the health of a group, or the severity of a finding: an icon and its name."""
     return Markup('<span class="health {}"><i aria-hidden="true"></i>{}</span>').format(value, value)
 
 
@@ -84,7 +84,7 @@ def observed_or_estimated(observed: int | None, estimated: int | None) -> Markup
 
 
 def repeated(row: Mapping[str, Any]) -> Markup:
-    """Return how many messages are read twice: known ones, and an estimate for queues of which it is not known."""
+    """Return how many messages are read twice: an exact number, and an estimate for the other queues."""
     exact, estimated = row.get("repeated_messages"), row.get("repeated_estimated_messages")
     parts = [] if exact is None else [amount(exact)]
     if estimated is not None:
@@ -93,7 +93,7 @@ def repeated(row: Mapping[str, Any]) -> Markup:
 
 
 def truth(value: bool | None) -> Markup:
-    """Return yes or no; a dash where it is not known."""
+    """Return yes or no; a dash for null."""
     return DASH if value is None else Markup("yes") if value else Markup('<span class="no">no</span>')
 
 

@@ -1,4 +1,4 @@
-"""Dashboard: a page of a listing: what the address asks for, its rows, and the links around them."""
+"""Dashboard: a page of a listing: what the address requests, its rows, and the links around them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Choice(NamedTuple):
 
 
 class Ordering(NamedTuple):
-    """What the address asks for besides filters."""
+    """What the address requests besides filters."""
 
     sort: str
     page: int
@@ -66,7 +66,7 @@ def listing_page(
         defaults: Filters that hold unless the address has them.
 
     Raises:
-        BadQuestionError: The address asks for what is not there.
+        BadQuestionError: The address requests what does not exist.
     """
     chosen, ordering = parameters_of(parameters, listing)
     sort = ordering.sort or listing.default

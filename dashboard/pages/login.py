@@ -32,7 +32,7 @@ def login_form(request: Request, to: Annotated[str, Query(alias="next")] = "/") 
 
 @router.post("/login")
 async def login(request: Request) -> Response:
-    """Take the token, and go on to the page that was wanted."""
+    """Check the token, and redirect to the requested page."""
     body = b""
     async for part in request.stream():
         body += part

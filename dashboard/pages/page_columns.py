@@ -17,7 +17,7 @@ class PageColumn(NamedTuple):
         kind: How a cell is shown: a macro of ``templates/cells.html``.
         sort: Name of the listing's order; empty = none.
         wide: Left out on a narrow screen.
-        hint: What the heading means, where its words alone leave that open.
+        hint: What the heading means, where that is not obvious.
         needs_any: Fields of the row; where no row has any of them, the column is left out. Empty = it is always shown.
     """
 

@@ -53,7 +53,7 @@ router = APIRouter(include_in_schema=False, dependencies=[Depends(check_paramete
 
 
 def page(request: Request, template: str, compute: Callable[[Reading], dict[str, Any]]) -> Response:
-    """Return a page: rendered once for its address and the versions of its tables; 304 for who has it already.
+    """Return a page: rendered once for its address and the versions of its tables; 304 for a browser that has it.
 
     It depends on the tables that are read for it.
 
@@ -195,7 +195,7 @@ def member(request: Request, member: str, cluster: str = "") -> Response:
 
 @router.get("/members")
 def members(request: Request) -> Response:
-    """Show sessions of members: who is looked for by id, client, host or instance."""
+    """Show sessions of members, searched by id, client, host or instance."""
 
     def compute(reading: Reading) -> dict[str, Any]:
         choices = [_cluster_choice(reading), Choice("open", "Session", ("yes", "no"), "open or ended")]
@@ -207,7 +207,7 @@ def members(request: Request) -> Response:
 
 @router.get("/findings")
 def findings(request: Request) -> Response:
-    """Show findings, the open ones unless others are asked for."""
+    """Show findings, the open ones unless a filter names others."""
 
     def compute(reading: Reading) -> dict[str, Any]:
         kinds = sorted(set(reading.columns("findings", ["kind"])["kind"].to_pylist()))

@@ -20,7 +20,7 @@ _IDENTIFIER = re.compile(r"\w+")
 
 
 class PieceRequest(NamedTuple):
-    """A piece of a listing as it is looked up: by an order's expression, then by the listing's key.
+    """A piece of a listing as it is queried: by an order's expression, then by the listing's key.
 
     Attributes:
         listing: What is listed.
@@ -58,7 +58,7 @@ class PieceRequest(NamedTuple):
 
 
 class Span(NamedTuple):
-    """A span of rows, in their order, that a piece lies in.
+    """A span of rows, in their order, that contains a piece.
 
     Attributes:
         total: How many rows of the listing fit.
@@ -74,7 +74,7 @@ class Span(NamedTuple):
 
 
 def span_of(reading: Reading, request: PieceRequest) -> Span | None:
-    """Return where a piece lies; None = its listing is small, or the files are in another order."""
+    """Return the span of a piece; None = its listing is small, or the files are in another order."""
     listing, chosen, limit, place = request.listing, request.chosen, request.limit, request.place
     columns = _leading(listing, request.order)
     if not columns or "group_id" in chosen or "member_id" in chosen or _is_small(reading, listing.table):
@@ -92,7 +92,7 @@ def span_of(reading: Reading, request: PieceRequest) -> Span | None:
     if not found.num_rows:
         return Span(total, {}, 0, 0)
     upto = found["upto"].to_pylist()
-    # The first may lie before the cursor, in part or as a whole.
+    # The first may be before the cursor, in part or as a whole.
     enough = upto[0] + limit + request.shown
     last = next((at for at, rows in enumerate(upto) if rows >= enough), len(upto) - 1) if place else -1
     first_place, last_place = (

@@ -23,7 +23,7 @@ MOST_SHOWN = 1_000_000_000
 
 
 class BadQuestionError(Exception):
-    """What is asked for cannot be: an unknown parameter, order or cursor."""
+    """The request is not valid: an unknown parameter, order or cursor."""
 
 
 class Piece(NamedTuple):
@@ -119,7 +119,7 @@ def _ordered(reading: Reading, request: PieceRequest, rows: pa.Table) -> pa.Tabl
             at = f"{where} and {order} = ? and row({keys}) = row({marks})"
             sql = f"select count(*) as n from listed where {at}"
             (equal,) = reading.sql(sql, {"listed": rows}, [*values, *request.place]).to_pylist()
-            # Some of them may be gone.
+            # Some of them may have been removed.
             offset = min(request.shown, equal["n"])
         beyond = ">=" if request.shown else ">"
         where += f" and ({order} {request.after} ? or ({order} = ? and row({keys}) {beyond} row({marks})))"
@@ -139,7 +139,7 @@ def refuse_others(given: Iterable[str], taken: Sequence[str], name: str) -> None
     Args:
         given: Names of parameters.
         taken: Those that have an effect.
-        name: What is asked for, as people call it.
+        name: What is requested, for the message.
 
     Raises:
         BadQuestionError: One is not taken, or is given twice.
@@ -196,7 +196,7 @@ def read_cursor(text: str, sort: str, keys: int) -> tuple[list[Any], int]:
 
     Args:
         text: As ``write_cursor`` made it.
-        sort: The order that is asked for.
+        sort: The requested order.
         keys: How many parts the key of a row has.
 
     Raises:

@@ -25,7 +25,7 @@ SEARCH, SINCE, UNTIL = "q", "since", "until"
 # Equal to these, files without such rows are skipped.
 _SKIPPING = ("cluster", "group_id", "member_id", "rebalance_id")
 Chosen = Mapping[str, str]
-# Filters that take one of few values, and words for these that are taken as well.
+# Filters that take one of few values, and synonyms of these values.
 VALUES: Mapping[str, Sequence[str]] = {
     "health": HEALTH,
     "severity": SEVERITIES,
@@ -45,20 +45,20 @@ SYNONYMS: Mapping[str, str] = {"yes": "true", "true": "yes", "no": "false", "fal
 
 @dataclass(frozen=True)
 class Listing:
-    """Rows that people look through.
+    """Rows that can be browsed.
 
     Attributes:
         name: As in addresses.
-        table: Whose rows they are; empty = ``made`` makes them.
+        table: Where the rows come from; empty = ``made`` makes them.
         columns: Names, in order; all others stay inside.
         filters: Parameter -> condition with one ``?``.
-        searched: Columns that the parameter ``q`` looks in.
+        searched: Columns that the parameter ``q`` searches.
         orders: Name of an order -> expression that is never null; ``-name`` descends.
-        default: The order of whoever names none.
+        default: The order when none is requested.
         key: Expressions that are never null; rows that are equal in all of them are equal.
         times: What ``since`` and ``until`` are compared with: the time of an event, or begin and end of a span, whose
             end is null while it is open. Empty = rows are of now, and have no such parameters.
-        is_recent: Rows are of the last day, unless a time, a group or a rebalance is asked for.
+        is_recent: Rows are of the last day, unless a time, a group or a rebalance is requested.
         made: Makes the rows where they are no table's.
     """
 
@@ -107,7 +107,7 @@ class Listing:
         columns: Sequence[str] | None = None,
         bounds: Mapping[str, object] | None = None,
     ) -> pa.Table:
-        """Read the rows among which those are that are asked for.
+        """Read the rows that contain the requested ones.
 
         Args:
             columns: Only these; None = all.
@@ -260,7 +260,7 @@ REJECTED = Listing(
     ("cluster", "group_id", "reason", "detail", "raw"),
     {"seen_at": _time("seen_at"), "reason": _text("reason"), "cluster": _text("cluster")},
     "-seen_at",
-    # Several inputs may have one place, or none: what else is in a row tells them apart.
+    # Several inputs may have one place, or none: the other columns distinguish them.
     (*(_text(name) for name in ("source", "position", "reason", "raw_sha256")), _differing("rejected_events")),
     times=("seen_at",),
 )

@@ -14,7 +14,7 @@ from streaming.tables.location import is_table, table_uri
 from streaming.tables.schema import TABLES
 from streaming.views.reader import Reader
 
-# A table that was replaced by another one goes on under the same name: each handle is opened anew this often.
+# A table that was replaced by another one keeps its name: each handle is reopened this often.
 REOPENED_AFTER_POLLS = 60
 MISSING = -1
 
@@ -64,8 +64,8 @@ class TableSnapshots(Reader):
             try:
                 handle.update_incremental()
                 return handle.version()
-            except Exception as error:  # noqa: BLE001 - a store that fails in any way is asked again
-                _log.warning("a table could not be followed; it is opened anew", table=name, error=str(error))
+            except Exception as error:  # noqa: BLE001 - a store that fails in any way is polled again
+                _log.warning("a table could not be followed; it is reopened", table=name, error=str(error))
         try:
             if not is_table(self._root, name):
                 self._handles.pop(name, None)
@@ -81,7 +81,7 @@ class TableSnapshots(Reader):
         return self._handles.get(name)
 
     def row_count(self, name: str) -> int | None:
-        """Return how many rows a table has as of its last refresh, by its log; None = a file does not tell."""
+        """Return how many rows a table has as of its last refresh, by its log; None = a file has no number."""
         handle = self._table(name)
         if handle is None:
             return 0

@@ -31,7 +31,7 @@ class Notice:
         finding_id: As in the tables.
         cluster, group_id, kind: Cut; an empty group is the cluster itself. key: What they are in the tables.
         opened_at_ms, closed_at_ms: Epoch milliseconds.
-        cost: What the group's rebalances cost in the hour up to the opening; None = nothing is known.
+        cost: What the group's rebalances cost in the hour up to the opening; None = not observed.
     """
 
     finding_id: str
@@ -105,7 +105,7 @@ def vanished(finding_id: str, remembered: Remembered | None, now_ms: int) -> Not
 
 @dataclass(frozen=True)
 class Bundle:
-    """Notices that go out as one message: those of one group.
+    """Notices that are sent as one message: those of one group.
 
     Attributes:
         notices: At least one, those that opened first.

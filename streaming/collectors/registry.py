@@ -34,8 +34,8 @@ class CollectorLogs(Protocol):
 class FollowedSystem:
     """A system whose collector reports everything.
 
-    The module ``factory`` in its folder has ``checked(section, was_seen=)``: it checks that a cluster can be reached,
-    unless an earlier start saw it, and returns what makes the collector of a log.
+    The module ``factory`` in its folder has ``checked(section, was_followed=)``: it checks that a cluster can be
+    reached, unless an earlier start followed it, and returns what makes the collector of a log.
 
     Args:
         metavar: Of its address on the command line.

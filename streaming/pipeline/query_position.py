@@ -31,7 +31,7 @@ class QueryPosition:
         self._offsets: dict[int, int] = {}
 
     def began(self, batch: int) -> None:
-        """Note a batch that begins; its plan is read when it is asked for."""
+        """Note a batch that begins; its plan is read on demand."""
         self._begun = batch
 
     def ended(self, batch: int, end: object) -> None:

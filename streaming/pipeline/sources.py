@@ -151,7 +151,7 @@ def topic_source(
 
     Args:
         is_tolerant: Records that were deleted before they were read are skipped; else the query fails.
-        options: For Spark's Kafka source; those of the client begin with ``kafka.``. They go before our own.
+        options: For Spark's Kafka source; those of the client begin with ``kafka.``. They have precedence over our own.
     """
     reader = (
         spark.readStream.format("kafka")
@@ -168,7 +168,7 @@ def kafka_rows(records: DataFrame, source: str, place: str = TOPIC_AND_PARTITION
     """Convert the columns of Spark's Kafka source to the raw columns.
 
     Args:
-        place: What stands for a record's topic and partition, in SQL.
+        place: The SQL expression of a record's topic and partition.
     """
     from pyspark.sql import functions
 

@@ -21,7 +21,7 @@ _MISTAKEN = (
     (re.compile(r"~(/|$)"), "begins with ~, which is replaced by a shell and not here; write the whole path"),
     (re.compile(r"kafka:"), "names a Kafka topic: collect takes one as --out, run as --kafka-events"),
 )
-# What stands between // and the next slash.
+# The text between // and the next slash.
 _AUTHORITIES = {
     "s3": (re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]+"), "bucket (letters, digits, . _ -): write s3://BUCKET/PATH"),
     "gs": (re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]+"), "bucket (letters, digits, . _ -): write gs://BUCKET/PATH"),

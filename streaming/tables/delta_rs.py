@@ -1,7 +1,7 @@
 """Shell: a Delta table that delta-rs writes, in the driver: a commit costs milliseconds, on a disk or an object store.
 
 delta-rs creates the names of the log's files atomically and compares concurrent commits. An append that races
-another is rebased by it; a merge, or one of two commits with the same mark, is refused. Then the table is read anew,
+another is rebased by it; a merge, or one of two commits with the same mark, is refused. Then the table is read again,
 the mark compared, and the change computed again. Which marks there are must be read before each commit: a fresh handle
 would accept one that is there already.
 """
@@ -184,7 +184,7 @@ class DeltaRsTable(DeltaLogTable):
         return reached is not None and reached >= mark.version
 
     def _write(self, added: TableRows, removed: pa.Table | None, marks: Sequence[Mark]) -> None:
-        """Commit rows once; rows of new keys alone need no merge, for who computes them anew has the same mark."""
+        """Commit rows once; rows of new keys alone need no merge, for a repeated computation has the same mark."""
         if removed is not None and isinstance(added, pa.Table):
             self._merge(Edit(removed, added), marks)
             return

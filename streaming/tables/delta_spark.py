@@ -1,6 +1,6 @@
-"""Shell: a Delta table that Spark writes: rows go from executors to files, in a catalogue or at a path.
+"""Shell: a Delta table that Spark writes: executors write the files, in a catalogue or at a path.
 
-A commit is marked by Delta's own ``txnAppId`` and ``txnVersion``, one mark a commit. What the log says (marks,
+A commit is marked by Delta's own ``txnAppId`` and ``txnVersion``, one mark a commit. What the log contains (marks,
 versions, files) is read with delta-rs where the table is, in milliseconds; Spark would start jobs for it.
 """
 
@@ -54,7 +54,7 @@ _TXN = "spark.databricks.delta.write."
 _WRITE_CONF = {"spark.sql.parquet.compression.codec": "zstd"}
 _NO_DICTIONARY = "parquet.enable.dictionary#"
 _OPTIMIZE = "spark.databricks.delta.optimize."
-# What stands before Java's own words, which name the place.
+# The prefix of Java's own message, which names the place.
 _PY4J_PREFIX = re.compile(r"^An error occurred while calling \S+ : (?:[\w.$]+: )?")
 
 
@@ -352,7 +352,7 @@ def _lost_races() -> tuple[type[Exception], ...]:
 
 @contextmanager
 def _as_table_error(what: str) -> Iterator[None]:
-    """Raise what Spark and delta-rs say of a table as its error, in one line; lost races stay as they are."""
+    """Raise errors of Spark and delta-rs as those of the table, in one line; lost races stay as they are."""
     from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException
 

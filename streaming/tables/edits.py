@@ -10,12 +10,12 @@ import pyarrow as pa
 from streaming.tables.arrow_rows import from_arrow_columns
 from streaming.tables.writer import Edit
 
-# Beside the columns of the table: whether the row of this key goes.
+# Beside the columns of the table: whether the row of this key is removed.
 REMOVED = "_gone"
 
 
 def source_of(edit: Edit, key: Sequence[str]) -> pa.Table:
-    """Return the rows that come, and those that go and do not come again."""
+    """Return the added rows, and the removed ones that are not added again."""
     coming = set(_keys(edit.added, key))
     # Once for each key: a MERGE refuses two rows of the source for one of the table.
     removed: dict[tuple[Any, ...], int] = {}
@@ -30,7 +30,7 @@ def source_of(edit: Edit, key: Sequence[str]) -> pa.Table:
 
 
 def updates_of(edit: Edit, key: Sequence[str]) -> pa.Table | None:
-    """Return key and changed columns of an edit that only updates rows; None where rows come or go.
+    """Return key and changed columns of an edit that only updates rows; None where rows are added or removed.
 
     delta-rs plans a MERGE of few columns in less time.
     """

@@ -58,7 +58,7 @@ class ExecutorProjector(Projector):
     Args:
         journal: The table ``changes``.
         tables: Those that follow it, by name.
-        listener: Counts the rows of tables anew after each commit to one that it counts.
+        listener: Counts the rows of tables again after each commit to one that it counts.
     """
 
     def __init__(

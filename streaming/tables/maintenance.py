@@ -32,10 +32,10 @@ def optimize(
     """Keep up every table that is there.
 
     Args:
-        journal_retention_ms: Rows of ``changes`` older than this go, once every table has passed them.
-        progress_retention_ms: Rows of ``queue_progress`` older than this go.
-        vacuum_after_ms: Files go that no version of this age or younger needs; at least an hour, for a file that the
-            log does not name may belong to a commit that is being made.
+        journal_retention_ms: Rows of ``changes`` older than this are deleted, once every table has passed them.
+        progress_retention_ms: Rows of ``queue_progress`` older than this are deleted.
+        vacuum_after_ms: Files that no version of this age or younger needs are deleted; at least an hour, for a
+            file that the log does not name may belong to a commit that is being made.
         report: Is called for each finished table.
         engine: What writes the tables; None = delta-rs.
     """

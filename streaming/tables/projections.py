@@ -1,8 +1,8 @@
 """Shell: what an ordered piece of the journal does to the rows of one table. No I/O.
 
 The journal is cut anywhere; the effect of the pieces, one after another, is the effect of the whole. So a piece is
-laid over the rows as they stand: a span opened and closed within one moment leaves nothing, a session that ended by
-mistake goes on, and what ends up as it was is not written at all.
+applied to the current rows: a span opened and closed at one event time leaves nothing, a session that ended by
+mistake continues, and rows that end up unchanged are not written.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ class Projection(NamedTuple):
 
     Attributes:
         kinds: The kinds of change whose body it reads.
-        every_change: Whether every change of a group touches it, whatever its body says: of those that it does not
+        every_change: Whether every change of a group touches it, whatever its body is: of those that it does not
             read, the first of each minute is enough.
-        question: Which standing rows a piece may touch.
+        question: Which current rows a piece may touch.
         apply_changes: Changes rows by entries, which are in the order of their histories. ``Present`` holds the rows
             of ``groups`` before this piece.
     """
@@ -185,7 +185,7 @@ def _apply_to_minutes(entries: Sequence[Entry], rows: RowEdits, present: Present
 
 
 def _pause_of(body: journal.Body | None) -> int | None:
-    """Return for how long queues that found an owner by this change had none, as far as that was seen."""
+    """Return for how long queues that found an owner by this change had none, as far as that was observed."""
     if isinstance(body, QueueAssigned | QueueResumed):
         return body.pause_ms
     if not isinstance(body, QueuesReassigned):
@@ -293,7 +293,7 @@ GROUPS_EFFECT = Projection(
     schema.GROUPS, kinds_of(journal.GroupChanged, journal.GroupRemoved), _groups, _apply_to_groups
 )
 
-# In the order in which they are written: group_minutes reads groups as it stood before, so groups comes behind it.
+# In the order in which they are written: group_minutes reads the version before of groups, so groups comes after it.
 EFFECTS: tuple[Projection, ...] = (
     Projection(schema.ASSIGNMENTS, SPAN_KINDS, span_filter, apply_to_spans),
     Projection(

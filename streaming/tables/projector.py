@@ -62,7 +62,7 @@ class Projector(Protocol):
         """Apply changes to the projection's table in one commit with this mark, or in none where nothing changes.
 
         Args:
-            check: Called whenever the current rows have been read anew; raises when others have applied them.
+            check: Called whenever the current rows have been read again; raises when others have applied them.
         """
 
 

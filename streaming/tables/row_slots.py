@@ -76,13 +76,13 @@ class OpenSpans:
         fields = msgspec.structs.asdict(body)
         members = self._by_queue.setdefault(_queue_key(fields), {})
         if isinstance(body, QueueAssigned):
-            # A span that is open goes on, as after a restored state.
+            # A span that is open continues, as after a restored state.
             if body.member_id not in members:
                 row = {"cluster": cluster, "group_id": group_id, "valid_to": None, **fields}
                 members[body.member_id] = rows.add(row)
             return
         slot = members.pop(body.member_id, None)
-        # Tables that were begun anew do not know what was open before them.
+        # Recreated tables do not know what was open before them.
         if slot is not None and slot.now is not None:
             slot.now = ended(slot.now, "valid_from", "valid_to", body.valid_to)
 
@@ -104,7 +104,7 @@ class OpenSpans:
                 slot.now = ended(slot.now, "valid_from", "valid_to", at)
 
     def withdraw(self, slots: Iterable[RowEdit], since: int) -> None:
-        """Take back what was computed from a time on: spans that began then go, those that ended then go on.
+        """Take back what was computed from a time on: spans begun since are removed, those ended since continue.
 
         Args:
             slots: All rows of the group that may be touched, open and ended.

@@ -1,4 +1,4 @@
-"""Shell: what a piece of the journal does to the table of who held which queue. No I/O."""
+"""Shell: what a piece of the journal does to the table of owners of queues. No I/O."""
 
 from __future__ import annotations
 

@@ -3,7 +3,7 @@
 They were written by a log writer of our own, with Delta's clustering feature, which delta-rs refuses to write and Delta
 cannot drop. Copies are made beside the tables; only when all are complete do they take the old ones' places. The old
 ones are kept. A crash before that leaves the tables as they were; one behind it is continued by the next start. The
-journal's versions are counted anew, and so are the marks by which other tables follow it.
+journal's versions are counted from 0, and so are the marks by which other tables follow it.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def take_over(root: Location, writer: str = delta_rs.NAME) -> None:
     """Take over the tables of earlier releases below a root; others are left alone. They were in folders alone.
 
     Args:
-        writer: Who writes them from now on.
+        writer: The engine that writes them from now on.
     """
     if not isinstance(root, Path):
         return
@@ -132,7 +132,7 @@ def _rows(table: DeltaTable) -> pa.RecordBatchReader:
 
 
 def _without_comments(found: pa.RecordBatchReader) -> pa.RecordBatchReader:
-    """Drop what the columns say of themselves: it may have been worded anew, which no append may do."""
+    """Drop the comments of columns: they may have been reworded, which no append may do."""
     schema = pa.schema([(field.name, field.type) for field in found.schema])
     batches = (pa.RecordBatch.from_arrays(batch.columns, schema=schema) for batch in found)
     return pa.RecordBatchReader.from_batches(schema, batches)

@@ -1,4 +1,4 @@
-"""Shell: the causes of a rebalance in a few words. No I/O."""
+"""Shell: the causes of a rebalance as a short text. No I/O."""
 
 from __future__ import annotations
 

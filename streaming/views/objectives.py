@@ -97,7 +97,7 @@ def evaluate(
     ignored: Iterable[str] = (),
     committed_ms: int | None = None,
 ) -> Evaluation:
-    """Return what was open and how the objectives stood at a time.
+    """Return what was open, and the state of the objectives, at a time.
 
     Args:
         widespread: What is open in many groups at once, and does not count.

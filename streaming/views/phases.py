@@ -67,7 +67,7 @@ def phases_text(rebalance: Row) -> str | None:
 
 
 def times_text(rebalance: Row) -> str | None:
-    """Return when a rebalance began, ended its first phase and was complete; None: nothing is known of it."""
+    """Return when a rebalance began, ended its first phase and was complete; None: none was observed."""
     labels = _TIMES[_names(rebalance)]
     found = [
         f"{what} {time_text(rebalance[name])}"

@@ -19,7 +19,7 @@ _PAUSES = ("queue_pause_ms", "queue_pause_estimated_ms")
 
 
 class Cost(msgspec.Struct, frozen=True):
-    """What the rebalances of a group cost together; None = it is known of none of them.
+    """What the rebalances of a group cost together; None = observed of none of them.
 
     Attributes:
         rebalances: How many.
@@ -44,7 +44,7 @@ class Cost(msgspec.Struct, frozen=True):
 
     @property
     def text(self) -> str:
-        """Return it in words: what is not known is left out.
+        """Return it as text, without what was not observed.
 
         Example:
             >>> Cost(2, 45_000, None, 1_200, None, 5_678).text
@@ -61,7 +61,7 @@ class Cost(msgspec.Struct, frozen=True):
 
 
 def repeated_text(exact: int | None, estimated: int | None, things: str = "") -> str:
-    """Return how many messages were read twice; empty = it is not known.
+    """Return how many messages were read twice; empty = not observed.
 
     Example:
         >>> repeated_text(3, None), repeated_text(None, 4), repeated_text(None, None)

@@ -235,7 +235,7 @@ def _writing() -> Iterator[None]:
 
 
 def _differ_of(options: MetaqOptions, log: EventLog) -> ClusterDiffer:
-    """Continue from the memory in the log; start anew if it cannot be read."""
+    """Continue from the memory in the log; start without one if it cannot be read."""
     try:
         return ClusterDiffer(options, log.read_memory())
     except msgspec.DecodeError:

@@ -95,8 +95,8 @@ class ZkReader:
     def topics(self) -> list[str]:
         """Return the topics that are followed, sorted.
 
-        Brokers before 1.4.3 wrote ``brokers/topics`` alone. Consumers make folders in ``topics-sub``, nobody but a
-        broker makes ``topics-pub``.
+        Brokers before 1.4.3 wrote ``brokers/topics`` alone. Consumers make folders in ``topics-sub``, only a broker
+        makes ``topics-pub``.
         """
         published = self._children([self._paths.topics_pub])[self._paths.topics_pub]
         subscribed = self._listed(self._paths.topics_sub)

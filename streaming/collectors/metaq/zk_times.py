@@ -16,7 +16,7 @@ _CLOCK_WINDOW_MS: Final = 600_000  # older bounds are forgotten: clocks are set 
 
 
 class TransactionTimes:
-    """Transactions with known times, the newest of them."""
+    """The newest dated transactions."""
 
     def __init__(self) -> None:
         self._times: list[tuple[int, int]] = []

@@ -27,7 +27,7 @@ _TABLES_AT_MOST: Final = 6
 _NAMED_AT_MOST: Final = 3
 _TEXT_LENGTH: Final = 200  # of the text of one table
 _POP: Final = "CONSUME_POP"
-# So many reads in turn of a group without members, in which its offsets moved, prove that it has some, and so many in
+# So many reads in a row of a group without members, in which its offsets moved, prove that it has some, and so many in
 # which they did not that it has none. The first read after the last departure may still show its last commits.
 _MOVES: Final = 2
 _STILL: Final = 3
@@ -225,7 +225,7 @@ def _unpolled(volatile: VolatileGroup) -> Iterable[Observation]:
 
 
 def alone(volatile: VolatileGroup, *, is_alone: bool, moved: bool | None) -> tuple[int, int]:
-    """Return how often in turn offsets moved, and did not, while no member was connected.
+    """Return how often in a row offsets moved, and did not, while no member was connected.
 
     Args:
         moved: None: not read.

@@ -26,7 +26,7 @@ from streaming.collectors.rocketmq.remoting.messages import MessageRequestMode
 from udfs.model.events import ORDER_AT_ONE_MOMENT, SCHEMA_VERSION, AnyEvent, Clock, GroupDeleted
 
 _SYSTEM: Final = "rocketmq"
-# A group is deleted after this many rounds in turn in which no broker had settings or members of it.
+# A group is deleted after this many rounds in a row in which no broker had settings or members of it.
 _ABSENT_ROUNDS: Final = 2
 _NOTHING: Final = RememberedGroup()
 _NOTHING_VOLATILE: Final = VolatileGroup()

@@ -86,7 +86,7 @@ def diff_group(
     """
     if not observed.lists and not group.members and group.snapshot_hash is None:
         return [], group, volatile
-    # Not before its offsets were read: what a departed member had committed last is part of what is known then.
+    # Not before its offsets were read: they include what a departed member committed last.
     at_ms = max(context.floor_ms + 1, observed.at_ms or context.now_ms, observed.offsets_at_ms)
     evidence = GroupEvidence(
         lists=observed.lists,
@@ -214,7 +214,7 @@ def _counted(
     *,
     is_same: bool,
 ) -> VolatileGroup:
-    """Count for how many rounds in turn something has been wrong."""
+    """Count for how many rounds in a row something has been wrong."""
     if is_same and not context.topics_changed:
         lists, tables = volatile.differs > 0, volatile.tables_differ > 0
     else:

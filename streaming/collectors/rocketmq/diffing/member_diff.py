@@ -24,7 +24,7 @@ _FIRST_ORDINAL: Final = 212
 _FIRST_MAJOR: Final = 4
 _MINORS_TO_A_MAJOR: Final = 10
 _PATCHES_TO_A_MINOR: Final = 10
-# So many failed requests in turn, and so recent ones, make a member's departure an expiry; one that is
+# So many failed requests in a row, and so recent ones, make a member's departure an expiry; one that is
 # stuck, once.
 _SILENCES: Final = 2
 _SILENT_WITHIN_MS: Final = 180_000

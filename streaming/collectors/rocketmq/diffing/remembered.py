@@ -37,7 +37,7 @@ class RememberedMember(msgspec.Struct, frozen=True, omit_defaults=True):
         listed_by: The brokers that list it, and those that did before they could not be relied on: when each was
             started that listed it last, if observed.
         is_described: It reported itself at least once; otherwise its group's table is used.
-        failures, failing_since_ms, failed_ms, failure: How often in turn it did not, since when, and why, last.
+        failures, failing_since_ms, failed_ms, failure: How often in a row it did not, since when, and why, last.
         is_stuck: After it had not answered it was still listed, in a round in which it did not answer either.
         is_newcomer: It joined a group that was already reported.
         held: Its reported queues; None: never reported. unreported: Its queues since, where their report waits.
@@ -176,8 +176,8 @@ class VolatileGroup(msgspec.Struct, frozen=True):
     Attributes:
         evidence: The last used for its members.
         offsets: As last observed. offset_brokers: Of those that answered then. positions: As last reported.
-        moves_alone, still_alone: How often in turn offsets moved, or did not, while no member was connected.
-        differs: How many rounds in turn the brokers' lists differed. unpolled: How many it was not polled.
+        moves_alone, still_alone: How often in a row offsets moved, or did not, while no member was connected.
+        differs: How many rounds in a row the brokers' lists differed. unpolled: How many it was not polled.
         absent: How many no broker had settings of it, nor members.
     """
 

@@ -121,7 +121,7 @@ class Schedule:
 
         Args:
             queried: Groups of members that are queried: how far a member is ahead of its commit is known where both are
-                read together. Groups without a member that answers have turns of their own.
+                read together. Groups without a member that answers have a share of their own.
         """
         waiting = sorted(
             (group.offsets_requested_ms, name)

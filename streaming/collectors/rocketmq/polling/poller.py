@@ -37,7 +37,7 @@ _LEAST_S: Final = 1.0
 # A round does not wait for a broker that did not answer in the one before as long as for another; its answer may come
 # between two rounds, too.
 _PROBE_S: Final = 1.0
-# After this many timeouts in turn a broker is not queried again in this round.
+# After this many timeouts in a row a broker is not queried again in this round.
 _TIMEOUTS_IN_A_ROW: Final = 3
 _WORKERS: Final = 64
 _T = TypeVar("_T")
@@ -255,7 +255,7 @@ class Surveyor:
 
         await _work((request(topic) for topic in due), until)
 
-    # ---- what is dear
+    # ---- expensive requests
 
     async def _poll_members(self, survey: Survey, at: Mapping[str, str], until: float | None) -> None:
         """Request members about themselves, and brokers for the offsets of groups."""
