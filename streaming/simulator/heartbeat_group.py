@@ -235,12 +235,12 @@ class HeartbeatGroup(HeartbeatMembers):
         first = self.rng.choice(self.settled())
         name = f"{first.member_id}#2"
         host = f"10.9.{self.rng.randrange(16)}.{self.rng.randrange(2, 250)}"
-        twin = self.members[name] = Member(name, first.client_id, host, first.subscriptions)
-        twin.reported_id, twin.strategies = first.reported_id, first.strategies
-        first.bound = twin.bound = True
-        self.join(twin)
+        duplicate = self.members[name] = Member(name, first.client_id, host, first.subscriptions)
+        duplicate.reported_id, duplicate.strategies = first.reported_id, first.strategies
+        first.bound = duplicate.bound = True
+        self.join(duplicate)
         life = self.rng.randrange(5_000, 20_000)
-        self.later(life, lambda: self.crash(twin))
+        self.later(life, lambda: self.crash(duplicate))
         self.later(life + self.timeout_ms + 1, lambda: setattr(first, "bound", False))
 
     # -- at the edge, and late -------------------------------------------------------------------------------
@@ -280,7 +280,7 @@ class HeartbeatGroup(HeartbeatMembers):
         left_at = self.now
         self.leave(member, delay_ms=span)
         member.present = False
-        self.uneasy_until = self.now + span + 10_000
+        self.uncertain_until = self.now + span + 10_000
         self.later(1_000, self._join_new)
         self._expect_late("member_left", member, left_at, left_at + span + LONGEST_DELAY_MS, required=True)
         self.busy_for(span + 10_000)
@@ -300,7 +300,7 @@ class HeartbeatGroup(HeartbeatMembers):
         self._expect_late("session_expired", member, deadline, None, required=False)
         self._expect_late("member_joined", member, deadline, arrive + LONGEST_DELAY_MS, required=False)
         self.cluster.timeline.at(times[-1] + self.interval_ms, lambda: self._beat_again(member), HEARTBEAT)
-        self.uneasy_until = arrive + 10_000
+        self.uncertain_until = arrive + 10_000
         self.busy_for(arrive - self.now + 10_000)
         self.hold_topics(arrive - self.now)
 

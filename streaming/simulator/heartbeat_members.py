@@ -72,7 +72,7 @@ class HeartbeatMembers(GroupLife):
         self.interval_ms = min(HEARTBEAT_INTERVAL_MS[cluster.system], self.timeout_ms // 4)
         self.members: dict[str, Member] = {}
         self.created = False
-        self.uneasy_until = 0  # until then counts depend on when late events are read
+        self.uncertain_until = 0  # until then counts depend on when late events are read
         self.mode = "clustering"
         self.strategy: str | None = None
         self.setting = 0
@@ -86,7 +86,7 @@ class HeartbeatMembers(GroupLife):
     def caused(self, kind: str, member_id: str | None = None, topic: str | None = None) -> None:
         """Write down that something that is a rebalance happened now."""
         after: int | None = sum(member.present for member in self.members.values())
-        if self.now <= self.uneasy_until:
+        if self.now <= self.uncertain_until:
             after = None
         place = (self.cluster.name, self.cluster.system, self.group_id, self.now)
         if not self.created:

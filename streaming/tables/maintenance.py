@@ -14,7 +14,7 @@ from streaming.machine import clock
 from streaming.settings.locations import Location
 from streaming.tables.engine import DeltaRsEngine, Engine
 from streaming.tables.materializer import Materializer
-from streaming.tables.projections import EFFECTS
+from streaming.tables.projections import PROJECTIONS
 from streaming.tables.schema import CHANGES, QUEUE_PROGRESS, TABLES
 from streaming.tables.writer import LogTruncatedError, TableWriter, Upkeep
 
@@ -57,7 +57,7 @@ def optimize(
 
 def _all_have_passed(root: Location, engine: Engine, changes: TableWriter, time_ms: int) -> bool:
     """Return whether every table has passed all rows of the journal that are older."""
-    if not all(engine.exists(root, effect.table.name) for effect in EFFECTS):
+    if not all(engine.exists(root, projection.table.name) for projection in PROJECTIONS):
         return False
     reached = Materializer(root, 0, engine=engine).reached()
     try:

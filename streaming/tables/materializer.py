@@ -23,7 +23,7 @@ from streaming.tables.engine import DeltaRsEngine, Engine
 from streaming.tables.errors import TableError
 from streaming.tables.journal_piece import JournalPiece
 from streaming.tables.journal_progress import JournalProgress, from_mark, to_mark
-from streaming.tables.projections import EFFECTS
+from streaming.tables.projections import PROJECTIONS
 from streaming.tables.projector import Replaced
 from streaming.tables.schema import CHANGES
 from streaming.tables.writer import LogTruncatedError, Mark, TableWriter
@@ -68,7 +68,7 @@ class Materializer:
         self._listener = listener
         self._guard = guard
         self._journal: TableWriter = engine.table(root, CHANGES)
-        self._tables = {effect.table.name: engine.table(root, effect.table) for effect in EFFECTS}
+        self._tables = {projection.table.name: engine.table(root, projection.table) for projection in PROJECTIONS}
         self._projector = engine.projector(self._journal, self._tables, listener)
         # Under which id it is marked: a recreated journal is another one.
         self._app_id = progress_id(self._journal.identity)
@@ -224,14 +224,14 @@ class Materializer:
         changes = self._projector.changes(piece, shares[begun.share])
         stages = [
             stage
-            for stage, effect in enumerate(EFFECTS)
-            if stage >= begun.stage and self._projector.is_concerned(effect, changes)
+            for stage, projection in enumerate(PROJECTIONS)
+            if stage >= begun.stage and self._projector.is_concerned(projection, changes)
         ]
         for number, stage in enumerate(stages, 1):
             reached = begun._replace(stage=stages[number]) if number < len(stages) else end
             mark = Mark(self._app_id, to_mark(reached))
-            table = self._tables[EFFECTS[stage].table.name]
-            self._projector.apply(EFFECTS[stage], changes, mark, self._check(table, begun, mark))
+            table = self._tables[PROJECTIONS[stage].table.name]
+            self._projector.apply(PROJECTIONS[stage], changes, mark, self._check(table, begun, mark))
             self._report(piece, begun.share + number / len(stages), len(shares))
         return end
 

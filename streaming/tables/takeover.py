@@ -26,7 +26,7 @@ from streaming.tables.engine import change_writer
 from streaming.tables.journal_progress import JournalProgress, to_mark
 from streaming.tables.location import is_clustered
 from streaming.tables.materializer import progress_id
-from streaming.tables.projections import EFFECTS
+from streaming.tables.projections import PROJECTIONS
 from streaming.tables.schema import AUDITS, CHANGES, TABLES, Table
 from streaming.tables.writer import Mark
 
@@ -107,11 +107,11 @@ def _positions(journal: str, followed: list[Mark]) -> list[_Position]:
     """Return those of the tables that follow the journal, in their order; each had marks of its own."""
     highest = _highest(iter(followed))
     found = []
-    for effect in EFFECTS:
-        if effect.table is AUDITS:
+    for projection in PROJECTIONS:
+        if projection.table is AUDITS:
             continue  # a table of later releases
-        version = highest.get(f"{journal}-{effect.table.name}", 0)
-        upto, shares = divmod(highest.get(f"{journal}-{effect.table.name}-share", 0), _SHARES)
+        version = highest.get(f"{journal}-{projection.table.name}", 0)
+        upto, shares = divmod(highest.get(f"{journal}-{projection.table.name}-share", 0), _SHARES)
         found.append(_Position(version, shares, upto) if upto > version else _Position(version))
     return found
 

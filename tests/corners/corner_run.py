@@ -34,7 +34,7 @@ import msgspec
 
 from streaming.tables.journal_entries import Entry
 from streaming.tables.projections import EFFECTS
-from streaming.tables.row_slots import RowEdits
+from streaming.tables.row_edits import RowEdits
 from tests.core_config import core_config
 from tests.simulation.core_run import CoreRun
 from udfs.model.config import CoreConfig

@@ -81,18 +81,18 @@ class ClusterDiffer:
         began = now_ms()
         if fired.everything:
             topics = dict.fromkeys([*reader.topics(), *self._reported.topics], began)
-            there = set(reader.groups())
-            self._drop_groups(pending, there, began)
+            listed = set(reader.groups())
+            self._drop_groups(pending, listed, began)
             self._read_topics(pending, reader, topics, continuous=False)
-            self._read_groups(pending, reader, dict.fromkeys(there, began), there, continuous=False)
+            self._read_groups(pending, reader, dict.fromkeys(listed, began), listed, continuous=False)
             return pending
         topics, groups = dict(fired.topics), dict(fired.groups)
         if fired.lists is not None:
             topics |= dict.fromkeys(self._topics_to_read(reader), fired.lists)
-            there = set(reader.groups())
-            groups |= {name: fired.lists for name in there if name not in self._reported.groups}
-            groups = {name: at for name, at in groups.items() if name in there}
-            self._drop_groups(pending, there, fired.lists)
+            listed = set(reader.groups())
+            groups |= {name: fired.lists for name in listed if name not in self._reported.groups}
+            groups = {name: at for name, at in groups.items() if name in listed}
+            self._drop_groups(pending, listed, fired.lists)
         self._read_topics(pending, reader, topics)
         self._read_groups(pending, reader, groups, fired.described, continuous=True)
         return pending
@@ -205,10 +205,10 @@ class ClusterDiffer:
     def _topics_to_read(self, reader: ZkReader) -> list[str]:
         """Return the topics that are new; all of them when the first broker of the present kind has come."""
         was_old = reader.is_old
-        there = reader.topics()
+        listed = reader.topics()
         if reader.is_old != was_old:
-            return [*there, *self._reported.topics]
-        return [name for name in there if name not in self._reported.topics]
+            return [*listed, *self._reported.topics]
+        return [name for name in listed if name not in self._reported.topics]
 
     def _unsettle_subscribers(self, pending: PendingEvents, changed: set[str]) -> None:
         for name in self._reported.groups:
@@ -260,8 +260,8 @@ class ClusterDiffer:
         if made:
             self._clock.observe(max(made), noticed_ms=max(noticed, now_ms()), absent_ms=self._read_at.get(name))
 
-    def _drop_groups(self, pending: PendingEvents, there: Iterable[str], noticed: int) -> None:
-        for name in sorted(self._reported.groups.keys() - set(there)):
+    def _drop_groups(self, pending: PendingEvents, listed: Iterable[str], noticed: int) -> None:
+        for name in sorted(self._reported.groups.keys() - set(listed)):
             pending.events += diff_deleted(name, self._reported.groups[name], self._read(noticed))
             pending.groups[name] = None
 

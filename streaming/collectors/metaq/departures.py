@@ -52,8 +52,8 @@ def departure_of(
         changes: How often ``ids`` changed in between.
         at: When its absence was noticed.
     """
-    back = [one for one in given_back.values() if one.member_id == member_id and at - one.at <= STOPPING_MS]
-    topics = sorted({topic for topic, _ in held} | {one.topic for one in back})
+    released = [one for one in given_back.values() if one.member_id == member_id and at - one.at <= STOPPING_MS]
+    topics = sorted({topic for topic, _ in held} | {one.topic for one in released})
     if not topics:
         return _undecided(member_id, "it owned no partition: no second node shows how it departed")
     removal = now.ids.pzxid
@@ -72,7 +72,7 @@ def departure_of(
                 " session ended without unregistering",
             )
     if changes == 1:
-        earlier = [one.pzxid for one in back] + [changed for changed in last_changes.values() if changed < removal]
+        earlier = [one.pzxid for one in released] + [changed for changed in last_changes.values() if changed < removal]
         if earlier and max(earlier) < removal:
             return Departure(
                 member_id=member_id,

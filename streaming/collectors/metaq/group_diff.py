@@ -133,7 +133,7 @@ class _Changes:
         was, now = self.before.members, observed.members
         self.departed = sorted(was.keys() - now.keys())
         self.new = sorted(now.keys() - was.keys())
-        self.again = sorted(name for name in was.keys() & now.keys() if was[name].czxid != now[name].czxid)
+        self.rejoined = sorted(name for name in was.keys() & now.keys() if was[name].czxid != now[name].czxid)
         self.was_held, self.now_held = before.observed.held(), observed.held()
         self.changes = changes_between(self.before.ids, observed.ids)
         self.events: list[AnyEvent] = []
@@ -183,19 +183,19 @@ class _Changes:
         for name in self.departed:
             at = self.context.removed_at(self.observed.ids.pzxid, alone=self.changes == 1)
             by_time.setdefault(at, ([], []))[0].append(name)
-        for name in self.again:
+        for name in self.rejoined:
             # It departed and rejoined between two reads; the departure was some time before.
             by_time.setdefault(self.observed.members[name].joined_at - 1, ([], []))[0].append(name)
-        for name in (*self.new, *self.again):
+        for name in (*self.new, *self.rejoined):
             by_time.setdefault(self.observed.members[name].joined_at, ([], []))[1].append(name)
         described = {
-            name: self.observed.members.get(name, member) if name not in self.again else member
+            name: self.observed.members.get(name, member) if name not in self.rejoined else member
             for name, member in self.before.members.items()
         }
         given_back = {(one.topic, one.partition): one for one in self.reported.given_back}
         last = max(by_time, default=None)
         for at in sorted(by_time):
-            departed, come = by_time[at]
+            departed, joined = by_time[at]
             departures = tuple(
                 departure_of(
                     name, self.was_held[name], given_back, self.observed, changes=self.changes, at=self.context.at
@@ -205,13 +205,13 @@ class _Changes:
             )
             for name in departed:
                 del described[name]
-            described |= {name: self.observed.members[name] for name in come}
+            described |= {name: self.observed.members[name] for name in joined}
             reported = observations if at == last else self.reported.observations
             self.events.append(_snapshot(self.group, described, self.context, at, reported, departures))
         resubscribed = any(
             self.before.members[name].subscriptions != member.subscriptions
             for name, member in self.observed.members.items()
-            if name in self.before.members and name not in self.again
+            if name in self.before.members and name not in self.rejoined
         )
         if not by_time and (resubscribed or observations != self.reported.observations):
             self.events.append(
@@ -221,7 +221,7 @@ class _Changes:
     def _missed(self) -> str | None:
         """Return, as text, how many changes between the two reads were not observed."""
         parts = []
-        unseen = self.changes - len(self.departed) - len(self.new) - 2 * len(self.again)
+        unseen = self.changes - len(self.departed) - len(self.new) - 2 * len(self.rejoined)
         if 0 < unseen < _RECREATED:
             parts.append(f"{_changes(unseen)} of the group's consumers")
         if not self.context.continuous:
@@ -244,7 +244,7 @@ class _Changes:
 
     def _diff_owners(self) -> None:
         for name in sorted(self.observed.members):
-            stayed = name not in self.new and name not in self.again
+            stayed = name not in self.new and name not in self.rejoined
             was = self.was_held[name] if stayed else {}
             now = self.now_held[name]
             kept = {key: owner for key, owner in was.items() if now.get(key) == owner}

@@ -212,8 +212,8 @@ class ZkReader:
             absent = [path for path in missing if found[path] is None]
             if not watched or not absent:
                 break
-            there = self._window(absent, lambda path: self._client.exists_async(path, watch=self._watch))
-            missing = [path for path, stat in zip(absent, there, strict=True) if stat is not None]
+            created = self._window(absent, lambda path: self._client.exists_async(path, watch=self._watch))
+            missing = [path for path, stat in zip(absent, created, strict=True) if stat is not None]
         return found
 
     def _list_children(self, path: str, watched: bool) -> IAsyncResult:
