@@ -90,7 +90,7 @@ def test_spans_that_are_over_are_withdrawn_in_a_later_piece(spark: SparkSession,
     assert contents(tmp_path / "executors") == contents(tmp_path / "driver")
 
 
-@pytest.mark.parametrize("effect", PROJECTIONS, ids=[projection.table.name for projection in PROJECTIONS])
+@pytest.mark.parametrize("projection", PROJECTIONS, ids=[projection.table.name for projection in PROJECTIONS])
 def test_a_part_is_applied_as_the_driver_applies_it(projection: Projection, tmp_path: Path) -> None:
     changes = some_changes()
     in_batches(tmp_path, changes, [30])
