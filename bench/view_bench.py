@@ -19,7 +19,7 @@ import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from streaming.pipeline.progress import ProgressListener
+from streaming.pipeline.progress_listener import ProgressListener
 from streaming.pipeline.sink import Decided
 from streaming.tables.arrow_rows import to_arrow
 from streaming.tables.delta_rs import DeltaRsTable

@@ -13,11 +13,11 @@ from fastapi import APIRouter, FastAPI
 from dashboard.api import burrow, question_answers
 from dashboard.api import routes as api
 from dashboard.live import stream
-from dashboard.live.poller import Poller
+from dashboard.live.table_poller import Poller
 from dashboard.metrics import router as metrics_router
 from dashboard.metrics.file_sums import FileSums
-from dashboard.pages import columns, login, question_pages, static_files
-from dashboard.pages import routes as pages
+from dashboard.pages import login, page_columns, question_pages, static_files
+from dashboard.pages import page_routes as pages
 from dashboard.pages.errors import add_errors
 from dashboard.pages.templating import environment
 from dashboard.pages.warm_up import warm_up
@@ -95,7 +95,7 @@ def create_app(
     app.state.metrics, app.state.sums = metrics or load().metrics, FileSums()
     app.state.alerts = alerts or AlertsStatus()
     app.state.templates = environment()
-    app.state.templates.globals["columns_of"] = columns
+    app.state.templates.globals["columns_of"] = page_columns
     add_errors(app)
     for router in ROUTERS:
         app.include_router(router)

@@ -108,7 +108,7 @@ class PageServer:
             try:
                 self.run(when_ready=ready.set)
             finally:
-                # A server that cannot start keeps nobody waiting.
+                # A server that cannot start blocks no waiter.
                 ready.set()
 
         thread = threading.Thread(target=serve, name="pages", daemon=True)

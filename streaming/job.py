@@ -16,7 +16,7 @@ from streaming.collectors.registry import attached_clusters, check_events_topic
 from streaming.machine.logs import logger
 from streaming.machine.stop_request import StopRequest
 from streaming.pipeline.idle_ticks import Ticker
-from streaming.pipeline.progress import ProgressListener, caught_up
+from streaming.pipeline.progress_listener import ProgressListener, caught_up
 from streaming.pipeline.query import decisions, packets, start_query, stop_query
 from streaming.pipeline.query_position import QueryPosition
 from streaming.pipeline.sink import Sink
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming import StreamingQuery
 
-_LOOK_EVERY_S = 0.25
+_POLL_EVERY_S = 0.25
 _RESTART_AFTER_S = (1.0, 2.0, 5.0, 10.0, 30.0)
 _log = logger("job")
 
@@ -106,7 +106,7 @@ class Job:
         with self._checkpoint.exclusive_lock() as state_guard, exclusive_commits(tables, writer) as tables_guard:
             self._guard = all_of(state_guard, tables_guard)
             self._run_alone(identity, followers, tables, writer, once=once, flush=flush)
-        _log.info("stopped", rebalances=self.status.rebalances_seen, events=self.status.events)
+        _log.info("stopped", rebalances=self.status.rebalance_count, events=self.status.events)
 
     def _run_alone(
         self,
@@ -253,7 +253,7 @@ class Job:
         self.status.state = "catching up"
         query = start(True)
         try:
-            while not query.awaitTermination(_LOOK_EVERY_S):  # type: ignore[arg-type]  # pyspark takes fractions
+            while not query.awaitTermination(_POLL_EVERY_S):  # type: ignore[arg-type]  # pyspark takes fractions
                 self._watch.progress(query)
                 self._check_lock(query)
                 if self.stop.is_requested:
@@ -298,7 +298,7 @@ class Job:
 
     def _connection_error(self, error: BaseException, followers: Sequence[AttachedCluster]) -> str | None:
         """Return how a broker's being away ended the query; None when it was something else."""
-        problems = [words for follower in followers if (words := follower.connection_error(error)) is not None]
+        problems = [problem for follower in followers if (problem := follower.connection_error(error)) is not None]
         if self.settings.kafka_events.topic and not problems:
             from streaming.collectors.kafka.errors import connection_error
 
@@ -316,7 +316,7 @@ class Job:
         """Stay with a running query until it is stopped (None) or fails."""
         self._watch.progressed = False
         self.status.state = "running"
-        while not self.stop.wait(_LOOK_EVERY_S):
+        while not self.stop.wait(_POLL_EVERY_S):
             if not query.isActive:
                 return query.exception() or RuntimeError("the query ended unexpectedly")
             self._watch.progress(query)
@@ -329,7 +329,7 @@ class Job:
             if (passed := losses.step(progressed=self._watch.progressed)) is not None:
                 self._stop_query(query)
                 return passed
-            wrong = [words for follower in followers if (words := follower.status()) is not None]
+            wrong = [problem for follower in followers if (problem := follower.status()) is not None]
             self.status.state = ", ".join(wrong) or "running"
         self._stop_query(query)
         return None
@@ -346,13 +346,13 @@ class Job:
         """Wait for the running batch, then stop; an interrupted batch is repeated at the next start."""
         self.status.state = "finishing the batch"
         deadline = time.monotonic() + self.settings.job.stop_timeout_ms / 1000
-        asked_after = _last_batch(query)
+        running = _last_batch(query)
         # One batch may follow another without a pause: the batch at the time of the stop request has ended then.
-        while query.isActive and query.status["isTriggerActive"] and _last_batch(query) == asked_after:
+        while query.isActive and query.status["isTriggerActive"] and _last_batch(query) == running:
             if self.stop.urgent or time.monotonic() > deadline:
                 _log.warning("the batch was interrupted; it is repeated at the next start")
                 break
-            time.sleep(_LOOK_EVERY_S / 5)
+            time.sleep(_POLL_EVERY_S / 5)
         self._watch.progress(query)
         if not stop_query(query):
             _log.warning("the source does not close while a broker is unavailable; the job ends without it")

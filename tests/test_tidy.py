@@ -42,11 +42,29 @@ FORMER = frozenset(
     tell_topics told_empty told_owners unheeded way_out why_not_writable
     """.split()  # noqa: SIM905
 )
-# Fields of the product that tests set.
-FIELDS = frozenset({"rebalances_seen", "seen_at"})
+# Fields of tables and of output, and the lock that all collectors share.
+FIELDS = frozenset({"_turn", "seen_at", "went_on"})
+# Rooms of the shell whose local names are not held yet.
+NOT_HELD = ("dashboard/api", "streaming/collectors/kafka", "streaming/spark")
 # Folders of the product of which every module has its test file, and every test file its module. What is tested across
 # modules is beside their mirrors: tests/laws, tests/golden, tests/model, tests/corners, tests/simulation and others.
 MIRRORED = ("dashboard", "streaming", "udfs")
+# Names that modules of several rooms share: what each collector has, and what each room has of its own.
+SHARED = frozenset(
+    {
+        *("cluster_diff", "collector", "errors", "factory", "group_diff", "offset_diff", "options", "registry"),
+        *("state_format", "topic_diff"),
+    }
+)
+# Files there have the names of what they are: a command, a strategy.
+NAMED_BY_CONTRACT = ("streaming/commands", "udfs/strategies/kafka", "udfs/strategies/metaq", "udfs/strategies/rocketmq")
+# Modules and classes that have a namesake in the core.
+NAMESAKES = frozenset(
+    {
+        *("assignment_diff", "audits", "commits", "departures", "findings", "liveness", "losses", "phases", "progress"),
+        *("Member", "OpenFinding", "Subscription", "Topic"),
+    }
+)
 # The command is called so: who owns a queue.
 CONTRACT = frozenset({"who_owned", "test_who_owned"})
 
@@ -88,13 +106,14 @@ def bound(path: Path) -> dict[str, int]:
     return found
 
 
-def test_no_variable_of_a_test_has_a_name_of_the_dialect():
+def test_no_variable_of_shell_pages_or_tests_has_a_name_of_the_dialect():
     wrong = [
         f"{path.relative_to(rooms.ROOT)}:{line} {name}"
-        for top in ("tests", "bench")
+        for top in ("streaming", "dashboard", "tests", "bench")
         for path in rooms.modules(top)
         for name, line in bound(path).items()
         if name not in FIELDS and tokens(name) & DIALECT
+        if not str(path.relative_to(rooms.ROOT)).startswith(NOT_HELD)
     ]
     assert wrong == []
 
@@ -188,6 +207,19 @@ def test_docstrings_name_fields_and_parameters_that_there_are():
         if name not in declared(node, classes)
     ]
     assert wrong == []
+
+
+def test_no_two_modules_or_public_classes_of_the_product_have_one_name():
+    found: dict[str, list[str]] = {}
+    for path in (one for top in rooms.PRODUCT for one in rooms.modules(top)):
+        place = str(path.relative_to(rooms.ROOT))
+        classes = [
+            one.name for one in ast.parse(path.read_text(encoding="utf-8")).body if isinstance(one, ast.ClassDef)
+        ]
+        for name in [*([] if place.startswith(NAMED_BY_CONTRACT) else [path.stem]), *classes]:
+            found.setdefault(name, []).append(place)
+    twice = {name: places for name, places in found.items() if len(places) > 1 and not name.startswith("_")}
+    assert {name: places for name, places in twice.items() if name not in SHARED | NAMESAKES} == {}
 
 
 def test_no_module_is_longer_than_a_reader_can_follow():

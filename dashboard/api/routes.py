@@ -10,13 +10,13 @@ from fastapi.responses import Response
 from dashboard.api import contract
 from dashboard.api.answers import csv_answer, following_address, json_answer, plain_json
 from dashboard.api.contract import ERRORS
+from dashboard.reading.group_timeline import timeline
 from dashboard.reading.job_facts import delays
 from dashboard.reading.listing_query import BadQuestionError, piece, plain_rows, refuse_others
 from dashboard.reading.listings import LISTINGS, Listing
 from dashboard.reading.overview import churn, churn_rows, clusters
 from dashboard.reading.questions import Reading
 from dashboard.reading.rebalance_detail import rebalance_detail
-from dashboard.reading.timeline import timeline
 from streaming.tables.schema import Row
 from streaming.views.groups import one_group
 from streaming.views.members import members

@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Mapping
 from fastapi import APIRouter, Request
 from fastapi.responses import PlainTextResponse, Response, StreamingResponse
 
-from dashboard.live.poller import Poller
+from dashboard.live.table_poller import Poller
 
 router = APIRouter()
 

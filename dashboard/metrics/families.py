@@ -1,4 +1,4 @@
-"""Dashboard: what the tables hold as families of metrics; counters are counted from rows, so they never go back."""
+"""Dashboard: what the tables hold as families of metrics; counters are counted from rows, so they never decrease."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ PREFIX = "rebalance_monitor_"
 GROUP = ("cluster", "group")
 # The tables that the families are made of.
 TABLES_READ = ("rebalances", "groups", "findings", "rejected_events", "queue_progress", "audits")
-# Causes and reasons are the monitor's own words. Kinds of findings may come from a source: beyond so many they are
+# Causes and reasons are the monitor's own codes. Kinds of findings may come from a source: beyond so many they are
 # summed.
 MOST_KINDS = 100
 _GAUGES = (
@@ -41,7 +41,7 @@ _REBALANCES = (
     *(*_DECIDED, "event_time", "detected_at", "queues_moved"),
     *("queue_pause_ms", "queue_pause_estimated_ms", *COST_NAMES),
 )
-# Sums; those of messages are null where nothing is known of any.
+# Sums; those of messages are null where none was observed.
 _SUMMED = ("number", "queues_moved", "queue_pause_ms", "queue_pause_estimated_ms", *COST_NAMES)
 _AUDITS = ["cluster", "group_id", "verdict", "queues_differing"]
 
@@ -146,12 +146,12 @@ def _of_rebalances(decided: pa.Table, groups: GroupLabels) -> Iterable[Metric]:
     last: Values = {}
     names = (*_DECIDED, "number", "queues_moved", "last_event_time")
     pauses = ("queue_pause_ms", "queue_pause_estimated_ms")
-    for cluster, group, trigger, status, number, queues, at, seen, estimated in _rows(decided, *names, *pauses):
+    for cluster, group, trigger, status, number, queues, at, observed, estimated in _rows(decided, *names, *pauses):
         key = groups.of(cluster, group)
         rebalances[*key, trigger or ""] += number
         failed[key] += number if status == "failed" else 0
         moved[key] += queues or 0
-        for kind, pause in (("observed", seen), ("estimated", estimated)):
+        for kind, pause in (("observed", observed), ("estimated", estimated)):
             paused[*key, kind] += (pause or 0) / 1_000
         last[key] = max(last.get(key, 0.0), at / 1_000)
     yield _counter("rebalances", "Rebalances, by main cause.", (*GROUP, "trigger"), rebalances)
@@ -169,11 +169,11 @@ def _of_rebalances(decided: pa.Table, groups: GroupLabels) -> Iterable[Metric]:
 def _of_messages(decided: pa.Table, groups: GroupLabels) -> Iterable[Metric]:
     repeated: Values = defaultdict(float)
     waited: Values = defaultdict(float)
-    for cluster, group, known, estimated, waiting in _rows(decided, "cluster", "group_id", *COST_NAMES):
+    for cluster, group, exact, estimated, waiting in _rows(decided, "cluster", "group_id", *COST_NAMES):
         key = groups.of(cluster, group)
         # Both kinds begin at 0 with the first message of any: a rate then has the first of the other one too.
-        if any(one is not None for one in (known, estimated, waiting)):
-            for kind, messages in (("known", known), ("estimated", estimated)):
+        if any(one is not None for one in (exact, estimated, waiting)):
+            for kind, messages in (("known", exact), ("estimated", estimated)):
                 repeated[*key, kind] += messages or 0
         if waiting is not None:
             waited[key] += waiting

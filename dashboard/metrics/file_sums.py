@@ -16,10 +16,10 @@ from streaming.tables.arrow_rows import as_schema
 from streaming.tables.schema import TABLES
 from streaming.views.reader import Reader
 
-# What a table's rows are summed to. Sums of parts, summed alike, are those of the whole.
+# What a table's rows are summed to. Sums of parts, summed the same way, are those of the whole.
 Sums: TypeAlias = Mapping[str, pa.Table]
 Summing: TypeAlias = Callable[[pa.Table], Sums]
-# Of the sums of all files of a table together; those of further files are made anew each time.
+# Of the sums of all files of a table together; those of further files are computed each time.
 MOST_ROWS = 1_000_000
 
 

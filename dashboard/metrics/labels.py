@@ -38,7 +38,7 @@ def label(text: str | None) -> str:
 class GroupLabels:
     """Which groups have a label of their own: those that were decided first keep it for ever, all others are summed.
 
-    So a counter never goes back: a group that is new changes no other one's label.
+    So a counter never decreases: a group that is new changes no other one's label.
 
     Args:
         groups: Clusters and groups, in the order in which they were first decided.

@@ -15,7 +15,7 @@ _QUEUE = ["cluster", "group_id", "topic", "broker", "queue_id"]
 
 
 def lag_by_group(reader: Reader, groups: GroupLabels) -> dict[tuple[str, ...], float]:
-    """Return for each group, under its labels, the sum of the newest lag of each queue that is known."""
+    """Return for each group, under its labels, the sum of the newest observed lags of its queues."""
     recent = recent_rows(reader)
     if recent is None:
         return {}
@@ -23,7 +23,7 @@ def lag_by_group(reader: Reader, groups: GroupLabels) -> dict[tuple[str, ...], f
     # The last of each queue, in the order of the rows: so one thread.
     newest = rows.sort_by("event_time").group_by(_QUEUE, use_threads=False)
     found = newest.aggregate([("lag", "last", pc.ScalarAggregateOptions(skip_nulls=False))])
-    # Summed by Arrow: there are far more queues than groups. A group without a known lag has none.
+    # Summed by Arrow: there are far more queues than groups. A group without an observed lag has none.
     found = found.group_by(["cluster", "group_id"]).aggregate([("lag_last", "sum")])
     sums: dict[tuple[str, ...], float] = defaultdict(float)
     for cluster, group, lag in zip(*from_arrow_columns(found, ["cluster", "group_id", "lag_last_sum"]), strict=True):

@@ -12,7 +12,7 @@ from prometheus_client.exposition import choose_encoder
 from dashboard.metrics.families import PREFIX, TABLES_READ, families
 from dashboard.reading.questions import Reading
 from dashboard.reading.snapshots import MISSING
-from dashboard.reading.widespread import widespread
+from dashboard.reading.widespread_findings import widespread
 from streaming.alerts.follower import AlertsStatus
 from streaming.settings.model import Metrics
 

@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 
 from markupsafe import Markup, escape
 
-from dashboard.pages.addresses import address, group_address, member_address, rebalance_address
-from dashboard.pages.columns import PageColumn
 from dashboard.pages.elements import DASH, amount, shown, span, when
+from dashboard.pages.page_addresses import address, group_address, member_address, rebalance_address
+from dashboard.pages.page_columns import PageColumn
 from streaming.tables.schema import Row
 from streaming.terminal.causes import describe_cause
 from streaming.terminal.escape import printable
@@ -66,7 +66,7 @@ def table_rows(columns: Sequence[PageColumn], rows: Sequence[Row], cluster: str 
 
 
 def health(value: str) -> Markup:
-    """Return the health of a group, or the severity of a finding: a sign and its word."""
+    """Return the health of a group, or the severity of a finding: an icon and its name."""
     return Markup('<span class="health {}"><i aria-hidden="true"></i>{}</span>').format(value, value)
 
 
@@ -76,24 +76,24 @@ def members(row: Mapping[str, Any]) -> Markup:
     return amount(after) if before is None or before == after else escape(f"{before:,}→{after:,}")
 
 
-def observed_or_estimated(seen: int | None, estimated: int | None) -> Markup:
+def observed_or_estimated(observed: int | None, estimated: int | None) -> Markup:
     """Return a span of time that was observed, else one that was estimated, marked as such."""
-    if seen is not None:
-        return span(seen)
+    if observed is not None:
+        return span(observed)
     return DASH if estimated is None else _ESTIMATED + span(estimated)
 
 
 def repeated(row: Mapping[str, Any]) -> Markup:
-    """Return how many messages are read twice: known ones, and an estimate for queues of which it is not known."""
-    known, estimated = row.get("repeated_messages"), row.get("repeated_estimated_messages")
-    parts = [] if known is None else [amount(known)]
+    """Return how many messages are read twice: an exact number, and an estimate for the other queues."""
+    exact, estimated = row.get("repeated_messages"), row.get("repeated_estimated_messages")
+    parts = [] if exact is None else [amount(exact)]
     if estimated is not None:
         parts.append(_ESTIMATED + amount(estimated))
     return Markup(" + ").join(parts) or DASH
 
 
 def truth(value: bool | None) -> Markup:
-    """Return yes or no; a dash where it is not known."""
+    """Return yes or no; a dash for null."""
     return DASH if value is None else Markup("yes") if value else Markup('<span class="no">no</span>')
 
 

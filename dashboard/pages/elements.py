@@ -24,7 +24,7 @@ def shown(value: object, length: int = SHOWN_LENGTH) -> Markup:
 
 
 def when(epoch_ms: int | None) -> Markup:
-    """Return a time as an element: UTC, which the page turns to local time where that is wanted."""
+    """Return a time as an element: UTC, which the page converts to local time where that is wanted."""
     if epoch_ms is None:
         return DASH
     text = time_text(epoch_ms)

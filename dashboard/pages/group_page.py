@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from dashboard.pages.addresses import API, address
+from dashboard.pages.page_addresses import API, address
+from dashboard.reading.group_timeline import timeline
 from dashboard.reading.listing_query import piece, plain_rows
 from dashboard.reading.listings import AUDITS, FINDINGS, GROUPS, MEMBERS, MINUTES, REBALANCES
 from dashboard.reading.overview import churn
 from dashboard.reading.questions import Reading
-from dashboard.reading.timeline import timeline
-from dashboard.reading.widespread import widespread
+from dashboard.reading.widespread_findings import widespread
 from streaming.tables.errors import NotFoundError
 from streaming.tables.schema import Row
 from streaming.terminal.format import queue_name, queues_text

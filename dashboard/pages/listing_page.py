@@ -1,12 +1,12 @@
-"""Dashboard: a page of a listing: what the address asks for, its rows, and the links around them."""
+"""Dashboard: a page of a listing: what the address requests, its rows, and the links around them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from dashboard.pages.addresses import API, address
-from dashboard.pages.columns import PageColumn
+from dashboard.pages.page_addresses import API, address
+from dashboard.pages.page_columns import PageColumn
 from dashboard.reading.listing_query import BadQuestionError, piece, refuse_others
 from dashboard.reading.listings import Listing
 from dashboard.reading.questions import Reading
@@ -25,7 +25,7 @@ class Choice(NamedTuple):
 
 
 class Ordering(NamedTuple):
-    """What the address asks for besides filters."""
+    """What the address requests besides filters."""
 
     sort: str
     page: int
@@ -41,8 +41,8 @@ def parameters_of(parameters: Mapping[str, str], listing: Listing) -> tuple[dict
     page = parameters.get("page") or "1"
     if not page.isascii() or not page.isdecimal() or len(page) > 7 or not 1 <= int(page) <= 1_000_000:
         raise BadQuestionError(f"page: {page[:50]!r} is no number of a page")
-    asked = {name: value for name, value in parameters.items() if value and name not in OWN}
-    return asked, Ordering(parameters.get("sort", ""), int(page))
+    chosen = {name: value for name, value in parameters.items() if value and name not in OWN}
+    return chosen, Ordering(parameters.get("sort", ""), int(page))
 
 
 def listing_page(
@@ -66,20 +66,20 @@ def listing_page(
         defaults: Filters that hold unless the address has them.
 
     Raises:
-        BadQuestionError: The address asks for what is not there.
+        BadQuestionError: The address requests what does not exist.
     """
-    asked, ordering = parameters_of(parameters, listing)
+    chosen, ordering = parameters_of(parameters, listing)
     sort = ordering.sort or listing.default
     # Any of few values; a cluster or group may be called so.
     effective = {
         name: value
-        for name, value in {**(defaults or {}), **asked}.items()
+        for name, value in {**(defaults or {}), **chosen}.items()
         if value != "any" or name not in listing.values
     }
     offset = (ordering.page - 1) * PAGE_ROWS
     found = piece(reading, listing, effective, sort=sort, limit=PAGE_ROWS, offset=offset)
     pages = max(1, -(-found.total // PAGE_ROWS))
-    here: dict[str, object] = {**asked, "sort": ordering.sort}
+    here: dict[str, object] = {**chosen, "sort": ordering.sort}
     last = offset + len(found.rows)
     cursor = ""
     if last > reading.max_rows:
@@ -91,7 +91,7 @@ def listing_page(
         "columns": columns,
         "rows": found.rows,
         "total": found.total,
-        "asked": {**(defaults or {}), **asked},
+        "chosen": {**(defaults or {}), **chosen},
         "here": here,
         "sort": sort,
         "choices": list(choices),

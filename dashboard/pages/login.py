@@ -9,7 +9,7 @@ from urllib.parse import parse_qs
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
-from dashboard.pages.addresses import inside
+from dashboard.pages.page_addresses import inside
 from dashboard.security.frame import MAX_BODY_BYTES
 from dashboard.security.token import COOKIE, SESSION_S, new_session
 from streaming.machine.http_access import is_token
@@ -32,7 +32,7 @@ def login_form(request: Request, to: Annotated[str, Query(alias="next")] = "/") 
 
 @router.post("/login")
 async def login(request: Request) -> Response:
-    """Take the token, and go on to the page that was wanted."""
+    """Check the token, and redirect to the requested page."""
     body = b""
     async for part in request.stream():
         body += part

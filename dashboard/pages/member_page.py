@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from dashboard.pages.addresses import API, address
+from dashboard.pages.page_addresses import API, address
 from dashboard.reading.listing_query import piece, plain_rows
 from dashboard.reading.listings import MEMBERS
 from dashboard.reading.questions import Reading

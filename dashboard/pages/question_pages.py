@@ -7,10 +7,10 @@ from typing import Any
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
-from dashboard.pages.addresses import API, address
-from dashboard.pages.columns import PageColumn
 from dashboard.pages.listing_page import PAGE_ROWS
-from dashboard.pages.routes import page
+from dashboard.pages.page_addresses import API, address
+from dashboard.pages.page_columns import PageColumn
+from dashboard.pages.page_routes import page
 from dashboard.questions.answer import Answer
 from dashboard.questions.catalog import DIALECTS, NUMBERS, PARAMETERS, TIMES, Question, question, questions
 from dashboard.questions.kept import kept_answer, kept_total
@@ -33,26 +33,26 @@ def all_questions(request: Request) -> Response:
 @router.get("/questions/{name}")
 def one_question(request: Request, name: str) -> Response:
     """Show a question with its answer."""
-    asked = question(name)
-    refuse_others((key for key, _ in request.query_params.multi_items()), asked.parameters, asked.name)
+    chosen = question(name)
+    refuse_others((key for key, _ in request.query_params.multi_items()), chosen.parameters, chosen.name)
     texts = dict(request.query_params)
 
     def compute(reading: Reading) -> dict[str, Any]:
         try:
-            given = given_in(asked, texts)
-            if not _lacks(asked, given):
-                given = bounded(asked, given, reading.max_rows)
-            found = kept_answer(reading, asked, given) if not _lacks(asked, given) else None
-            sql = {} if found is None else {dialect: asked.bound(dialect, given) for dialect in DIALECTS}
+            given = given_in(chosen, texts)
+            if not _lacks(chosen, given):
+                given = bounded(chosen, given, reading.max_rows)
+            found = kept_answer(reading, chosen, given) if not _lacks(chosen, given) else None
+            sql = {} if found is None else {dialect: chosen.bound(dialect, given) for dialect in DIALECTS}
         except ValueError as error:
             raise BadQuestionError(str(error)) from error
         shown = {key: value for key, value in texts.items() if value}
         return {
-            "question": asked,
-            "fields": [_field(each, shown) for each in asked.parameters],
+            "question": chosen,
+            "fields": [_field(each, shown) for each in chosen.parameters],
             "columns": [] if found is None else _columns(found),
             "rows": None if found is None else found.rows[:PAGE_ROWS],
-            "total": 0 if found is None else kept_total(reading, asked, given, found),
+            "total": 0 if found is None else kept_total(reading, chosen, given, found),
             "sql": sql,
             "data": address(f"{API}questions/{name}", shown),
         }
@@ -60,8 +60,8 @@ def one_question(request: Request, name: str) -> Response:
     return page(request, "question.html", compute)
 
 
-def _lacks(asked: Question, given: dict[str, object]) -> bool:
-    return any(name not in given for name in asked.required)
+def _lacks(chosen: Question, given: dict[str, object]) -> bool:
+    return any(name not in given for name in chosen.required)
 
 
 def _field(name: str, texts: dict[str, str]) -> dict[str, str]:

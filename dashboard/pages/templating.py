@@ -8,9 +8,9 @@ from typing import Any
 
 import jinja2
 
-from dashboard.pages import addresses, cells
-from dashboard.pages.columns import filled_columns
+from dashboard.pages import cells, page_addresses
 from dashboard.pages.elements import amount, shown, span, when
+from dashboard.pages.page_columns import filled_columns
 from streaming.terminal.causes import describe_cause
 from streaming.terminal.escape import printable
 from streaming.terminal.format import queues_text
@@ -41,7 +41,7 @@ def environment() -> jinja2.Environment:
     found.filters.update(shown=shown, when=when, amount=amount, span=span, queues=queues_text, cause=describe_cause)
     found.filters.update(phases=phases_text, phase_times=times_text)
     functions: dict[str, Any] = {
-        name: getattr(addresses, name)
+        name: getattr(page_addresses, name)
         for name in ("address", "group_address", "member_address", "rebalance_address", "next_sort")
     }
     functions |= {

@@ -1,1 +1,1 @@
-"""Dashboard: the questions that users ask most, as SQL, and their results."""
+"""Dashboard: the ready questions as SQL, and their results."""

@@ -72,9 +72,9 @@ class Question:
     @property
     def tables(self) -> Mapping[str, list[str]]:
         """Return the tables that the question reads, each with the columns that its text may name."""
-        words = set(re.findall(r"\w+", self.texts["duckdb"]))
+        identifiers = set(re.findall(r"\w+", self.texts["duckdb"]))
         read = re.findall(r"\b(?:FROM|JOIN)\s+(\w+)", self.texts["duckdb"])
-        return {name: [one for one in TABLES[name].names if one in words] for name in read if name in TABLES}
+        return {name: [one for one in TABLES[name].names if one in identifiers] for name in read if name in TABLES}
 
     @property
     def required(self) -> frozenset[str]:

@@ -1,1 +1,1 @@
-"""Dashboard: what pages, API and metrics ask the tables; each answer belongs to the tables' versions."""
+"""Dashboard: what pages, API and metrics read from the tables; each result belongs to the tables' versions."""

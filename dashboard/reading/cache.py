@@ -25,7 +25,7 @@ class _Entry:
 
 
 class ResultCache:
-    """Keeps results until a table behind them changes, the least recently used go first.
+    """Keeps results until a table behind them changes, the least recently used are evicted first.
 
     Args:
         limit_bytes: How much they may hold together; a larger result is not kept.
@@ -43,7 +43,7 @@ class ResultCache:
         return self._held
 
     def get(self, key: Hashable, versions: Sequence[int], compute: Callable[[], Kept]) -> Kept:
-        """Return the result of a key at these versions; who asks for it while it is computed waits for that.
+        """Return the result of a key at these versions; callers that come while it is computed wait for it.
 
         Args:
             versions: Of the tables that the result depends on.

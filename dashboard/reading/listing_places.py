@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from dashboard.reading.listings import Asked, Listing
+from dashboard.reading.listings import Chosen, Listing
 from dashboard.reading.questions import Reading
 from streaming.tables.schema import TABLES
 from streaming.views.reader import Between, Within
@@ -16,15 +16,15 @@ from streaming.views.reader import Between, Within
 # A smaller table is read as a whole.
 LARGE_ROWS = 20_000
 _TIME = re.compile(r"coalesce\(epoch_ms\((\w+)\), 0\)")
-_WORD = re.compile(r"\w+")
+_IDENTIFIER = re.compile(r"\w+")
 
 
 class PieceRequest(NamedTuple):
-    """A piece of a listing as it is looked up: by an order's expression, then by the listing's key.
+    """A piece of a listing as it is queried: by an order's expression, then by the listing's key.
 
     Attributes:
         listing: What is listed.
-        asked: The parameters behind the condition.
+        chosen: The parameters behind the condition.
         condition: As SQL with ``?``.
         values: Of the condition.
         order: The order's expression, as SQL.
@@ -36,7 +36,7 @@ class PieceRequest(NamedTuple):
     """
 
     listing: Listing
-    asked: Asked
+    chosen: Chosen
     condition: str
     values: tuple[object, ...]
     order: str
@@ -58,7 +58,7 @@ class PieceRequest(NamedTuple):
 
 
 class Span(NamedTuple):
-    """A span of rows, in their order, that a piece lies in.
+    """A span of rows, in their order, that contains a piece.
 
     Attributes:
         total: How many rows of the listing fit.
@@ -74,10 +74,10 @@ class Span(NamedTuple):
 
 
 def span_of(reading: Reading, request: PieceRequest) -> Span | None:
-    """Return where a piece lies; None = its listing is small, or the files are in another order."""
-    listing, asked, limit, place = request.listing, request.asked, request.limit, request.place
+    """Return the span of a piece; None = its listing is small, or the files are in another order."""
+    listing, chosen, limit, place = request.listing, request.chosen, request.limit, request.place
     columns = _leading(listing, request.order)
-    if not columns or "group_id" in asked or "member_id" in asked or _is_small(reading, listing.table):
+    if not columns or "group_id" in chosen or "member_id" in chosen or _is_small(reading, listing.table):
         return None
     table = _places(reading, request, columns)
     total = int(table["upto"][-1].as_py()) if table.num_rows else 0
@@ -92,14 +92,14 @@ def span_of(reading: Reading, request: PieceRequest) -> Span | None:
     if not found.num_rows:
         return Span(total, {}, 0, 0)
     upto = found["upto"].to_pylist()
-    # The first may lie before the cursor, in part or as a whole.
+    # The first may be before the cursor, in part or as a whole.
     enough = upto[0] + limit + request.shown
     last = next((at for at, rows in enumerate(upto) if rows >= enough), len(upto) - 1) if place else -1
     first_place, last_place = (
         [found[f"place_{number}"][at].as_py() for number in range(len(columns))] for at in (0, last)
     )
     bounds = _bounds(columns, request, first_place, last_place)
-    joined = _joined(listing.where(reading, asked), bounds)
+    joined = _joined(listing.where(reading, chosen), bounds)
     if place:
         return Span(total, joined, 0, upto[last] - upto[0])
     # The bounds begin where the first of their columns that differs begins.
@@ -133,8 +133,8 @@ def _leading(listing: Listing, expression: str) -> tuple[str, ...]:
 
 def _places(reading: Reading, request: PieceRequest, columns: Sequence[str]) -> pa.Table:
     """Return how many rows fit at each place of an order, and up to it: place_0, place_1, ..., n, upto."""
-    listing, asked, condition = request.listing, request.asked, request.condition
-    used = set(_WORD.findall(condition)).union(columns)
+    listing, chosen, condition = request.listing, request.chosen, request.condition
+    used = set(_IDENTIFIER.findall(condition)).union(columns)
     shown = ", ".join(
         f"{expression} as place_{number}" for number, expression in enumerate((request.order, *columns[1:]))
     )
@@ -146,9 +146,9 @@ def _places(reading: Reading, request: PieceRequest, columns: Sequence[str]) -> 
     narrow = [name for name in TABLES[listing.table].names if name in used]
 
     def compute() -> pa.Table:
-        return reading.sql(sql, {"listed": listing.rows(reading, asked, columns=narrow)}, request.values)
+        return reading.sql(sql, {"listed": listing.rows(reading, chosen, columns=narrow)}, request.values)
 
-    where = str(listing.where(reading, asked))
+    where = str(listing.where(reading, chosen))
     key = ("places", listing.name, where, condition, request.values, request.order, request.direction)
     return reading.kept(key, [listing.table], compute)
 

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 
 from dashboard.reading.listing_places import PieceRequest, span_of
-from dashboard.reading.listings import SEARCH, SINCE, UNTIL, WORDS, Listing
+from dashboard.reading.listings import SEARCH, SINCE, SYNONYMS, UNTIL, Listing
 from dashboard.reading.queries import UNFIT_VALUES
 from dashboard.reading.questions import Reading
 from streaming.tables.schema import Row
@@ -23,7 +23,7 @@ MOST_SHOWN = 1_000_000_000
 
 
 class BadQuestionError(Exception):
-    """What is asked for cannot be: an unknown parameter, order or cursor."""
+    """The request is not valid: an unknown parameter, order or cursor."""
 
 
 class Piece(NamedTuple):
@@ -43,7 +43,7 @@ class Piece(NamedTuple):
 def piece(
     reading: Reading,
     listing: Listing,
-    asked: Mapping[str, str],
+    chosen: Mapping[str, str],
     *,
     sort: str = "",
     limit: int,
@@ -55,7 +55,7 @@ def piece(
     Args:
         reading: The tables.
         listing: What is listed.
-        asked: Parameter -> value, of the listing's own: its filters, ``q`` (a part of a name, in any case), ``since``
+        chosen: Parameter -> value, of the listing's own: its filters, ``q`` (a part of a name, in any case), ``since``
             and ``until`` (epoch ms). An empty value is none.
         sort: One of the listing's orders, with ``-`` before it to descend; empty = its default.
         limit: How many rows at most.
@@ -64,9 +64,9 @@ def piece(
     Raises:
         BadQuestionError: A parameter, order or cursor is none.
     """
-    refuse_others(asked, listing.parameters, listing.name)
-    asked = {name: _value(listing, name, value) for name, value in asked.items() if value}
-    condition, values = _condition(listing, asked)
+    refuse_others(chosen, listing.parameters, listing.name)
+    chosen = {name: _value(listing, name, value) for name, value in chosen.items() if value}
+    condition, values = _condition(listing, chosen)
     sort = sort or listing.default
     is_descending, name = sort.startswith("-"), sort.removeprefix("-")
     if name not in listing.orders:
@@ -74,7 +74,7 @@ def piece(
     place, shown = read_cursor(cursor, sort, len(listing.key)) if cursor else ([], 0)
     order = listing.orders[name]
     # One row more than the piece shows whether another piece follows.
-    request = PieceRequest(listing, asked, condition, values, order, is_descending, limit + 1, offset, place, shown)
+    request = PieceRequest(listing, chosen, condition, values, order, is_descending, limit + 1, offset, place, shown)
     try:
         found, total = _found(reading, request)
     except UNFIT_VALUES as error:
@@ -95,13 +95,13 @@ def _found(reading: Reading, request: PieceRequest) -> tuple[pa.Table, int]:
     """Return the rows of a piece, and how many rows of the listing fit."""
     span = span_of(reading, request)
     if span is not None:
-        rows = request.listing.rows(reading, request.asked, bounds=span.bounds)
+        rows = request.listing.rows(reading, request.chosen, bounds=span.bounds)
         inside = request._replace(offset=request.offset - span.before)
         found = _ordered(reading, inside, rows)
         # Fewer than were counted: the table changed between.
         if found.num_rows >= min(request.limit, span.rows - inside.offset):
             return found, span.total
-    rows = request.listing.rows(reading, request.asked)
+    rows = request.listing.rows(reading, request.chosen)
     sql = f"select count(*) as n from listed where {request.condition}"
     (count,) = reading.sql(sql, {"listed": rows}, request.values).to_pylist()
     return _ordered(reading, request, rows), count["n"]
@@ -119,7 +119,7 @@ def _ordered(reading: Reading, request: PieceRequest, rows: pa.Table) -> pa.Tabl
             at = f"{where} and {order} = ? and row({keys}) = row({marks})"
             sql = f"select count(*) as n from listed where {at}"
             (equal,) = reading.sql(sql, {"listed": rows}, [*values, *request.place]).to_pylist()
-            # Some of them may be gone.
+            # Some of them may have been removed.
             offset = min(request.shown, equal["n"])
         beyond = ">=" if request.shown else ">"
         where += f" and ({order} {request.after} ? or ({order} = ? and row({keys}) {beyond} row({marks})))"
@@ -139,7 +139,7 @@ def refuse_others(given: Iterable[str], taken: Sequence[str], name: str) -> None
     Args:
         given: Names of parameters.
         taken: Those that have an effect.
-        name: What is asked for, as people call it.
+        name: What is requested, for the message.
 
     Raises:
         BadQuestionError: One is not taken, or is given twice.
@@ -160,15 +160,15 @@ def _value(listing: Listing, name: str, value: str) -> str:
     taken = listing.values.get(name)
     if taken is None or value in taken:
         return value
-    if (word := WORDS.get(value)) in taken:
-        return str(word)
+    if (synonym := SYNONYMS.get(value)) in taken:
+        return str(synonym)
     raise BadQuestionError(f"{name}: {value[:50]!r} is not one of {', '.join(taken)}")
 
 
-def _condition(listing: Listing, asked: Mapping[str, str]) -> tuple[str, tuple[object, ...]]:
+def _condition(listing: Listing, chosen: Mapping[str, str]) -> tuple[str, tuple[object, ...]]:
     conditions: list[str] = []
     values: list[object] = []
-    for name, value in asked.items():
+    for name, value in chosen.items():
         if name in (SINCE, UNTIL):
             # Beyond it files cannot be compared with a time: Arrow's nanoseconds end in 2262.
             if not value.isascii() or not value.isdecimal() or len(value) > 15 or int(value) > LATEST_MS:
@@ -196,7 +196,7 @@ def read_cursor(text: str, sort: str, keys: int) -> tuple[list[Any], int]:
 
     Args:
         text: As ``write_cursor`` made it.
-        sort: The order that is asked for.
+        sort: The requested order.
         keys: How many parts the key of a row has.
 
     Raises:

@@ -24,8 +24,8 @@ from udfs.model.systems import SYSTEMS
 SEARCH, SINCE, UNTIL = "q", "since", "until"
 # Equal to these, files without such rows are skipped.
 _SKIPPING = ("cluster", "group_id", "member_id", "rebalance_id")
-Asked = Mapping[str, str]
-# Filters that take one of few values, and words for these that are taken as well.
+Chosen = Mapping[str, str]
+# Filters that take one of few values, and synonyms of these values.
 VALUES: Mapping[str, Sequence[str]] = {
     "health": HEALTH,
     "severity": SEVERITIES,
@@ -40,25 +40,25 @@ VALUES: Mapping[str, Sequence[str]] = {
     "verdict": get_args(Verdict),
     "open": ("yes", "no"),
 }
-WORDS: Mapping[str, str] = {"yes": "true", "true": "yes", "no": "false", "false": "no"}
+SYNONYMS: Mapping[str, str] = {"yes": "true", "true": "yes", "no": "false", "false": "no"}
 
 
 @dataclass(frozen=True)
 class Listing:
-    """Rows that people look through.
+    """Rows that can be browsed.
 
     Attributes:
         name: As in addresses.
-        table: Whose rows they are; empty = ``made`` makes them.
+        table: Where the rows come from; empty = ``made`` makes them.
         columns: Names, in order; all others stay inside.
         filters: Parameter -> condition with one ``?``.
-        searched: Columns that the parameter ``q`` looks in.
+        searched: Columns that the parameter ``q`` searches.
         orders: Name of an order -> expression that is never null; ``-name`` descends.
-        default: The order of whoever names none.
+        default: The order when none is requested.
         key: Expressions that are never null; rows that are equal in all of them are equal.
         times: What ``since`` and ``until`` are compared with: the time of an event, or begin and end of a span, whose
             end is null while it is open. Empty = rows are of now, and have no such parameters.
-        is_recent: Rows are of the last day, unless a time, a group or a rebalance is asked for.
+        is_recent: Rows are of the last day, unless a time, a group or a rebalance is requested.
         made: Makes the rows where they are no table's.
     """
 
@@ -84,11 +84,11 @@ class Listing:
         """Return the filters that take one of few values, with these."""
         return {name: VALUES[name] for name in self.filters if name in VALUES}
 
-    def where(self, reading: Reading, asked: Asked) -> dict[str, object]:
+    def where(self, reading: Reading, chosen: Chosen) -> dict[str, object]:
         """Return the conditions by which files are skipped, as ``Reader.read`` takes them."""
-        found: dict[str, object] = {name: asked[name] for name in _SKIPPING if name in asked}
-        since, until = (int(asked[name]) if name in asked else None for name in (SINCE, UNTIL))
-        if self.is_recent and not asked.keys() & {SINCE, UNTIL, "group_id", "rebalance_id"}:
+        found: dict[str, object] = {name: chosen[name] for name in _SKIPPING if name in chosen}
+        since, until = (int(chosen[name]) if name in chosen else None for name in (SINCE, UNTIL))
+        if self.is_recent and not chosen.keys() & {SINCE, UNTIL, "group_id", "rebalance_id"}:
             since = last_day(reading).since_ms
         if len(self.times) == 1:
             found[self.times[0]] = Within(since, until)
@@ -102,12 +102,12 @@ class Listing:
     def rows(
         self,
         reading: Reading,
-        asked: Asked,
+        chosen: Chosen,
         *,
         columns: Sequence[str] | None = None,
         bounds: Mapping[str, object] | None = None,
     ) -> pa.Table:
-        """Read the rows among which those are that are asked for.
+        """Read the rows that contain the requested ones.
 
         Args:
             columns: Only these; None = all.
@@ -115,7 +115,7 @@ class Listing:
         """
         if self.made is not None:
             return self.made(reading)
-        return reading.tables.read(self.table, columns=columns, where=self.where(reading, asked) | dict(bounds or {}))
+        return reading.tables.read(self.table, columns=columns, where=self.where(reading, chosen) | dict(bounds or {}))
 
 
 def _equal(*names: str) -> dict[str, str]:
@@ -260,7 +260,7 @@ REJECTED = Listing(
     ("cluster", "group_id", "reason", "detail", "raw"),
     {"seen_at": _time("seen_at"), "reason": _text("reason"), "cluster": _text("cluster")},
     "-seen_at",
-    # Several inputs may have one place, or none: what else is in a row tells them apart.
+    # Several inputs may have one place, or none: the other columns distinguish them.
     (*(_text(name) for name in ("source", "position", "reason", "raw_sha256")), _differing("rejected_events")),
     times=("seen_at",),
 )

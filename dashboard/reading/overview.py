@@ -7,13 +7,13 @@ from collections.abc import Sequence
 import pyarrow as pa
 
 from dashboard.reading.questions import Reading
-from dashboard.reading.widespread import widespread
+from dashboard.reading.widespread_findings import widespread
 from dashboard.reading.window import HOUR_MS, Recent, last_day, recent
 from streaming.tables.columns import LONG, TEXT, Column
 from streaming.views.reader import Within
 from streaming.views.widespread import WidespreadKind
 
-# Worst first: a group has the worst of its findings, or what its own state says.
+# Worst first: a group has the worst of its findings, or that of its own state.
 HEALTH = ("critical", "warning", "info", "ok", "unknown")
 
 # What a row has beside the columns of ``groups``.

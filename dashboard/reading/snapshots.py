@@ -15,7 +15,7 @@ from streaming.tables.location import is_table, table_uri
 from streaming.tables.schema import TABLES
 from streaming.views.reader import Reader
 
-# A table that was replaced by another one goes on under the same name: each handle is opened anew this often.
+# A table that was replaced by another one keeps its name: each handle is reopened this often.
 REOPENED_AFTER_POLLS = 60
 MISSING = -1
 
@@ -63,7 +63,7 @@ class TableSnapshots(Reader):
     def _follow(self, name: str) -> int:
         try:
             version = self._newest(name)
-        except Exception as error:  # noqa: BLE001 - a store that fails in any way is asked again
+        except Exception as error:  # noqa: BLE001 - a store that fails in any way is polled again
             self._note(name, "cannot be read; its last snapshot stays", one_line(error) or type(error).__name__)
             _log.debug("a table cannot be read", table=name, exc_info=error)
             return self._versions[name]
@@ -80,7 +80,7 @@ class TableSnapshots(Reader):
                 handle.update_incremental()
                 return handle.version()
             except Exception as error:  # noqa: BLE001 - as above; it may be another table now
-                _log.debug("a table could not be followed; it is opened anew", table=name, exc_info=error)
+                _log.debug("a table could not be followed; it is reopened", table=name, exc_info=error)
         if not is_table(self._root, name):
             self._handles.pop(name, None)
             return MISSING
@@ -102,7 +102,7 @@ class TableSnapshots(Reader):
         return self._handles.get(name)
 
     def row_count(self, name: str) -> int | None:
-        """Return how many rows a table has as of its last refresh, by its log; None = a file does not tell."""
+        """Return how many rows a table has as of its last refresh, by its log; None = a file has no number."""
         handle = self._table(name)
         if handle is None:
             return 0

@@ -1,4 +1,4 @@
-"""Dashboard: the time that pages show: up to now, or up to the end of tables that nobody writes any more."""
+"""Dashboard: the time that pages show: up to now, or up to the end of tables that no job writes any more."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from streaming.views.reader import Within
 MINUTE_MS = 60_000
 HOUR_MS = 60 * MINUTE_MS
 DAY_MS = 24 * HOUR_MS
-# The last 24 hours lie in so many whole hours: the first and the last of them count in part.
+# The last 24 hours touch so many whole hours: the first and the last of them count in part.
 HOURS = 25
 _NEWEST = """
 select max(epoch_ms(seen_at)) as newest

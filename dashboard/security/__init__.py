@@ -1,1 +1,1 @@
-"""Dashboard: who may ask what, how often, and what browsers may do with the answer (docs/security.md)."""
+"""Dashboard: which requests are allowed, how often, and what browsers may do with the response (docs/security.md)."""

@@ -17,7 +17,7 @@ from dashboard.security.token import is_session, session_of
 from streaming.machine.http_access import AllowedHosts, bearer, is_token
 
 LOGIN = "/login"
-# Open to whoever reaches the server: they reveal nothing of the tables.
+# Open to every client: they reveal nothing of the tables.
 OPEN_PATHS = frozenset({LOGIN, "/healthz", "/readyz"})
 OPEN_FOLDER = "/static/"
 # Answers of these have no end.
@@ -33,12 +33,12 @@ class SecurityFrame:
     Args:
         app: What is wrapped.
         state: What the application shares with its routers; the server reads it.
-        token: Empty = none is asked for.
+        token: Empty = none is required.
         hosts: Names of this server.
         limit: Requests of one address.
         timeout_s: How long an answer may take.
         now_s: The wall clock, for sessions.
-        elapsed_s: A clock that never goes back, for the limit.
+        elapsed_s: A monotonic clock, for the limit.
     """
 
     def __init__(
@@ -121,8 +121,8 @@ class SecurityFrame:
         if self._may_pass(path, headers):
             return None
         if "text/html" in headers.get("accept", ""):
-            asked = path + ("?" + scope["query_string"].decode("latin-1") if scope["query_string"] else "")
-            return RedirectResponse(f"{LOGIN}?{urlencode({'next': asked})}", 303)
+            requested = path + ("?" + scope["query_string"].decode("latin-1") if scope["query_string"] else "")
+            return RedirectResponse(f"{LOGIN}?{urlencode({'next': requested})}", 303)
         return PlainTextResponse("A token is needed.", 401, {"www-authenticate": "Bearer"})
 
     def _may_pass(self, path: str, headers: Headers) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 
-# An address that has not asked for long has a full bucket, so forgetting it changes nothing.
+# An address without a request for long has a full bucket, so forgetting it changes nothing.
 REMEMBERED_ADDRESSES = 4_096
 BURST = 4
 
@@ -25,7 +25,7 @@ class RateLimit:
         """Return whether one more request of an address is within the limit, and count it.
 
         Args:
-            now_s: Of a clock that never goes back.
+            now_s: Of a monotonic clock.
         """
         left, counted_s = self._buckets.pop(address, (self._burst, now_s))
         left = min(self._burst, left + (now_s - counted_s) * self._per_second)

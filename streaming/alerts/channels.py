@@ -1,4 +1,4 @@
-"""Shell: where messages go: the requests of a webhook, Alertmanager, Slack and PagerDuty. No I/O.
+"""Shell: where messages are sent: the requests of a webhook, Alertmanager, Slack and PagerDuty. No I/O.
 
 Addresses and keys are secret: a request shows neither.
 """
@@ -43,7 +43,7 @@ class Request:
         return json.dumps(self.body, ensure_ascii=False).encode("utf-8", "replace")
 
 
-# What turns a message into requests, at a time in epoch milliseconds.
+# Makes the requests of a message, at a time in epoch milliseconds.
 Compose: TypeAlias = Callable[[Bundle, int], list[Request]]
 
 

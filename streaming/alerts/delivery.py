@@ -28,7 +28,7 @@ class DeliveryError(Exception):
     """A request was not accepted.
 
     Attributes:
-        retry_after_ms: What the receiver asks for.
+        retry_after_ms: What the receiver requests.
         is_refusal: It is about this request; the receiver may accept others.
     """
 
@@ -108,7 +108,7 @@ def unsendable(error: Exception) -> DeliveryError:
 
 
 def _retry_after_ms(header: str, now_ms: int) -> int:
-    """Return the pause that a receiver asks for: seconds, or until a date (RFC 9110, 10.2.3); 0: none."""
+    """Return the pause that a receiver requests: seconds, or until a date (RFC 9110, 10.2.3); 0: none."""
     try:
         if header.isdecimal():
             return int(header[:_LONGEST_NUMBER]) * 1_000

@@ -1,4 +1,4 @@
-"""Shell: what the tables say of the findings that alerts follow."""
+"""Shell: the current rows of the findings that alerts follow."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _EVERY_MS = 10_000
 
 @dataclass(frozen=True)
 class CurrentFindings:
-    """What the table says now.
+    """The current row.
 
     Attributes:
         current: Open findings by id. closed: Those of a set of ids that closed, by id.
@@ -88,7 +88,7 @@ class FindingsReader:
         self._many_at_ms = now_ms
 
     def costs(self, findings: Iterable[Row]) -> Mapping[str, Cost]:
-        """Return what the rebalances before findings cost, by the id of the finding; of some nothing is known.
+        """Return what the rebalances before findings cost, by the id of the finding; some have none.
 
         Raises:
             DeltaError, OSError: The table cannot be read.

@@ -1,4 +1,4 @@
-"""Shell: follows the findings for months: what fails is logged and tried again, and whether it works can be asked."""
+"""Shell: follows the findings for months: what fails is logged and tried again, and its health can be read."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from streaming.machine.logs import logger
 from streaming.settings.alerts import Alerts
 
 if TYPE_CHECKING:
-    from streaming.alerts.engine import AlertEngine
+    from streaming.alerts.alert_engine import AlertEngine
     from streaming.alerts.findings_reader import FindingsReader
 
 _log = logger("alerts")
@@ -56,7 +56,7 @@ def follow(
             except (DeltaError, OSError) as error:
                 status.is_running = False
                 _log.warning("the findings could not be followed; tried again", reason=str(error))
-            except Exception as error:  # noqa: BLE001 - alerts that end without a word are worse than ones that fail
+            except Exception as error:  # noqa: BLE001 - alerts that end silently are worse than ones that fail
                 status.is_running = False
                 pause_ms = backoff.failed("", 0)
                 # Its text may hold what is secret.

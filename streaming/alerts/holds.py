@@ -33,7 +33,7 @@ class Holds:
         self._many: Sequence[WidespreadKind] = ()
 
     def update(self, findings: CurrentFindings, now_ms: int) -> None:
-        """Take what the tables say now; what begins or ends to be widespread is logged."""
+        """Take the current findings; what begins or ends to be widespread is logged."""
         self._first_noticed = {one: self._first_noticed.get(one, now_ms) for one in findings.current}
         before, now = ({(one.cluster, one.kind): one for one in many} for many in (self._many, findings.widespread))
         for place in sorted(now.keys() - before.keys()):

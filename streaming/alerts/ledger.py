@@ -30,7 +30,7 @@ class Sent(msgspec.Struct):
 
 
 class Remembered(msgspec.Struct):
-    """What was sent of an open finding, by which it is resolved also when its row is gone."""
+    """What was sent of an open finding, by which it is resolved also when its row was removed."""
 
     cluster: str
     group_id: str

@@ -31,7 +31,7 @@ class Notice:
         finding_id: As in the tables.
         cluster, group_id, kind: Cut; an empty group is the cluster itself. key: What they are in the tables.
         opened_at_ms, closed_at_ms: Epoch milliseconds.
-        cost: What the group's rebalances cost in the hour up to the opening; None = nothing is known.
+        cost: What the group's rebalances cost in the hour up to the opening; None = not observed.
     """
 
     finding_id: str
@@ -87,25 +87,25 @@ def vanished(finding_id: str, remembered: Remembered | None, now_ms: int) -> Not
     Args:
         remembered: What was sent of it; None = an earlier release sent it.
     """
-    known = remembered or Remembered("", "", "unknown", "info", now_ms)
+    last = remembered or Remembered("", "", "unknown", "info", now_ms)
     return Notice(
         finding_id=finding_id,
         status="closed",
-        cluster=known.cluster,
-        group_id=known.group_id,
-        kind=known.kind,
-        severity=known.severity,
+        cluster=last.cluster,
+        group_id=last.group_id,
+        kind=last.kind,
+        severity=last.severity,
         message="The tables no longer hold this finding.",
         advice="",
-        opened_at_ms=known.opened_at_ms,
+        opened_at_ms=last.opened_at_ms,
         closed_at_ms=now_ms,
-        key=(known.cluster, known.group_id, known.kind),
+        key=(last.cluster, last.group_id, last.kind),
     )
 
 
 @dataclass(frozen=True)
 class Bundle:
-    """Notices that go out as one message: those of one group.
+    """Notices that are sent as one message: those of one group.
 
     Attributes:
         notices: At least one, those that opened first.

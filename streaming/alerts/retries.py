@@ -78,7 +78,7 @@ class Retries:
         return self._refused.may_try(pending, now_ms)
 
     def attempts(self, notices: Iterable[Notice]) -> int:
-        """Return how often in vain one of them was sent. Those with fewer attempts go first: none starves others."""
+        """Return how often in vain one of them was sent. Those with fewer attempts come first: none starves others."""
         return max(self._attempts[_pending(one)] for one in notices)
 
     def failed(self, notices: Iterable[Notice], now_ms: int, at_least_ms: int) -> int:

@@ -8,9 +8,9 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import TypeAlias
 
+from streaming.alerts.alert_engine import AlertEngine, shown
 from streaming.alerts.channels import Request, channels
 from streaming.alerts.delivery import Deliver, http_delivery
-from streaming.alerts.engine import AlertEngine, shown
 from streaming.alerts.findings_reader import FindingsReader
 from streaming.alerts.follower import AlertsStatus, follow
 from streaming.alerts.ledger import Ledger

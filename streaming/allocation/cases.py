@@ -143,14 +143,14 @@ def read_problem(case: Case) -> Problem:
     """
     of_kafka = case.strategy.startswith("kafka.")
     members: dict[str, Participant] = {}
-    seen: Counter[str] = Counter()
+    repeats: Counter[str] = Counter()
     subscriptions: dict[tuple[str, ...], tuple[str, ...]] = {}
     for member in case.members or ():
         member_id = member.member_id
         if not case.strategy.startswith("kafka."):
             while member_id in members:
-                seen[member.member_id] += 1
-                member_id = f"{member.member_id}#{1 + seen[member.member_id]}"
+                repeats[member.member_id] += 1
+                member_id = f"{member.member_id}#{1 + repeats[member.member_id]}"
         members[member_id] = Participant(
             member_id=member_id,
             name=member.member_id,

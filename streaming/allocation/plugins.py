@@ -150,10 +150,10 @@ def _broken_promise(problem: Problem, entry: Registered, counts: list[int]) -> s
     kinds = {frozenset(member.subscriptions) for member in problem.members}
     if len(kinds) != 1:
         return None
-    known = [problem.topics[name] for name in next(iter(kinds)) if name in problem.topics]
-    if entry.complete and sum(counts) < sum(len(topic.queues) for topic in known):
+    topics = [problem.topics[name] for name in next(iter(kinds)) if name in problem.topics]
+    if entry.complete and sum(counts) < sum(len(topic.queues) for topic in topics):
         return "it leaves queues unassigned, but declares itself complete"
-    bound = {"group": 1, "topic": len(known), "none": None}[entry.spread]
+    bound = {"group": 1, "topic": len(topics), "none": None}[entry.spread]
     if bound is not None and max(counts) - min(counts) > bound:
         return f"it spreads by more than {bound}, and it declares an even spread"
     return None

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from streaming.collectors.kafka.topic_reader import TopicReader
     from streaming.settings.model import Settings
 
-_LOOK_EVERY_S = 5.0
+_POLL_EVERY_S = 5.0
 _log = logger("job")
 
 
@@ -51,7 +51,7 @@ class LossWatch:
                 losses=losses,
             )
         self._topics = _topic_readers(settings, checkpoint.query, losses, clusters)
-        self._looked = time.monotonic()
+        self._polled_at_s = time.monotonic()
         self._has_failed = False
         self.is_tolerant = False
 
@@ -66,9 +66,9 @@ class LossWatch:
 
     def step(self, *, progressed: bool) -> PassedOver | None:
         """Update the positions, every few seconds; return why the query must restart, if it must."""
-        if time.monotonic() - self._looked < _LOOK_EVERY_S:
+        if time.monotonic() - self._polled_at_s < _POLL_EVERY_S:
             return None
-        self._looked = time.monotonic()
+        self._polled_at_s = time.monotonic()
         if self._folder is not None:
             self._folder.step()
         if self.is_tolerant and progressed and not self._is_behind():
@@ -113,8 +113,8 @@ def _topic_readers(
 
         def carried() -> list[str]:
             """Return the clusters whose events the topic may carry: not those of a collector beside the job."""
-            known = list(clusters())
-            return [cluster for cluster in known if cluster not in followed] or known
+            names = list(clusters())
+            return [cluster for cluster in names if cluster not in followed] or names
 
         found.append(TopicReader(events.topic, options, query, losses, carried))
     if settings.kafka.bootstrap_servers:

@@ -34,8 +34,8 @@ class CollectorLogs(Protocol):
 class FollowedSystem:
     """A system whose collector reports everything.
 
-    The module ``factory`` in its folder has ``checked(section, was_seen=)``: it checks that a cluster can be reached,
-    unless an earlier start saw it, and returns what makes the collector of a log.
+    The module ``factory`` in its folder has ``checked(section, was_followed=)``: it checks that a cluster can be
+    reached, unless an earlier start followed it, and returns what makes the collector of a log.
 
     Args:
         metavar: Of its address on the command line.
@@ -60,7 +60,7 @@ class FollowedSystem:
         from streaming.collectors.collector import CollectorCluster
         from streaming.collectors.event_log import EventFiles
 
-        make_collector = self._checked(settings, was_seen=EventFiles.knows(folder, self.profile.name))
+        make_collector = self._checked(settings, was_followed=EventFiles.knows(folder, self.profile.name))
         log = EventFiles(folder, self.profile.name)
         return CollectorCluster(make_collector(log), log)
 
@@ -73,13 +73,13 @@ class FollowedSystem:
         Raises:
             SetupError: It cannot be reached or refuses access.
         """
-        return self._checked(settings, was_seen=logs.remember())(logs.log())
+        return self._checked(settings, was_followed=logs.remember())(logs.log())
 
-    def _checked(self, settings: Settings, *, was_seen: bool) -> Callable[[EventLog], Collector]:
+    def _checked(self, settings: Settings, *, was_followed: bool) -> Callable[[EventLog], Collector]:
         checked: Callable[..., Callable[[EventLog], Collector]] = import_module(
             f"streaming.collectors.{self.profile.name}.factory"
         ).checked
-        return checked(settings.cluster(self.profile.name), was_seen=was_seen)
+        return checked(settings.cluster(self.profile.name), was_followed=was_followed)
 
 
 class _FollowedKafka(FollowedSystem):

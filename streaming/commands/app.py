@@ -60,7 +60,7 @@ app.command()(pack)
 def run_app() -> None:
     """Run the command of the arguments; print errors as messages, not as tracebacks."""
     _open_what_was_closed()
-    # A store's client writes warnings of its own, by the page, while it looks for credentials; errors are ours to tell.
+    # A store's client writes pages of warnings while it looks for credentials; errors are ours to report.
     os.environ.setdefault("RUST_LOG", "error")
     try:
         app()

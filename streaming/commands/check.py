@@ -159,8 +159,8 @@ def sentence(found: Evaluation) -> str:
         reasons.append(f"open findings: {', '.join([*kinds[:_NAMED], *more])}, first of {where}")
     reasons += [_missed(figure) for figure in found.figures if figure.state != "ok"]
     none = "no open findings that count" if found.widespread else "no open findings"
-    words = "; ".join([*(reasons or [f"{none}, all objectives met"]), *_widespread(found)])
-    return _plain(f"REBALANCES {found.state.upper()} - {words}", _LONGEST)
+    text = "; ".join([*(reasons or [f"{none}, all objectives met"]), *_widespread(found)])
+    return _plain(f"REBALANCES {found.state.upper()} - {text}", _LONGEST)
 
 
 def _widespread(found: Evaluation) -> list[str]:

@@ -57,7 +57,7 @@ FAILED_EXIT = 1
 _TO_TOPIC = "kafka:"
 _TOPIC_NAME = re.compile(r"[A-Za-z0-9._-]{1,249}")
 # How long a stop waits for a disk or a broker to take what waits in memory.
-_LAST_WORDS_S = 8.0
+_LAST_WRITE_S = 8.0
 _RETRY_S = 0.25
 
 
@@ -367,7 +367,7 @@ def _collect(settings: Settings, system: str, logs: _Logs, *, once: bool) -> int
 
 def _write_the_rest(logs: _Logs) -> bool:
     """Try once more to write waiting events; return whether all are written."""
-    deadline = time.monotonic() + _LAST_WORDS_S
+    deadline = time.monotonic() + _LAST_WRITE_S
     while [log for log in logs.made if not log.flush()]:
         if time.monotonic() > deadline:
             return False

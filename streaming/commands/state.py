@@ -37,15 +37,13 @@ def show(checkpoint: CheckpointOption = None, cluster: ClusterOption = None, as_
 
     with _opened(checkpoint) as (spark, opened, rules):
         shards = read_whole(spark, opened)
-        looks = [
-            msgspec.to_builtins(summarise(stored, rules)) for stored in shards if cluster in (None, stored.cluster)
-        ]
+        rows = [msgspec.to_builtins(summarise(stored, rules)) for stored in shards if cluster in (None, stored.cluster)]
     if as_json:
-        output.write_json_lines(looks, _TIMES)
+        output.write_json_lines(rows, _TIMES)
         return
     numbers = ("groups", "members", "waiting", "late", "batches", "bytes")
     output.show_rows(
-        looks,
+        rows,
         [
             output.field("CLUSTER", "cluster"),
             output.field("SHARD", "shard"),

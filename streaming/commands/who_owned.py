@@ -47,9 +47,9 @@ def who_owned(
             if not views.has_topic(reader, topic):
                 raise NotFoundError(f"the tables have no topic {topic}")
             when = "now" if at_ms is None else f"at {time_text(at_ms)}"
-            whom = "nobody" if group is None else f"no member of group {group}"
+            owner = "nobody" if group is None else f"no member of group {group}"
             owned = "owns" if at_ms is None else "owned"
-            raise NotFoundError(f"{whom} {owned} {queue_name(topic, broker, queue)} {when}")
+            raise NotFoundError(f"{owner} {owned} {queue_name(topic, broker, queue)} {when}")
     if as_json:
         write_json_lines(rows, time_columns("assignments"))
         return

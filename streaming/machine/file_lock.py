@@ -46,7 +46,7 @@ def exclusive_lock(lock_file: Path, *, problem: str, remedy: str) -> Iterator[No
 
 
 def _holder(lock: int) -> str:
-    """Return who holds the lock, and for how long, as the holder wrote it; empty if that is not known."""
+    """Return the holder of the lock, and for how long, as it wrote; empty if unknown."""
     try:
         pid, since_ms, host = os.pread(lock, _MOST_BYTES, 0).decode().split()
         return f": process {int(pid)} on {host} has held it for {max(0, now_ms() - int(since_ms)) // 1000} s"

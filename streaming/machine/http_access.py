@@ -1,4 +1,4 @@
-"""Shell: who may call a server of ours: from where, by which name of it, with which token.
+"""Shell: access to a server of ours: from where, by which of its names, with which token.
 
 Names are checked so that no page elsewhere reaches it under a name of its own.
 """

@@ -15,7 +15,7 @@ class BatchClock:
     """Adds up what batches took; the thread that writes takes it out, another one adds.
 
     Attributes:
-        sources: What each note says beside it, as ``BatchTimes`` has it.
+        sources: What each note has besides, as ``BatchTimes`` has it.
     """
 
     def __init__(self) -> None:

@@ -34,7 +34,7 @@ OFFSETS = "offsets"
 EVENTS = "events"
 # Files of the folder of events: ``place`` is a path, ``number`` decides whether to read it or only to check it.
 FILES = "files"
-READ, LOOK = 1, 0
+READ, CHECK = 1, 0
 
 
 def combine(

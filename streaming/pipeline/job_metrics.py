@@ -19,7 +19,7 @@ from streaming.terminal.escape import printable
 from streaming.terminal.live_view import LiveStatus
 
 PREFIX = "rebalance_monitor_job_"
-# A name of a cluster is cut here; clusters are named by whoever runs the job.
+# A name of a cluster is cut here; users name clusters.
 LONGEST = 120
 _NOT_READY = ("starting", "checking", "stopping", "stopped")
 
@@ -38,7 +38,7 @@ class JobCollector(Collector):
             ("batch_seconds", "Time that those batches took.", status.batches_ms / 1_000),
             ("events", "Events read.", status.events),
             ("rejected_events", "Inputs that were not applied as sent.", status.rejected),
-            ("rebalances", "Rebalances decided.", status.rebalances_seen),
+            ("rebalances", "Rebalances decided.", status.rebalance_count),
         ):
             yield CounterMetricFamily(PREFIX + name, text, value=value)
         for name, text, level in (

@@ -79,7 +79,7 @@ def decisions(packed: DataFrame, rules: CoreConfig, *, checkpoint: Place | None 
 def start_query(
     decided: DataFrame, sink: BatchWriter, *, checkpoint: Place, once: bool, trigger_interval_ms: int
 ) -> StreamingQuery:
-    """Start the query, or go on where the checkpoint stopped."""
+    """Start the query, or resume it from its checkpoint."""
     place = hadoop_uri(checkpoint)
     writer = decided.writeStream.outputMode("append").option("checkpointLocation", place).foreachBatch(sink)
     if once:

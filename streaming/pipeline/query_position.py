@@ -27,11 +27,11 @@ class QueryPosition:
         self._query = query
         self._topic = topic
         self._lock = threading.Lock()
-        self._begun = self._looked_at = self._batch = -1
+        self._begun = self._checked = self._batch = -1
         self._offsets: dict[int, int] = {}
 
     def began(self, batch: int) -> None:
-        """Note a batch that begins; its plan is read when it is asked for."""
+        """Note a batch that begins; its plan is read on demand."""
         self._begun = batch
 
     def ended(self, batch: int, end: object) -> None:
@@ -50,8 +50,8 @@ class QueryPosition:
         """Return up to where each partition was read: partition -> next offset."""
         with self._lock:
             begun = self._begun
-            if begun not in (self._looked_at, self._batch):
-                self._looked_at = begun
+            if begun not in (self._checked, self._batch):
+                self._checked = begun
                 # Where it cannot be read now, its end will show it.
                 with suppress(OSError, ValueError):
                     self._note(begun, topic_offsets(read_planned(self._query, begun), self._topic))

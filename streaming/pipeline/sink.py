@@ -84,7 +84,7 @@ class Sink:
         large_above: Rows of one batch above which they come in slices.
         engine: What writes the tables; None = delta-rs. Tables of Spark are written by the executors.
         guard: Called before a batch is written; raises when another job may write instead.
-        clock: Gets how long writing took; what it has of the batches before goes into the journal's commit.
+        clock: Gets how long writing took; what it has of the batches before is part of the journal's commit.
     """
 
     def __init__(
@@ -184,7 +184,7 @@ class Sink:
             self._begun(sorted(clusters))
 
     def _make_another_batch(self, clusters: Iterable[str]) -> None:
-        """Have groups go on that had to stop; before this batch ends, so that a crash forgets none."""
+        """Resume groups that had to stop; before this batch ends, so that a crash forgets none."""
         if clusters and self._resume is not None:
             self._resume(sorted(clusters))
 

@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from streaming.pipeline.combine import CONTROL, EVENTS, FILES, LOOK, READ
+from streaming.pipeline.combine import CHECK, CONTROL, EVENTS, FILES, READ
 from streaming.pipeline.file_reader import LARGEST_FOR_SPARK_BYTES, READ_HERE
 from streaming.stores.places import Place, hadoop_uri
 
@@ -64,7 +64,7 @@ def folder_source(spark: SparkSession, folder: Place, *, max_files_per_batch: in
         .select(
             functions.lit(FILES).alias("source"),
             functions.col("_metadata.file_path").alias("place"),
-            functions.when(_is_read_whole(), READ).otherwise(LOOK).cast("bigint").alias("number"),
+            functions.when(_is_read_whole(), READ).otherwise(CHECK).cast("bigint").alias("number"),
             functions.lit(None).cast("binary").alias("key"),
             functions.lit(None).cast("binary").alias("value"),
             functions.lit(None).cast("bigint").alias("timestamp_ms"),
@@ -151,7 +151,7 @@ def topic_source(
 
     Args:
         is_tolerant: Records that were deleted before they were read are skipped; else the query fails.
-        options: For Spark's Kafka source; those of the client begin with ``kafka.``. They go before our own.
+        options: For Spark's Kafka source; those of the client begin with ``kafka.``. They have precedence over our own.
     """
     reader = (
         spark.readStream.format("kafka")
@@ -168,7 +168,7 @@ def kafka_rows(records: DataFrame, source: str, place: str = TOPIC_AND_PARTITION
     """Convert the columns of Spark's Kafka source to the raw columns.
 
     Args:
-        place: What stands for a record's topic and partition, in SQL.
+        place: The SQL expression of a record's topic and partition.
     """
     from pyspark.sql import functions
 

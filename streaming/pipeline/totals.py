@@ -46,12 +46,12 @@ class Totals:
                 for block in reader.blocks(table.name, columns=_COLUMNS[table.name]):
                     self._add(table, block, 1)
 
-    def replaced(self, table: Table, gone: pa.Table, come: pa.Table) -> None:
+    def replaced(self, table: Table, removed: pa.Table, added: pa.Table) -> None:
         """Update with a commit that replaced some rows by others."""
         if table.name in _COLUMNS:
             with self._lock:
-                self._add(table, gone, -1)
-                self._add(table, come, 1)
+                self._add(table, removed, -1)
+                self._add(table, added, 1)
 
     @property
     def clusters(self) -> dict[str, ClusterTotal]:

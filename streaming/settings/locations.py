@@ -11,17 +11,17 @@ from typing import TypeAlias
 Location: TypeAlias = Path | str
 
 STORES = ("s3", "abfss", "gs", "hdfs")
-_KNOWN = f"a folder, file, {', '.join(STORES)} and s3a are known"
+_SUPPORTED = f"a folder, file, {', '.join(STORES)} and s3a are known"
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):(?=/)")
 # With a known scheme, too: s3:lake is no folder that anybody wants.
 _STORE = re.compile(rf"({'|'.join(STORES)}|s3a|file):", re.IGNORECASE)
 # What begins so is no name that anybody gives to a folder here; each would become one.
 _MISTAKEN = (
-    (re.compile(r"[A-Za-z]:[\\/]|\\\\"), f"is a path of Windows; {_KNOWN}"),
+    (re.compile(r"[A-Za-z]:[\\/]|\\\\"), f"is a path of Windows; {_SUPPORTED}"),
     (re.compile(r"~(/|$)"), "begins with ~, which is replaced by a shell and not here; write the whole path"),
     (re.compile(r"kafka:"), "names a Kafka topic: collect takes one as --out, run as --kafka-events"),
 )
-# What stands between // and the next slash.
+# The text between // and the next slash.
 _AUTHORITIES = {
     "s3": (re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]+"), "bucket (letters, digits, . _ -): write s3://BUCKET/PATH"),
     "gs": (re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]+"), "bucket (letters, digits, . _ -): write gs://BUCKET/PATH"),
@@ -54,14 +54,14 @@ def location_of(value: object) -> Location:
     found = _SCHEME.match(text) or _STORE.match(text)
     if found is None:
         if "://" in text:
-            raise ValueError(f"is no URI of a known scheme, and no folder's name; {_KNOWN}")
+            raise ValueError(f"is no URI of a known scheme, and no folder's name; {_SUPPORTED}")
         return Path(text)
     scheme, rest = found[1].lower(), text[found.end() :]
     if scheme == "file":
         return _local(rest)
     scheme = "s3" if scheme == "s3a" else scheme
     if scheme not in STORES:
-        raise ValueError(f"has the scheme {scheme}; {_KNOWN}")
+        raise ValueError(f"has the scheme {scheme}; {_SUPPORTED}")
     if not rest.startswith("//"):
         raise ValueError(f"is no URI: write {scheme}://, or ./{found[1]}: for a folder of this name")
     return _of_store(scheme, rest.removeprefix("//").rstrip("/"))

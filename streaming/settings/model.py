@@ -38,7 +38,7 @@ from udfs.model.systems import SYSTEMS
 SHORTEST_TOKEN = 16
 
 
-class Job(Section):
+class JobSettings(Section):
     tables: Annotated[Location, BeforeValidator(tables_of)]
     checkpoint: Annotated[Location, BeforeValidator(folder_of)]
     trigger_interval_ms: Span
@@ -200,7 +200,7 @@ class Dashboard(Section):
 class Settings(Clusters):
     """All settings; ``load`` makes them."""
 
-    job: Job
+    job: JobSettings
     time: Time
     session_timeouts: SessionTimeouts
     limits: Limits

@@ -16,7 +16,7 @@ CLOCK_INTERVAL_MS = 5_000
 # Disorder stays below the default of allowed_lateness (2 s); what comes later is scripted, never chance.
 USUAL_DELAY_MS, LONGEST_DELAY_MS = 400, 1_900
 # Topics change half a second past a full second, groups never do: so both have the same time only on purpose.
-TOPIC_MOMENT_MS = 500
+TOPIC_CHANGE_MS = 500
 # Repeats stay below the default of repeat_span (10 minutes).
 LONGEST_REPEAT_MS = 240_000
 
@@ -221,7 +221,7 @@ class Cluster:
         self._plan_topic_change()
 
     def _at_topic_time(self, time_ms: int, action: Callable[[], None]) -> None:
-        self.timeline.at(time_ms + (TOPIC_MOMENT_MS - time_ms) % 1_000, action)
+        self.timeline.at(time_ms + (TOPIC_CHANGE_MS - time_ms) % 1_000, action)
 
     # -- the source ------------------------------------------------------------------------------------------
 

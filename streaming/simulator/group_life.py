@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 
-from streaming.simulator.cluster import TOPIC_MOMENT_MS, Cluster, EventFields
+from streaming.simulator.cluster import TOPIC_CHANGE_MS, Cluster, EventFields
 
 MEAN_QUIET_MS = 45_000
 
@@ -39,9 +39,9 @@ class GroupLife:
 
     def later(self, wait_ms: int, action: Callable[[], None]) -> None:
         """Have ``action`` run after a while, and not while the source is silent, nor as topics change."""
-        moment = self.now + wait_ms
-        moment += moment % 1_000 == TOPIC_MOMENT_MS
-        self.cluster.timeline.at(moment, lambda: self._unless_silent(action))
+        time_ms = self.now + wait_ms
+        time_ms += time_ms % 1_000 == TOPIC_CHANGE_MS
+        self.cluster.timeline.at(time_ms, lambda: self._unless_silent(action))
 
     def _unless_silent(self, action: Callable[[], None]) -> None:
         if self.cluster.is_silent():

@@ -21,7 +21,7 @@ class HeartbeatGroup(HeartbeatMembers):
     # -- what happens to the group ---------------------------------------------------------------------------
 
     def start(self) -> None:
-        if self.cluster.system == "rocketmq" and not self.tells_strategies:
+        if self.cluster.system == "rocketmq" and not self.reports_strategies:
             self.strategy = "AVG"
             self.mode = self.rng.choice(("clustering", "clustering", "clustering", "broadcasting", "message"))
             self._emit_settings()
@@ -164,7 +164,7 @@ class HeartbeatGroup(HeartbeatMembers):
     def _delete(self) -> None:
         if not any(member.present or member.alive for member in self.members.values()):
             self.cluster.emit(GroupDeleted(**self.fields()), may_repeat=False, rng=self.rng)
-            self.known = False
+            self.created = False
             self.members.clear()
             if self.strategy is not None:
                 self.later(500, self._emit_settings)
@@ -235,12 +235,12 @@ class HeartbeatGroup(HeartbeatMembers):
         first = self.rng.choice(self.settled())
         name = f"{first.member_id}#2"
         host = f"10.9.{self.rng.randrange(16)}.{self.rng.randrange(2, 250)}"
-        twin = self.members[name] = SimulatedMember(name, first.client_id, host, first.subscriptions)
-        twin.says, twin.strategies = first.says, first.strategies
-        first.bound = twin.bound = True
-        self.join(twin)
+        duplicate = self.members[name] = SimulatedMember(name, first.client_id, host, first.subscriptions)
+        duplicate.reported_id, duplicate.strategies = first.reported_id, first.strategies
+        first.bound = duplicate.bound = True
+        self.join(duplicate)
         life = self.rng.randrange(5_000, 20_000)
-        self.later(life, lambda: self.crash(twin))
+        self.later(life, lambda: self.crash(duplicate))
         self.later(life + self.timeout_ms + 1, lambda: setattr(first, "bound", False))
 
     # -- at the edge, and late -------------------------------------------------------------------------------
@@ -249,9 +249,9 @@ class HeartbeatGroup(HeartbeatMembers):
         """One member is silent until a millisecond before its deadline, until exactly then, or until one after."""
         member = self.rng.choice(self.settled())
         self.crash(member)
-        moment = member.heartbeat_at + self.timeout_ms + self.rng.choice((-1, 0, 1))
-        self.cluster.timeline.at(moment, lambda: self._beat_again(member), HEARTBEAT)
-        self.busy_for(moment - self.now + 1)
+        time_ms = member.heartbeat_at + self.timeout_ms + self.rng.choice((-1, 0, 1))
+        self.cluster.timeline.at(time_ms, lambda: self._beat_again(member), HEARTBEAT)
+        self.busy_for(time_ms - self.now + 1)
 
     def _beat_again(self, member: SimulatedMember) -> None:
         member.alive = True
@@ -280,7 +280,7 @@ class HeartbeatGroup(HeartbeatMembers):
         left_at = self.now
         self.leave(member, delay_ms=span)
         member.present = False
-        self.uneasy_until = self.now + span + 10_000
+        self.uncertain_until = self.now + span + 10_000
         self.later(1_000, self._join_new)
         self._expect_late("member_left", member, left_at, left_at + span + LONGEST_DELAY_MS, required=True)
         self.busy_for(span + 10_000)
@@ -300,7 +300,7 @@ class HeartbeatGroup(HeartbeatMembers):
         self._expect_late("session_expired", member, deadline, None, required=False)
         self._expect_late("member_joined", member, deadline, arrive + LONGEST_DELAY_MS, required=False)
         self.cluster.timeline.at(times[-1] + self.interval_ms, lambda: self._beat_again(member), HEARTBEAT)
-        self.uneasy_until = arrive + 10_000
+        self.uncertain_until = arrive + 10_000
         self.busy_for(arrive - self.now + 10_000)
         self.hold_topics(arrive - self.now)
 

@@ -41,7 +41,7 @@ class SimulatedMember:
 
     def __init__(self, member_id: str, client_id: str, host: str, subscriptions: tuple[str, ...]) -> None:
         self.member_id = member_id
-        self.says = member_id  # its id in events: two connections may have the same
+        self.reported_id = member_id  # its id in events: two connections may have the same
         self.client_id = client_id
         self.host = host
         self.subscriptions: tuple[str, ...] = subscriptions
@@ -71,13 +71,13 @@ class HeartbeatMembers(GroupLife):
         self.timeout_ms = timeout_ms or default_session_timeout_ms(cluster.system)
         self.interval_ms = min(HEARTBEAT_INTERVAL_MS[cluster.system], self.timeout_ms // 4)
         self.members: dict[str, SimulatedMember] = {}
-        self.known = False
-        self.uneasy_until = 0  # until then counts depend on when late events are read
+        self.created = False
+        self.uncertain_until = 0  # until then counts depend on when late events are read
         self.mode = "clustering"
         self.strategy: str | None = None
         self.setting = 0
         # RocketMQ's consumers have strategies of their own; where the group's is not reported, theirs are.
-        self.tells_strategies = cluster.system == "rocketmq" and rng.random() < 0.5
+        self.reports_strategies = cluster.system == "rocketmq" and rng.random() < 0.5
         self.deletes = rng.random() < 0.15
         self.may_repeat = not self.deletes
 
@@ -86,11 +86,11 @@ class HeartbeatMembers(GroupLife):
     def caused(self, kind: str, member_id: str | None = None, topic: str | None = None) -> None:
         """Write down that something that is a rebalance happened now."""
         after: int | None = sum(member.present for member in self.members.values())
-        if self.now <= self.uneasy_until:
+        if self.now <= self.uncertain_until:
             after = None
         place = (self.cluster.name, self.cluster.system, self.group_id, self.now)
-        if not self.known:
-            self.known = True
+        if not self.created:
+            self.created = True
             self.cluster.truth.counted(*place, Cause("group_created"), after)
         self.cluster.truth.counted(*place, Cause(kind, member_id, topic), after)
 
@@ -136,7 +136,7 @@ class HeartbeatMembers(GroupLife):
         member.timeout_ms = default_session_timeout_ms(self.cluster.system)
         if self.cluster.system == "kafka":
             member.strategies = STRATEGIES["kafka"]
-        elif self.tells_strategies:
+        elif self.reports_strategies:
             member.strategies = ("AVG",)
         self.members[member_id] = member
         return member
@@ -165,7 +165,7 @@ class HeartbeatMembers(GroupLife):
         member.alive = True
         member.life += 1
         kind = Heartbeat if self.describes_in_heartbeats() else MemberJoined
-        self._emit(kind(**self.fields(), member_id=member.says, **self.description(member)))
+        self._emit(kind(**self.fields(), member_id=member.reported_id, **self.description(member)))
         self._sign_of_life(member)
         self._beat_after(member, self.rng.randrange(1, self.interval_ms))
 
@@ -173,7 +173,7 @@ class HeartbeatMembers(GroupLife):
         """Stop a consumer; it sends a leave."""
         member.alive = False
         member.life += 1
-        event = MemberLeft(**self.fields(), member_id=member.says, reason="shutdown")
+        event = MemberLeft(**self.fields(), member_id=member.reported_id, reason="shutdown")
         self._emit(event, delay_ms=delay_ms)
         if delay_ms is None:
             member.present = False
@@ -188,7 +188,7 @@ class HeartbeatMembers(GroupLife):
     def beat(self, member: SimulatedMember, described: bool = False, delay_ms: int | None = None) -> None:
         """Send one heartbeat."""
         description = self.description(member) if described or self.describes_in_heartbeats() else {}
-        event = Heartbeat(**self.fields(), member_id=member.says, **description)
+        event = Heartbeat(**self.fields(), member_id=member.reported_id, **description)
         event.event_id = None
         self._emit(event, delay_ms=delay_ms)
         if delay_ms is None:

@@ -12,10 +12,10 @@ from streaming.simulator.truth import Cause
 from udfs.model.events import Departure, GroupSnapshot, MemberInfo
 
 POLL_INTERVAL_MS = 5_000
-_Known: TypeAlias = Literal["left", "expired"]
-_HOWS: tuple[_Known | None, ...] = (None, "left", "expired")
+_Evident: TypeAlias = Literal["left", "expired"]
+_HOWS: tuple[_Evident | None, ...] = (None, "left", "expired")
 _TRIGGERS = {"left": "member_left", "expired": "session_expired", "gone": "member_gone"}
-_EVIDENCE: dict[_Known, str] = {
+_EVIDENCE: dict[_Evident, str] = {
     "left": "it released its queues before it left",
     "expired": "it had not answered for a while",
 }
@@ -29,8 +29,8 @@ class PolledGroup(GroupLife):
         self.size = size
         self.members: dict[str, tuple[str, tuple[str, ...]]] = {}  # id -> host, topics
         self.reported: dict[str, tuple[str, tuple[str, ...]]] = {}
-        self.went: dict[str, Departure] = {}  # since the last poll, where the source could report how
-        self.known = False
+        self.departures: dict[str, Departure] = {}  # since the last poll, where the source could report how
+        self.created = False
 
     def start(self) -> None:
         for _ in range(self.size):
@@ -50,15 +50,15 @@ class PolledGroup(GroupLife):
 
     def _caused(self, cause: Cause) -> None:
         place = (self.cluster.name, self.cluster.system, self.group_id, self.now)
-        if not self.known:
-            self.known = True
+        if not self.created:
+            self.created = True
             self.cluster.truth.counted(*place, Cause("group_created"), len(self.reported))
         self.cluster.truth.counted(*place, cause, len(self.reported))
 
     def _poll(self) -> None:
         before, self.reported = self.reported, dict(self.members)
         for member_id in sorted(before.keys() - self.reported.keys()):
-            how = self.went[member_id].kind if member_id in self.went else "gone"
+            how = self.departures[member_id].kind if member_id in self.departures else "gone"
             self._caused(Cause(_TRIGGERS[how], member_id))
         for member_id in sorted(self.reported.keys() - before.keys()):
             self._caused(Cause("member_joined", member_id))
@@ -69,8 +69,8 @@ class PolledGroup(GroupLife):
             MemberInfo(member_id=member_id, client_id=member_id, host=host, subscriptions=topics)
             for member_id, (host, topics) in sorted(self.reported.items())
         )
-        departures = tuple(self.went[member_id] for member_id in sorted(before.keys() & self.went.keys()))
-        self.went.clear()
+        departures = tuple(self.departures[member_id] for member_id in sorted(before.keys() & self.departures.keys()))
+        self.departures.clear()
         event = GroupSnapshot(
             **self.fields(), state="Stable" if members else "Empty", members=members, departures=departures or None
         )
@@ -89,15 +89,15 @@ class PolledGroup(GroupLife):
 
     def _remove(self) -> None:
         if self.members:
-            self._go(self.rng.choice(sorted(self.members)))
+            self._depart(self.rng.choice(sorted(self.members)))
 
-    def _go(self, member_id: str) -> None:
+    def _depart(self, member_id: str) -> None:
         host, _ = self.members.pop(member_id)
         how = self.rng.choice(_HOWS)
         if how is not None:
-            seen = self.rng.random() < 0.5
-            self.went[member_id] = Departure(
-                member_id=member_id, kind=how, host=host, at=self.now if seen else None, evidence=_EVIDENCE[how]
+            is_dated = self.rng.random() < 0.5
+            self.departures[member_id] = Departure(
+                member_id=member_id, kind=how, host=host, at=self.now if is_dated else None, evidence=_EVIDENCE[how]
             )
 
     def actions(self) -> list[tuple[int, Callable[[], None]]]:
@@ -114,7 +114,7 @@ class PolledGroup(GroupLife):
 
     def _restart_all(self) -> None:
         for member_id in sorted(self.members):
-            self._go(member_id)
+            self._depart(member_id)
         wait = self.rng.randrange(1_000, 15_000)
         for _ in range(self.size):
             self.later(wait, self._add)

@@ -74,5 +74,5 @@ def record(fleet: Fleet, out: Path, duration_ms: int) -> Recording:
 def _order_by_time(names: list[Path]) -> None:
     newest = time.time_ns()
     for age, name in enumerate(reversed(names)):
-        moment = newest - age * 1_000_000_000
-        os.utime(name, ns=(moment, moment))
+        time_ns = newest - age * 1_000_000_000
+        os.utime(name, ns=(time_ns, time_ns))

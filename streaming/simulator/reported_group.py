@@ -65,7 +65,7 @@ class ReportedGroup(GroupLife):
         self.deletes = rng.random() < 0.2
         self.may_repeat = not self.deletes
         self.generation = first_generation - 1
-        self.known = False
+        self.created = False
         self.consumers: list[Consumer] = []
         self.counts: dict[str, int] = {}  # of each topic, as the last leader saw it
         self.subscribed: set[str] = set()  # by anybody, in the last generation
@@ -124,9 +124,9 @@ class ReportedGroup(GroupLife):
 
     def _report(self, causes: list[Cause], missed: int, generation: int | None) -> None:
         self.generation = self.generation + 1 + missed if generation is None else generation
-        first = not self.known
+        first = not self.created
         if first:
-            self.known = True
+            self.created = True
             causes = [Cause("group_created"), *causes]
         self._emit_snapshot()
         self.cluster.truth.add(
@@ -238,7 +238,7 @@ class ReportedGroup(GroupLife):
 
     def actions(self) -> list[tuple[int, Callable[[], None]]]:
         possible: list[tuple[int, Callable[[], None]]] = []
-        if not self.known or self.is_moving or self.pending:
+        if not self.created or self.is_moving or self.pending:
             return possible
         if len(self.consumers) < 2 * self.size:
             possible.append((4, lambda: self._join(self.rng.randint(1, 2))))
@@ -269,8 +269,8 @@ class ReportedGroup(GroupLife):
         if self.static:
             self.crash_one()
             return
-        gone = self.rng.sample(self.consumers, min(len(self.consumers), self.rng.choice((1, 1, 2))))
-        causes = [self._goodbye(one) for one in gone]
+        leaving = self.rng.sample(self.consumers, min(len(self.consumers), self.rng.choice((1, 1, 2))))
+        causes = [self._goodbye(one) for one in leaving]
         self._soon(causes)
 
     def _soon(self, causes: list[Cause]) -> None:
@@ -340,7 +340,7 @@ class ReportedGroup(GroupLife):
     def _delete(self) -> None:
         if not self.consumers:
             self.cluster.emit(GroupDeleted(**self.fields()), may_repeat=False, rng=self.rng)
-            self.known = False
+            self.created = False
             self.generation = 0
             self.counts, self.subscribed = {}, set()
 

@@ -19,12 +19,12 @@ class Timeline:
     def __init__(self, start_ms: int) -> None:
         self.now = start_ms
         self._queue: list[tuple[int, int, int, Callable[[], None]]] = []
-        self._asked = 0
+        self._registered = 0
 
     def at(self, time_ms: int, action: Callable[[], None], phase: int = ACTION) -> None:
         """Have ``action`` run at ``time_ms``, or right after the current action when that is past."""
-        self._asked += 1
-        heapq.heappush(self._queue, (max(time_ms, self.now), phase, self._asked, action))
+        self._registered += 1
+        heapq.heappush(self._queue, (max(time_ms, self.now), phase, self._registered, action))
 
     def run_until(self, time_ms: int) -> None:
         """Run everything up to and with ``time_ms``."""

@@ -151,12 +151,12 @@ def _as_read(plain: dict[str, object]) -> ExpectedRebalance:
 
 def rfc3339(time_ms: int) -> str:
     """Write a time as UTC with milliseconds and ``Z``."""
-    moment = datetime.datetime.fromtimestamp(time_ms // 1_000, datetime.UTC)
-    return f"{moment:%Y-%m-%dT%H:%M:%S}.{time_ms % 1_000:03d}Z"
+    time = datetime.datetime.fromtimestamp(time_ms // 1_000, datetime.UTC)
+    return f"{time:%Y-%m-%dT%H:%M:%S}.{time_ms % 1_000:03d}Z"
 
 
 def epoch_ms(text: str) -> int:
     """Read what ``rfc3339`` wrote."""
-    moment = datetime.datetime.fromisoformat(text)
-    since = moment - datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
+    time = datetime.datetime.fromisoformat(text)
+    since = time - datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
     return since // datetime.timedelta(milliseconds=1)

@@ -32,7 +32,7 @@ DIFFERING = pa.list_(
 MEMBER_EPOCHS = pa.list_(pa.struct([("member_id", TEXT), ("epoch", LONG)]))
 QUEUES = pa.list_(pa.struct([("broker", TEXT), ("queue_id", LONG), ("racks", TEXTS)]))
 
-MERGED_FILE_BYTES = 128 << 10  # a changed row has its whole file written anew
+MERGED_FILE_BYTES = 128 << 10  # a changed row rewrites its whole file
 APPENDED_FILE_BYTES = 64 << 20
 
 

@@ -1,4 +1,4 @@
-"""Shell: what a commit to the journal says of the batches before it, for people: the commit's ``userMetadata``.
+"""Shell: what a commit to the journal records of the batches before it: the commit's ``userMetadata``.
 
 The parts are named as in Spark's own ``durationMs`` of a batch, whose ``addBatch`` computes the batch, keeps the state
 and writes; ``writing`` is how much of that the tables took.
@@ -33,12 +33,12 @@ _decoder = msgspec.json.Decoder(BatchTimes)
 
 
 def note_of(times: BatchTimes) -> str:
-    """Return the note that says this."""
+    """Return it as a note."""
     return _encoder.encode(times).decode()
 
 
 def batch_times_of(note: object) -> BatchTimes | None:
-    """Read a note; None where it says nothing of batches."""
+    """Read a note; None where it has no batches."""
     if not isinstance(note, str):
         return None
     try:

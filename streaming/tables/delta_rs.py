@@ -1,7 +1,7 @@
 """Shell: a Delta table that delta-rs writes, in the driver: a commit costs milliseconds, on a disk or an object store.
 
 delta-rs creates the names of the log's files atomically and compares concurrent commits. An append that races
-another is rebased by it; a merge, or one of two commits with the same mark, is refused. Then the table is read anew,
+another is rebased by it; a merge, or one of two commits with the same mark, is refused. Then the table is read again,
 the mark compared, and the change computed again. Which marks there are must be read before each commit: a fresh handle
 would accept one that is there already.
 """
@@ -23,7 +23,7 @@ from streaming.tables.arrow_rows import as_schema
 from streaming.tables.commit_notes import USER_METADATA
 from streaming.tables.delta_log import DeltaLogTable
 from streaming.tables.delta_schema import CHECKPOINT_INTERVAL, delta_fields, properties
-from streaming.tables.edits import GONE, source_of, updates_of
+from streaming.tables.edits import REMOVED, source_of, updates_of
 from streaming.tables.errors import TableError
 from streaming.tables.file_listing import holds_times_before, is_out_of_order, small_files
 from streaming.tables.journal_entries import RowFilter
@@ -166,11 +166,11 @@ class DeltaRsTable(DeltaLogTable):
         for _ in range(_ATTEMPTS):
             if self._has(mark):
                 return False
-            seen = self.version
+            version = self.version
             try:
                 is_written = write()
             except CommitFailedError as error:
-                if self.refresh() == seen:
+                if self.refresh() == version:
                     raise TableError(f"{self.uri} cannot be written: {one_line(error)}") from error
                 continue
             except (DeltaError, OSError) as error:
@@ -184,7 +184,7 @@ class DeltaRsTable(DeltaLogTable):
         return reached is not None and reached >= mark.version
 
     def _write(self, added: TableRows, removed: pa.Table | None, marks: Sequence[Mark]) -> None:
-        """Commit rows once; rows of new keys alone need no merge, for who computes them anew has the same mark."""
+        """Commit rows once; rows of new keys alone need no merge, for a repeated computation has the same mark."""
         if removed is not None and isinstance(added, pa.Table):
             self._merge(Edit(removed, added), marks)
             return
@@ -217,8 +217,8 @@ class DeltaRsTable(DeltaLogTable):
         if updates is not None:
             merger.when_matched_update(values).execute()
             return
-        merger.when_matched_delete(f"source.{GONE}").when_matched_update(values).when_not_matched_insert(
-            values, f"NOT source.{GONE}"
+        merger.when_matched_delete(f"source.{REMOVED}").when_matched_update(values).when_not_matched_insert(
+            values, f"NOT source.{REMOVED}"
         ).execute()
 
     def _join(self, source: pa.Table) -> str:

@@ -1,6 +1,6 @@
-"""Shell: a Delta table that Spark writes: rows go from executors to files, in a catalogue or at a path.
+"""Shell: a Delta table that Spark writes: executors write the files, in a catalogue or at a path.
 
-A commit is marked by Delta's own ``txnAppId`` and ``txnVersion``, one mark a commit. What the log says (marks,
+A commit is marked by Delta's own ``txnAppId`` and ``txnVersion``, one mark a commit. What the log contains (marks,
 versions, files) is read with delta-rs where the table is, in milliseconds; Spark would start jobs for it.
 """
 
@@ -23,7 +23,7 @@ from streaming.tables.arrow_rows import as_schema
 from streaming.tables.commit_notes import USER_METADATA
 from streaming.tables.delta_log import DeltaLogTable
 from streaming.tables.delta_schema import CHECKPOINT_INTERVAL
-from streaming.tables.edits import GONE, source_of
+from streaming.tables.edits import REMOVED, source_of
 from streaming.tables.errors import TableError
 from streaming.tables.file_listing import holds_times_before, is_out_of_order, small_files
 from streaming.tables.journal_entries import RowFilter
@@ -54,7 +54,7 @@ _TXN = "spark.databricks.delta.write."
 _WRITE_CONF = {"spark.sql.parquet.compression.codec": "zstd"}
 _NO_DICTIONARY = "parquet.enable.dictionary#"
 _OPTIMIZE = "spark.databricks.delta.optimize."
-# What stands before Java's own words, which name the place.
+# The prefix of Java's own message, which names the place.
 _PY4J_PREFIX = re.compile(r"^An error occurred while calling \S+ : (?:[\w.$]+: )?")
 
 
@@ -193,7 +193,7 @@ class DeltaSparkTable(DeltaLogTable):
             source, bounds, only_new = compute()
             if only_new is None:
                 return lambda: self._merge(source, bounds, mark)
-            return (lambda: self._append(source.drop(GONE), only_new, mark)) if only_new else None
+            return (lambda: self._append(source.drop(REMOVED), only_new, mark)) if only_new else None
 
         return self._commit(mark, prepare)
 
@@ -243,8 +243,8 @@ class DeltaSparkTable(DeltaLogTable):
         values = {f"`{name}`": f"source.`{name}`" for name in self.table.names}
         target = DeltaTable.forName(self._spark, self.name).alias("target")
         merger = target.merge(source.alias("source"), " AND ".join([*bounds, *keys]))
-        merger = merger.whenMatchedDelete(f"source.{GONE}").whenMatchedUpdate(set=values)  # type: ignore[arg-type]
-        merger = merger.whenNotMatchedInsert(f"NOT source.{GONE}", values=values)  # type: ignore[arg-type]
+        merger = merger.whenMatchedDelete(f"source.{REMOVED}").whenMatchedUpdate(set=values)  # type: ignore[arg-type]
+        merger = merger.whenNotMatchedInsert(f"NOT source.{REMOVED}", values=values)  # type: ignore[arg-type]
         marked = {f"{_TXN}txnAppId": mark.app_id, f"{_TXN}txnVersion": str(mark.version)}
         with _conf(self._spark, self._files() | marked):
             merger.execute()
@@ -352,7 +352,7 @@ def _lost_races() -> tuple[type[Exception], ...]:
 
 @contextmanager
 def _as_table_error(what: str) -> Iterator[None]:
-    """Raise what Spark and delta-rs say of a table as its error, in one line; lost races stay as they are."""
+    """Raise errors of Spark and delta-rs as those of the table, in one line; lost races stay as they are."""
     from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException
 

@@ -10,25 +10,27 @@ import pyarrow as pa
 from streaming.tables.arrow_rows import from_arrow_columns
 from streaming.tables.writer import Edit
 
-# Beside the columns of the table: whether the row of this key goes.
-GONE = "_gone"
+# Beside the columns of the table: whether the row of this key is removed.
+REMOVED = "_gone"
 
 
 def source_of(edit: Edit, key: Sequence[str]) -> pa.Table:
-    """Return the rows that come, and those that go and do not come again."""
+    """Return the added rows, and the removed ones that are not added again."""
     coming = set(_keys(edit.added, key))
     # Once for each key: a MERGE refuses two rows of the source for one of the table.
-    going: dict[tuple[Any, ...], int] = {}
+    removed: dict[tuple[Any, ...], int] = {}
     for index, each in enumerate(_keys(edit.removed, key)):
         if each not in coming:
-            going.setdefault(each, index)
-    gone = edit.removed.take(pa.array(list(going.values()), pa.int64()))
-    parts = ((edit.added, False), (gone, True))
-    return pa.concat_tables([rows.append_column(GONE, pa.repeat(is_gone, rows.num_rows)) for rows, is_gone in parts])
+            removed.setdefault(each, index)
+    removed_rows = edit.removed.take(pa.array(list(removed.values()), pa.int64()))
+    parts = ((edit.added, False), (removed_rows, True))
+    return pa.concat_tables(
+        [rows.append_column(REMOVED, pa.repeat(is_removed, rows.num_rows)) for rows, is_removed in parts]
+    )
 
 
 def updates_of(edit: Edit, key: Sequence[str]) -> pa.Table | None:
-    """Return key and changed columns of an edit that only updates rows; None where rows come or go.
+    """Return key and changed columns of an edit that only updates rows; None where rows are added or removed.
 
     delta-rs plans a MERGE of few columns in less time.
     """

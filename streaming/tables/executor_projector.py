@@ -15,10 +15,10 @@ import pyarrow.compute as pc
 
 from streaming.tables.arrow_rows import as_schema
 from streaming.tables.delta_spark import DeltaSparkTable
-from streaming.tables.edits import GONE, source_of
+from streaming.tables.edits import REMOVED, source_of
 from streaming.tables.journal_piece import ENTRY_COLUMNS, JournalPiece, Share, entries_of, in_order
 from streaming.tables.predicates import matching
-from streaming.tables.projections import EFFECTS, MINUTE_MS, Projection
+from streaming.tables.projections import MINUTE_MS, PROJECTIONS, Projection
 from streaming.tables.projector import Projector, Replaced, edit_of, present_of
 from streaming.tables.schema import ASSIGNMENTS, AUDITS, FINDINGS, GROUP_MINUTES, GROUPS, TOPICS, Table
 from streaming.tables.spark_sql import between, sql_type
@@ -47,9 +47,9 @@ class _Changes(NamedTuple):
     frame: DataFrame
     kinds: Sequence[Row]
 
-    def of(self, effect: Projection) -> list[Row]:
+    def of(self, projection: Projection) -> list[Row]:
         """Return the kinds that touch the projection's table."""
-        return [row for row in self.kinds if effect.concerns(row["kind"], "" if row["is_of_group"] else None)]
+        return [row for row in self.kinds if projection.concerns(row["kind"], "" if row["is_of_group"] else None)]
 
 
 class ExecutorProjector(Projector):
@@ -58,7 +58,7 @@ class ExecutorProjector(Projector):
     Args:
         journal: The table ``changes``.
         tables: Those that follow it, by name.
-        listener: Counts the rows of tables anew after each commit to one that it counts.
+        listener: Counts the rows of tables again after each commit to one that it counts.
     """
 
     def __init__(
@@ -99,51 +99,51 @@ class ExecutorProjector(Projector):
         )
         return _Changes(frame, kinds.collect())
 
-    def is_concerned(self, effect: Projection, changes: _Changes) -> bool:
-        return bool(changes.of(effect))
+    def is_concerned(self, projection: Projection, changes: _Changes) -> bool:
+        return bool(changes.of(projection))
 
-    def apply(self, effect: Projection, changes: _Changes, mark: Mark, check: Callable[[], None]) -> None:
+    def apply(self, projection: Projection, changes: _Changes, mark: Mark, check: Callable[[], None]) -> None:
         outcomes: list[DataFrame] = []
 
         def compute() -> tuple[DataFrame, Sequence[str], int | None]:
             check()
-            outcomes.append(self._outcome(effect, changes).persist())
-            return _source(outcomes[-1], effect.table)
+            outcomes.append(self._outcome(projection, changes).persist())
+            return _source(outcomes[-1], projection.table)
 
         try:
-            is_done = self._tables[effect.table.name].merge_frame(compute, mark)
+            is_done = self._tables[projection.table.name].merge_frame(compute, mark)
         finally:
             for outcome in outcomes:
                 outcome.unpersist()
         if not outcomes:
             check()  # raises: the mark was there already
-        elif is_done and self._listener is not None and effect.table in (GROUPS, FINDINGS):
+        elif is_done and self._listener is not None and projection.table in (GROUPS, FINDINGS):
             self._listener.begin(self._journal.root)
 
-    def _outcome(self, effect: Projection, changes: _Changes) -> DataFrame:
+    def _outcome(self, projection: Projection, changes: _Changes) -> DataFrame:
         """Return the rows that a piece removes and adds, part by part."""
         from pyspark.sql import functions
 
-        kinds = changes.of(effect)
+        kinds = changes.of(projection)
         parts = max(2, -(-sum(row["rows"] for row in kinds) // _CHANGES_A_PART))
-        of_topics = effect.table is TOPICS
+        of_topics = projection.table is TOPICS
         wanted = changes.frame.where(
             functions.col("group_id").isNotNull()
-            if effect.every_change
-            else functions.col("kind").isin(sorted(effect.kinds))
+            if projection.every_change
+            else functions.col("kind").isin(sorted(projection.kinds))
         )
         wanted = wanted.withColumn(_PART, _part_of("subject" if of_topics else "group_id", parts))
-        current = self._tables[effect.table.name].frame().select(*effect.table.names)
-        current = current.where(_touched(effect, kinds))
-        if effect.table is GROUP_MINUTES:
-            groups = self._tables[GROUPS.name].frame().where(_touched(effect._replace(table=GROUPS), kinds))
+        current = self._tables[projection.table.name].frame().select(*projection.table.names)
+        current = current.where(_touched(projection, kinds))
+        if projection.table is GROUP_MINUTES:
+            groups = self._tables[GROUPS.name].frame().where(_touched(projection._replace(table=GROUPS), kinds))
             present = groups.select("cluster", "group_id", functions.struct(*GROUPS.names).alias(_PRESENT))
             current = current.unionByName(present, allowMissingColumns=True)
         current = current.withColumn(_PART, _part_of("topic" if of_topics else "group_id", parts))
-        columns = ", ".join(f"`{one.name}` {sql_type(one.type)}" for one in effect.table.columns)
+        columns = ", ".join(f"`{one.name}` {sql_type(one.type)}" for one in projection.table.columns)
         together = wanted.groupBy(_PART).cogroup(current.groupBy(_PART))
         return together.applyInArrow(
-            partial(apply_part, effect.table.name), f"{columns}, {GONE} BOOLEAN, {_REMOVES} BOOLEAN"
+            partial(apply_part, projection.table.name), f"{columns}, {REMOVED} BOOLEAN, {_REMOVES} BOOLEAN"
         )
 
 
@@ -154,41 +154,43 @@ def _part_of(name: str, parts: int) -> Column:
     return functions.pmod(functions.xxhash64("cluster", key), functions.lit(parts)).cast("int")
 
 
-def _touched(effect: Projection, kinds: Sequence[Row]) -> str:
+def _touched(projection: Projection, kinds: Sequence[Row]) -> str:
     """Return SQL that holds for all current rows that the changes may touch, by which files are passed over."""
 
     def bounds(name: str) -> tuple[Any, Any]:
         found = [(row[f"min_{name}"], row[f"max_{name}"]) for row in kinds if row[f"min_{name}"] is not None]
         return (min(low for low, _ in found), max(high for _, high in found)) if found else (None, None)
 
-    column, source = ("topic", "subject") if effect.table is TOPICS else ("group_id", "group_id")
+    column, source = ("topic", "subject") if projection.table is TOPICS else ("group_id", "group_id")
     low, high = bounds(source)
     tests = [f"({between(f'`{column}`', low, high)} OR `{column}` IS NULL)"] if low is not None else []
-    if effect.table is GROUP_MINUTES:
+    if projection.table is GROUP_MINUTES:
         first, last = bounds("event_time")
         tests.append(f"minute BETWEEN timestamp_millis({first - MINUTE_MS}) AND timestamp_millis({last})")
-    elif effect.table is AUDITS:
+    elif projection.table is AUDITS:
         first, last = bounds("event_time")
         tests.append(f"event_time BETWEEN timestamp_millis({first}) AND timestamp_millis({last})")
-    elif effect.table is TOPICS or (effect.table is ASSIGNMENTS and _WITHDRAWN not in {row["kind"] for row in kinds}):
-        tests.append(f"`{effect.table.ends}` IS NULL")
+    elif projection.table is TOPICS or (
+        projection.table is ASSIGNMENTS and _WITHDRAWN not in {row["kind"] for row in kinds}
+    ):
+        tests.append(f"`{projection.table.ends}` IS NULL")
     return " AND ".join(tests) or "true"
 
 
 def apply_part(name: str, changes: pa.Table, current: pa.Table) -> pa.Table:
     """Return what a part of the changes does to the current rows of its groups; runs in a Python worker."""
-    effect = next(each for each in EFFECTS if each.table.name == name)
-    entries = entries_of(in_order(changes), effect)
+    projection = next(each for each in PROJECTIONS if each.table.name == name)
+    entries = entries_of(in_order(changes), projection)
     present = pa.table([], names=[])
     if _PRESENT in current.column_names:
         is_present = pc.is_valid(current[_PRESENT])
         structs = current.filter(is_present)[_PRESENT].combine_chunks()
         present = as_schema(pa.Table.from_struct_array(structs), GROUPS.schema)
         current = current.filter(pc.invert(is_present))
-    rows = as_schema(current, effect.table.schema)
-    rows = rows.filter(matching(effect.question(entries))) if entries else rows.slice(0, 0)
-    edit = edit_of(effect, entries, rows, present_of(present) if present.num_rows else {})
-    source = source_of(edit, effect.table.key)
+    rows = as_schema(current, projection.table.schema)
+    rows = rows.filter(matching(projection.row_filter(entries))) if entries else rows.slice(0, 0)
+    edit = edit_of(projection, entries, rows, present_of(present) if present.num_rows else {})
+    source = source_of(edit, projection.table.key)
     return source.append_column(_REMOVES, pa.repeat(edit.removed.num_rows > 0, source.num_rows))
 
 

@@ -1,4 +1,4 @@
-"""Shell: what the files of a table, with their statistics as delta-rs lists them, ask of upkeep. No I/O."""
+"""Shell: what the files of a table, with their statistics as delta-rs lists them, require of maintenance. No I/O."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def holds_times_before(listing: pa.Table, column: str, time_ms: int) -> bool:
 
 
 def newest_time(listing: pa.Table, column: str) -> int | None:
-    """Return the newest time in that column, in epoch milliseconds; None where files do not tell."""
+    """Return the newest time in that column, in epoch milliseconds; None where files have no statistics of it."""
     if f"max.{column}" not in listing.column_names:
         return None
     last = pc.max(listing[f"max.{column}"].cast(pa.int64())).as_py()

@@ -125,18 +125,18 @@ def in_order(rows: pa.Table) -> pa.Table:
     return rows.sort_by([(name, "ascending") for name in _HISTORY])
 
 
-def is_concerned(effect: Projection, rows: pa.Table) -> bool:
+def is_concerned(projection: Projection, rows: pa.Table) -> bool:
     """Return whether some of these changes touch the projection's table."""
-    return bool(rows.select(["group_id", "kind"]).filter(effect.rows_wanted()).num_rows)
+    return bool(rows.select(["group_id", "kind"]).filter(projection.rows_wanted()).num_rows)
 
 
 @makes_no_cycles
-def entries_of(rows: pa.Table, effect: Projection) -> list[Entry]:
+def entries_of(rows: pa.Table, projection: Projection) -> list[Entry]:
     """Return those of the changes that a projection needs."""
-    if effect.every_change:
+    if projection.every_change:
         rows = rows.filter(pc.is_valid(rows["group_id"]))
-    wanted = is_read = pc.is_in(rows["kind"], pa.array(sorted(effect.kinds)))
-    if effect.every_change:
+    wanted = is_read = pc.is_in(rows["kind"], pa.array(sorted(projection.kinds)))
+    if projection.every_change:
         wanted = pc.or_(is_read, _begins_minute(rows))
     bodies = pc.if_else(is_read, rows["body"], None)
     needed = pa.table([*rows.select(_OF_ENTRY).columns, bodies], [*_OF_ENTRY, "body"]).filter(wanted)

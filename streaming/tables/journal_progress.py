@@ -1,6 +1,6 @@
 """Shell: how far the tables that follow the journal have come, as the one number that each of their commits carries.
 
-Spark can put one mark into a commit, so one number says all of it. The tables go forward together, in one order: piece
+Spark can put one mark into a commit, so one number covers all of it. The tables advance together, in one order: piece
 by piece, share by share, and within a share table by table. The highest number found in any table is where they are.
 """
 

@@ -14,7 +14,7 @@ from streaming.machine import clock
 from streaming.settings.locations import Location
 from streaming.tables.engine import DeltaRsEngine, Engine
 from streaming.tables.materializer import Materializer
-from streaming.tables.projections import EFFECTS
+from streaming.tables.projections import PROJECTIONS
 from streaming.tables.schema import CHANGES, QUEUE_PROGRESS, TABLES
 from streaming.tables.writer import LogTruncatedError, TableWriter, Upkeep
 
@@ -32,10 +32,10 @@ def optimize(
     """Keep up every table that is there.
 
     Args:
-        journal_retention_ms: Rows of ``changes`` older than this go, once every table has passed them.
-        progress_retention_ms: Rows of ``queue_progress`` older than this go.
-        vacuum_after_ms: Files go that no version of this age or younger needs; at least an hour, for a file that the
-            log does not name may belong to a commit that is being made.
+        journal_retention_ms: Rows of ``changes`` older than this are deleted, once every table has passed them.
+        progress_retention_ms: Rows of ``queue_progress`` older than this are deleted.
+        vacuum_after_ms: Files that no version of this age or younger needs are deleted; at least an hour, for a
+            file that the log does not name may belong to a commit that is being made.
         report: Is called for each finished table.
         engine: What writes the tables; None = delta-rs.
     """
@@ -57,7 +57,7 @@ def optimize(
 
 def _all_have_passed(root: Location, engine: Engine, changes: TableWriter, time_ms: int) -> bool:
     """Return whether every table has passed all rows of the journal that are older."""
-    if not all(engine.exists(root, effect.table.name) for effect in EFFECTS):
+    if not all(engine.exists(root, projection.table.name) for projection in PROJECTIONS):
         return False
     reached = Materializer(root, 0, engine=engine).reached()
     try:

@@ -1,8 +1,8 @@
 """Shell: makes the tables of spans and of the present follow the journal, each exactly once.
 
-Each commit is marked with how far all tables have come with it (`journal_progress.py`): they go forward together, in
+Each commit is marked with how far all tables have come with it (`journal_progress.py`): they advance together, in
 one order, and a table that a piece of the journal does not concern gets no commit. After a crash the highest mark of
-any table is where to go on.
+any table is where to resume.
 
 What is in memory at a time is bounded by ``CHANGES_AT_ONCE``, whatever waits in the journal: a piece is as many
 versions as hold so many changes, and a version that holds more is taken in shares, each of some groups with their whole
@@ -23,7 +23,7 @@ from streaming.tables.engine import DeltaRsEngine, Engine
 from streaming.tables.errors import TableError
 from streaming.tables.journal_piece import JournalPiece
 from streaming.tables.journal_progress import JournalProgress, from_mark, to_mark
-from streaming.tables.projections import EFFECTS
+from streaming.tables.projections import PROJECTIONS
 from streaming.tables.projector import Replaced
 from streaming.tables.schema import CHANGES
 from streaming.tables.writer import LogTruncatedError, Mark, TableWriter
@@ -49,7 +49,7 @@ class Materializer:
     Args:
         root: Root folder of the tables; those that are missing are made.
         interval_ms: 0 = with each batch, in the batch's own thread.
-        listener: Follows the rows of the tables; begins anew when another process has changed them meanwhile.
+        listener: Follows the rows of the tables; starts over when another process has changed them meanwhile.
         engine: What writes the tables; None = delta-rs.
         guard: Called before tables are written; raises when another job may write instead.
     """
@@ -68,9 +68,9 @@ class Materializer:
         self._listener = listener
         self._guard = guard
         self._journal: TableWriter = engine.table(root, CHANGES)
-        self._tables = {effect.table.name: engine.table(root, effect.table) for effect in EFFECTS}
+        self._tables = {projection.table.name: engine.table(root, projection.table) for projection in PROJECTIONS}
         self._projector = engine.projector(self._journal, self._tables, listener)
-        # Under which id it is marked: a journal made anew is another journal.
+        # Under which id it is marked: a recreated journal is another one.
         self._app_id = progress_id(self._journal.identity)
         self._progress: JournalProgress | None = None
         self._working = threading.Lock()
@@ -88,7 +88,7 @@ class Materializer:
     # -- when ---------------------------------------------------------------------------------------------------
 
     def start(self) -> None:
-        """Catch up with the journal, and go on following it."""
+        """Catch up with the journal, and keep following it."""
         self.run()
         if self._interval and self._thread is None:
             self._thread = threading.Thread(target=self._follow, name="materialise", daemon=True)
@@ -171,9 +171,9 @@ class Materializer:
                 pass
 
     def _followed(self, end: int) -> bool:
-        """Go forward by one piece or share; return whether that was the last."""
+        """Advance by one piece or share; return whether that was the last."""
         progress = self._read_progress() if self._progress is None else self._progress
-        # Should anything go wrong, what the tables say counts, not what this process remembers.
+        # After a failure the content of the tables counts, not what this process remembers.
         self._progress = None
         if progress.after < end:
             self._guard()
@@ -200,7 +200,7 @@ class Materializer:
     def _piece(self, progress: JournalProgress, end: int) -> JournalPiece:
         """Return what comes next: the piece that was begun, or what is taken at once.
 
-        It is the same piece however often it is asked for before it is done.
+        It is the same piece however often it is requested before it is done.
         """
         after, upto = progress.after, progress.upto or end
         try:
@@ -210,9 +210,9 @@ class Materializer:
                 raise TableError(
                     f"The log of {CHANGES.name} no longer goes back to version {after}, from which tables must follow"
                     " it. Delete the folders of all tables but rebalances, rejected_events and changes: they are"
-                    " then made anew from what the journal still holds."
+                    " then recreated from what the journal still holds."
                 ) from error
-            # Tables made anew begin with all that is still there.
+            # Recreated tables begin with all that is still there.
             return self._projector.snapshot(after, upto)
 
     def _advance(self, piece: JournalPiece, progress: JournalProgress) -> JournalProgress:
@@ -224,14 +224,14 @@ class Materializer:
         changes = self._projector.changes(piece, shares[begun.share])
         stages = [
             stage
-            for stage, effect in enumerate(EFFECTS)
-            if stage >= begun.stage and self._projector.is_concerned(effect, changes)
+            for stage, projection in enumerate(PROJECTIONS)
+            if stage >= begun.stage and self._projector.is_concerned(projection, changes)
         ]
         for number, stage in enumerate(stages, 1):
             reached = begun._replace(stage=stages[number]) if number < len(stages) else end
             mark = Mark(self._app_id, to_mark(reached))
-            table = self._tables[EFFECTS[stage].table.name]
-            self._projector.apply(EFFECTS[stage], changes, mark, self._check(table, begun, mark))
+            table = self._tables[PROJECTIONS[stage].table.name]
+            self._projector.apply(PROJECTIONS[stage], changes, mark, self._check(table, begun, mark))
             self._report(piece, begun.share + number / len(stages), len(shares))
         return end
 
@@ -255,7 +255,7 @@ class Materializer:
 
 
 def _run_behind_batches() -> None:
-    """Give this thread a lower priority: where cores are short, batches go first. Only Linux has one for a thread."""
+    """Lower the priority of this thread below that of batches. Only Linux has one for a thread."""
     if sys.platform == "linux":
         os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _NICENESS)
 

@@ -1,8 +1,8 @@
 """Shell: what an ordered piece of the journal does to the rows of one table. No I/O.
 
 The journal is cut anywhere; the effect of the pieces, one after another, is the effect of the whole. So a piece is
-laid over the rows as they stand: a span opened and closed within one moment leaves nothing, a session that ended by
-mistake goes on, and what ends up as it was is not written at all.
+applied to the current rows: a span opened and closed at one event time leaves nothing, a session that ended by
+mistake continues, and rows that end up unchanged are not written.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from streaming.tables.journal_entries import (
     kinds_of,
     of_groups,
 )
-from streaming.tables.row_slots import RowEdit, RowEdits, ended
+from streaming.tables.row_edits import RowEdit, RowEdits, ended
 from streaming.tables.schema import Row, Table
 from streaming.tables.span_projection import SPAN_KINDS, apply_to_spans, span_filter
 from udfs.model import journal
@@ -38,16 +38,16 @@ class Projection(NamedTuple):
 
     Attributes:
         kinds: The kinds of change whose body it reads.
-        every_change: Whether every change of a group touches it, whatever its body says: of those that it does not
+        every_change: Whether every change of a group touches it, whatever its body is: of those that it does not
             read, the first of each minute is enough.
-        question: Which standing rows a piece may touch.
+        row_filter: Which current rows a piece may touch.
         apply_changes: Changes rows by entries, which are in the order of their histories. ``Present`` holds the rows
             of ``groups`` before this piece.
     """
 
     table: Table
     kinds: frozenset[str]
-    question: Callable[[Sequence[Entry]], RowFilter]
+    row_filter: Callable[[Sequence[Entry]], RowFilter]
     apply_changes: Callable[[Sequence[Entry], RowEdits, Present], None]
     every_change: bool = False
 
@@ -63,9 +63,9 @@ class Projection(NamedTuple):
 def _by_group(rows: RowEdits, key: Callable[[Row], Any]) -> dict[Group, dict[Any, RowEdit]]:
     """Find the rows by group and key."""
     found: dict[Group, dict[Any, RowEdit]] = {}
-    for slot in rows.slots:
-        if slot.now is not None:
-            found.setdefault((slot.now["cluster"], slot.now["group_id"]), {})[key(slot.now)] = slot
+    for edit in rows.edits:
+        if edit.now is not None:
+            found.setdefault((edit.now["cluster"], edit.now["group_id"]), {})[key(edit.now)] = edit
     return found
 
 
@@ -87,21 +87,21 @@ def _apply_to_members(entries: Sequence[Entry], rows: RowEdits, _present: Presen
         if isinstance(body, journal.MemberOpened):  # MemberChanged is one too
             # Only journals of older versions rename a session.
             former = body.former_member_id if isinstance(body, journal.MemberChanged) else None
-            slot = of_group.pop((former or body.member_id, body.joined_at), None)
-            if slot is None:
-                slot = rows.add({})
-            slot.now = {**(slot.now or {"cluster": cluster, "group_id": group_id}), **_described(body)}
-            of_group[body.member_id, body.joined_at] = slot
+            edit = of_group.pop((former or body.member_id, body.joined_at), None)
+            if edit is None:
+                edit = rows.add({})
+            edit.now = {**(edit.now or {"cluster": cluster, "group_id": group_id}), **_described(body)}
+            of_group[body.member_id, body.joined_at] = edit
         elif isinstance(body, journal.MemberClosed):
-            slot = of_group.get((body.member_id, body.joined_at))
-            if slot is None:
-                slot = of_group[body.member_id, body.joined_at] = rows.add({})
-            row = {"cluster": cluster, "group_id": group_id, **(slot.now or {}), **msgspec.structs.asdict(body)}
-            slot.now = ended(row, "joined_at", "left_at", body.left_at)
+            edit = of_group.get((body.member_id, body.joined_at))
+            if edit is None:
+                edit = of_group[body.member_id, body.joined_at] = rows.add({})
+            row = {"cluster": cluster, "group_id": group_id, **(edit.now or {}), **msgspec.structs.asdict(body)}
+            edit.now = ended(row, "joined_at", "left_at", body.left_at)
         elif isinstance(body, journal.MemberReopened):
-            slot = of_group.get((body.member_id, body.joined_at))
-            if slot is not None and slot.now is not None:
-                slot.now = {**slot.now, "left_at": None, "left_reason": None, "last_heartbeat_at": None}
+            edit = of_group.get((body.member_id, body.joined_at))
+            if edit is not None and edit.now is not None:
+                edit.now = {**edit.now, "left_at": None, "left_reason": None, "last_heartbeat_at": None}
 
 
 def _described(body: journal.MemberOpened) -> Row:
@@ -173,30 +173,30 @@ def _apply_to_minutes(entries: Sequence[Entry], rows: RowEdits, present: Present
             of_group[minute] = rows.add(
                 {"cluster": cluster, "group_id": group_id, "minute": minute, **nothing, **state}
             )
-        slot = of_group[minute]
-        if slot.now is None:
+        edit = of_group[minute]
+        if edit.now is None:
             continue
         if changes_state:
-            slot.now |= state
+            edit.now |= state
         elif isinstance(body, journal.Rebalanced):
-            slot.now |= _with_rebalance(slot.now, body)
+            edit.now |= _with_rebalance(edit.now, body)
         elif (pause_ms := _pause_of(body)) is not None:
-            slot.now["queue_pause_ms"] = (slot.now["queue_pause_ms"] or 0) + pause_ms
+            edit.now["queue_pause_ms"] = (edit.now["queue_pause_ms"] or 0) + pause_ms
 
 
 def _pause_of(body: journal.Body | None) -> int | None:
-    """Return for how long queues that found an owner by this change had none, as far as that was seen."""
+    """Return for how long queues that found an owner by this change had none, as far as that was observed."""
     if isinstance(body, QueueAssigned | QueueResumed):
         return body.pause_ms
     if not isinstance(body, QueuesReassigned):
         return None
-    seen = [
+    pauses = [
         run.pause_ms * (run.last - run.first + 1)
         for topic in body.topics
         for run in topic.assigned
         if run.pause_ms is not None
     ]
-    return sum(seen) if seen else None
+    return sum(pauses) if pauses else None
 
 
 def _state(row: Mapping[str, Any] | None) -> Row:
@@ -227,9 +227,9 @@ def _open_topics(entries: Sequence[Entry]) -> RowFilter:
 
 def _apply_to_topics(entries: Sequence[Entry], rows: RowEdits, _present: Present) -> None:
     spans = {
-        (slot.now["cluster"], slot.now["topic"]): slot
-        for slot in rows.slots
-        if slot.now is not None and slot.now["valid_to"] is None
+        (edit.now["cluster"], edit.now["topic"]): edit
+        for edit in rows.edits
+        if edit.now is not None and edit.now["valid_to"] is None
     }
     for cluster, _, _, body in entries:
         if not isinstance(body, journal.TopicChanged):
@@ -255,7 +255,7 @@ def _named_findings(entries: Sequence[Entry]) -> RowFilter:
 
 
 def _apply_to_findings(entries: Sequence[Entry], rows: RowEdits, _present: Present) -> None:
-    findings = {slot.now["finding_id"]: slot for slot in rows.slots if slot.now is not None}
+    findings = {edit.now["finding_id"]: edit for edit in rows.edits if edit.now is not None}
     for cluster, group_id, _, body in entries:
         if isinstance(body, journal.FindingOpened):
             if body.finding_id not in findings:
@@ -264,9 +264,9 @@ def _apply_to_findings(entries: Sequence[Entry], rows: RowEdits, _present: Prese
             fields["kind"] = fields.pop("finding")
             findings[body.finding_id].now = {"cluster": cluster, "group_id": group_id, "closed_at": None, **fields}
         elif isinstance(body, journal.FindingClosed):
-            slot = findings.get(body.finding_id)
-            if slot is not None and slot.now is not None:
-                slot.now = {**slot.now, "closed_at": body.closed_at}
+            edit = findings.get(body.finding_id)
+            if edit is not None and edit.now is not None:
+                edit.now = {**edit.now, "closed_at": body.closed_at}
 
 
 # -- audits -------------------------------------------------------------------------------------------------------
@@ -278,7 +278,7 @@ def _audited(entries: Sequence[Entry]) -> RowFilter:
 
 
 def _apply_to_audits(entries: Sequence[Entry], rows: RowEdits, _present: Present) -> None:
-    audits = {slot.now["rebalance_id"]: slot for slot in rows.slots if slot.now is not None}
+    audits = {edit.now["rebalance_id"]: edit for edit in rows.edits if edit.now is not None}
     for cluster, group_id, _, body in entries:
         if isinstance(body, Audited):
             if body.rebalance_id not in audits:
@@ -289,12 +289,12 @@ def _apply_to_audits(entries: Sequence[Entry], rows: RowEdits, _present: Present
             audits[body.rebalance_id].now = {"cluster": cluster, "group_id": group_id, **row}
 
 
-GROUPS_EFFECT = Projection(
+GROUPS_PROJECTION = Projection(
     schema.GROUPS, kinds_of(journal.GroupChanged, journal.GroupRemoved), _groups, _apply_to_groups
 )
 
-# In the order in which they are written: group_minutes reads groups as it stood before, so groups comes behind it.
-EFFECTS: tuple[Projection, ...] = (
+# In the order in which they are written: group_minutes reads the version before of groups, so groups comes after it.
+PROJECTIONS: tuple[Projection, ...] = (
     Projection(schema.ASSIGNMENTS, SPAN_KINDS, span_filter, apply_to_spans),
     Projection(
         schema.MEMBERS,
@@ -320,7 +320,7 @@ EFFECTS: tuple[Projection, ...] = (
         _apply_to_minutes,
         every_change=True,
     ),
-    GROUPS_EFFECT,
+    GROUPS_PROJECTION,
     # Behind the others: marks of releases before it name tables by their places.
     Projection(schema.AUDITS, kinds_of(Audited), _audited, _apply_to_audits),
 )

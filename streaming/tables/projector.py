@@ -20,8 +20,8 @@ from streaming.tables.journal_piece import (
     shares_of,
     snapshot_of,
 )
-from streaming.tables.projections import GROUPS_EFFECT, Projection
-from streaming.tables.row_slots import RowEdits
+from streaming.tables.projections import GROUPS_PROJECTION, Projection
+from streaming.tables.row_edits import RowEdits
 from streaming.tables.schema import GROUP_MINUTES, GROUPS, Row, Table
 from streaming.tables.writer import Edit, Mark, TableWriter
 from udfs.model.garbage_collection import makes_no_cycles
@@ -31,7 +31,7 @@ class Replaced(Protocol):
     """Is called with the rows that a commit took out of a table and put into it."""
 
     def begin(self, tables: Location) -> None: ...
-    def replaced(self, table: Table, gone: pa.Table, come: pa.Table) -> None: ...
+    def replaced(self, table: Table, removed: pa.Table, added: pa.Table) -> None: ...
     def followed(self, changes: int, of: int) -> None:
         """Note about how many changes of a large piece the tables have by now."""
 
@@ -55,14 +55,14 @@ class Projector(Protocol):
     def changes(self, piece: JournalPiece, share: Share | None) -> Any:
         """Return the changes of a share."""
 
-    def is_concerned(self, effect: Projection, changes: Any) -> bool:
+    def is_concerned(self, projection: Projection, changes: Any) -> bool:
         """Return whether some of these changes touch the projection's table."""
 
-    def apply(self, effect: Projection, changes: Any, mark: Mark, check: Callable[[], None]) -> None:
+    def apply(self, projection: Projection, changes: Any, mark: Mark, check: Callable[[], None]) -> None:
         """Apply changes to the projection's table in one commit with this mark, or in none where nothing changes.
 
         Args:
-            check: Called whenever the current rows have been read anew; raises when others have applied them.
+            check: Called whenever the current rows have been read again; raises when others have applied them.
         """
 
 
@@ -96,36 +96,36 @@ class DriverProjector(Projector):
     def changes(self, piece: JournalPiece, share: Share | None) -> pa.Table:
         return rows_of(self._journal, piece, share)
 
-    def is_concerned(self, effect: Projection, changes: pa.Table) -> bool:
-        return is_concerned(effect, changes)
+    def is_concerned(self, projection: Projection, changes: pa.Table) -> bool:
+        return is_concerned(projection, changes)
 
-    def apply(self, effect: Projection, changes: pa.Table, mark: Mark, check: Callable[[], None]) -> None:
-        entries = entries_of(changes, effect)
+    def apply(self, projection: Projection, changes: pa.Table, mark: Mark, check: Callable[[], None]) -> None:
+        entries = entries_of(changes, projection)
         edit: Edit | None = None
 
         def compute() -> Edit:
             nonlocal edit
             check()
-            edit = self._edit(effect, entries)
+            edit = self._edit(projection, entries)
             return edit
 
-        is_done = self._tables[effect.table.name].merge(compute, mark)
+        is_done = self._tables[projection.table.name].merge(compute, mark)
         if edit is None:
             check()  # raises: the mark was there already
         elif is_done and self._listener is not None:
-            self._listener.replaced(effect.table, edit.removed, edit.added)
+            self._listener.replaced(projection.table, edit.removed, edit.added)
 
-    def _edit(self, effect: Projection, entries: Sequence[Entry]) -> Edit:
-        wanted, table = effect.question(entries), self._tables[effect.table.name]
-        current = self._read_groups(wanted) if effect.table is GROUPS else table.read(wanted)
-        return edit_of(effect, entries, current, self._present(effect, entries))
+    def _edit(self, projection: Projection, entries: Sequence[Entry]) -> Edit:
+        wanted, table = projection.row_filter(entries), self._tables[projection.table.name]
+        current = self._read_groups(wanted) if projection.table is GROUPS else table.read(wanted)
+        return edit_of(projection, entries, current, self._present(projection, entries))
 
-    def _present(self, effect: Projection, entries: Sequence[Entry]) -> dict[Group, Row]:
+    def _present(self, projection: Projection, entries: Sequence[Entry]) -> dict[Group, Row]:
         """Return the groups as they were before; only the minutes need them."""
-        if effect.table is not GROUP_MINUTES:
+        if projection.table is not GROUP_MINUTES:
             return {}
         self._tables[GROUPS.name].refresh()
-        return present_of(self._read_groups(GROUPS_EFFECT.question(entries)))
+        return present_of(self._read_groups(GROUPS_PROJECTION.row_filter(entries)))
 
     def _read_groups(self, wanted: RowFilter) -> pa.Table:
         """Read groups once for their minutes and for themselves, which follow one another."""
@@ -136,12 +136,12 @@ class DriverProjector(Projector):
 
 
 @makes_no_cycles
-def edit_of(effect: Projection, entries: Sequence[Entry], current: pa.Table, present: Mapping[Group, Row]) -> Edit:
+def edit_of(projection: Projection, entries: Sequence[Entry], current: pa.Table, present: Mapping[Group, Row]) -> Edit:
     """Return what entries do to the current rows that they may touch."""
-    rows = RowEdits(from_arrow(effect.table, current))
-    effect.apply_changes(entries, rows, present)
-    indexes, new = rows.outcome(effect.table.names)
-    return Edit(current.take(pa.array(indexes, pa.int64())), to_arrow(effect.table, new))
+    rows = RowEdits(from_arrow(projection.table, current))
+    projection.apply_changes(entries, rows, present)
+    indexes, new = rows.outcome(projection.table.names)
+    return Edit(current.take(pa.array(indexes, pa.int64())), to_arrow(projection.table, new))
 
 
 def present_of(groups: pa.Table) -> dict[Group, Row]:

@@ -1,11 +1,11 @@
-"""Shell: what a piece of the journal does to the table of who held which queue. No I/O."""
+"""Shell: what a piece of the journal does to the table of owners of queues. No I/O."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from streaming.tables.journal_entries import Entry, Group, Present, RowFilter, kinds_of, of_groups
-from streaming.tables.row_slots import OpenSpans, RowEdit, RowEdits
+from streaming.tables.row_edits import OpenSpans, RowEdit, RowEdits
 from udfs.group.assignment.span_runs import unpack_reassignment
 from udfs.model import journal
 from udfs.model.spans import QueueAssigned, QueueReleased, QueueResumed, QueuesReassigned, SpansWithdrawn
@@ -31,10 +31,10 @@ def span_filter(entries: Sequence[Entry]) -> RowFilter:
 def apply_to_spans(entries: Sequence[Entry], rows: RowEdits, _present: Present) -> None:
     """Apply a piece to the spans."""
     open_spans: dict[Group, OpenSpans] = {}
-    for slot in rows.slots:
-        group = _group_of(slot)
-        if group is not None and slot.now is not None and slot.now["valid_to"] is None:
-            open_spans.setdefault(group, OpenSpans()).add(slot)
+    for edit in rows.edits:
+        group = _group_of(edit)
+        if group is not None and edit.now is not None and edit.now["valid_to"] is None:
+            open_spans.setdefault(group, OpenSpans()).add(edit)
     for cluster, group_id, event_time, body in entries:
         spans = open_spans.setdefault((cluster, group_id), OpenSpans())
         if isinstance(body, QueuesReassigned):
@@ -47,8 +47,8 @@ def apply_to_spans(entries: Sequence[Entry], rows: RowEdits, _present: Present) 
         elif isinstance(body, journal.MemberReplaced | journal.MemberChanged) and body.former_member_id is not None:
             spans.split(body, rows, event_time)
         elif isinstance(body, SpansWithdrawn):
-            spans.withdraw([slot for slot in rows.slots if _group_of(slot) == (cluster, group_id)], body.since)
+            spans.withdraw([edit for edit in rows.edits if _group_of(edit) == (cluster, group_id)], body.since)
 
 
-def _group_of(slot: RowEdit) -> Group | None:
-    return None if slot.now is None else (slot.now["cluster"], slot.now["group_id"])
+def _group_of(edit: RowEdit) -> Group | None:
+    return None if edit.now is None else (edit.now["cluster"], edit.now["group_id"])

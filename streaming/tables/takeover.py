@@ -3,7 +3,7 @@
 They were written by a log writer of our own, with Delta's clustering feature, which delta-rs refuses to write and Delta
 cannot drop. Copies are made beside the tables; only when all are complete do they take the old ones' places. The old
 ones are kept. A crash before that leaves the tables as they were; one behind it is continued by the next start. The
-journal's versions are counted anew, and so are the marks by which other tables follow it.
+journal's versions are counted from 0, and so are the marks by which other tables follow it.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from streaming.tables.engine import change_writer
 from streaming.tables.journal_progress import JournalProgress, to_mark
 from streaming.tables.location import is_clustered
 from streaming.tables.materializer import progress_id
-from streaming.tables.projections import EFFECTS
+from streaming.tables.projections import PROJECTIONS
 from streaming.tables.schema import AUDITS, CHANGES, TABLES, Table
 from streaming.tables.writer import Mark
 
@@ -41,7 +41,7 @@ def take_over(root: Location, writer: str = delta_rs.NAME) -> None:
     """Take over the tables of earlier releases below a root; others are left alone. They were in folders alone.
 
     Args:
-        writer: Who writes them from now on.
+        writer: The engine that writes them from now on.
     """
     if not isinstance(root, Path):
         return
@@ -83,7 +83,7 @@ def _copy_journal(old: DeltaTable, copy: DeltaRsTable, marks: list[Mark], follow
         versions[version] = copy.version
 
     def at(version: int) -> int:
-        return max(number for known, number in versions.items() if known <= version)
+        return max(number for copied, number in versions.items() if copied <= version)
 
     lowest, ahead = min(reached), max(reached)
     progress = JournalProgress(at(base))
@@ -107,11 +107,11 @@ def _positions(journal: str, followed: list[Mark]) -> list[_Position]:
     """Return those of the tables that follow the journal, in their order; each had marks of its own."""
     highest = _highest(iter(followed))
     found = []
-    for effect in EFFECTS:
-        if effect.table is AUDITS:
+    for projection in PROJECTIONS:
+        if projection.table is AUDITS:
             continue  # a table of later releases
-        version = highest.get(f"{journal}-{effect.table.name}", 0)
-        upto, shares = divmod(highest.get(f"{journal}-{effect.table.name}-share", 0), _SHARES)
+        version = highest.get(f"{journal}-{projection.table.name}", 0)
+        upto, shares = divmod(highest.get(f"{journal}-{projection.table.name}-share", 0), _SHARES)
         found.append(_Position(version, shares, upto) if upto > version else _Position(version))
     return found
 
@@ -132,7 +132,7 @@ def _rows(table: DeltaTable) -> pa.RecordBatchReader:
 
 
 def _without_comments(found: pa.RecordBatchReader) -> pa.RecordBatchReader:
-    """Drop what the columns say of themselves: it may have been worded anew, which no append may do."""
+    """Drop the comments of columns: they may have been reworded, which no append may do."""
     schema = pa.schema([(field.name, field.type) for field in found.schema])
     batches = (pa.RecordBatch.from_arrays(batch.columns, schema=schema) for batch in found)
     return pa.RecordBatchReader.from_batches(schema, batches)

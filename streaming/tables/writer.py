@@ -1,7 +1,7 @@
-"""Shell: the seam between what the tables hold and who commits to them: one protocol, one implementation an engine.
+"""Shell: the protocol between the content of tables and the engine that commits to them; each engine implements it.
 
 No code of ours writes a Delta log: `delta_rs.py` commits by delta-rs in the driver, `delta_spark.py` through Spark.
-A table remembers its writer in a property, for an engine that is chosen anew must not find commits that it does not
+A table remembers its writer in a property, for a newly chosen engine must not find commits that it does not
 expect.
 """
 

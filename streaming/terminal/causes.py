@@ -1,4 +1,4 @@
-"""Shell: the causes of a rebalance in a few words. No I/O."""
+"""Shell: the causes of a rebalance as a short text. No I/O."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 # What a kind of trigger is called in a sentence about one member or topic, and in which colour.
-WORDS = {
+CAUSE_TEXTS = {
     "group_created": ("group created", "cyan"),
-    "session_expired": ("{who} expired", "red"),
-    "member_left": ("{who} left", "yellow"),
-    "member_gone": ("{who} departed", "yellow"),
-    "member_joined": ("{who} joined", "green"),
-    "subscription_changed": ("{who} changed subscription", "blue"),
+    "session_expired": ("{member} expired", "red"),
+    "member_left": ("{member} left", "yellow"),
+    "member_gone": ("{member} departed", "yellow"),
+    "member_joined": ("{member} joined", "green"),
+    "subscription_changed": ("{member} changed subscription", "blue"),
     "strategy_changed": ("strategy changed", "blue"),
     "settings_changed": ("settings changed", "blue"),
     "queue_count_changed": ("queues of {topic} changed", "magenta"),
@@ -53,9 +53,9 @@ def describe_cause(triggers: Iterable[Mapping[str, Any]], group_id: str = "", id
         if len(several) > 1 and kind in SEVERAL:
             parts.append(SEVERAL[kind].format(count=len(several)))
         else:
-            words, _ = WORDS.get(kind, (kind.replace("_", " "), ""))
-            who = _short(several[0].get("member_id") or "a member", group_id, id_width)
-            parts.append(words.format(who=who, topic=several[0].get("topic")))
+            text, _ = CAUSE_TEXTS.get(kind, (kind.replace("_", " "), ""))
+            member = _short(several[0].get("member_id") or "a member", group_id, id_width)
+            parts.append(text.format(member=member, topic=several[0].get("topic")))
     return ", ".join(parts)
 
 

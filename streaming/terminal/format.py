@@ -18,8 +18,8 @@ def time_text(epoch_ms: int) -> str:
         >>> time_text(1767225600007)
         '2026-01-01T00:00:00.007Z'
     """
-    moment = datetime.datetime.fromtimestamp(epoch_ms // 1_000, datetime.UTC)
-    return f"{moment:%Y-%m-%dT%H:%M:%S}.{epoch_ms % 1_000:03d}Z"
+    time = datetime.datetime.fromtimestamp(epoch_ms // 1_000, datetime.UTC)
+    return f"{time:%Y-%m-%dT%H:%M:%S}.{epoch_ms % 1_000:03d}Z"
 
 
 def parse_time(text: str) -> int:
@@ -35,12 +35,12 @@ def parse_time(text: str) -> int:
     if _EPOCH_MS.fullmatch(text.strip()):
         return int(text)
     try:
-        moment = datetime.datetime.fromisoformat(text.strip())
+        time = datetime.datetime.fromisoformat(text.strip())
     except ValueError as error:
         raise ValueError(f"{text!r} is not a time; write 2026-01-31T03:12:00Z or epoch milliseconds") from error
-    if moment.tzinfo is None:
-        moment = moment.replace(tzinfo=datetime.UTC)
-    return (moment - datetime.datetime.fromtimestamp(0, datetime.UTC)) // datetime.timedelta(milliseconds=1)
+    if time.tzinfo is None:
+        time = time.replace(tzinfo=datetime.UTC)
+    return (time - datetime.datetime.fromtimestamp(0, datetime.UTC)) // datetime.timedelta(milliseconds=1)
 
 
 def span_of_time(ms: int) -> str:

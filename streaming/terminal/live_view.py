@@ -16,7 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 from streaming.machine import clock
-from streaming.terminal.causes import WORDS, describe_cause
+from streaming.terminal.causes import CAUSE_TEXTS, describe_cause
 from streaming.terminal.escape import printable
 
 REFRESHES_PER_SECOND = 4
@@ -113,7 +113,7 @@ class LiveStatus:
     batches_ms: int = 0
     parts_ms: Mapping[str, int] = field(default_factory=dict)
     clusters: tuple[ClusterStatus, ...] = ()
-    rebalances_seen: int = 0
+    rebalance_count: int = 0
     rebalances: deque[ObservedRebalance] = field(default_factory=lambda: deque(maxlen=KEPT_REBALANCES))
     findings: int | None = None
     rejected: int = 0
@@ -122,10 +122,10 @@ class LiveStatus:
     following: str = ""
     notes: deque[str] = field(default_factory=lambda: deque(maxlen=KEPT_NOTES))
 
-    def saw(self, rows: Iterable[Mapping[str, Any]], count: int | None = None) -> None:
+    def add_rebalances(self, rows: Iterable[Mapping[str, Any]], count: int | None = None) -> None:
         """Add the rebalances of one batch, in any order; ``count`` is their number if these are only the newest."""
         ordered = sorted(rows, key=lambda one: (one["event_time"], one["cluster"], one["group_id"]))
-        self.rebalances_seen += len(ordered) if count is None else count
+        self.rebalance_count += len(ordered) if count is None else count
         self.rebalances.extendleft(map(ObservedRebalance.of, ordered[-KEPT_REBALANCES:]))
 
 
@@ -264,7 +264,7 @@ def _head(status: LiveStatus, now_ms: int, width: int) -> RenderableType:
         (_brief(sum(cluster.members for cluster in status.clusters)), "members", "bold"),
         (_brief(round(status.events_per_second)), "events/s", "bold"),
         ("–" if status.delay_ms is None else f"{status.delay_ms / 1_000:.1f} s", "delay", "bold"),
-        (_count(status.rebalances_seen), "rebalances", "bold"),
+        (_count(status.rebalance_count), "rebalances", "bold"),
     ]
     if width >= MIDDLE:
         figures.insert(0, (_count(len(status.clusters)), "clusters", "bold"))
@@ -321,12 +321,12 @@ def _rebalances(status: LiveStatus, room: int, width: int) -> RenderableType:
     table.add_column("cause", no_wrap=True, overflow="ellipsis", ratio=1)
     id_width = max(4, width - group_width - 24) if is_narrow else max(16, width - 85)
     for one in list(status.rebalances)[:room]:
-        _, colour = WORDS.get(one.trigger, ("", ""))
+        _, colour = CAUSE_TEXTS.get(one.trigger, ("", ""))
         cause = _line(describe_cause(one.triggers, one.group_id, id_width), colour)
         if one.failed:
             cause = Text.assemble(("failed: ", "bold red"), cause)
-        moment = datetime.datetime.fromtimestamp(one.event_time / 1_000, datetime.UTC)
-        cells: list[RenderableType] = [f"{moment:%H:%M:%S}"]
+        time = datetime.datetime.fromtimestamp(one.event_time / 1_000, datetime.UTC)
+        cells: list[RenderableType] = [f"{time:%H:%M:%S}"]
         if width >= MIDDLE:
             cells.append(_line(one.cluster))
         cells.append(_line(one.group_id))

@@ -48,7 +48,7 @@ def owners_text(members: list[str] | None) -> str:
 
 
 def strategy_text(group: Row) -> str:
-    """Return what the audits of a group say of its strategy, as a sentence.
+    """Return the result of a group's audits for its strategy, as a sentence.
 
     Args:
         group: A row of ``groups``.

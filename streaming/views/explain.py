@@ -161,7 +161,7 @@ def _owners_of(is_static: bool, spans: list[Row]) -> list[str]:
 def story(reported: dict[str, Any]) -> str:
     """Report what ``explain`` answered, for people."""
     row = reported["rebalance"]
-    how_long = [*_how_long(row), *_phases(row), *_stood_still(reported["taken_over"])]
+    how_long = [*_how_long(row), *_phases(row), *_paused_queues(reported["taken_over"])]
     return "\n".join(
         [
             *_what(row),
@@ -227,8 +227,8 @@ def _happened(cause: Row, row: Row) -> str:
 def _member(cause: Row) -> str:
     name = cause["member_id"] or "a member"
     about = [
-        f"{word} {cause[field]}"
-        for word, field in (("client", "client_id"), ("host", "host"), ("instance", "instance_id"))
+        f"{label} {cause[field]}"
+        for label, field in (("client", "client_id"), ("host", "host"), ("instance", "instance_id"))
         if cause[field] and cause[field] != name
     ]
     return f"{name} ({', '.join(about)})" if about else name
@@ -274,9 +274,9 @@ def _owners(names: list[str]) -> str:
 
 
 def _how_long(row: Row) -> list[str]:
-    def reported(seen: int | None, estimated: int | None) -> str | None:
-        if seen is not None:
-            return span_of_time(seen)
+    def reported(observed: int | None, estimated: int | None) -> str | None:
+        if observed is not None:
+            return span_of_time(observed)
         return None if estimated is None else f"about {span_of_time(estimated)} (estimated)"
 
     whole = reported(row["pause_ms"], row["pause_estimated_ms"])
@@ -308,21 +308,23 @@ def _logical(reported: dict[str, Any]) -> list[str]:
 
 def _messages(row: Row) -> str:
     """Return what it cost in messages, as far as it is known."""
-    known, estimated, waiting = (row.get(name) for name in COST_NAMES)
-    if known is estimated is waiting is None:
+    repeated, estimated, waiting = (row.get(name) for name in COST_NAMES)
+    if repeated is estimated is waiting is None:
         return "Messages: how many were read twice or waited is not known."
-    twice = repeated_text(known, estimated) or "how many were read twice is not known"
+    twice = repeated_text(repeated, estimated) or "how many were read twice is not known"
     waited = "how many waited is not known" if waiting is None else f"{waiting} waited for the new owners of queues"
     return f"Messages: {twice}; {waited}."
 
 
-def _stood_still(taken_over: list[Row]) -> list[str]:
+def _paused_queues(taken_over: list[Row]) -> list[str]:
     lines = []
     for span in taken_over[:MOVES_SHOWN]:
         queue = queue_name(span["topic"], span["broker"], span["queue_id"])
-        seen = span["pause_ms"] is not None
-        time = span_of_time(span["pause_ms"] if seen else span["pause_estimated_ms"])
-        lines.append(f"  {queue}: {time if seen else f'about {time} (estimated)'}, then owned by {span['member_id']}")
+        observed = span["pause_ms"] is not None
+        time = span_of_time(span["pause_ms"] if observed else span["pause_estimated_ms"])
+        lines.append(
+            f"  {queue}: {time if observed else f'about {time} (estimated)'}, then owned by {span['member_id']}"
+        )
     if len(taken_over) > MOVES_SHOWN:
         lines.append(f"  … and {count(len(taken_over) - MOVES_SHOWN, 'more queue')}; --json lists them all")
     return lines

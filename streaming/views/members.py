@@ -53,10 +53,10 @@ def with_epochs(group: Row, found: list[Row]) -> list[Row]:
 
 
 def departures(reader: Reader, group: str, cluster: str) -> list[Row]:
-    """Return the sessions of a group that ended last, the newest first, and the sentence that says how each ended.
+    """Return the sessions of a group that ended last, the newest first, and a sentence on how each ended.
 
     Returns:
-        Rows of ``members`` with ``detail``: what the rebalance of the departure tells of it, e.g. the coordinator's own
+        Rows of ``members`` with ``detail``: what the rebalance of the departure has of it, e.g. the coordinator's own
         reason, or how it was inferred; null where no cause of a rebalance names the member.
     """
     where = {"cluster": cluster, "group_id": group}

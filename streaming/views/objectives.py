@@ -97,7 +97,7 @@ def evaluate(
     ignored: Iterable[str] = (),
     committed_ms: int | None = None,
 ) -> Evaluation:
-    """Return what was open and how the objectives stood at a time.
+    """Return what was open, and the state of the objectives, at a time.
 
     Args:
         widespread: What is open in many groups at once, and does not count.
@@ -153,9 +153,9 @@ def _figures(
     pauses: Counter[tuple[str, str]] = Counter()
     delays: dict[str, int] = defaultdict(int)
     for block in reader.blocks("rebalances", columns=_COLUMNS, where=where):
-        for name, group, at, detected, seen, estimated in _between(block, since_ms, now_ms):
+        for name, group, at, detected, observed, estimated in _between(block, since_ms, now_ms):
             rebalances[name, group] += 1
-            pauses[name, group] += seen if seen is not None else estimated or 0
+            pauses[name, group] += observed if observed is not None else estimated or 0
             delays[name] = max(delays[name], (detected or at) - at)
     hours = objectives.window_ms / _HOUR_MS
     worst = {

@@ -67,11 +67,11 @@ def phases_text(rebalance: Row) -> str | None:
 
 
 def times_text(rebalance: Row) -> str | None:
-    """Return when a rebalance began, ended its first phase and was complete; None: nothing is known of it."""
-    words = _TIMES[_names(rebalance)]
+    """Return when a rebalance began, ended its first phase and was complete; None: none was observed."""
+    labels = _TIMES[_names(rebalance)]
     found = [
         f"{what} {time_text(rebalance[name])}"
-        for what, name in zip(words, ("began_at", "joined_at", "completed_at"), strict=True)
+        for what, name in zip(labels, ("began_at", "joined_at", "completed_at"), strict=True)
         if rebalance.get(name) is not None
     ]
     return ", ".join(found) or None

@@ -19,7 +19,7 @@ _PAUSES = ("queue_pause_ms", "queue_pause_estimated_ms")
 
 
 class Cost(msgspec.Struct, frozen=True):
-    """What the rebalances of a group cost together; None = it is known of none of them.
+    """What the rebalances of a group cost together; None = observed of none of them.
 
     Attributes:
         rebalances: How many.
@@ -44,7 +44,7 @@ class Cost(msgspec.Struct, frozen=True):
 
     @property
     def text(self) -> str:
-        """Return it in words: what is not known is left out.
+        """Return it as text, without what was not observed.
 
         Example:
             >>> Cost(2, 45_000, None, 1_200, None, 5_678).text
@@ -56,20 +56,20 @@ class Cost(msgspec.Struct, frozen=True):
         parts += [repeated_text(self.repeated_messages, self.repeated_estimated_messages, "messages ")]
         if self.waiting_messages is not None:
             parts.append(f"{self.waiting_messages} waited for new owners")
-        known = "; ".join(part for part in parts if part)
-        return count(self.rebalances, "rebalance") + (f": {known}" if known else "")
+        text = "; ".join(part for part in parts if part)
+        return count(self.rebalances, "rebalance") + (f": {text}" if text else "")
 
 
-def repeated_text(known: int | None, estimated: int | None, things: str = "") -> str:
-    """Return how many messages were read twice; empty = it is not known.
+def repeated_text(exact: int | None, estimated: int | None, things: str = "") -> str:
+    """Return how many messages were read twice; empty = not observed.
 
     Example:
         >>> repeated_text(3, None), repeated_text(None, 4), repeated_text(None, None)
         ('3 were read twice', 'about 4 were read twice (estimated)', '')
     """
-    if known is None:
+    if exact is None:
         return "" if estimated is None else f"about {estimated} {things}were read twice (estimated)"
-    return f"{known} {things}were read twice" + (
+    return f"{exact} {things}were read twice" + (
         "" if estimated is None else f", and about {estimated} more (estimated)"
     )
 

@@ -85,9 +85,9 @@ def causes_text(row: Row) -> str:
         'member_joined a (+1)'
     """
     main = [cause for cause in row["triggers"] or [] if cause["kind"] == row["trigger"]]
-    who = main[0]["member_id"] or main[0]["topic"] if main else None
+    subject = main[0]["member_id"] or main[0]["topic"] if main else None
     others = len(row["triggers"] or []) - 1
-    return f"{row['trigger']}" + (f" {who}" if who else "") + (f" (+{others})" if others > 0 else "")
+    return f"{row['trigger']}" + (f" {subject}" if subject else "") + (f" (+{others})" if others > 0 else "")
 
 
 def pause_text(row: Row) -> str:

@@ -31,7 +31,7 @@ class Siblings(NamedTuple):
 
 
 def siblings_of(reader: Reader, session: Row, cluster: str, group: str, at_ms: int) -> Siblings | None:
-    """Return what became of them; None: there are none, or the client cannot be told from others.
+    """Return what became of them; None: there are none, or the client cannot be distinguished from others.
 
     Args:
         session: Of the member that departed. at_ms: When.

@@ -1,4 +1,4 @@
-"""Shell: kinds of findings that are open in many groups of a cluster at once, and for which nobody is woken."""
+"""Shell: kinds of findings that are open in many groups of a cluster at once, and for which no alert is sent."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class WidespreadKind:
 
     @property
     def text(self) -> str:
-        """Return it in words; the names are as they are in the tables."""
+        """Return it as text; the names are as they are in the tables."""
         return f"{self.kind} in {self.groups} of {self.of_groups} groups of {self.cluster}"
 
     def has(self, finding: Row) -> bool:

@@ -33,8 +33,8 @@ from typing import Any
 import msgspec
 
 from streaming.tables.journal_entries import Entry
-from streaming.tables.projections import EFFECTS
-from streaming.tables.row_slots import RowEdits
+from streaming.tables.projections import PROJECTIONS
+from streaming.tables.row_edits import RowEdits
 from tests.core_config import core_config
 from tests.simulation.core_run import CoreRun
 from udfs.model.config import CoreConfig
@@ -92,11 +92,11 @@ class CornerRun:
             entry = Entry(one.cluster, one.group_id, one.event_time, one.body)
             entries.setdefault((one.cluster, one.group_id, one.subject), []).append(entry)
         found: dict[str, list[Row]] = {}
-        for effect in EFFECTS:
+        for projection in PROJECTIONS:
             rows = RowEdits([])
             for history in entries.values():
-                effect.apply_changes(history, rows, {})
-            found[effect.table.name] = [slot.now for slot in rows.slots if slot.now is not None]
+                projection.apply_changes(history, rows, {})
+            found[projection.table.name] = [edit.now for edit in rows.edits if edit.now is not None]
         return found
 
     def outcome(self) -> dict[str, Any]:

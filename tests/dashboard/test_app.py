@@ -19,7 +19,7 @@ from fastapi.testclient import TestClient
 from dashboard import app as application
 from dashboard.app import create_app
 from dashboard.pages.listing_page import OWN
-from dashboard.pages.routes import LISTINGS_OF_PAGES
+from dashboard.pages.page_routes import LISTINGS_OF_PAGES
 from dashboard.questions.catalog import questions
 from streaming.settings.model import Dashboard, load
 from streaming.tables.errors import NoTablesError
@@ -145,7 +145,7 @@ from pathlib import Path
 from fastapi.testclient import TestClient
 from dashboard.app import create_app
 from dashboard.pages.listing_page import OWN
-from dashboard.pages.routes import LISTINGS_OF_PAGES
+from dashboard.pages.page_routes import LISTINGS_OF_PAGES
 from dashboard.questions.catalog import questions
 from streaming.settings.model import load
 app = create_app(Path(sys.argv[1]), load().dashboard)

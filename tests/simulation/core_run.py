@@ -12,7 +12,7 @@ import pyarrow as pa
 from streaming.pipeline.combine import combine_batch
 from streaming.simulator.serializer import line
 from streaming.simulator.timeline import Delivery
-from streaming.tables.projections import EFFECTS, Entry, RowEdits
+from streaming.tables.projections import PROJECTIONS, Entry, RowEdits
 from tests.core_config import core_config
 from udfs.group import coordinator
 from udfs.model.config import CoreConfig
@@ -139,13 +139,13 @@ def rows_of(changes: Iterable[Change]) -> dict[str, list[dict[str, Any]]]:
     """Return the rows of the tables that follow the journal: it is applied whole, in the order of its histories."""
     history = sorted(changes, key=lambda one: (one.cluster, one.group_id or "", one.subject or "", one.number))
     found: dict[str, list[dict[str, Any]]] = {}
-    for effect in EFFECTS:
+    for projection in PROJECTIONS:
         entries = [
             Entry(one.cluster, one.group_id, one.event_time, one.body)
             for one in history
-            if effect.concerns(one.body.__struct_config__.tag, one.group_id)
+            if projection.concerns(one.body.__struct_config__.tag, one.group_id)
         ]
         rows = RowEdits([])
-        effect.apply_changes(entries, rows, {})
-        found[effect.table.name] = [dict(slot.now) for slot in rows.slots if slot.now is not None]
+        projection.apply_changes(entries, rows, {})
+        found[projection.table.name] = [dict(edit.now) for edit in rows.edits if edit.now is not None]
     return found

@@ -94,7 +94,7 @@ class Materializer:
 def job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Job:
     made = Job(load(None, {"job.checkpoint": tmp_path / "c", "job.tables": tmp_path / "t"}))
     monkeypatch.setattr(made._watch, "progress", lambda _query: None)
-    monkeypatch.setattr(job_module, "_LOOK_EVERY_S", 0.0)
+    monkeypatch.setattr(job_module, "_POLL_EVERY_S", 0.0)
     monkeypatch.setattr(job_module, "_RESTART_AFTER_S", (0.0, 0.0))
     monkeypatch.setattr(job_module, "caught_up", lambda _query: True)
     return made

@@ -36,7 +36,7 @@ class EventTopic(WriteBuffer):
     ``clock`` is never read before the events that precede it. One append is delivered whole before the next begins.
 
     Args:
-        settings: Of a librdkafka producer; they go before our own.
+        settings: Of a librdkafka producer; they have precedence over our own.
         memory: A local file; without it everything is read again, and repeats have no effect.
         wait_s: How long one append waits for the broker, before its events wait in memory.
 
@@ -61,7 +61,7 @@ class EventTopic(WriteBuffer):
         self._producer = producer(dict(self._settings))
         self._wait_s = wait_s
         self._away = False
-        self._heard: str | None = None
+        self._last_error: str | None = None
         # Of the append that is being delivered, from its front.
         self._sent: list[_Delivery] = []
         limit = (limits or LogLimits()).memory_bytes
@@ -78,9 +78,9 @@ class EventTopic(WriteBuffer):
             failure = self._take_delivered(records)
             self._away = bool(records)
         if records:
-            why = failure or self._heard or "the broker does not answer"
+            why = failure or self._last_error or "the broker does not answer"
             raise OSError(f"topic {self._topic}: {why}")
-        self._heard = None
+        self._last_error = None
 
     def _produce(self, records: list[EventRecord], deadline: float) -> None:
         while len(self._sent) < len(records):
@@ -118,7 +118,7 @@ class EventTopic(WriteBuffer):
         return str(failed.str())
 
     def _on_error(self, error: KafkaError) -> None:
-        self._heard = error.str()
+        self._last_error = error.str()
 
 
 class _Delivery:

@@ -46,7 +46,7 @@ class WriteBuffer:
         self._waiting_bytes = 0
         self._trouble: str | None = None
         self._full_reported = False
-        self._turn = threading.RLock()
+        self._lock = threading.RLock()
 
     def append(self, events: Sequence[AnyEvent]) -> None:
         """Add events, and write as many as possible.
@@ -58,7 +58,7 @@ class WriteBuffer:
         if not records:
             return
         size = sum(len(record.value) + 1 for record in records)
-        with self._turn:
+        with self._lock:
             if self._is_too_much(size) and not self.flush() and self._is_too_much(size):
                 self._refuse()
             self._waiting.append(_Append(records, size))
@@ -67,7 +67,7 @@ class WriteBuffer:
 
     def keep_memory(self, content: bytes) -> None:
         """Set the memory to store; only the newest is needed."""
-        with self._turn:
+        with self._lock:
             if self._waiting and isinstance(self._waiting[-1], bytes):
                 self._waiting.pop()
             self._waiting.append(content)
@@ -75,7 +75,7 @@ class WriteBuffer:
 
     def read_memory(self) -> bytes | None:
         """Return the newest memory, written or not."""
-        with self._turn:
+        with self._lock:
             waiting = (entry for entry in reversed(self._waiting) if isinstance(entry, bytes))
             newest = next(waiting, None)
             return self._memory.read() if newest is None else newest
@@ -86,7 +86,7 @@ class WriteBuffer:
 
     def flush(self) -> bool:
         """Write the waiting events, as far as possible; return whether none is left."""
-        with self._turn:
+        with self._lock:
             while self._waiting:
                 try:
                     self._write_first()

@@ -10,11 +10,11 @@ from typing import Final
 import msgspec
 
 from streaming.collectors.metaq.group_diff import close_missed, diff_deleted, diff_group, report_settled
-from streaming.collectors.metaq.observed import Folder, ObservedGroup, ObservedTopic, Violation
+from streaming.collectors.metaq.observed import Folder, Violation, ZkGroup, ZkTopic
 from streaming.collectors.metaq.offset_diff import OffsetDiff
 from streaming.collectors.metaq.options import MetaqOptions
 from streaming.collectors.metaq.read_context import ReadContext
-from streaming.collectors.metaq.remembered import ReportedGroupState, ReportedState, ReportedTopicState
+from streaming.collectors.metaq.reported_state import ReportedGroupState, ReportedState, ReportedTopicState
 from streaming.collectors.metaq.topic_diff import diff_topic
 from streaming.collectors.metaq.watch_queue import FiredWatches
 from streaming.collectors.metaq.zk_reader import ZkReader
@@ -23,7 +23,7 @@ from streaming.machine.clock import now_ms
 from udfs.model.events import SCHEMA_VERSION, AnyEvent, Clock
 
 _READ_AGAIN: Final = 3  # a group that changes while it is read; then its watch fires
-_NO_TOPIC = ObservedTopic(Folder(), {})
+_NO_TOPIC = ZkTopic(Folder(), {})
 
 
 @dataclass
@@ -54,7 +54,7 @@ class ClusterDiffer:
         self._times = TransactionTimes()
         self._offsets = OffsetDiff(options.cluster)
         self._offsets_next = ""
-        self._looked_at: dict[str, int] = {}  # group -> when, by this machine's clock
+        self._read_at: dict[str, int] = {}  # group -> when, by this machine's clock
         # What has not settled, and since when it is unchanged; remembered items: settled.
         self._unsettled = {name: 0 for name, group in self._reported.groups.items() if not group.settled}
         self._doubted = {name for name, topic in self._reported.topics.items() if topic.doubted_since is not None}
@@ -75,39 +75,39 @@ class ClusterDiffer:
 
     # ---- reading
 
-    def diff(self, reader: ZkReader, noticed: FiredWatches) -> PendingEvents:
+    def diff(self, reader: ZkReader, fired: FiredWatches) -> PendingEvents:
         """Read the nodes whose watches fired, and prepare the events."""
-        draft = PendingEvents()
+        pending = PendingEvents()
         began = now_ms()
-        if noticed.everything:
+        if fired.everything:
             topics = dict.fromkeys([*reader.topics(), *self._reported.topics], began)
-            there = set(reader.groups())
-            self._drop_groups(draft, there, began)
-            self._read_topics(draft, reader, topics, continuous=False)
-            self._read_groups(draft, reader, dict.fromkeys(there, began), there, continuous=False)
-            return draft
-        topics, groups = dict(noticed.topics), dict(noticed.groups)
-        if noticed.lists is not None:
-            topics |= dict.fromkeys(self._topics_anew(reader), noticed.lists)
-            there = set(reader.groups())
-            groups |= {name: noticed.lists for name in there if name not in self._reported.groups}
-            groups = {name: at for name, at in groups.items() if name in there}
-            self._drop_groups(draft, there, noticed.lists)
-        self._read_topics(draft, reader, topics)
-        self._read_groups(draft, reader, groups, noticed.described, continuous=True)
-        return draft
+            listed = set(reader.groups())
+            self._drop_groups(pending, listed, began)
+            self._read_topics(pending, reader, topics, continuous=False)
+            self._read_groups(pending, reader, dict.fromkeys(listed, began), listed, continuous=False)
+            return pending
+        topics, groups = dict(fired.topics), dict(fired.groups)
+        if fired.lists is not None:
+            topics |= dict.fromkeys(self._topics_to_read(reader), fired.lists)
+            listed = set(reader.groups())
+            groups |= {name: fired.lists for name in listed if name not in self._reported.groups}
+            groups = {name: at for name, at in groups.items() if name in listed}
+            self._drop_groups(pending, listed, fired.lists)
+        self._read_topics(pending, reader, topics)
+        self._read_groups(pending, reader, groups, fired.described, continuous=True)
+        return pending
 
     def diff_again(self, reader: ZkReader) -> PendingEvents:
         """Prepare events for what was unchanged for long enough: removed queues, strategies, assignments."""
-        draft = PendingEvents()
+        pending = PendingEvents()
         if self._doubted:
-            self._read_topics(draft, reader, dict.fromkeys(self._doubted, now_ms()))
+            self._read_topics(pending, reader, dict.fromkeys(self._doubted, now_ms()))
         context = self._read(now_ms())
         for name, since in sorted(self._unsettled.items()):
-            reported = self._group(draft, name)
+            reported = self._group(pending, name)
             if reported is not None and not reported.settled and context.at - since >= self._options.settle_ms:
-                self._put(draft, name, *report_settled(name, reported, self._topics_in(draft), context))
-        return draft
+                self._put(pending, name, *report_settled(name, reported, self._topics_in(pending), context))
+        return pending
 
     @property
     def is_waiting(self) -> bool:
@@ -116,15 +116,15 @@ class ClusterDiffer:
 
     def round(self, reader: ZkReader, began: int) -> PendingEvents:
         """Prepare commits and the ``clock``: every change that was noticed before ``began`` has been reported."""
-        draft = PendingEvents()
+        pending = PendingEvents()
         context = self._read(began)
         for name, reported in self._reported.groups.items():
             if reported.missed_at is not None:
-                self._put(draft, name, *close_missed(name, reported, context))
+                self._put(pending, name, *close_missed(name, reported, context))
         for name, offsets in sorted(reader.read_offsets(self._due_for_offsets()).items()):
-            draft.events += self._offsets.diff(name, offsets, context.at)
+            pending.events += self._offsets.diff(name, offsets, context.at)
         waiting = [one.doubted_since - 1 for one in self._reported.topics.values() if one.doubted_since is not None]
-        draft.events.append(
+        pending.events.append(
             Clock(
                 schema_version=SCHEMA_VERSION,
                 event_time=min([self._clock.advance(began), *waiting]),
@@ -132,16 +132,16 @@ class ClusterDiffer:
                 cluster=self._options.cluster,
             )
         )
-        return draft
+        return pending
 
-    def keep(self, draft: PendingEvents) -> None:
+    def keep(self, pending: PendingEvents) -> None:
         """Mark a draft as reported: its events are in the log."""
         at = self._clock.at(now_ms())
-        for name, group in draft.groups.items():
+        for name, group in pending.groups.items():
             if group is None:
                 self._reported.groups.pop(name, None)
                 self._unsettled.pop(name, None)
-                self._looked_at.pop(name, None)
+                self._read_at.pop(name, None)
                 self._offsets.forget(name)
                 continue
             self._reported.groups[name] = group
@@ -149,23 +149,25 @@ class ClusterDiffer:
                 self._unsettled.pop(name, None)
             else:
                 self._unsettled[name] = at
-        for name, topic in draft.topics.items():
+        for name, topic in pending.topics.items():
             self._reported.topics[name] = topic
             if topic.doubted_since is None:
                 self._doubted.discard(name)
             else:
                 self._doubted.add(name)
 
-    def new_violations(self, draft: PendingEvents) -> list[Violation]:
+    def new_violations(self, pending: PendingEvents) -> list[Violation]:
         """Return unreadable nodes that were not reported before."""
         found: list[Violation] = []
-        for name, topic in draft.topics.items():
+        for name, topic in pending.topics.items():
             before = self._reported.topics.get(name)
-            found += [one for one in topic.seen.faults if before is None or one not in before.seen.faults]
-        for name, group in draft.groups.items():
+            found += [
+                one for one in topic.observed.violations if before is None or one not in before.observed.violations
+            ]
+        for name, group in pending.groups.items():
             reported = self._reported.groups.get(name)
-            new = group.seen.faults if group is not None else ()
-            found += [one for one in new if reported is None or one not in reported.seen.faults]
+            new = group.observed.violations if group is not None else ()
+            found += [one for one in new if reported is None or one not in reported.observed.violations]
         return sorted(found)
 
     # ---- inside
@@ -182,43 +184,43 @@ class ClusterDiffer:
         )
 
     def _read_topics(
-        self, draft: PendingEvents, reader: ZkReader, noticed: Mapping[str, int], *, continuous: bool = True
+        self, pending: PendingEvents, reader: ZkReader, noticed: Mapping[str, int], *, continuous: bool = True
     ) -> None:
         wanted = sorted(name for name in noticed if self._options.follows_topic(name))
         changed: set[str] = set()
-        for name, seen in reader.read_topics(wanted).items():
+        for name, observed in reader.read_topics(wanted).items():
             before = self._reported.topics.get(name)
-            if seen is None and before is None:
+            if observed is None and before is None:
                 continue
             context = self._read(noticed[name], continuous=continuous)
-            events, reported = diff_topic(name, before, seen or _NO_TOPIC, context)
-            draft.events += events
+            events, reported = diff_topic(name, before, observed or _NO_TOPIC, context)
+            pending.events += events
             if reported != before:
-                draft.topics[name] = reported
+                pending.topics[name] = reported
             if events:
                 changed.add(name)
         if changed:
-            self._unsettle_subscribers(draft, changed)
+            self._unsettle_subscribers(pending, changed)
 
-    def _topics_anew(self, reader: ZkReader) -> list[str]:
+    def _topics_to_read(self, reader: ZkReader) -> list[str]:
         """Return the topics that are new; all of them when the first broker of the present kind has come."""
         was_old = reader.is_old
-        there = reader.topics()
+        listed = reader.topics()
         if reader.is_old != was_old:
-            return [*there, *self._reported.topics]
-        return [name for name in there if name not in self._reported.topics]
+            return [*listed, *self._reported.topics]
+        return [name for name in listed if name not in self._reported.topics]
 
-    def _unsettle_subscribers(self, draft: PendingEvents, changed: set[str]) -> None:
+    def _unsettle_subscribers(self, pending: PendingEvents, changed: set[str]) -> None:
         for name in self._reported.groups:
-            group = self._group(draft, name)
+            group = self._group(pending, name)
             if group is not None and any(
-                not changed.isdisjoint(one.subscriptions) for one in group.seen.members.values()
+                not changed.isdisjoint(one.subscriptions) for one in group.observed.members.values()
             ):
-                draft.groups[name] = msgspec.structs.replace(group, settled=False)
+                pending.groups[name] = msgspec.structs.replace(group, settled=False)
 
     def _read_groups(
         self,
-        draft: PendingEvents,
+        pending: PendingEvents,
         reader: ZkReader,
         noticed: Mapping[str, int],
         described: Collection[str],
@@ -226,53 +228,53 @@ class ClusterDiffer:
         continuous: bool,
     ) -> None:
         wanted = sorted(name for name in noticed if self._options.follows_group(name))
-        known = {name: None if (reported := self._group(draft, name)) is None else reported.seen for name in wanted}
+        previous = {
+            name: None if (reported := self._group(pending, name)) is None else reported.observed for name in wanted
+        }
         began = now_ms()
-        found = reader.read_groups(known, described=described)
+        found = reader.read_groups(previous, described=described)
         for _ in range(_READ_AGAIN):
-            moving = {name: known[name] for name, seen in found.items() if seen is None}
+            moving = {name: previous[name] for name, observed in found.items() if observed is None}
             if not moving:
                 break
             found |= reader.read_groups(moving, described=described)
         if continuous:
-            for name, seen in found.items():
-                self._compare_clocks(name, known[name], seen, noticed[name])
-        for name, seen in found.items():
-            if seen is None:
-                draft.unread.append(name)
+            for name, observed in found.items():
+                self._compare_clocks(name, previous[name], observed, noticed[name])
+        for name, observed in found.items():
+            if observed is None:
+                pending.unread.append(name)
                 continue
-            reported = self._group(draft, name)
+            reported = self._group(pending, name)
             context = self._read(noticed[name], continuous=continuous)
-            self._put(draft, name, *diff_group(name, reported, seen, self._topics_in(draft), context))
-            self._looked_at[name] = began
+            self._put(pending, name, *diff_group(name, reported, observed, self._topics_in(pending), context))
+            self._read_at[name] = began
 
-    def _compare_clocks(
-        self, name: str, before: ObservedGroup | None, seen: ObservedGroup | None, noticed: int
-    ) -> None:
-        if before is None or seen is None:
+    def _compare_clocks(self, name: str, before: ZkGroup | None, observed: ZkGroup | None, noticed: int) -> None:
+        if before is None or observed is None:
             return
-        made = [one.joined_at for key, one in seen.members.items() if before.members.get(key) != one]
-        for topic, owners in seen.topics.items():
+        made = [one.joined_at for key, one in observed.members.items() if before.members.get(key) != one]
+        for topic, owners in observed.topics.items():
             was = before.topics[topic].owners if topic in before.topics else {}
             made += [one.since for key, one in owners.owners.items() if was.get(key) != one]
         if made:
-            self._clock.saw(max(made), noticed_ms=max(noticed, now_ms()), absent_ms=self._looked_at.get(name))
+            self._clock.observe(max(made), noticed_ms=max(noticed, now_ms()), absent_ms=self._read_at.get(name))
 
-    def _drop_groups(self, draft: PendingEvents, there: Iterable[str], noticed: int) -> None:
-        for name in sorted(self._reported.groups.keys() - set(there)):
-            draft.events += diff_deleted(name, self._reported.groups[name], self._read(noticed))
-            draft.groups[name] = None
+    def _drop_groups(self, pending: PendingEvents, listed: Iterable[str], noticed: int) -> None:
+        for name in sorted(self._reported.groups.keys() - set(listed)):
+            pending.events += diff_deleted(name, self._reported.groups[name], self._read(noticed))
+            pending.groups[name] = None
 
-    def _put(self, draft: PendingEvents, name: str, events: Sequence[AnyEvent], reported: ReportedGroupState) -> None:
-        draft.events += events
-        if reported != self._group(draft, name):
-            draft.groups[name] = reported
+    def _put(self, pending: PendingEvents, name: str, events: Sequence[AnyEvent], reported: ReportedGroupState) -> None:
+        pending.events += events
+        if reported != self._group(pending, name):
+            pending.groups[name] = reported
 
-    def _group(self, draft: PendingEvents, name: str) -> ReportedGroupState | None:
-        return draft.groups[name] if name in draft.groups else self._reported.groups.get(name)
+    def _group(self, pending: PendingEvents, name: str) -> ReportedGroupState | None:
+        return pending.groups[name] if name in pending.groups else self._reported.groups.get(name)
 
-    def _topics_in(self, draft: PendingEvents) -> Mapping[str, ReportedTopicState]:
-        return ChainMap(draft.topics, self._reported.topics)
+    def _topics_in(self, pending: PendingEvents) -> Mapping[str, ReportedTopicState]:
+        return ChainMap(pending.topics, self._reported.topics)
 
     def _due_for_offsets(self) -> list[str]:
         """Return the next groups in turn: each comes once in ``progress_interval_ms``."""

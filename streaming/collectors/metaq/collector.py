@@ -46,8 +46,8 @@ class MetaqCollector(CollectorThread):
     def __init__(self, options: MetaqOptions, log: EventLog) -> None:
         self._options = options
         self._log = log
-        self._watch = _watch_of(options, log)
-        self._notices = WatchQueue(Paths(options.root))
+        self._differ = _differ_of(options, log)
+        self._queue = WatchQueue(Paths(options.root))
         self._client: KazooClient | None = None
         self._reader: ZkReader | None = None
         self._unkept = False
@@ -57,7 +57,7 @@ class MetaqCollector(CollectorThread):
     def stop(self) -> None:
         """End, and wait for the end."""
         self._stopping.set()
-        self._notices.wake()
+        self._queue.wake()
         self._joined()
         with self._turn:
             self._hang_up()
@@ -92,22 +92,22 @@ class MetaqCollector(CollectorThread):
                 self._pause(min(_LONGEST_PAUSE_S, _FIRST_PAUSE_S * 2.0 ** (failures - 1)))
                 continue
             pause_s = round_at - time.monotonic()
-            if self._watch.is_waiting:
+            if self._differ.is_waiting:
                 pause_s = min(pause_s, self._options.settle_ms / 4_000)
-            self._notices.wait(pause_s)
+            self._queue.wait(pause_s)
 
     def _pause(self, pause_s: float) -> None:
-        if self._notices.state == KazooState.CONNECTED:
+        if self._queue.state == KazooState.CONNECTED:
             self._stopping.wait(pause_s)  # not a problem of the connection
         else:
-            self._notices.wait(pause_s)
+            self._queue.wait(pause_s)
 
     def _everything(self, reader: ZkReader) -> None:
-        self._notices.take()
+        self._queue.take()
         self._read(reader, FiredWatches(everything=True))
         self._with_round(reader)
-        while self._watch.is_waiting and not self._stopping.is_set():
-            self._notices.wait(self._options.settle_ms / 4_000)
+        while self._differ.is_waiting and not self._stopping.is_set():
+            self._queue.wait(self._options.settle_ms / 4_000)
             self._with_round(reader)
 
     def _with_round(self, reader: ZkReader) -> None:
@@ -117,34 +117,34 @@ class MetaqCollector(CollectorThread):
         self._round(reader, began)
 
     def _between_rounds(self, reader: ZkReader) -> None:
-        while noticed := self._notices.take():
-            self._read(reader, noticed)
-        if self._watch.is_waiting:
+        while fired := self._queue.take():
+            self._read(reader, fired)
+        if self._differ.is_waiting:
             self._read_again(reader)
 
     # ---- one action at a time
 
-    def _read(self, reader: ZkReader, noticed: FiredWatches) -> None:
+    def _read(self, reader: ZkReader, fired: FiredWatches) -> None:
         try:
-            self._append(self._watch.diff(reader, noticed))
+            self._append(self._differ.diff(reader, fired))
         except BaseException:
-            self._notices.give_back(noticed)
+            self._queue.give_back(fired)
             raise
 
     def _read_again(self, reader: ZkReader) -> None:
-        self._append(self._watch.diff_again(reader))
+        self._append(self._differ.diff_again(reader))
 
     def _round(self, reader: ZkReader, began: int) -> None:
-        draft = self._watch.round(reader, began)
-        self._append(draft)
+        pending = self._differ.round(reader, began)
+        self._append(pending)
         self._keep_memory()
-        self._set("connected", clock_ms=draft.events[-1].event_time)
+        self._set("connected", clock_ms=pending.events[-1].event_time)
 
-    def _append(self, draft: PendingEvents) -> None:
-        if draft.events:
+    def _append(self, pending: PendingEvents) -> None:
+        if pending.events:
             with _writing():
-                self._log.append(draft.events)
-        for node in self._watch.new_violations(draft):
+                self._log.append(pending.events)
+        for node in self._differ.new_violations(pending):
             _log.warning(
                 "a node cannot be read",
                 cluster=self._options.cluster,
@@ -152,16 +152,16 @@ class MetaqCollector(CollectorThread):
                 reason=node.reason,
                 data=node.raw,
             )
-        self._watch.keep(draft)
-        self._unkept = self._unkept or bool(draft.groups or draft.topics)
-        self._set("connected", unpolled=len(draft.unread))
+        self._differ.keep(pending)
+        self._unkept = self._unkept or bool(pending.groups or pending.topics)
+        self._set("connected", unpolled=len(pending.unread))
 
     def _attempt(self, task: Callable[[ZkReader], None]) -> bool:
         """Use the connection; return whether it succeeded, and log why not."""
         try:
             if self._client is None:
                 self._connect()
-            if self._notices.state != KazooState.CONNECTED:
+            if self._queue.state != KazooState.CONNECTED:
                 self._set("away", "the connection to ZooKeeper is lost")
                 return False
             assert self._reader is not None
@@ -182,25 +182,25 @@ class MetaqCollector(CollectorThread):
 
     def _connect(self) -> None:
         client = KazooClient(**self._options.client_settings(), logger=_CLIENT_LOG)
-        client.add_listener(self._notices.see_state)
+        client.add_listener(self._queue.see_state)
         self._client = client
-        self._reader = ZkReader(client, self._options, self._notices.see_event)
+        self._reader = ZkReader(client, self._options, self._queue.see_event)
         client.start(timeout=self._options.connect_timeout_ms / 1_000)
 
     def _hang_up(self) -> None:
         client, self._client, self._reader = self._client, None, None
         if client is not None:
-            client.remove_listener(self._notices.see_state)
+            client.remove_listener(self._queue.see_state)
             client.stop()
             client.close()
-            self._notices.see_state(KazooState.LOST)
+            self._queue.see_state(KazooState.LOST)
 
     # ---- memory, status
 
     def _keep_memory(self) -> None:
         if self._unkept:
             with _writing():
-                self._log.keep_memory(self._watch.memory())
+                self._log.keep_memory(self._differ.memory())
             self._unkept = False
 
     def _set(
@@ -215,8 +215,8 @@ class MetaqCollector(CollectorThread):
             state=state,
             since_ms=before.since_ms if state == before.state else now_ms(),
             detail=detail,
-            topics=self._watch.topics,
-            groups=self._watch.groups,
+            topics=self._differ.topics,
+            groups=self._differ.groups,
             clock_ms=clock_ms or before.clock_ms,
             unpolled=before.unpolled if unpolled is None else unpolled,
         )
@@ -234,8 +234,8 @@ def _writing() -> Iterator[None]:
         raise _Unwritable(str(error)) from error
 
 
-def _watch_of(options: MetaqOptions, log: EventLog) -> ClusterDiffer:
-    """Continue from the memory in the log; start anew if it cannot be read."""
+def _differ_of(options: MetaqOptions, log: EventLog) -> ClusterDiffer:
+    """Continue from the memory in the log; start without one if it cannot be read."""
     try:
         return ClusterDiffer(options, log.read_memory())
     except msgspec.DecodeError:

@@ -12,7 +12,7 @@ from typing import Final
 
 import msgspec
 
-from streaming.collectors.metaq.observed import ObservedGroup
+from streaming.collectors.metaq.observed import ZkGroup
 from udfs.model.events import Departure
 
 # A stopping consumer deletes its id right after releasing its last partition; an expired session was silent for
@@ -38,7 +38,7 @@ def departure_of(
     member_id: str,
     held: Collection[tuple[str, str]],
     given_back: Mapping[tuple[str, str], GivenBack],
-    now: ObservedGroup,
+    now: ZkGroup,
     *,
     changes: int,
     at: int,
@@ -52,38 +52,38 @@ def departure_of(
         changes: How often ``ids`` changed in between.
         at: When its absence was noticed.
     """
-    back = [one for one in given_back.values() if one.member_id == member_id and at - one.at <= STOPPING_MS]
-    topics = sorted({topic for topic, _ in held} | {one.topic for one in back})
+    released = [one for one in given_back.values() if one.member_id == member_id and at - one.at <= STOPPING_MS]
+    topics = sorted({topic for topic, _ in held} | {one.topic for one in released})
     if not topics:
         return _undecided(member_id, "it owned no partition: no second node shows how it departed")
-    gone = now.ids.pzxid
+    removal = now.ids.pzxid
     last_changes = {
         topic: now.topics[topic].folder.pzxid
         for topic in topics
         if topic in now.topics and not _still_owns(now, member_id, topic)
     }
     for topic, changed in last_changes.items():
-        if changed == gone:
+        if changed == removal:
             return Departure(
                 member_id=member_id,
                 kind="expired",
                 evidence=f"its id and its partitions of {topic} were deleted in one ZooKeeper transaction"
-                f" ({gone:#x}): its"
+                f" ({removal:#x}): its"
                 " session ended without unregistering",
             )
     if changes == 1:
-        earlier = [one.pzxid for one in back] + [changed for changed in last_changes.values() if changed < gone]
-        if earlier and max(earlier) < gone:
+        earlier = [one.pzxid for one in released] + [changed for changed in last_changes.values() if changed < removal]
+        if earlier and max(earlier) < removal:
             return Departure(
                 member_id=member_id,
                 kind="left",
                 evidence=f"it released its partitions (transaction {max(earlier):#x}) before it deleted its id"
-                f" ({gone:#x}), as a consumer does on shutdown",
+                f" ({removal:#x}), as a consumer does on shutdown",
             )
     return _undecided(member_id, "other members had changed the same nodes before they were read")
 
 
-def _still_owns(now: ObservedGroup, member_id: str, topic: str) -> bool:
+def _still_owns(now: ZkGroup, member_id: str, topic: str) -> bool:
     return any(owner.member_id == member_id for owner in now.topics[topic].owners.values())
 
 

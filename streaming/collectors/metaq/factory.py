@@ -21,7 +21,7 @@ def options_of(settings: Metaq) -> MetaqOptions:
     return MetaqOptions(**dict(settings))
 
 
-def checked(settings: Metaq, *, was_seen: bool) -> Callable[[EventLog], MetaqCollector]:
+def checked(settings: Metaq, *, was_followed: bool) -> Callable[[EventLog], MetaqCollector]:
     """Check that ZooKeeper can be reached, unless it was followed before; return the factory of the collector.
 
     Raises:
@@ -29,7 +29,7 @@ def checked(settings: Metaq, *, was_seen: bool) -> Callable[[EventLog], MetaqCol
     """
     options = options_of(settings)
     servers = [host if ":" in host else f"{host}:{_DEFAULT_PORT}" for host in options.hosts.split(",")]
-    if not was_seen:
+    if not was_followed:
         remedy = remedy_by("--metaq HOST:PORT[,HOST:PORT][/root]")
         require_reachable(servers, what="ZooKeeper of MetaQ", remedy=remedy)
     from streaming.collectors.metaq.collector import MetaqCollector

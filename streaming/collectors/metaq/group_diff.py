@@ -13,9 +13,9 @@ from typing import Final
 import msgspec
 
 from streaming.collectors.metaq.departures import STOPPING_MS, GivenBack, departure_of
-from streaming.collectors.metaq.observed import ObservedGroup, ObservedMember, ObservedOwner, changes_between
+from streaming.collectors.metaq.observed import ZkGroup, ZkMember, ZkOwner, changes_between
 from streaming.collectors.metaq.read_context import ReadContext
-from streaming.collectors.metaq.remembered import ReportedGroupState, ReportedTopicState
+from streaming.collectors.metaq.reported_state import ReportedGroupState, ReportedTopicState
 from streaming.collectors.metaq.znodes import client_of_member, read_partition
 from udfs.model.events import (
     ORDER_AT_ONE_TIME,
@@ -35,17 +35,17 @@ from udfs.model.events import (
 from udfs.strategies.inference import infer_strategy
 
 # Missed changes stay an observation for this long.
-MISSED_STANDS_MS: Final = 60_000
+MISSED_OPEN_MS: Final = 60_000
 _RECREATED = 2**31  # no folder has so many changes between two reads: it was recreated
 _NAMED_AT_MOST = 3
 
-Held = Mapping[tuple[str, str], ObservedOwner]
+Held = Mapping[tuple[str, str], ZkOwner]
 
 
 def diff_group(
     group: str,
     before: ReportedGroupState | None,
-    seen: ObservedGroup,
+    observed: ZkGroup,
     topics: Mapping[str, ReportedTopicState],
     context: ReadContext,
 ) -> tuple[list[AnyEvent], ReportedGroupState]:
@@ -54,23 +54,23 @@ def diff_group(
     Args:
         topics: As reported; the strategy is inferred from them.
     """
-    _learn_times(seen, context)
+    _learn_times(observed, context)
     if before is None:
-        return _first_report(group, seen, topics, context)
-    return _Changes(group, before, seen, context).diff()
+        return _first_report(group, observed, topics, context)
+    return _Changes(group, before, observed, context).diff()
 
 
 def report_settled(
     group: str, reported: ReportedGroupState, topics: Mapping[str, ReportedTopicState], context: ReadContext
 ) -> tuple[list[AnyEvent], ReportedGroupState]:
     """Report what needs an unchanged state: the strategy, and the assignment of every member."""
-    changed = [topics[topic].at for topic in _subscribed(reported.seen) if topic in topics]
+    changed = [topics[topic].at for topic in _subscribed(reported.observed) if topic in topics]
     at = max([reported.at, *changed]) + 1
-    strategy = _strategy_of(reported.seen, topics)
+    strategy = _strategy_of(reported.observed, topics)
     events: list[AnyEvent] = []
     if strategy is not None and strategy != reported.strategy:
         events.append(_settings(group, strategy, context, at))
-    events += [_report(group, member, held, context, at) for member, held in reported.seen.held().items()]
+    events += [_report(group, member, held, context, at) for member, held in reported.observed.held().items()]
     return events, msgspec.structs.replace(
         reported, at=at if events else reported.at, strategy=strategy or reported.strategy, settled=True
     )
@@ -80,11 +80,11 @@ def close_missed(
     group: str, reported: ReportedGroupState, context: ReadContext
 ) -> tuple[list[AnyEvent], ReportedGroupState]:
     """Report the end of missed changes, once none was missed for long enough."""
-    if reported.missed_at is None or context.at - reported.missed_at < MISSED_STANDS_MS:
+    if reported.missed_at is None or context.at - reported.missed_at < MISSED_OPEN_MS:
         return [], reported
     observations = tuple(one for one in reported.observations if one[0] != "changes_missed")
     at = max(context.at, reported.at + 1)
-    event = _snapshot(group, reported.seen.members, context, at, observations)
+    event = _snapshot(group, reported.observed.members, context, at, observations)
     return [event], msgspec.structs.replace(reported, observations=observations, missed_at=None, at=at)
 
 
@@ -97,49 +97,59 @@ def diff_deleted(group: str, reported: ReportedGroupState, context: ReadContext)
 
 
 def _first_report(
-    group: str, seen: ObservedGroup, topics: Mapping[str, ReportedTopicState], context: ReadContext
+    group: str, observed: ZkGroup, topics: Mapping[str, ReportedTopicState], context: ReadContext
 ) -> tuple[list[AnyEvent], ReportedGroupState]:
-    newest = max((owner.since for _, _, owner in seen.owned()), default=0)
+    newest = max((owner.since for _, _, owner in observed.owned()), default=0)
     is_settled = (
-        max([newest, *(member.joined_at for member in seen.members.values())]) <= context.at - context.settle_ms
+        max([newest, *(member.joined_at for member in observed.members.values())]) <= context.at - context.settle_ms
     )
-    strategy = _strategy_of(seen, topics) if is_settled else None
-    observations = _violations_of(seen)
+    strategy = _strategy_of(observed, topics) if is_settled else None
+    observations = _violations_of(observed)
     events: list[AnyEvent] = [] if strategy is None else [_settings(group, strategy, context, context.at)]
-    events.append(_snapshot(group, seen.members, context, context.at, observations))
-    for member, held in seen.held().items():
+    events.append(_snapshot(group, observed.members, context, context.at, observations))
+    for member, held in observed.held().items():
         if held or is_settled:
             events.append(_report(group, member, held, context, context.at))
     return events, ReportedGroupState(
-        seen=seen, at=context.at, strategy=strategy, observations=observations, settled=is_settled or not seen.members
+        observed=observed,
+        at=context.at,
+        strategy=strategy,
+        observations=observations,
+        settled=is_settled or not observed.members,
     )
 
 
 class _Changes:
     """The changes between two reads of one group."""
 
-    def __init__(self, group: str, before: ReportedGroupState, seen: ObservedGroup, context: ReadContext) -> None:
-        self.group, self.reported, self.before, self.seen, self.context = group, before, before.seen, seen, context
-        was, now = self.before.members, seen.members
+    def __init__(self, group: str, before: ReportedGroupState, observed: ZkGroup, context: ReadContext) -> None:
+        self.group, self.reported, self.before, self.observed, self.context = (
+            group,
+            before,
+            before.observed,
+            observed,
+            context,
+        )
+        was, now = self.before.members, observed.members
         self.departed = sorted(was.keys() - now.keys())
         self.new = sorted(now.keys() - was.keys())
-        self.again = sorted(name for name in was.keys() & now.keys() if was[name].czxid != now[name].czxid)
-        self.was_held, self.now_held = before.seen.held(), seen.held()
-        self.changes = changes_between(self.before.ids, seen.ids)
+        self.rejoined = sorted(name for name in was.keys() & now.keys() if was[name].czxid != now[name].czxid)
+        self.was_held, self.now_held = before.observed.held(), observed.held()
+        self.changes = changes_between(self.before.ids, observed.ids)
         self.events: list[AnyEvent] = []
 
     def diff(self) -> tuple[list[AnyEvent], ReportedGroupState]:
         missed = self._missed()
         missed_at = self.context.at if missed else self.reported.missed_at
-        standing = [one for one in self.reported.observations if one[0] == "changes_missed"]
-        observations = tuple([("changes_missed", missed)] if missed else standing) + _violations_of(self.seen)
+        current = [one for one in self.reported.observations if one[0] == "changes_missed"]
+        observations = tuple([("changes_missed", missed)] if missed else current) + _violations_of(self.observed)
         self._diff_members(observations)
         self._diff_owners()
         last = self._put_in_order()
-        nothing_new = not self.events and self.before.topics.keys() == self.seen.topics.keys()
+        nothing_new = not self.events and self.before.topics.keys() == self.observed.topics.keys()
         return self.events, msgspec.structs.replace(
             self.reported,
-            seen=self.seen,
+            observed=self.observed,
             at=last,
             given_back=self._given_back(),
             observations=observations,
@@ -171,50 +181,52 @@ class _Changes:
         """Write a snapshot for each time at which a member joined or departed."""
         by_time: dict[int, tuple[list[str], list[str]]] = {}
         for name in self.departed:
-            at = self.context.removed_at(self.seen.ids.pzxid, alone=self.changes == 1)
+            at = self.context.removed_at(self.observed.ids.pzxid, alone=self.changes == 1)
             by_time.setdefault(at, ([], []))[0].append(name)
-        for name in self.again:
+        for name in self.rejoined:
             # It departed and rejoined between two reads; the departure was some time before.
-            by_time.setdefault(self.seen.members[name].joined_at - 1, ([], []))[0].append(name)
-        for name in (*self.new, *self.again):
-            by_time.setdefault(self.seen.members[name].joined_at, ([], []))[1].append(name)
+            by_time.setdefault(self.observed.members[name].joined_at - 1, ([], []))[0].append(name)
+        for name in (*self.new, *self.rejoined):
+            by_time.setdefault(self.observed.members[name].joined_at, ([], []))[1].append(name)
         described = {
-            name: self.seen.members.get(name, member) if name not in self.again else member
+            name: self.observed.members.get(name, member) if name not in self.rejoined else member
             for name, member in self.before.members.items()
         }
         given_back = {(one.topic, one.partition): one for one in self.reported.given_back}
         last = max(by_time, default=None)
         for at in sorted(by_time):
-            departed, come = by_time[at]
+            departed, joined = by_time[at]
             departures = tuple(
-                departure_of(name, self.was_held[name], given_back, self.seen, changes=self.changes, at=self.context.at)
+                departure_of(
+                    name, self.was_held[name], given_back, self.observed, changes=self.changes, at=self.context.at
+                )
                 for name in departed
                 if name in self.departed
             )
             for name in departed:
                 del described[name]
-            described |= {name: self.seen.members[name] for name in come}
+            described |= {name: self.observed.members[name] for name in joined}
             reported = observations if at == last else self.reported.observations
             self.events.append(_snapshot(self.group, described, self.context, at, reported, departures))
-        anew = any(
+        resubscribed = any(
             self.before.members[name].subscriptions != member.subscriptions
-            for name, member in self.seen.members.items()
-            if name in self.before.members and name not in self.again
+            for name, member in self.observed.members.items()
+            if name in self.before.members and name not in self.rejoined
         )
-        if not by_time and (anew or observations != self.reported.observations):
+        if not by_time and (resubscribed or observations != self.reported.observations):
             self.events.append(
-                _snapshot(self.group, self.seen.members, self.context, self.context.noticed, observations)
+                _snapshot(self.group, self.observed.members, self.context, self.context.noticed, observations)
             )
 
     def _missed(self) -> str | None:
         """Return, as text, how many changes between the two reads were not observed."""
         parts = []
-        unseen = self.changes - len(self.departed) - len(self.new) - 2 * len(self.again)
+        unseen = self.changes - len(self.departed) - len(self.new) - 2 * len(self.rejoined)
         if 0 < unseen < _RECREATED:
             parts.append(f"{_changes(unseen)} of the group's consumers")
         if not self.context.continuous:
             # While watches are set, partitions may change owners several times within one read: nothing is missed.
-            for topic, now in sorted(self.seen.topics.items()):
+            for topic, now in sorted(self.observed.topics.items()):
                 was = self.before.topics.get(topic)
                 if was is None:
                     continue
@@ -231,8 +243,8 @@ class _Changes:
     # ---- owners
 
     def _diff_owners(self) -> None:
-        for name in sorted(self.seen.members):
-            stayed = name not in self.new and name not in self.again
+        for name in sorted(self.observed.members):
+            stayed = name not in self.new and name not in self.rejoined
             was = self.was_held[name] if stayed else {}
             now = self.now_held[name]
             kept = {key: owner for key, owner in was.items() if now.get(key) == owner}
@@ -246,7 +258,7 @@ class _Changes:
 
     def _lost_at(self, topic: str, partition: str) -> int:
         """Return when a partition had lost its owner for certain."""
-        owners = self.seen.topics.get(topic)
+        owners = self.observed.topics.get(topic)
         if owners is None:
             return self.context.at
         taken = owners.owners.get(partition)
@@ -255,18 +267,18 @@ class _Changes:
         return at if taken is None else min(at, taken.since)
 
     def _given_back(self) -> tuple[GivenBack, ...]:
-        owned = {(topic, name) for topic, held in self.seen.topics.items() for name in held.owners}
+        owned = {(topic, name) for topic, held in self.observed.topics.items() for name in held.owners}
         kept = [
             one
             for one in self.reported.given_back
             if (one.topic, one.partition) not in owned
-            and one.member_id in self.seen.members
+            and one.member_id in self.observed.members
             and self.context.at - one.at <= STOPPING_MS
         ]
         lost = [
-            GivenBack(owner.member_id, topic, name, self.seen.topics[topic].folder.pzxid, self.context.at)
+            GivenBack(owner.member_id, topic, name, self.observed.topics[topic].folder.pzxid, self.context.at)
             for topic, name, owner in self.before.owned()
-            if (topic, name) not in owned and topic in self.seen.topics and owner.member_id in self.seen.members
+            if (topic, name) not in owned and topic in self.observed.topics and owner.member_id in self.observed.members
         ]
         return (*kept, *lost)
 
@@ -276,7 +288,7 @@ class _Changes:
 
 def _snapshot(
     group: str,
-    members: Mapping[str, ObservedMember],
+    members: Mapping[str, ZkMember],
     context: ReadContext,
     at: int,
     observations: tuple[tuple[str, str], ...],
@@ -294,7 +306,7 @@ def _snapshot(
     )
 
 
-def _member(group: str, name: str, member: ObservedMember) -> MemberInfo:
+def _member(group: str, name: str, member: ZkMember) -> MemberInfo:
     client, host = client_of_member(group, name)
     return MemberInfo(member_id=name, client_id=client, host=host, subscriptions=member.subscriptions)
 
@@ -330,36 +342,36 @@ def _settings(group: str, strategy: str, context: ReadContext, at: int) -> Group
 # ---- the content of one read
 
 
-def _strategy_of(seen: ObservedGroup, topics: Mapping[str, ReportedTopicState]) -> str | None:
-    subscriptions = {name: member.subscriptions for name, member in seen.members.items()}
+def _strategy_of(observed: ZkGroup, topics: Mapping[str, ReportedTopicState]) -> str | None:
+    subscriptions = {name: member.subscriptions for name, member in observed.members.items()}
     queues = {
         topic: [QueueInfo(queue_id=number, broker=broker) for broker, number in topics[topic].queues or ()]
-        for topic in _subscribed(seen)
+        for topic in _subscribed(observed)
         if topic in topics
     }
     owners = {}
-    for topic, name, owner in seen.owned():
+    for topic, name, owner in observed.owned():
         broker, number = read_partition(name)
         owners[QueueRef(topic=topic, queue_id=number, broker=broker)] = owner.member_id
     return infer_strategy(subscriptions, queues, owners)
 
 
-def _subscribed(seen: ObservedGroup) -> set[str]:
-    return {topic for member in seen.members.values() for topic in member.subscriptions}
+def _subscribed(observed: ZkGroup) -> set[str]:
+    return {topic for member in observed.members.values() for topic in member.subscriptions}
 
 
-def _violations_of(seen: ObservedGroup) -> tuple[tuple[str, str], ...]:
-    if not seen.faults:
+def _violations_of(observed: ZkGroup) -> tuple[tuple[str, str], ...]:
+    if not observed.violations:
         return ()
-    named = ", ".join(f"{node.path} ({node.reason})" for node in seen.faults[:_NAMED_AT_MOST])
-    more = len(seen.faults) - _NAMED_AT_MOST
+    named = ", ".join(f"{node.path} ({node.reason})" for node in observed.violations[:_NAMED_AT_MOST])
+    more = len(observed.violations) - _NAMED_AT_MOST
     return (("unreadable_nodes", f"{named} and {more} more" if more > 0 else named),)
 
 
-def _learn_times(seen: ObservedGroup, context: ReadContext) -> None:
-    for member in seen.members.values():
+def _learn_times(observed: ZkGroup, context: ReadContext) -> None:
+    for member in observed.members.values():
         context.times.learn(member.czxid, member.joined_at)
-    for owners in seen.topics.values():
+    for owners in observed.topics.values():
         for owner in owners.owners.values():
             context.times.learn(owner.czxid, owner.since)
 

@@ -27,7 +27,7 @@ class Folder(msgspec.Struct, frozen=True):
     pzxid: int = 0
 
 
-class ObservedMember(msgspec.Struct, frozen=True):
+class ZkMember(msgspec.Struct, frozen=True):
     """A consumer's node in ``ids``: when it was made, in which transaction, by which session."""
 
     subscriptions: tuple[str, ...]
@@ -36,7 +36,7 @@ class ObservedMember(msgspec.Struct, frozen=True):
     session: int
 
 
-class ObservedOwner(msgspec.Struct, frozen=True):
+class ZkOwner(msgspec.Struct, frozen=True):
     """A partition's node in ``owners``."""
 
     member_id: str
@@ -44,14 +44,14 @@ class ObservedOwner(msgspec.Struct, frozen=True):
     since: int
 
 
-class ObservedOwners(msgspec.Struct, frozen=True):
+class ZkOwners(msgspec.Struct, frozen=True):
     """One topic in ``owners``: partition name -> owner."""
 
     folder: Folder
-    owners: dict[str, ObservedOwner]
+    owners: dict[str, ZkOwner]
 
 
-class ObservedGroup(msgspec.Struct, frozen=True):
+class ZkGroup(msgspec.Struct, frozen=True):
     """A group in one read.
 
     Attributes:
@@ -59,26 +59,26 @@ class ObservedGroup(msgspec.Struct, frozen=True):
     """
 
     ids: Folder
-    members: dict[str, ObservedMember]
-    topics: dict[str, ObservedOwners]
-    faults: tuple[Violation, ...] = ()
+    members: dict[str, ZkMember]
+    topics: dict[str, ZkOwners]
+    violations: tuple[Violation, ...] = msgspec.field(default=(), name="faults")
 
-    def owned(self) -> Iterator[tuple[str, str, ObservedOwner]]:
+    def owned(self) -> Iterator[tuple[str, str, ZkOwner]]:
         """Return each topic and partition with a registered owner, in order."""
         for topic in sorted(self.topics):
             for name, owner in sorted(self.topics[topic].owners.items()):
                 if owner.member_id in self.members:
                     yield topic, name, owner
 
-    def held(self) -> dict[str, dict[tuple[str, str], ObservedOwner]]:
+    def held(self) -> dict[str, dict[tuple[str, str], ZkOwner]]:
         """Return the partitions of each member, by topic and partition, in order; without members that own none."""
-        held: dict[str, dict[tuple[str, str], ObservedOwner]] = {name: {} for name in sorted(self.members)}
+        held: dict[str, dict[tuple[str, str], ZkOwner]] = {name: {} for name in sorted(self.members)}
         for topic, name, owner in self.owned():
             held[owner.member_id][topic, name] = owner
         return held
 
 
-class ObservedShare(msgspec.Struct, frozen=True):
+class ZkShare(msgspec.Struct, frozen=True):
     """How many partitions one broker, or a slave of it, has of a topic, and when it wrote this."""
 
     broker: str
@@ -86,12 +86,12 @@ class ObservedShare(msgspec.Struct, frozen=True):
     since: int
 
 
-class ObservedTopic(msgspec.Struct, frozen=True):
+class ZkTopic(msgspec.Struct, frozen=True):
     """A topic in one read: node name (``0-m``, ``0-s1``) -> share."""
 
     folder: Folder
-    shares: dict[str, ObservedShare]
-    faults: tuple[Violation, ...] = ()
+    shares: dict[str, ZkShare]
+    violations: tuple[Violation, ...] = msgspec.field(default=(), name="faults")
 
     def queues(self) -> tuple[tuple[str, int], ...]:
         """Return the partitions, sorted: a master and its slaves have the same ones."""

@@ -14,7 +14,7 @@ class OffsetDiff:
 
     def __init__(self, cluster: str) -> None:
         self._cluster = cluster
-        self._seen: dict[str, dict[tuple[str, str], int]] = {}
+        self._offsets: dict[str, dict[tuple[str, str], int]] = {}
 
     def diff(self, group: str, offsets: Sequence[Offset], read_ms: int) -> list[Progress]:
         """Compare a group's offsets with those of the read before.
@@ -22,8 +22,8 @@ class OffsetDiff:
         Args:
             read_ms: The time of the read: offsets that are new have it. Moved ones have that of the newest commit.
         """
-        before = self._seen.get(group, {})
-        self._seen[group] = {(one.topic, one.partition): one.offset for one in offsets}
+        before = self._offsets.get(group, {})
+        self._offsets[group] = {(one.topic, one.partition): one.offset for one in offsets}
         moved = [one for one in offsets if before.get((one.topic, one.partition), one.offset) != one.offset]
         new = [one for one in offsets if (one.topic, one.partition) not in before]
         events = [self._progress(group, moved, max(one.at for one in moved), moved=True)] if moved else []
@@ -45,4 +45,4 @@ class OffsetDiff:
 
     def forget(self, group: str) -> None:
         """Forget a deleted group."""
-        self._seen.pop(group, None)
+        self._offsets.pop(group, None)

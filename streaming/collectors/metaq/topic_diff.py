@@ -4,40 +4,42 @@ from __future__ import annotations
 
 import msgspec
 
-from streaming.collectors.metaq.observed import ObservedTopic
+from streaming.collectors.metaq.observed import ZkTopic
 from streaming.collectors.metaq.read_context import ReadContext
-from streaming.collectors.metaq.remembered import ReportedTopicState
+from streaming.collectors.metaq.reported_state import ReportedTopicState
 from udfs.model.events import SCHEMA_VERSION, QueueInfo, TopicQueues
 
 
 def diff_topic(
-    topic: str, before: ReportedTopicState | None, seen: ObservedTopic, context: ReadContext
+    topic: str, before: ReportedTopicState | None, observed: ZkTopic, context: ReadContext
 ) -> tuple[list[TopicQueues], ReportedTopicState]:
     """Report the changes of a topic.
 
     Removed queues are reported only after ``settle_ms``, with the time at which the removal was noticed:
     a broker that reloads its settings removes its topics and adds them again at once.
     """
-    queues = seen.queues()
+    queues = observed.queues()
     if before is None:
         if not queues:
-            return [], ReportedTopicState(seen=seen)
-        return [_event(topic, queues, context, context.at)], ReportedTopicState(seen=seen, queues=queues, at=context.at)
+            return [], ReportedTopicState(observed=observed)
+        return [_event(topic, queues, context, context.at)], ReportedTopicState(
+            observed=observed, queues=queues, at=context.at
+        )
     reported = before.queues or ()
     if queues == reported:
-        return [], msgspec.structs.replace(before, seen=seen, doubted_since=None)
+        return [], msgspec.structs.replace(before, observed=observed, doubted_since=None)
     shrunk = not set(reported) <= set(queues)
     since = before.doubted_since or context.noticed
     if shrunk and context.at - since < context.settle_ms:
-        return [], msgspec.structs.replace(before, seen=seen, doubted_since=since)
+        return [], msgspec.structs.replace(before, observed=observed, doubted_since=since)
     changed = [
         share.since
-        for name, share in seen.shares.items()
-        if before.seen.shares.get(name) != share or share.since > before.at
+        for name, share in observed.shares.items()
+        if before.observed.shares.get(name) != share or share.since > before.at
     ]
     times = [time for time in changed if time <= context.at] + ([since] if shrunk else [])
     at = max(max(times, default=context.at), before.at + 1)
-    return [_event(topic, queues, context, at)], ReportedTopicState(seen=seen, queues=queues, at=at)
+    return [_event(topic, queues, context, at)], ReportedTopicState(observed=observed, queues=queues, at=at)
 
 
 def _event(topic: str, queues: tuple[tuple[str, int], ...], context: ReadContext, at: int) -> TopicQueues:

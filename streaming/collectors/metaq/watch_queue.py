@@ -42,7 +42,7 @@ class WatchQueue:
     def __init__(self, paths: Paths) -> None:
         self._paths = paths
         self._changed = threading.Condition()
-        self._noticed = FiredWatches()
+        self._fired = FiredWatches()
         self._owners: dict[str, int] = {}  # groups of which partitions changed hands, and nothing else
         self._state = KazooState.LOST
         self._woken = False
@@ -57,7 +57,7 @@ class WatchQueue:
         with self._changed:
             self._state = state
             if state == KazooState.CONNECTED:
-                self._noticed = FiredWatches(everything=True)
+                self._fired = FiredWatches(everything=True)
                 self._owners.clear()
             self._changed.notify_all()
 
@@ -71,38 +71,38 @@ class WatchQueue:
         now = now_ms()
         with self._changed:
             if concern.kind in ("groups", "topics"):
-                self._noticed.lists = self._noticed.lists or now
+                self._fired.lists = self._fired.lists or now
             elif concern.kind == "group":
-                self._noticed.groups.setdefault(concern.name, now)
+                self._fired.groups.setdefault(concern.name, now)
                 if event.type == EventType.CHANGED:
-                    self._noticed.described.add(concern.name)
+                    self._fired.described.add(concern.name)
             elif concern.kind == "owners":
                 self._owners.setdefault(concern.name, now)
             else:
-                self._noticed.topics.setdefault(concern.name, now)
+                self._fired.topics.setdefault(concern.name, now)
             self._changed.notify_all()
 
     def take(self) -> FiredWatches:
         """Return the nodes to read now, and start a new list."""
         with self._changed:
-            noticed, self._noticed = self._noticed, FiredWatches()
+            fired, self._fired = self._fired, FiredWatches()
             now = now_ms()
             for name, since in list(self._owners.items()):
-                if name in noticed.groups or now - since >= OWNERS_WAIT_MS:
+                if name in fired.groups or now - since >= OWNERS_WAIT_MS:
                     del self._owners[name]
-                    noticed.groups[name] = min(since, noticed.groups.get(name, since))
-            return noticed
+                    fired.groups[name] = min(since, fired.groups.get(name, since))
+            return fired
 
-    def give_back(self, noticed: FiredWatches) -> None:
+    def give_back(self, fired: FiredWatches) -> None:
         """Keep nodes that could not be read or reported for the next time."""
         with self._changed:
-            newer = self._noticed
-            self._noticed = FiredWatches(
-                everything=noticed.everything or newer.everything,
-                lists=noticed.lists or newer.lists,
-                topics={**newer.topics, **noticed.topics},
-                groups={**newer.groups, **noticed.groups},
-                described=noticed.described | newer.described,
+            newer = self._fired
+            self._fired = FiredWatches(
+                everything=fired.everything or newer.everything,
+                lists=fired.lists or newer.lists,
+                topics={**newer.topics, **fired.topics},
+                groups={**newer.groups, **fired.groups},
+                described=fired.described | newer.described,
             )
 
     def wake(self) -> None:
@@ -124,4 +124,4 @@ class WatchQueue:
 
     def _is_ready(self) -> bool:
         waited = any(now_ms() - since >= OWNERS_WAIT_MS for since in self._owners.values())
-        return self._woken or (self._state == KazooState.CONNECTED and (waited or bool(self._noticed)))
+        return self._woken or (self._state == KazooState.CONNECTED and (waited or bool(self._fired)))

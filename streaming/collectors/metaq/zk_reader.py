@@ -17,13 +17,13 @@ from kazoo.protocol.states import WatchedEvent, ZnodeStat
 
 from streaming.collectors.metaq.observed import (
     Folder,
-    ObservedGroup,
-    ObservedMember,
-    ObservedOwner,
-    ObservedOwners,
-    ObservedShare,
-    ObservedTopic,
     Violation,
+    ZkGroup,
+    ZkMember,
+    ZkOwner,
+    ZkOwners,
+    ZkShare,
+    ZkTopic,
     changes_between,
 )
 from streaming.collectors.metaq.options import MetaqOptions
@@ -42,7 +42,7 @@ from streaming.collectors.metaq.znodes import (
 
 _ANSWER_S = 30.0  # for one answer of a server that is connected
 
-Ask: TypeAlias = tuple[Literal["children", "data", "unwatched"], str]
+ReadRequest: TypeAlias = tuple[Literal["children", "data", "unwatched"], str]
 _Value = TypeVar("_Value")
 
 
@@ -95,8 +95,8 @@ class ZkReader:
     def topics(self) -> list[str]:
         """Return the topics that are followed, sorted.
 
-        Brokers before 1.4.3 wrote ``brokers/topics`` alone. Consumers make folders in ``topics-sub``, nobody but a
-        broker makes ``topics-pub``.
+        Brokers before 1.4.3 wrote ``brokers/topics`` alone. Consumers make folders in ``topics-sub``, only a broker
+        makes ``topics-pub``.
         """
         published = self._children([self._paths.topics_pub])[self._paths.topics_pub]
         subscribed = self._listed(self._paths.topics_sub)
@@ -110,22 +110,22 @@ class ZkReader:
 
     # ---- topics
 
-    def read_topics(self, topics: Sequence[str]) -> dict[str, ObservedTopic | None]:
+    def read_topics(self, topics: Sequence[str]) -> dict[str, ZkTopic | None]:
         """Read topics; None for one that does not exist."""
         root = self._paths.topics_old if self.is_old else self._paths.topics_sub
         folders = self._children([f"{root}/{topic}" for topic in topics])
         wanted = [f"{path}/{name}" for path, children in folders.items() if children for name in children.names]
         data = dict(zip(wanted, self._request(("data", path) for path in wanted), strict=True))
-        found: dict[str, ObservedTopic | None] = {}
+        found: dict[str, ZkTopic | None] = {}
         for topic in topics:
             path = f"{root}/{topic}"
             children = folders[path]
             found[topic] = None if children is None else self._topic(path, children, data)
         return found
 
-    def _topic(self, path: str, children: _Children, data: Mapping[str, _Data | None]) -> ObservedTopic:
-        shares: dict[str, ObservedShare] = {}
-        faults: list[Violation] = []
+    def _topic(self, path: str, children: _Children, data: Mapping[str, _Data | None]) -> ZkTopic:
+        shares: dict[str, ZkShare] = {}
+        violations: list[Violation] = []
         for name in sorted(children.names):
             node = data[f"{path}/{name}"]
             if node is None:
@@ -134,42 +134,42 @@ class ZkReader:
                 broker = read_broker(name if not self.is_old or "-" in name else f"{name}-m")
                 count = read_share(node.data, old=self.is_old)
             except UnreadableNode as error:
-                faults.append(violation_of(self._paths.below(f"{path}/{name}"), str(error), node.data))
+                violations.append(violation_of(self._paths.below(f"{path}/{name}"), str(error), node.data))
                 continue
-            shares[name] = ObservedShare(broker, count, max(node.stat.ctime, node.stat.mtime))
-        return ObservedTopic(children.folder, shares, tuple(faults))
+            shares[name] = ZkShare(broker, count, max(node.stat.ctime, node.stat.mtime))
+        return ZkTopic(children.folder, shares, tuple(violations))
 
     # ---- groups
 
     def read_groups(
-        self, known: Mapping[str, ObservedGroup | None], *, described: Collection[str] = ()
-    ) -> dict[str, ObservedGroup | None]:
+        self, previous: Mapping[str, ZkGroup | None], *, described: Collection[str] = ()
+    ) -> dict[str, ZkGroup | None]:
         """Read groups.
 
         Args:
-            known: The nodes to be read, each with its previous read; unchanged parts are not read again.
+            previous: The nodes to be read, each with its previous read; unchanged parts are not read again.
             described: Those of which all members' nodes are read again: they were written, or have no watch.
 
         Returns: None for a group that changed while it was read: its watch has fired, or will.
         """
         paths = self._paths
         listing = []
-        for group, before in known.items():
+        for group, before in previous.items():
             listing += [paths.ids(group), paths.owners(group)]
             listing += [f"{paths.owners(group)}/{topic}" for topic in (before.topics if before else ())]
         folders = self._children(listing)
         more = [
             f"{paths.owners(group)}/{topic}"
-            for group in known
+            for group in previous
             for topic in (folders[paths.owners(group)] or _EMPTY).names
             if self._options.follows_topic(topic) and f"{paths.owners(group)}/{topic}" not in folders
         ]
         folders |= self._children(more)
         readings = {
             group: _GroupReading(self._options, paths, group, before, folders, group in described)
-            for group, before in known.items()
+            for group, before in previous.items()
         }
-        wanted: list[Ask] = [ask for reading in readings.values() for ask in reading.wanted()]
+        wanted: list[ReadRequest] = [request for reading in readings.values() for request in reading.wanted()]
         data = dict(zip((path for _, path in wanted), self._request(wanted), strict=True))
         return {group: reading.finish(data) for group, reading in readings.items()}
 
@@ -212,20 +212,20 @@ class ZkReader:
             absent = [path for path in missing if found[path] is None]
             if not watched or not absent:
                 break
-            there = self._window(absent, lambda path: self._client.exists_async(path, watch=self._watch))
-            missing = [path for path, stat in zip(absent, there, strict=True) if stat is not None]
+            created = self._window(absent, lambda path: self._client.exists_async(path, watch=self._watch))
+            missing = [path for path, stat in zip(absent, created, strict=True) if stat is not None]
         return found
 
     def _list_children(self, path: str, watched: bool) -> IAsyncResult:
         return self._client.get_children_async(path, watch=self._watch if watched else None, include_data=True)
 
-    def _request(self, asks: Iterable[Ask]) -> list[_Data | None]:
+    def _request(self, requests: Iterable[ReadRequest]) -> list[_Data | None]:
         """Read data; None for a node that does not exist any more."""
 
-        def get(ask: Ask) -> IAsyncResult:
-            return self._client.get_async(ask[1], watch=self._watch if ask[0] == "data" else None)
+        def get(request: ReadRequest) -> IAsyncResult:
+            return self._client.get_async(request[1], watch=self._watch if request[0] == "data" else None)
 
-        return [None if answer is None else _Data(*answer) for answer in self._window(asks, get)]
+        return [None if answer is None else _Data(*answer) for answer in self._window(requests, get)]
 
     def _window(self, items: Iterable[_Value], request: Callable[[_Value], IAsyncResult]) -> list[Any]:
         """Request all, a limited number at a time; return answers in the same order, None if there is no node."""
@@ -247,7 +247,7 @@ class _GroupReading:
         options: MetaqOptions,
         paths: Paths,
         group: str,
-        before: ObservedGroup | None,
+        before: ZkGroup | None,
         folders: Mapping[str, _Children | None],
         all_members: bool,
     ) -> None:
@@ -264,15 +264,15 @@ class _GroupReading:
             if (children := folders.get(f"{self._owners_path}/{topic}")) is not None and _is_readable(topic, read_name)
         }
         self._all_members = all_members
-        self._faults: list[Violation] = []
+        self._violations: list[Violation] = []
 
-    def wanted(self) -> list[Ask]:
+    def wanted(self) -> list[ReadRequest]:
         """Return what must be read: new nodes, and all of a folder with more changes than can be observed."""
         before = self._before
-        known = before.members if before is not None and not self._all_members else {}
-        wanted: list[Ask] = [
+        unchanged = before.members if before is not None and not self._all_members else {}
+        wanted: list[ReadRequest] = [
             ("data", f"{self._ids_path}/{name}")
-            for name in _unknown(self._ids, before.ids if before is not None else Folder(), known)
+            for name in _unknown(self._ids, before.ids if before is not None else Folder(), unchanged)
         ]
         for topic, children in self._topics.items():
             was = before.topics.get(topic) if before is not None else None
@@ -280,16 +280,16 @@ class _GroupReading:
             wanted += [("unwatched", f"{self._owners_path}/{topic}/{name}") for name in names]
         return wanted
 
-    def finish(self, data: Mapping[str, _Data | None]) -> ObservedGroup | None:
+    def finish(self, data: Mapping[str, _Data | None]) -> ZkGroup | None:
         """Combine the read nodes; None where one was deleted during the read."""
         try:
             members = self._members(data)
             topics = {topic: self._owners(topic, children, data) for topic, children in self._topics.items()}
         except _NodeMissing:
             return None
-        return ObservedGroup(self._ids.folder, members, topics, tuple(sorted(self._faults)))
+        return ZkGroup(self._ids.folder, members, topics, tuple(sorted(self._violations)))
 
-    def _members(self, data: Mapping[str, _Data | None]) -> dict[str, ObservedMember]:
+    def _members(self, data: Mapping[str, _Data | None]) -> dict[str, ZkMember]:
         members = {}
         for name in sorted(self._ids.names):
             path = f"{self._ids_path}/{name}"
@@ -297,19 +297,19 @@ class _GroupReading:
                 assert self._before is not None
                 members[name] = self._before.members[name]
                 below = self._paths.below(path)
-                self._faults += [fault for fault in self._before.faults if fault.path == below]
+                self._violations += [violation for violation in self._before.violations if violation.path == below]
                 continue
             node = _there(data[path])
             try:
                 subscriptions = read_subscriptions(node.data)
             except UnreadableNode as error:
-                self._faults.append(violation_of(self._paths.below(path), str(error), node.data))
+                self._violations.append(violation_of(self._paths.below(path), str(error), node.data))
                 subscriptions = ()
             followed = tuple(topic for topic in subscriptions if self._options.follows_topic(topic))
-            members[name] = ObservedMember(followed, node.stat.czxid, node.stat.ctime, node.stat.ephemeralOwner)
+            members[name] = ZkMember(followed, node.stat.czxid, node.stat.ctime, node.stat.ephemeralOwner)
         return members
 
-    def _owners(self, topic: str, children: _Children, data: Mapping[str, _Data | None]) -> ObservedOwners:
+    def _owners(self, topic: str, children: _Children, data: Mapping[str, _Data | None]) -> ZkOwners:
         owners = {}
         for name in sorted(children.names):
             path = f"{self._owners_path}/{topic}/{name}"
@@ -322,10 +322,10 @@ class _GroupReading:
                 read_partition(name)
                 owner = read_owner(node.data)
             except UnreadableNode as error:
-                self._faults.append(violation_of(self._paths.below(path), str(error), node.data))
+                self._violations.append(violation_of(self._paths.below(path), str(error), node.data))
                 continue
-            owners[name] = ObservedOwner(owner, node.stat.czxid, node.stat.ctime)
-        return ObservedOwners(children.folder, owners)
+            owners[name] = ZkOwner(owner, node.stat.czxid, node.stat.ctime)
+        return ZkOwners(children.folder, owners)
 
 
 class _NodeMissing(Exception):  # noqa: N818 - a node that was deleted while its folder was read
@@ -338,13 +338,13 @@ def _there(node: _Data | None) -> _Data:
     return node
 
 
-def _unknown(children: _Children, folder: Folder, known: Mapping[str, object]) -> list[str]:
+def _unknown(children: _Children, folder: Folder, unchanged: Mapping[str, object]) -> list[str]:
     """Return the children that must be read: the new ones, or all where something else changed besides."""
     names = set(children.names)
-    shown = len(names - known.keys()) + len(known.keys() - names)
+    shown = len(names - unchanged.keys()) + len(unchanged.keys() - names)
     if changes_between(folder, children.folder) != shown:
         return sorted(names)
-    return sorted(names - known.keys())
+    return sorted(names - unchanged.keys())
 
 
 def _folder(stat: ZnodeStat) -> Folder:

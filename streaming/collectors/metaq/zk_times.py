@@ -16,29 +16,29 @@ _CLOCK_WINDOW_MS: Final = 600_000  # older bounds are forgotten: clocks are set 
 
 
 class TransactionTimes:
-    """Transactions with known times, the newest of them."""
+    """The newest dated transactions."""
 
     def __init__(self) -> None:
-        self._known: list[tuple[int, int]] = []
+        self._times: list[tuple[int, int]] = []
 
     def learn(self, zxid: int, ms: int) -> None:
         """Record the time of a transaction by ZooKeeper's clock."""
-        place = bisect_left(self._known, (zxid, ms))
-        if place < len(self._known) and self._known[place] == (zxid, ms):
+        place = bisect_left(self._times, (zxid, ms))
+        if place < len(self._times) and self._times[place] == (zxid, ms):
             return
-        insort(self._known, (zxid, ms))
-        if len(self._known) > _KEPT:
-            del self._known[0]
+        insort(self._times, (zxid, ms))
+        if len(self._times) > _KEPT:
+            del self._times[0]
 
     def not_after(self, zxid: int) -> int | None:
         """Return a time at which a transaction had happened: that of the next dated one."""
-        place = bisect_left(self._known, (zxid,))
-        return self._known[place][1] if place < len(self._known) else None
+        place = bisect_left(self._times, (zxid,))
+        return self._times[place][1] if place < len(self._times) else None
 
     def not_before(self, zxid: int) -> int | None:
         """Return a time before which a transaction had not happened: that of the dated one before."""
-        place = bisect_right(self._known, (zxid, 2**63))
-        return self._known[place - 1][1] if place else None
+        place = bisect_right(self._times, (zxid, 2**63))
+        return self._times[place - 1][1] if place else None
 
 
 class ServerClock:
@@ -53,7 +53,7 @@ class ServerClock:
         self._newest = 0
         self.ahead_ms = 0
 
-    def saw(self, ms: int, *, noticed_ms: int, absent_ms: int | None) -> None:
+    def observe(self, ms: int, *, noticed_ms: int, absent_ms: int | None) -> None:
         """Add the evidence of a new node.
 
         Args:

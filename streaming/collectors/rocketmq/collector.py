@@ -20,8 +20,8 @@ from streaming.collectors.event_log import EventLog
 from streaming.collectors.rocketmq.diffing.cluster_diff import diff_cluster, is_news, missing_brokers
 from streaming.collectors.rocketmq.diffing.remembered import RememberedState, VolatileState
 from streaming.collectors.rocketmq.options import RocketMqOptions
-from streaming.collectors.rocketmq.polling.observed import Survey
 from streaming.collectors.rocketmq.polling.poller import Surveyor
+from streaming.collectors.rocketmq.polling.survey import Survey
 from streaming.collectors.rocketmq.remoting.client import RocketMqClient
 from streaming.machine.clock import now_ms
 from streaming.machine.logs import logger
@@ -46,22 +46,22 @@ class RocketMqCollector(CollectorThread):
         self._options = options
         self._log = log
         self._tls = options.ssl_context()
-        self._known = self._remembered()
-        self._passing = VolatileState()
-        self._clock = _Clock(self._known.clock_ms)
+        self._state = self._remembered()
+        self._volatile = VolatileState()
+        self._clock = _Clock(self._state.clock_ms)
         self._status = CollectorStatus(cluster=options.cluster, since_ms=self._clock())
-        self._eyes: _PollSession | None = None
+        self._session: _PollSession | None = None
         super().__init__("rocketmq-collector")
 
     def stop(self) -> None:
         """End, and wait for the end."""
         self._stopping.set()
-        eyes = self._eyes
-        if eyes is not None:
-            eyes.interrupt()
+        session = self._session
+        if session is not None:
+            session.interrupt()
         self._joined()
         with self._turn:
-            self._close_eyes()
+            self._close_session()
         self._log.flush()
 
     def status(self) -> CollectorStatus:
@@ -94,49 +94,49 @@ class RocketMqCollector(CollectorThread):
         with self._turn:
             if self._stopping.is_set():
                 return False
-            eyes = self._open_eyes()
+            session = self._open_session()
             self._clock.step()
-            survey = eyes.poll(self._known, self._clock(), complete=complete)
+            survey = session.poll(self._state, self._clock(), complete=complete)
             if survey is None:
                 return False  # stopping
             return self._take(survey)
 
     def _take(self, survey: Survey) -> bool:
         """Report the result of a round; return whether there was one, and it could be written."""
-        diff = diff_cluster(self._known, self._passing, survey, self._options)
+        diff = diff_cluster(self._state, self._volatile, survey, self._options)
         if not diff.events:
-            self._known = diff.known
+            self._state = diff.state
             self._set(_state_of(survey), survey)
             return False
         try:
             self._log.append(diff.events)
-            if is_news(self._known, diff.known):
-                self._log.keep_memory(diff.known.encoded())
+            if is_news(self._state, diff.state):
+                self._log.keep_memory(diff.state.encoded())
         except OSError as error:
             # Events that could not be written are not reported: the next round compares with the same state.
             self._set("unwritable", survey, str(error))
             return False
-        self._known, self._passing = diff.known, diff.passing
+        self._state, self._volatile = diff.state, diff.volatile
         self._set("connected", survey, clock_ms=survey.ended_ms)
         return True
 
     def _idle(self, pause_s: float) -> None:
         with self._turn:
-            if self._eyes is not None:
-                self._eyes.idle(pause_s)
+            if self._session is not None:
+                self._session.idle(pause_s)
 
-    def _open_eyes(self) -> _PollSession:
-        if self._eyes is None:
-            self._eyes = _PollSession(self._options, self._tls, self._clock)
-            for name, group in self._known.groups.items():
+    def _open_session(self) -> _PollSession:
+        if self._session is None:
+            self._session = _PollSession(self._options, self._tls, self._clock)
+            for name, group in self._state.groups.items():
                 ids = {member.client_id for member in group.members}
-                self._eyes.surveyor.schedule.remember(name, ids, group.sub_version)
-        return self._eyes
+                self._session.surveyor.schedule.remember(name, ids, group.sub_version)
+        return self._session
 
-    def _close_eyes(self) -> None:
-        if self._eyes is not None:
-            self._eyes.close()
-            self._eyes = None
+    def _close_session(self) -> None:
+        if self._session is not None:
+            self._session.close()
+            self._session = None
 
     # ---- its status
 
@@ -163,8 +163,8 @@ class RocketMqCollector(CollectorThread):
             state=state,
             since_ms=before.since_ms if state == before.state else survey.ended_ms,
             detail=detail,
-            topics=len(self._known.topics),
-            groups=len(self._known.groups),
+            topics=len(self._state.topics),
+            groups=len(self._state.groups),
             clock_ms=clock_ms or before.clock_ms,
             unpolled=survey.unpolled(),
         )
@@ -184,15 +184,15 @@ class _PollSession:
         self._task: asyncio.Task[object] | None = None
         self._is_interrupted = False
 
-    def poll(self, known: RememberedState, now_ms: int, *, complete: bool) -> Survey | None:
+    def poll(self, state: RememberedState, now_ms: int, *, complete: bool) -> Survey | None:
         """Poll once; None: it was interrupted."""
         return self._loop.run_until_complete(
             self._until_interrupted(
                 self.surveyor.poll(
-                    {name: broker.addresses for name, broker in known.brokers.items()},
-                    known.groups,
-                    known.topics,
-                    missing_brokers(known.brokers, now_ms, self._options),
+                    {name: broker.addresses for name, broker in state.brokers.items()},
+                    state.groups,
+                    state.topics,
+                    missing_brokers(state.brokers, now_ms, self._options),
                     complete=complete,
                 )
             )
@@ -268,6 +268,6 @@ def _detail_of(survey: Survey) -> str | None:
     late = sum(bool(group.unpolled & answering) for group in survey.groups.values())
     if late:
         problems.append(f"{late} of {len(survey.groups)} groups were not polled in time")
-    if survey.unasked:
-        problems.append(f"{survey.unasked} of {survey.asked} members were not queried in time")
+    if survey.unqueried:
+        problems.append(f"{survey.unqueried} of {survey.queried} members were not queried in time")
     return "; ".join(problems) or None

@@ -19,7 +19,7 @@ def options_of(settings: RocketMq) -> RocketMqOptions:
     return RocketMqOptions(**dict(settings))
 
 
-def checked(settings: RocketMq, *, was_seen: bool) -> Callable[[EventLog], RocketMqCollector]:
+def checked(settings: RocketMq, *, was_followed: bool) -> Callable[[EventLog], RocketMqCollector]:
     """Check that a name server can be reached, unless it was followed before; return the factory of the collector.
 
     Raises:
@@ -27,7 +27,7 @@ def checked(settings: RocketMq, *, was_seen: bool) -> Callable[[EventLog], Rocke
     """
     options = options_of(settings)
     options.ssl_context()
-    if not was_seen:
+    if not was_followed:
         option = "--rocketmq HOST:PORT[;HOST:PORT]"
         require_reachable(options.addresses(), what="name server of RocketMQ", remedy=remedy_by(option))
     from streaming.collectors.rocketmq.collector import RocketMqCollector

@@ -15,7 +15,7 @@ from streaming.setup.errors import SetupError
 
 RETRY_PREFIX: Final = "%RETRY%"
 DEFAULT_PORT: Final = 9876
-_JUDGED_AT_MOST: Final = 100_000  # cached names; beyond it the cache is cleared
+_CACHED_AT_MOST: Final = 100_000  # cached names; beyond it the cache is cleared
 # MixAll, TopicValidator and BrokerController of 4.9.8 and 5.5.0: what brokers and tools use themselves.
 SYSTEM_GROUPS: Final = (
     r"CID_RMQ_SYS_.*",
@@ -122,7 +122,7 @@ class _Patterns:
     def take(self, name: str) -> bool:
         found = self._evaluated.get(name)
         if found is None:
-            if len(self._evaluated) >= _JUDGED_AT_MOST:
+            if len(self._evaluated) >= _CACHED_AT_MOST:
                 self._evaluated.clear()
             found = any(one.fullmatch(name) for one in self._include) and not any(
                 one.fullmatch(name) for one in self._exclude

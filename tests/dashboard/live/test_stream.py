@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from dashboard.live.poller import Poller
 from dashboard.live.stream import differing, event_id, events, versions_of
+from dashboard.live.table_poller import Poller
 from dashboard.reading.snapshots import TableSnapshots
 from tests.dashboard.reading.test_snapshots import append
 

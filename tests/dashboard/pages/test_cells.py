@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from dashboard.pages import columns
+from dashboard.pages import page_columns
 from dashboard.pages.cells import KINDS, health, members, observed_or_estimated, spark, table_rows, truth
-from dashboard.pages.columns import PageColumn
+from dashboard.pages.page_columns import PageColumn
 from tests.dashboard.hostile import HOSTILE
 
 TEXTS = ("text", "name", "group", "cluster", "member", "status", "code", "queues", "prose", "raw", "health")
@@ -108,7 +108,7 @@ def test_a_row_without_a_cluster_is_of_the_pages() -> None:
 
 
 def test_every_kind_of_the_columns_is_shown_as_such_or_is_text() -> None:
-    tables = [value for value in vars(columns).values() if isinstance(value, tuple)]
+    tables = [value for value in vars(page_columns).values() if isinstance(value, tuple)]
     named = {one.kind for table in tables for one in table if isinstance(one, PageColumn)}
     assert named - KINDS == {"text", "name"}
 

@@ -12,7 +12,7 @@ from fastapi.testclient import TestClient
 
 from dashboard.app import create_app
 from dashboard.pages.group_page import group_page, queue_owners
-from dashboard.reading import timeline
+from dashboard.reading import group_timeline
 from dashboard.reading.questions import Reading
 from streaming.settings.model import Dashboard
 from streaming.tables.arrow_rows import to_arrow
@@ -48,10 +48,10 @@ def test_members_queues_findings_and_rebalances_are_the_groups(reading: Reading)
 def test_a_timeline_that_is_cut_is_marked(
     story_tables: Path, settings: Dashboard, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(timeline, "MAX_SPANS", 1)
+    monkeypatch.setattr(group_timeline, "MAX_SPANS", 1)
     with TestClient(create_app(story_tables, settings)) as client:
         assert "only the newest 1 spans" not in page_of(client, "orders")
-        monkeypatch.setattr(timeline, "MAX_SPANS", 0)
+        monkeypatch.setattr(group_timeline, "MAX_SPANS", 0)
     with TestClient(create_app(story_tables, settings)) as client:
         assert "only the newest 0 spans" in page_of(client, "orders")
 
@@ -61,7 +61,7 @@ def test_a_timeline_with_more_rebalances_than_marks_is_marked(
 ) -> None:
     with TestClient(create_app(story_tables, settings)) as client:
         assert "only the newest" not in page_of(client, "orders")
-    monkeypatch.setattr(timeline, "MAX_MARKS", 2)
+    monkeypatch.setattr(group_timeline, "MAX_MARKS", 2)
     with TestClient(create_app(story_tables, settings)) as client:
         assert re.search("only the newest 2 of <a [^>]*>3 rebalances</a>", page_of(client, "orders"))
 

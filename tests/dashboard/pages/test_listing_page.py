@@ -12,7 +12,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 from dashboard.app import create_app
-from dashboard.pages import columns
+from dashboard.pages import page_columns
 from dashboard.pages.listing_page import listing_page, parameters_of
 from dashboard.reading.listing_query import BadQuestionError
 from dashboard.reading.listings import FINDINGS, GROUPS
@@ -27,7 +27,7 @@ from tests.streaming.tables.journals import T0
 
 def test_filters_order_and_page_come_from_the_address(reading: Reading) -> None:
     requested = {"q": "ord", "cluster": "", "sort": "-members", "page": ""}
-    found = listing_page(reading, GROUPS, columns.GROUPS, "/", requested)
+    found = listing_page(reading, GROUPS, page_columns.GROUPS, "/", requested)
     assert [row["group_id"] for row in found["rows"]] == ["orders"]
     assert found["here"] == {"q": "ord", "sort": "-members"}
     assert (found["data"], found["data_note"]) == ("/api/v1/groups?q=ord&sort=-members&limit=10000", "")
@@ -35,18 +35,16 @@ def test_filters_order_and_page_come_from_the_address(reading: Reading) -> None:
 
 
 def test_a_default_filter_holds_until_the_address_has_another(reading: Reading) -> None:
-    assert listing_page(reading, FINDINGS, columns.FINDINGS, "/findings", {}, (), {"open": "no"})["total"] == 0
-    assert (
-        listing_page(reading, FINDINGS, columns.FINDINGS, "/findings", {"open": "any"}, (), {"open": "no"})["total"]
-        == 1
-    )
+    assert listing_page(reading, FINDINGS, page_columns.FINDINGS, "/findings", {}, (), {"open": "no"})["total"] == 0
+    found = listing_page(reading, FINDINGS, page_columns.FINDINGS, "/findings", {"open": "any"}, (), {"open": "no"})
+    assert found["total"] == 1
 
 
 def test_a_page_shows_what_was_open_at_its_time_and_offers_the_same_as_data(reading: Reading) -> None:
     requested = {"open": "any", "until": str(T0 + 70_000)}
-    assert listing_page(reading, FINDINGS, columns.FINDINGS, "/findings", requested)["total"] == 0
+    assert listing_page(reading, FINDINGS, page_columns.FINDINGS, "/findings", requested)["total"] == 0
     requested["until"] = str(T0 + 70_001)
-    found = listing_page(reading, FINDINGS, columns.FINDINGS, "/findings", requested)
+    found = listing_page(reading, FINDINGS, page_columns.FINDINGS, "/findings", requested)
     assert found["total"] == 1
     assert found["data"] == f"/api/v1/findings?until={T0 + 70_001}&limit=10000"
 

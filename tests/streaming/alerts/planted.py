@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from streaming.alerts.alert_engine import AlertEngine
 from streaming.alerts.channels import Request, channels
 from streaming.alerts.delivery import DeliveryError
-from streaming.alerts.engine import AlertEngine
 from streaming.alerts.findings_reader import CurrentFindings
 from streaming.alerts.ledger import Ledger
 from streaming.alerts.templates import Texts

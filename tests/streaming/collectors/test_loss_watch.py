@@ -31,7 +31,7 @@ def topics(monkeypatch: pytest.MonkeyPatch) -> list[Topic]:
 
 @pytest.fixture
 def watch(topics: list[Topic], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> LossWatch:
-    monkeypatch.setattr(loss_watch, "_LOOK_EVERY_S", 0.0)
+    monkeypatch.setattr(loss_watch, "_POLL_EVERY_S", 0.0)
     checkpoint = Checkpoint(tmp_path)
     identity = checkpoint.open(shards=1, shuffle_partitions=1, sources=["control"])
     return LossWatch(load(), checkpoint, identity, list)

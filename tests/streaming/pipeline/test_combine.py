@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from streaming.pipeline.combine import FILES, LOOK, READ, combine, combine_batch
+from streaming.pipeline.combine import CHECK, FILES, READ, combine, combine_batch
 from tests.core_config import core_config
 from tests.udfs.event_lines import NOW, VALID, line, with_field
 from udfs.ingest.combiner import FollowedCluster
@@ -67,7 +67,7 @@ def test_files_that_are_only_named_are_read_and_what_cannot_be_read_is_rejected_
         (tmp_path / name).write_bytes(content)
         rows.append({"source": FILES, "place": f"file:{tmp_path / name}", "number": READ})
     os.mkfifo(tmp_path / "pipe.jsonl")
-    rows.append({"source": FILES, "place": f"file:{tmp_path}/pipe.jsonl", "number": LOOK})
+    rows.append({"source": FILES, "place": f"file:{tmp_path}/pipe.jsonl", "number": CHECK})
     rows.append({"source": "events", "place": "plain.jsonl", "value": event})
 
     rules = core_config(shards=4, max_event_bytes=1_000_000, raw_limit_bytes=10)

@@ -50,7 +50,7 @@ def test_each_scrape_gives_the_numbers_of_its_time(status: LiveStatus, port: int
     assert values(port)["events_total",] == 0
     status.events, status.batches, status.batches_ms, status.batch_ms = 500, 2, 1_500, 700
     status.parts_ms = {"addBatch": 1_200, "writing": 300}
-    status.rejected, status.rebalances_seen, status.delay_ms, status.findings = 3, 4, 2_500, 5
+    status.rejected, status.rebalance_count, status.delay_ms, status.findings = 3, 4, 2_500, 5
     status.clusters = (ClusterStatus("c", "kafka", 6, 7, 8_000), ClusterStatus("d", "metaq", 1, 0))
     found = values(port)
     assert found["events_total",] == 500

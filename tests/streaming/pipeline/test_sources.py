@@ -10,7 +10,7 @@ from urllib.parse import unquote
 
 import pytest
 
-from streaming.pipeline.combine import FILES, LOOK, PACKET_SCHEMA, RAW_SCHEMA, READ, combine
+from streaming.pipeline.combine import CHECK, FILES, PACKET_SCHEMA, RAW_SCHEMA, READ, combine
 from streaming.pipeline.file_reader import LARGEST_FOR_SPARK_BYTES
 from streaming.pipeline.sources import RAW_COLUMNS, control_source, folder_source
 from streaming.stores.places import place_named
@@ -112,7 +112,7 @@ def test_every_file_is_named_and_what_spark_cannot_read_is_left_to_the_workers(
     named = {place_named(row.place): row.number for row in batch if row.source == FILES}
     assert named == {
         **{folder / name: READ for name in to_read},
-        **{folder / name: LOOK for name in (*names, "in.gz/folder.json")},
+        **{folder / name: CHECK for name in (*names, "in.gz/folder.json")},
     }
 
 

@@ -8,7 +8,7 @@ from itertools import pairwise
 
 import pytest
 
-from streaming.simulator.cluster import TOPIC_MOMENT_MS
+from streaming.simulator.cluster import TOPIC_CHANGE_MS
 from streaming.simulator.group_life import GroupLife
 from tests.streaming.simulator.lives import START_MS, OneCluster
 
@@ -36,15 +36,15 @@ def test_it_acts_again_and_again_with_rests_between(alone: OneCluster) -> None:
     assert 40 < len(times) < 160  # about once in 45 s
     assert all(after - before >= 500 for before, after in pairwise(times))
     # Topics change half past a second: never at the same time.
-    assert all(at % 1_000 != TOPIC_MOMENT_MS for at in times)
+    assert all(at % 1_000 != TOPIC_CHANGE_MS for at in times)
 
 
 def test_what_falls_on_the_time_of_topics_is_put_off_by_a_millisecond(alone: OneCluster) -> None:
     group, ran = Counting(alone), []
-    for wait_ms in (499, TOPIC_MOMENT_MS, 1_000 + TOPIC_MOMENT_MS):
+    for wait_ms in (499, TOPIC_CHANGE_MS, 1_000 + TOPIC_CHANGE_MS):
         group.later(wait_ms, lambda: ran.append(group.now - START_MS))
     alone.live(5_000)
-    assert ran == [499, TOPIC_MOMENT_MS + 1, 1_000 + TOPIC_MOMENT_MS + 1]
+    assert ran == [499, TOPIC_CHANGE_MS + 1, 1_000 + TOPIC_CHANGE_MS + 1]
 
 
 def test_actions_are_chosen_by_their_weights(alone: OneCluster) -> None:

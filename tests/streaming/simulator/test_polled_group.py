@@ -46,7 +46,7 @@ def test_a_departure_is_reported_as_far_as_the_source_observed_it(place: OneClus
     triggers = {"left": "member_left", "expired": "session_expired"}
     for _ in range(40):
         group._remove()
-        before = dict(group.went)
+        before = dict(group.departures)
         (snapshot,) = polls(place, POLL_INTERVAL_MS)
         departures = {one.member_id: one.kind for one in snapshot.departures or ()}
         assert departures == {member_id: one.kind for member_id, one in before.items()}
@@ -61,7 +61,7 @@ def test_a_member_that_joins_and_departs_between_two_polls_was_never_observed(pl
     polls(place)
     before = place.causes()
     group._add()
-    group._go(list(group.members)[-1])
+    group._depart(list(group.members)[-1])
     (snapshot,) = polls(place, POLL_INTERVAL_MS)
     assert len(snapshot.members) == 3
     assert snapshot.departures is None

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from streaming.tables.journal_entries import Entry
-from streaming.tables.projections import EFFECTS, Projection
-from streaming.tables.row_slots import RowEdits
+from streaming.tables.projections import PROJECTIONS, Projection
+from streaming.tables.row_edits import RowEdits
 from streaming.tables.schema import Row
 from tests.streaming.tables.journals import T0
 from udfs.model import journal
 
-BY_TABLE = {effect.table.name: effect for effect in EFFECTS}
+BY_TABLE = {projection.table.name: projection for projection in PROJECTIONS}
 
 
 def kind(body: journal.Body) -> str:
@@ -22,15 +22,15 @@ def apply_changes(
     name: str, changes: Sequence[journal.Change], current: Sequence[Row] = (), groups: Sequence[Row] = ()
 ) -> list[Row]:
     """Return the table's rows after these changes."""
-    effect: Projection = BY_TABLE[name]
+    projection: Projection = BY_TABLE[name]
     entries = [
         Entry(change.cluster, change.group_id, change.event_time, change.body)
         for change in changes
-        if effect.concerns(kind(change.body), change.group_id)
+        if projection.concerns(kind(change.body), change.group_id)
     ]
-    names = effect.table.names
+    names = projection.table.names
     rows = RowEdits(current)
-    effect.apply_changes(entries, rows, {(row["cluster"], row["group_id"]): row for row in groups})
+    projection.apply_changes(entries, rows, {(row["cluster"], row["group_id"]): row for row in groups})
     ending, coming = rows.outcome(names)
     stay = [row for index, row in enumerate(current) if index not in ending]
     full = [{column: row.get(column) for column in names} for row in [*stay, *coming]]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from streaming.tables.arrow_rows import to_arrow
-from streaming.tables.edits import GONE, source_of, updates_of
+from streaming.tables.edits import REMOVED, source_of, updates_of
 from streaming.tables.schema import GROUPS
 from streaming.tables.writer import Edit
 
@@ -12,7 +12,7 @@ def test_a_row_that_is_added_again_is_not_removed() -> None:
     before = [{"cluster": "c", "group_id": name, "members": 1} for name in ("a", "b", "a", None)]
     after = [{"cluster": "c", "group_id": name, "members": 2} for name in ("b", "d", None)]
     source = source_of(Edit(to_arrow(GROUPS, before), to_arrow(GROUPS, after)), GROUPS.key)
-    reported = [(row["group_id"], row["members"], row[GONE]) for row in source.to_pylist()]
+    reported = [(row["group_id"], row["members"], row[REMOVED]) for row in source.to_pylist()]
     assert reported == [("b", 2, False), ("d", 2, False), (None, 2, False), ("a", 1, True)]
 
 

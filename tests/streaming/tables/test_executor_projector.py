@@ -16,7 +16,7 @@ from streaming.tables.executor_projector import apply_part
 from streaming.tables.journal_entries import RowFilter
 from streaming.tables.journal_piece import ENTRY_COLUMNS
 from streaming.tables.materializer import Materializer
-from streaming.tables.projections import EFFECTS, Projection
+from streaming.tables.projections import PROJECTIONS, Projection
 from streaming.tables.schema import CHANGES, GROUP_MINUTES, Row
 from streaming.tables.writer import COMMIT_VERSION, Mark
 from tests.streaming.tables.journals import T0, Journal, assigned, released, rows, stable
@@ -90,8 +90,8 @@ def test_spans_that_are_over_are_withdrawn_in_a_later_piece(spark: SparkSession,
     assert contents(tmp_path / "executors") == contents(tmp_path / "driver")
 
 
-@pytest.mark.parametrize("effect", EFFECTS, ids=[effect.table.name for effect in EFFECTS])
-def test_a_part_is_applied_as_the_driver_applies_it(effect: Projection, tmp_path: Path) -> None:
+@pytest.mark.parametrize("projection", PROJECTIONS, ids=[projection.table.name for projection in PROJECTIONS])
+def test_a_part_is_applied_as_the_driver_applies_it(projection: Projection, tmp_path: Path) -> None:
     changes = some_changes()
     in_batches(tmp_path, changes, [30])
     following = Materializer(tmp_path, 0)
@@ -102,23 +102,23 @@ def test_a_part_is_applied_as_the_driver_applies_it(effect: Projection, tmp_path
     following.run()
     names = [*ENTRY_COLUMNS, COMMIT_VERSION]
     piece = pa.Table.from_batches([*journal.appended(first, end, ENTRY_COLUMNS)]).select(names)
-    piece = piece.filter(effect.rows_wanted())
+    piece = piece.filter(projection.rows_wanted())
     piece = piece.take(pa.array(range(piece.num_rows - 1, -1, -1), pa.int64()))
-    half = {one.table.name: DeltaRsTable(tmp_path / "half", one.table).read(RowFilter({})) for one in EFFECTS}
-    current = half[effect.table.name]
-    if effect.table is GROUP_MINUTES:
+    half = {one.table.name: DeltaRsTable(tmp_path / "half", one.table).read(RowFilter({})) for one in PROJECTIONS}
+    current = half[projection.table.name]
+    if projection.table is GROUP_MINUTES:
         present = pa.table({"_present": half["groups"].to_struct_array()})
         current = pa.concat_tables([current, present], promote_options="default")
-    source = apply_part(effect.table.name, piece, current)
-    rows = {key_of(effect, row): row for row in from_arrow(effect.table, half[effect.table.name])}
+    source = apply_part(projection.table.name, piece, current)
+    rows = {key_of(projection, row): row for row in from_arrow(projection.table, half[projection.table.name])}
     deleted = source["_gone"].to_pylist()
-    for row, is_deleted in zip(from_arrow(effect.table, source), deleted, strict=True):
-        rows.pop(key_of(effect, row), None)
+    for row, is_deleted in zip(from_arrow(projection.table, source), deleted, strict=True):
+        rows.pop(key_of(projection, row), None)
         if not is_deleted:
-            rows[key_of(effect, row)] = row
-    expected = {key_of(effect, row): row for row in content(tmp_path, effect.table.name)}
+            rows[key_of(projection, row)] = row
+    expected = {key_of(projection, row): row for row in content(tmp_path, projection.table.name)}
     assert rows == expected
 
 
-def key_of(effect: Projection, row: Row) -> tuple[object, ...]:
-    return tuple(row[name] for name in effect.table.key)
+def key_of(projection: Projection, row: Row) -> tuple[object, ...]:
+    return tuple(row[name] for name in projection.table.key)

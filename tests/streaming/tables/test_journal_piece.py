@@ -151,7 +151,7 @@ def test_a_projection_gets_the_bodies_that_it_reads_and_of_other_changes_their_t
     # Every change of a group makes its minute, whatever it is.
     assert bodies("group_minutes") == [(0, opened.body), (5, removed.body), (MINUTE_MS, None)]
     assert bodies("members") == []
-    concerned = {name for name, effect in BY_TABLE.items() if is_concerned(effect, changes)}
+    concerned = {name for name, projection in BY_TABLE.items() if is_concerned(projection, changes)}
     assert concerned == {"assignments", "groups", "topics", "group_minutes"}
 
 
@@ -175,9 +175,9 @@ def test_of_changes_that_it_does_not_read_a_projection_gets_the_first_of_each_mi
 def test_entries_are_the_changes_that_were_written(tmp_path: Path) -> None:
     changes = [change for change in a_history(random.Random(3), 60) if change.group_id == "g1"]
     table = written(tmp_path, changes[:20], changes[20:])
-    effect = BY_TABLE["assignments"]
-    found = entries_of(rows_of(table, piece_of(table, 0, 2, 1_000), None), effect)
-    wanted = [change for change in changes if row(change)["kind"] in effect.kinds]
+    projection = BY_TABLE["assignments"]
+    found = entries_of(rows_of(table, piece_of(table, 0, 2, 1_000), None), projection)
+    wanted = [change for change in changes if row(change)["kind"] in projection.kinds]
     assert len(wanted) > 5
     assert [entry.body for entry in found] == [change.body for change in wanted]
     assert [entry.event_time for entry in found] == [change.event_time for change in wanted]

@@ -22,14 +22,14 @@ from streaming.tables.delta_rs import DeltaRsTable
 from streaming.tables.errors import TableError
 from streaming.tables.journal_entries import Entry, RowFilter
 from streaming.tables.materializer import Materializer
-from streaming.tables.projections import EFFECTS, Projection
+from streaming.tables.projections import PROJECTIONS, Projection
 from streaming.tables.schema import CHANGES, TABLES, Row
 from streaming.tables.writer import Mark
 from tests.streaming.tables.journals import T0, Journal, a_history, assigned, joined, released, rows, stable
 from udfs.model import journal
 from udfs.model.spans import SpansWithdrawn
 
-FOLLOWING = [effect.table.name for effect in EFFECTS]
+FOLLOWING = [projection.table.name for projection in PROJECTIONS]
 
 
 def write(root: Path, changes: Sequence[journal.Change], batch: int) -> None:
@@ -236,14 +236,14 @@ def test_what_is_applied_at_once_is_bounded_however_much_of_the_journal_waits(
     changes = [history.change(at, stable(at), group=f"g{group:02d}") for at in range(4) for group in range(30)]
     taken: list[int] = []
 
-    def measured(effect: Projection) -> Projection:
-        def question(entries: Sequence[Entry]) -> RowFilter:
+    def measured(projection: Projection) -> Projection:
+        def row_filter(entries: Sequence[Entry]) -> RowFilter:
             taken.append(len(entries))
-            return effect.question(entries)
+            return projection.row_filter(entries)
 
-        return effect._replace(question=question)
+        return projection._replace(row_filter=row_filter)
 
-    monkeypatch.setattr(materializer, "EFFECTS", tuple(map(measured, EFFECTS)))
+    monkeypatch.setattr(materializer, "PROJECTIONS", tuple(map(measured, PROJECTIONS)))
     monkeypatch.setattr(materializer, "CHANGES_AT_ONCE", 12)
     for way, ends in (("one", []), ("many", list(range(5, 120, 5)))):
         in_batches(tmp_path / way, changes, ends)

@@ -11,7 +11,7 @@ from streaming.tables.arrow_rows import from_arrow, to_arrow
 from streaming.tables.delta_rs import DeltaRsTable
 from streaming.tables.journal_entries import Entry, RowFilter
 from streaming.tables.materializer import Materializer
-from streaming.tables.projections import GROUPS_EFFECT
+from streaming.tables.projections import GROUPS_PROJECTION
 from streaming.tables.projector import edit_of, present_of
 from streaming.tables.schema import CHANGES, GROUPS
 from streaming.tables.writer import Mark
@@ -20,7 +20,7 @@ from tests.streaming.tables.journals import T0, Journal, rows, stable
 
 def test_an_edit_is_the_rows_that_change_as_they_were_and_as_they_become() -> None:
     current = to_arrow(GROUPS, [{"cluster": "c1", "group_id": name, "members": 1} for name in ("a", "b")])
-    edit = edit_of(GROUPS_EFFECT, [Entry("c1", "b", T0, stable(3))], current, {})
+    edit = edit_of(GROUPS_PROJECTION, [Entry("c1", "b", T0, stable(3))], current, {})
     assert [(row["group_id"], row["members"]) for row in from_arrow(GROUPS, edit.removed)] == [("b", 1)]
     assert [(row["group_id"], row["members"]) for row in from_arrow(GROUPS, edit.added)] == [("b", 3)]
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from streaming.terminal.causes import WORDS, describe_cause
+from streaming.terminal.causes import CAUSE_TEXTS, describe_cause
 from udfs.model.journal import TRIGGER_ORDER
 
 
 def test_every_kind_is_described() -> None:
-    assert set(WORDS) == set(TRIGGER_ORDER)
+    assert set(CAUSE_TEXTS) == set(TRIGGER_ORDER)
 
 
 @pytest.mark.parametrize(

@@ -53,7 +53,7 @@ def status(rebalances: int = 90) -> LiveStatus:
     )
     made.events_per_second, made.delay_ms = 1_234.5, 3_456
     made.batch, made.batch_ms, made.findings = 57, 1_234, 2
-    made.saw(row(number, "member_joined") for number in range(rebalances))
+    made.add_rebalances(row(number, "member_joined") for number in range(rebalances))
     return made
 
 
@@ -95,7 +95,7 @@ def test_names_are_shown_as_they_are_and_cannot_touch_the_terminal(name: str) ->
     hostile.clusters = (ClusterStatus(name, "kafka", 1, 1, NOW, note=name),)
     hostile.notes.append(name)
     triggers = [{"kind": "member_joined", "member_id": name, "topic": name}]
-    hostile.saw([row(1, "member_joined", cluster=name, group_id=name, triggers=triggers)])
+    hostile.add_rebalances([row(1, "member_joined", cluster=name, group_id=name, triggers=triggers)])
     screen = "\n".join(shown(hostile, 120, 24))
     assert screen.count(printable(name)) >= 5
     assert all(one.isprintable() or one == "\n" for one in re.sub(r"\x1b\[[\d;]*m", "", screen))
@@ -132,7 +132,7 @@ def test_a_note_about_a_cluster_precedes_its_last_change() -> None:
 
 def test_a_failed_rebalance_is_marked() -> None:
     one = LiveStatus()
-    one.saw([row(1, "strategy_changed", status="failed")])
+    one.add_rebalances([row(1, "strategy_changed", status="failed")])
     assert any("failed: strategy changed" in text for text in shown(one, 80, 24))
 
 

@@ -25,9 +25,9 @@ from udfs.model.events import Observation
 FLAPPED_WITHIN_MS: Final = 120_000
 _TABLES_AT_MOST: Final = 6
 _NAMED_AT_MOST: Final = 3
-_WORDS_LENGTH: Final = 200  # of the text of one table
+_TEXT_LENGTH: Final = 200  # of the text of one table
 _POP: Final = "CONSUME_POP"
-# So many reads in turn of a group without members, in which its offsets moved, prove that it has some, and so many in
+# So many reads in a row of a group without members, in which its offsets moved, prove that it has some, and so many in
 # which they did not that it has none. The first read after the last departure may still show its last commits.
 _MOVES: Final = 2
 _STILL: Final = 3
@@ -37,7 +37,7 @@ _FAILURES: Final = 2
 
 def observe(
     group: RememberedGroup,
-    passing: VolatileGroup,
+    volatile: VolatileGroup,
     lists: Mapping[str, ConsumerConnections | None],
     trusted: Collection[str],
     holders: Collection[str],
@@ -52,13 +52,13 @@ def observe(
     """
     members = group.members
     found = [
-        *_disagreeing(passing, lists, trusted, holders),
-        *_flapping(group, passing, now_ms),
-        *_unseen(members, passing, lists),
+        *_disagreeing(volatile, lists, trusted, holders),
+        *_flapping(group, volatile, now_ms),
+        *_unseen(members, volatile, lists),
         *_unreported(members),
         *_unreachable_duplicates(members),
         *_kept(members, trusted, lists),
-        *_unpolled(passing),
+        *_unpolled(volatile),
         *(Observation(kind="static_topic", detail=topic) for topic in static_topics),
     ]
     return tuple(sorted(found, key=lambda one: (one.kind, one.detail or "")))
@@ -90,12 +90,12 @@ def _counted(
 
 
 def _disagreeing(
-    passing: VolatileGroup,
+    volatile: VolatileGroup,
     lists: Mapping[str, ConsumerConnections | None],
     trusted: Collection[str],
     holders: Collection[str],
 ) -> Iterable[Observation]:
-    if passing.differs < _ROUNDS:
+    if volatile.differs < _ROUNDS:
         return
     counted = _counted(lists, trusted, holders)
     everybody: Counter[str] = Counter()
@@ -121,54 +121,54 @@ def watch_tables(
     Args:
         is_same: The lists are those of the round before.
     """
-    before = group.tables_seen
+    before = group.tables
     if is_same and not before.changed_ms:
         return before
-    shown, words_of = dict(before.shown), dict(before.words)
+    shown, texts = dict(before.shown), dict(before.texts)
     changed_ms, flapped_ms = before.changed_ms, before.flapped_ms
     for broker in sorted(lists):
         listed = lists[broker]
         if listed is None or not listed.subscriptions:
             continue
-        words = ", ".join(
+        text = ", ".join(
             f"{topic} ({subscription.sub_string or '*'})"
             for topic, subscription in sorted(listed.subscriptions.items())
             if not topic.startswith(RETRY_PREFIX)
         )
-        digest = hashlib.sha256(words.encode()).hexdigest()[:12]
+        digest = hashlib.sha256(text.encode()).hexdigest()[:12]
         if shown.get(broker) == digest:
             continue
         if broker in shown:
             changed_ms = now_ms
-            if digest in words_of:
+            if digest in texts:
                 flapped_ms = now_ms
         shown[broker] = digest
-        words_of[digest] = words[:_WORDS_LENGTH]
+        texts[digest] = text[:_TEXT_LENGTH]
     if now_ms - changed_ms > FLAPPED_WITHIN_MS:
-        words_of = {digest: words_of[digest] for digest in sorted(set(shown.values()))}
+        texts = {digest: texts[digest] for digest in sorted(set(shown.values()))}
         changed_ms = flapped_ms = 0
-    for digest in [one for one in words_of if one not in shown.values()][: max(0, len(words_of) - _TABLES_AT_MOST)]:
-        del words_of[digest]
-    after = ObservedTables(shown, words_of, changed_ms, flapped_ms)
+    for digest in [one for one in texts if one not in shown.values()][: max(0, len(texts) - _TABLES_AT_MOST)]:
+        del texts[digest]
+    after = ObservedTables(shown, texts, changed_ms, flapped_ms)
     return before if after == before else after
 
 
 def tables_differ(lists: Mapping[str, ConsumerConnections | None], trusted: Collection[str]) -> bool:
     """Return whether the brokers have different tables of the group just now."""
-    seen = {
+    tables = {
         tuple(sorted((topic, one.sub_string) for topic, one in listed.subscriptions.items()))
         for broker, listed in lists.items()
         if broker in trusted and listed is not None and listed.connections
     }
-    return len(seen) > 1
+    return len(tables) > 1
 
 
-def _flapping(group: RememberedGroup, passing: VolatileGroup, now_ms: int) -> Iterable[Observation]:
-    tables = group.tables_seen
+def _flapping(group: RememberedGroup, volatile: VolatileGroup, now_ms: int) -> Iterable[Observation]:
+    tables = group.tables
     flaps = tables.flapped_ms and now_ms - tables.flapped_ms <= FLAPPED_WITHIN_MS
-    if flaps or passing.tables_differ >= _ROUNDS:
-        words = "; or ".join(sorted(tables.words.values())[:_NAMED_AT_MOST])
-        yield Observation(kind="subscriptions_flap", detail=words)
+    if flaps or volatile.tables_differ >= _ROUNDS:
+        text = "; or ".join(sorted(tables.texts.values())[:_NAMED_AT_MOST])
+        yield Observation(kind="subscriptions_flap", detail=text)
     models = sorted({member.message_model for member in group.members if member.message_model is not None})
     if len(models) > 1:
         yield Observation(kind="subscriptions_flap", detail=f"message models: {', '.join(models)}")
@@ -178,10 +178,10 @@ def _flapping(group: RememberedGroup, passing: VolatileGroup, now_ms: int) -> It
 
 
 def _unseen(
-    members: Sequence[RememberedMember], passing: VolatileGroup, lists: Mapping[str, ConsumerConnections | None]
+    members: Sequence[RememberedMember], volatile: VolatileGroup, lists: Mapping[str, ConsumerConnections | None]
 ) -> Iterable[Observation]:
     if not members:
-        if passing.moves_alone >= _MOVES:
+        if volatile.moves_alone >= _MOVES:
             yield Observation(kind="members_unseen", detail="offsets move, and no broker lists a member")
         return
     pops = any(listed is not None and listed.consume_type == _POP for listed in lists.values())
@@ -219,25 +219,25 @@ def _kept(
         yield Observation(kind="not_polled", detail=detail)
 
 
-def _unpolled(passing: VolatileGroup) -> Iterable[Observation]:
-    if passing.unpolled > _ROUNDS:
+def _unpolled(volatile: VolatileGroup) -> Iterable[Observation]:
+    if volatile.unpolled > _ROUNDS:
         yield Observation(kind="not_polled", detail="not every broker answered in time")
 
 
-def alone(passing: VolatileGroup, *, is_alone: bool, moved: bool | None) -> tuple[int, int]:
-    """Return how often in turn offsets moved, and did not, while no member was connected.
+def alone(volatile: VolatileGroup, *, is_alone: bool, moved: bool | None) -> tuple[int, int]:
+    """Return how often in a row offsets moved, and did not, while no member was connected.
 
     Args:
         moved: None: not read.
     """
     if not is_alone:
         return 0, 0
-    if moved is None or not passing.was_alone:
-        return passing.moves_alone, passing.still_alone
+    if moved is None or not volatile.was_alone:
+        return volatile.moves_alone, volatile.still_alone
     if moved:
-        return passing.moves_alone + 1, 0
-    still = passing.still_alone + 1
-    return (0 if still >= _STILL else passing.moves_alone), still
+        return volatile.moves_alone + 1, 0
+    still = volatile.still_alone + 1
+    return (0 if still >= _STILL else volatile.moves_alone), still
 
 
 def _named(ids: Sequence[str]) -> str:

@@ -13,7 +13,7 @@ import msgspec
 
 from streaming.collectors.rocketmq.diffing.remembered import RememberedGroup, RememberedMember
 from streaming.collectors.rocketmq.options import RocketMqOptions
-from streaming.collectors.rocketmq.polling.observed import ObservedGroup
+from streaming.collectors.rocketmq.polling.survey import ObservedGroup
 from streaming.collectors.rocketmq.remoting.messages import MessageQueue, ProcessQueue, RunningInfo
 from udfs.model.events import SCHEMA_VERSION, AnyEvent, AssignmentReported, HeldQueue, QueueRef
 
@@ -26,7 +26,13 @@ _FIRST_PULL_WITHIN_MS: Final = 90_000
 
 
 def diff_assignments(
-    name: str, known: RememberedGroup, seen: ObservedGroup, at_ms: int, options: RocketMqOptions, *, may_report: bool
+    name: str,
+    group: RememberedGroup,
+    observed: ObservedGroup,
+    at_ms: int,
+    options: RocketMqOptions,
+    *,
+    may_report: bool,
 ) -> tuple[list[AnyEvent], RememberedGroup]:
     """Report the queues of members whose queues changed.
 
@@ -38,10 +44,10 @@ def diff_assignments(
         may_report: The group itself has been reported; otherwise the assignments wait.
     """
     events: list[AnyEvent] = []
-    members = list(known.members)
+    members = list(group.members)
     answered: set[str] = set()
-    for place, member in enumerate(known.members):
-        answer = seen.members.get(member.client_id)
+    for place, member in enumerate(group.members):
+        answer = observed.members.get(member.client_id)
         time_ms = at_ms
         if member.client_id in answered:
             continue
@@ -53,7 +59,7 @@ def diff_assignments(
             held = member.unreported
         else:
             continue
-        if known.mode == "message":
+        if group.mode == "message":
             if member.held is None:
                 continue
             held = ()
@@ -64,12 +70,12 @@ def diff_assignments(
             members[place] = msgspec.structs.replace(member, unreported=held)
             continue
         members[place] = after
-        is_one = sum(other.client_id == member.client_id for other in known.members) == 1
+        is_one = sum(other.client_id == member.client_id for other in group.members) == 1
         host = member.info.host if is_one else None
         events.append(_report(name, after, held, time_ms, host, options.cluster))
-    if members == list(known.members):
-        return events, known
-    return events, msgspec.structs.replace(known, members=tuple(members))
+    if members == list(group.members):
+        return events, group
+    return events, msgspec.structs.replace(group, members=tuple(members))
 
 
 def _report(

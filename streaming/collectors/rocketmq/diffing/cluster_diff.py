@@ -21,12 +21,12 @@ from streaming.collectors.rocketmq.diffing.remembered import (
 )
 from streaming.collectors.rocketmq.diffing.topic_diff import diff_topics
 from streaming.collectors.rocketmq.options import RocketMqOptions
-from streaming.collectors.rocketmq.polling.observed import ObservedBroker, ObservedGroup, Survey
+from streaming.collectors.rocketmq.polling.survey import ObservedBroker, ObservedGroup, Survey
 from streaming.collectors.rocketmq.remoting.messages import MessageRequestMode
 from udfs.model.events import ORDER_AT_ONE_TIME, SCHEMA_VERSION, AnyEvent, Clock, GroupDeleted
 
 _SYSTEM: Final = "rocketmq"
-# A group is deleted after this many rounds in turn in which no broker had settings or members of it.
+# A group is deleted after this many rounds in a row in which no broker had settings or members of it.
 _ABSENT_ROUNDS: Final = 2
 _NOTHING: Final = RememberedGroup()
 _NOTHING_VOLATILE: Final = VolatileGroup()
@@ -37,43 +37,43 @@ class ClusterDiff(msgspec.Struct, frozen=True):
 
     Attributes:
         events: In the order of their times, the clock last; empty if no broker answered.
-        known, passing: The state once they are reported.
+        state, volatile: The state once they are reported.
     """
 
     events: list[AnyEvent]
-    known: RememberedState
-    passing: VolatileState
+    state: RememberedState
+    volatile: VolatileState
 
 
 def diff_cluster(
-    known: RememberedState, passing: VolatileState, survey: Survey, options: RocketMqOptions
+    state: RememberedState, volatile: VolatileState, survey: Survey, options: RocketMqOptions
 ) -> ClusterDiff:
     """Compare a round with the remembered state. The arguments are not changed."""
-    brokers = _brokers(known, survey, options)
+    brokers = _brokers(state, survey, options)
     if not survey.is_evidence:
-        return ClusterDiff([], msgspec.structs.replace(known, brokers=brokers), passing)
-    context = _context(known, brokers, survey, options)
+        return ClusterDiff([], msgspec.structs.replace(state, brokers=brokers), volatile)
+    context = _context(state, brokers, survey, options)
     events: list[AnyEvent] = []
     topic_events, topics = diff_topics(
-        known.topics, survey, missing_brokers(brokers, survey.ended_ms, options), options.cluster
+        state.topics, survey, missing_brokers(brokers, survey.ended_ms, options), options.cluster
     )
     events += topic_events
-    context = msgspec.structs.replace(context, topics=topics, topics_changed=topics != known.topics)
+    context = msgspec.structs.replace(context, topics=topics, topics_changed=topics != state.topics)
     groups: dict[str, RememberedGroup] = {}
-    passing_groups: dict[str, VolatileGroup] = {}
+    volatile_groups: dict[str, VolatileGroup] = {}
     for name in sorted(survey.groups):
-        group_events, group, passing_group = _diff_group(name, known, passing, survey.groups[name], context, survey)
+        group_events, group, volatile_group = _diff_group(name, state, volatile, survey.groups[name], context, survey)
         events += group_events
         if group != _NOTHING:
             groups[name] = group
-        if passing_group != _NOTHING_VOLATILE:
-            passing_groups[name] = passing_group
+        if volatile_group != _NOTHING_VOLATILE:
+            volatile_groups[name] = volatile_group
     events.sort(key=lambda event: (event.event_time, ORDER_AT_ONE_TIME[type(event)]))
     events.append(
         Clock(schema_version=SCHEMA_VERSION, event_time=survey.ended_ms, system=_SYSTEM, cluster=options.cluster)
     )
     after = RememberedState(clock_ms=survey.ended_ms, brokers=brokers, topics=topics, groups=groups)
-    return ClusterDiff(events, after, VolatileState(passing_groups))
+    return ClusterDiff(events, after, VolatileState(volatile_groups))
 
 
 def is_news(before: RememberedState, after: RememberedState) -> bool:
@@ -98,44 +98,48 @@ def missing_brokers(brokers: Mapping[str, RememberedBroker], now_ms: int, option
     )
 
 
-def _brokers(known: RememberedState, survey: Survey, options: RocketMqOptions) -> dict[str, RememberedBroker]:
+def _brokers(state: RememberedState, survey: Survey, options: RocketMqOptions) -> dict[str, RememberedBroker]:
     brokers = {}
-    for name, seen in survey.brokers.items():
-        before = known.brokers.get(name)
-        if seen.problem is None:
-            brokers[name] = _answering(before, seen, survey.ended_ms, options, is_first=not known.brokers)
+    for name, observed in survey.brokers.items():
+        before = state.brokers.get(name)
+        if observed.problem is None:
+            brokers[name] = _answering(before, observed, survey.ended_ms, options, is_first=not state.brokers)
             continue
         away_since_ms = before.away_since_ms if before is not None else None
         away_since_ms = survey.ended_ms if away_since_ms is None else away_since_ms
-        is_forgotten = not seen.is_listed and survey.ended_ms - away_since_ms >= options.forget_broker_ms
+        is_forgotten = not observed.is_listed and survey.ended_ms - away_since_ms >= options.forget_broker_ms
         if not is_forgotten:
-            broker = before or RememberedBroker(addresses=dict(seen.addresses))
-            brokers[name] = msgspec.structs.replace(broker, addresses=dict(seen.addresses), away_since_ms=away_since_ms)
+            broker = before or RememberedBroker(addresses=dict(observed.addresses))
+            brokers[name] = msgspec.structs.replace(
+                broker, addresses=dict(observed.addresses), away_since_ms=away_since_ms
+            )
     return brokers
 
 
 def _answering(
-    before: RememberedBroker | None, seen: ObservedBroker, now_ms: int, options: RocketMqOptions, *, is_first: bool
+    before: RememberedBroker | None, observed: ObservedBroker, now_ms: int, options: RocketMqOptions, *, is_first: bool
 ) -> RememberedBroker:
     """Return a broker that answers. A restarted or new one has not received its members' heartbeats yet."""
     if before is None:
         lists_all_at_ms = 0 if is_first else now_ms + options.boot_grace_ms
-        return RememberedBroker(addresses=dict(seen.addresses), boot_ms=seen.boot_ms, lists_all_at_ms=lists_all_at_ms)
-    is_restarted = seen.boot_ms is not None and before.boot_ms is not None and seen.boot_ms != before.boot_ms
+        return RememberedBroker(
+            addresses=dict(observed.addresses), boot_ms=observed.boot_ms, lists_all_at_ms=lists_all_at_ms
+        )
+    is_restarted = observed.boot_ms is not None and before.boot_ms is not None and observed.boot_ms != before.boot_ms
     return RememberedBroker(
-        addresses=dict(seen.addresses),
-        boot_ms=before.boot_ms if seen.boot_ms is None else seen.boot_ms,
+        addresses=dict(observed.addresses),
+        boot_ms=before.boot_ms if observed.boot_ms is None else observed.boot_ms,
         lists_all_at_ms=now_ms + options.boot_grace_ms if is_restarted else before.lists_all_at_ms,
     )
 
 
 def _context(
-    known: RememberedState, brokers: Mapping[str, RememberedBroker], survey: Survey, options: RocketMqOptions
+    state: RememberedState, brokers: Mapping[str, RememberedBroker], survey: Survey, options: RocketMqOptions
 ) -> Context:
     boots = {
         name: brokers[name].boot_ms or 0
-        for name, seen in survey.brokers.items()
-        if seen.is_evidence and name in brokers
+        for name, observed in survey.brokers.items()
+        if observed.is_evidence and name in brokers
     }
     settled = {name for name in boots if brokers[name].lists_all_at_ms <= survey.ended_ms}
     modes: dict[str, list[MessageRequestMode]] = {}
@@ -147,12 +151,12 @@ def _context(
         brokers=frozenset(brokers),
         boots=boots,
         settled=frozenset(settled),
-        restarted=frozenset(name for name in settled if known.clock_ms < brokers[name].lists_all_at_ms),
+        restarted=frozenset(name for name in settled if state.clock_ms < brokers[name].lists_all_at_ms),
         topics={},
         topics_changed=True,
         unseen_topics=frozenset(survey.unseen_topics),
         modes=modes,
-        floor_ms=known.clock_ms,
+        floor_ms=state.clock_ms,
         began_ms=survey.began_ms,
         now_ms=survey.ended_ms,
         is_complete=survey.is_complete,
@@ -163,17 +167,22 @@ def _context(
 
 
 def _diff_group(
-    name: str, known: RememberedState, passing: VolatileState, seen: ObservedGroup, context: Context, survey: Survey
+    name: str,
+    state: RememberedState,
+    volatile: VolatileState,
+    observed: ObservedGroup,
+    context: Context,
+    survey: Survey,
 ) -> tuple[list[AnyEvent], RememberedGroup, VolatileGroup]:
     """Report a group's news, or its end."""
-    events, group, passing_group = diff_group(
-        name, known.groups.get(name, _NOTHING), passing.groups.get(name, _NOTHING_VOLATILE), seen, context
+    events, group, volatile_group = diff_group(
+        name, state.groups.get(name, _NOTHING), volatile.groups.get(name, _NOTHING_VOLATILE), observed, context
     )
-    absent = passing_group.absent + 1 if _is_absent(name, group, context, survey) else 0
-    if absent != passing_group.absent:
-        passing_group = msgspec.structs.replace(passing_group, absent=absent)
+    absent = volatile_group.absent + 1 if _is_absent(name, group, context, survey) else 0
+    if absent != volatile_group.absent:
+        volatile_group = msgspec.structs.replace(volatile_group, absent=absent)
     if absent < _ABSENT_ROUNDS:
-        return events, group, passing_group
+        return events, group, volatile_group
     if group.snapshot_hash is not None:
         event = GroupDeleted(
             schema_version=SCHEMA_VERSION,
@@ -191,6 +200,6 @@ def _is_absent(name: str, group: RememberedGroup, context: Context, survey: Surv
     if group.members:
         return False
     return all(
-        broker in context.settled and seen.groups is not None and name not in seen.groups
-        for broker, seen in survey.brokers.items()
+        broker in context.settled and observed.groups is not None and name not in observed.groups
+        for broker, observed in survey.brokers.items()
     )

@@ -27,7 +27,7 @@ from streaming.collectors.rocketmq.diffing.remembered import (
     VolatileGroup,
 )
 from streaming.collectors.rocketmq.options import RETRY_PREFIX, RocketMqOptions
-from streaming.collectors.rocketmq.polling.observed import ObservedGroup, RememberedTopic
+from streaming.collectors.rocketmq.polling.survey import ObservedGroup, RememberedTopic
 from streaming.collectors.rocketmq.remoting.messages import MessageRequestMode
 from udfs.model.events import (
     SCHEMA_VERSION,
@@ -78,199 +78,198 @@ class Context(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def diff_group(
-    name: str, known: RememberedGroup, passing: VolatileGroup, seen: ObservedGroup, context: Context
+    name: str, group: RememberedGroup, volatile: VolatileGroup, observed: ObservedGroup, context: Context
 ) -> tuple[list[AnyEvent], RememberedGroup, VolatileGroup]:
     """Compare a group in a round with its remembered state.
 
     Returns: The events, and the remembered state once they are reported.
     """
-    if not seen.lists and not known.members and known.snapshot_hash is None:
-        return [], known, passing
-    # Not before its offsets were read: what a departed member had committed last is part of what is known then.
-    at_ms = max(context.floor_ms + 1, seen.at_ms or context.now_ms, seen.offsets_at_ms)
+    if not observed.lists and not group.members and group.snapshot_hash is None:
+        return [], group, volatile
+    # Not before its offsets were read: they include what a departed member committed last.
+    at_ms = max(context.floor_ms + 1, observed.at_ms or context.now_ms, observed.offsets_at_ms)
     evidence = GroupEvidence(
-        lists=seen.lists,
-        boots={name: boot_ms for name, boot_ms in context.boots.items() if name in seen.lists},
-        settled=context.settled & seen.lists.keys(),
+        lists=observed.lists,
+        boots={name: boot_ms for name, boot_ms in context.boots.items() if name in observed.lists},
+        settled=context.settled & observed.lists.keys(),
         brokers=context.brokers,
     )
-    is_same = evidence == passing.evidence
-    before = known
-    known = _described(known if is_same else _evaluated(known, seen, evidence, at_ms, context), seen, context)
-    known = _changed(known, tables_seen=watch_tables(known, seen.lists, at_ms, is_same=is_same))
-    known = _watched(known, seen, context)
-    known = _by_table(known, seen, at_ms, context)
-    new_offsets, looked = compare_offsets(passing, seen, context.options, is_alone=not known.members)
-    new_positions, looked = compare_positions(looked, seen, context.options)
-    counted = _counted(known, looked, seen, evidence, context, is_same=is_same)
-    if known is not before or counted is not passing or not is_same or context.topics_changed:
-        known = _with_observations(known, counted, evidence, context)
-    passing = counted if is_same else msgspec.structs.replace(counted, evidence=evidence)
+    is_same = evidence == volatile.evidence
+    before = group
+    group = _described(group if is_same else _evaluated(group, observed, evidence, at_ms, context), observed, context)
+    group = _changed(group, tables=watch_tables(group, observed.lists, at_ms, is_same=is_same))
+    group = _watched(group, observed, context)
+    group = _by_table(group, observed, at_ms, context)
+    new_offsets, compared = compare_offsets(volatile, observed, context.options, is_alone=not group.members)
+    new_positions, compared = compare_positions(compared, observed, context.options)
+    counted = _counted(group, compared, observed, evidence, context, is_same=is_same)
+    if group is not before or counted is not volatile or not is_same or context.topics_changed:
+        group = _with_observations(group, counted, evidence, context)
+    volatile = counted if is_same else msgspec.structs.replace(counted, evidence=evidence)
     events: list[AnyEvent] = []
-    mode = _mode(name, known, seen, context)
-    is_news = known is not before or known.waiting_since_ms is not None or mode != (known.mode, known.settings or {})
+    mode = _mode(name, group, observed, context)
+    is_news = group is not before or group.waiting_since_ms is not None or mode != (group.mode, group.settings or {})
     if is_news:
-        emitted, known = _emit_snapshot(name, known, mode, at_ms, context)
+        emitted, group = _emit_snapshot(name, group, mode, at_ms, context)
         events += emitted
-    may_report = known.snapshot_hash is not None and known.waiting_since_ms is None
-    emitted, known = diff_assignments(name, known, seen, at_ms, context.options, may_report=may_report)
+    may_report = group.snapshot_hash is not None and group.waiting_since_ms is None
+    emitted, group = diff_assignments(name, group, observed, at_ms, context.options, may_report=may_report)
     events += emitted
     cluster = context.options.cluster
     if new_offsets:
-        events.append(progress(name, new_offsets, max(context.floor_ms + 1, seen.offsets_at_ms), cluster))
+        events.append(progress(name, new_offsets, max(context.floor_ms + 1, observed.offsets_at_ms), cluster))
     if new_positions:
         # Later than the group itself: members of whom there is news have taken these queues over by then.
-        answered_ms = max(member.at_ms for member in seen.members.values())
+        answered_ms = max(member.at_ms for member in observed.members.values())
         emitted_ms = min(max(at_ms + 1, answered_ms), max(at_ms, context.now_ms))
         events.append(progress(name, new_positions, emitted_ms, cluster))
-    return events, known, passing
+    return events, group, volatile
 
 
 # ---- members
 
 
 def _evaluated(
-    known: RememberedGroup, seen: ObservedGroup, evidence: GroupEvidence, at_ms: int, context: Context
+    group: RememberedGroup, observed: ObservedGroup, evidence: GroupEvidence, at_ms: int, context: Context
 ) -> RememberedGroup:
     """Return a group with the members that it has by the brokers' lists."""
-    members, gone = connected(known.members, evidence)
-    if known.snapshot_hash is not None:
-        familiar = {member.client_id for member in known.members}
+    members, departed = connected(group.members, evidence)
+    if group.snapshot_hash is not None:
+        familiar = {member.client_id for member in group.members}
         members = tuple(
             member if member.client_id in familiar else msgspec.structs.replace(member, is_newcomer=True)
             for member in members
         )
     present = {member.client_id for member in members}
-    departures = [one for one in known.gone if one.member_id not in present]
-    if known.snapshot_hash is not None:
+    departures = [one for one in group.departures if one.member_id not in present]
+    if group.snapshot_hash is not None:
         # Their last reports, or the lack of them, may be of this very round.
-        last = [_with_report(one, seen, context) for one in gone]
+        last = [_with_report(one, observed, context) for one in departed]
         departures += [departure(one, at_ms, context.restarted & set(one.listed_by)) for one in last]
     return _changed(
-        known,
+        group,
         members=members,
-        gone=tuple(departures),
-        sub_version=max(known.sub_version, seen.sub_version()),
-        topic_modes=known.topic_modes if members else {},
+        departures=tuple(departures),
+        sub_version=max(group.sub_version, observed.sub_version()),
+        topic_modes=group.topic_modes if members else {},
     )
 
 
-def _described(known: RememberedGroup, seen: ObservedGroup, context: Context) -> RememberedGroup:
+def _described(group: RememberedGroup, observed: ObservedGroup, context: Context) -> RememberedGroup:
     """Return a group with its members' own reports."""
-    if not seen.members:
-        return known
-    members = tuple(_with_report(member, seen, context) for member in known.members)
-    return _changed(known, members=members, topic_modes={**known.topic_modes, **seen.topic_modes})
+    if not observed.members:
+        return group
+    members = tuple(_with_report(member, observed, context) for member in group.members)
+    return _changed(group, members=members, topic_modes={**group.topic_modes, **observed.topic_modes})
 
 
-def _with_report(member: RememberedMember, seen: ObservedGroup, context: Context) -> RememberedMember:
-    report = seen.members.get(member.client_id)
+def _with_report(member: RememberedMember, observed: ObservedGroup, context: Context) -> RememberedMember:
+    report = observed.members.get(member.client_id)
     return described(member, report, context.options) if report is not None else member
 
 
-def _watched(known: RememberedGroup, seen: ObservedGroup, context: Context) -> RememberedGroup:
+def _watched(group: RememberedGroup, observed: ObservedGroup, context: Context) -> RememberedGroup:
     """Return a group whose silent members are stuck if they are still connected."""
-    if not any(member.is_silent for member in known.members):
-        return known
-    listed = seen.client_ids()
-    return _changed(known, members=tuple(watched(member, listed, context.began_ms) for member in known.members))
+    if not any(member.is_silent for member in group.members):
+        return group
+    listed = observed.client_ids()
+    return _changed(group, members=tuple(watched(member, listed, context.began_ms) for member in group.members))
 
 
-def _changed(known: RememberedGroup, **fields: object) -> RememberedGroup:
+def _changed(group: RememberedGroup, **fields: object) -> RememberedGroup:
     """Return a group with other fields; the same object where none is another."""
-    changed = {name: value for name, value in fields.items() if getattr(known, name) != value}
-    return msgspec.structs.replace(known, **changed) if changed else known
+    changed = {name: value for name, value in fields.items() if getattr(group, name) != value}
+    return msgspec.structs.replace(group, **changed) if changed else group
 
 
-def _by_table(known: RememberedGroup, seen: ObservedGroup, at_ms: int, context: Context) -> RememberedGroup:
+def _by_table(group: RememberedGroup, observed: ObservedGroup, at_ms: int, context: Context) -> RememberedGroup:
     """Return a group whose members without an own report have the topics of the group's tables.
 
     A member with topics gets others only when the table is unchanged: it is that of the last heartbeat of any member.
     """
-    if all(member.is_described for member in known.members):
-        return known
+    if all(member.is_described for member in group.members):
+        return group
     topics = followed(
-        (topic for listed in seen.lists.values() if listed is not None for topic in listed.subscriptions),
+        (topic for listed in observed.lists.values() if listed is not None for topic in listed.subscriptions),
         context.options,
     )
-    tables = known.tables_seen
+    tables = group.tables
     is_at_rest = not tables.flapped_ms and at_ms - tables.changed_ms >= _TABLE_RESTS_MS
     members = tuple(
         by_table(member, topics) if is_at_rest or member.info.subscriptions is None else member
-        for member in known.members
+        for member in group.members
     )
-    return _changed(known, members=members)
+    return _changed(group, members=members)
 
 
 # ---- problems
 
 
 def _counted(
-    known: RememberedGroup,
-    passing: VolatileGroup,
-    seen: ObservedGroup,
+    group: RememberedGroup,
+    volatile: VolatileGroup,
+    observed: ObservedGroup,
     evidence: GroupEvidence,
     context: Context,
     *,
     is_same: bool,
 ) -> VolatileGroup:
-    """Count for how many rounds in turn something has been wrong."""
+    """Count for how many rounds in a row something has been wrong."""
     if is_same and not context.topics_changed:
-        differ, tables = passing.differs > 0, passing.tables_differ > 0
+        lists, tables = volatile.differs > 0, volatile.tables_differ > 0
     else:
-        differ = lists_differ(evidence.lists, evidence.settled, _holders(known, context))
+        lists = lists_differ(evidence.lists, evidence.settled, _holders(group, context))
         tables = tables_differ(evidence.lists, evidence.settled)
     counts = (
-        passing.unpolled + 1 if seen.unpolled else 0,
-        passing.differs + 1 if differ else 0,
-        passing.tables_differ + 1 if tables else 0,
+        volatile.unpolled + 1 if observed.unpolled else 0,
+        volatile.differs + 1 if lists else 0,
+        volatile.tables_differ + 1 if tables else 0,
     )
-    if counts == (passing.unpolled, passing.differs, passing.tables_differ):
-        return passing
-    unpolled, differs, tables_in_turn = counts
-    return msgspec.structs.replace(passing, unpolled=unpolled, differs=differs, tables_differ=tables_in_turn)
+    if counts == (volatile.unpolled, volatile.differs, volatile.tables_differ):
+        return volatile
+    return msgspec.structs.replace(volatile, unpolled=counts[0], differs=counts[1], tables_differ=counts[2])
 
 
-def _topics(known: RememberedGroup) -> set[str]:
-    return {topic for member in known.members for topic in member.info.subscriptions or ()}
+def _topics(group: RememberedGroup) -> set[str]:
+    return {topic for member in group.members for topic in member.info.subscriptions or ()}
 
 
-def _holders(known: RememberedGroup, context: Context) -> set[str]:
+def _holders(group: RememberedGroup, context: Context) -> set[str]:
     """Return the brokers with queues of topics that the group reads."""
     return {
         broker
-        for topic in _topics(known)
+        for topic in _topics(group)
         if not topic.startswith(RETRY_PREFIX) and topic in context.topics
         for broker in context.topics[topic].queues
     }
 
 
 def _with_observations(
-    known: RememberedGroup, passing: VolatileGroup, evidence: GroupEvidence, context: Context
+    group: RememberedGroup, volatile: VolatileGroup, evidence: GroupEvidence, context: Context
 ) -> RememberedGroup:
-    static = sorted(topic for topic in _topics(known) if topic in context.topics and context.topics[topic].is_static)
-    found = observe(known, passing, evidence.lists, evidence.settled, _holders(known, context), static, context.now_ms)
-    return _changed(known, observations=found)
+    static = sorted(topic for topic in _topics(group) if topic in context.topics and context.topics[topic].is_static)
+    found = observe(group, volatile, evidence.lists, evidence.settled, _holders(group, context), static, context.now_ms)
+    return _changed(group, observations=found)
 
 
 # ---- the snapshot
 
 
 def _emit_snapshot(
-    name: str, known: RememberedGroup, mode: tuple[Mode, dict[str, object]], at_ms: int, context: Context
+    name: str, group: RememberedGroup, mode: tuple[Mode, dict[str, object]], at_ms: int, context: Context
 ) -> tuple[list[AnyEvent], RememberedGroup]:
     """Report the group as a whole, and its mode, if they differ from the last report."""
-    if known.snapshot_hash is None and not known.members and not known.observations:
-        return [], known
-    waiting_ms = known.waiting_since_ms if known.waiting_since_ms is not None else at_ms
-    unasked = any(not member.is_described and not member.failures for member in known.members)
-    unseen = bool(context.unseen_topics) and not context.unseen_topics.isdisjoint(_topics(known))
+    if group.snapshot_hash is None and not group.members and not group.observations:
+        return [], group
+    waiting_ms = group.waiting_since_ms if group.waiting_since_ms is not None else at_ms
+    unqueried = any(not member.is_described and not member.failures for member in group.members)
+    unseen = bool(context.unseen_topics) and not context.unseen_topics.isdisjoint(_topics(group))
     options = context.options
-    patience_ms = _FIRST_WAIT_MS if known.snapshot_hash is None else _WAIT_ROUNDS * options.poll_interval_ms
-    if ((unasked and not context.is_complete) or unseen) and at_ms - waiting_ms < patience_ms:
-        return [], _changed(known, waiting_since_ms=waiting_ms)
+    patience_ms = _FIRST_WAIT_MS if group.snapshot_hash is None else _WAIT_ROUNDS * options.poll_interval_ms
+    if ((unqueried and not context.is_complete) or unseen) and at_ms - waiting_ms < patience_ms:
+        return [], _changed(group, waiting_since_ms=waiting_ms)
     events: list[AnyEvent] = []
-    if known.members and mode != (known.mode, known.settings or {}):
+    if group.members and mode != (group.mode, group.settings or {}):
         events.append(
             GroupSettings(
                 schema_version=SCHEMA_VERSION,
@@ -279,13 +278,13 @@ def _emit_snapshot(
                 cluster=options.cluster,
                 group=name,
                 mode=mode[0],
-                strategy_settings=mode[1] if mode[1] or known.settings else None,
+                strategy_settings=mode[1] if mode[1] or group.settings else None,
             )
         )
-        known = _changed(known, mode=mode[0], settings=mode[1] or None)
-    members = tuple(member.info for member in known.members)
-    digest = _digest(members, known)
-    if digest != known.snapshot_hash:
+        group = _changed(group, mode=mode[0], settings=mode[1] or None)
+    members = tuple(member.info for member in group.members)
+    digest = _digest(members, group)
+    if digest != group.snapshot_hash:
         events.append(
             GroupSnapshot(
                 schema_version=SCHEMA_VERSION,
@@ -294,41 +293,45 @@ def _emit_snapshot(
                 cluster=options.cluster,
                 group=name,
                 members=members,
-                departures=known.gone or None,
-                observations=known.observations,
+                departures=group.departures or None,
+                observations=group.observations,
             )
         )
-    return events, _changed(known, snapshot_hash=digest, gone=(), waiting_since_ms=None)
+    return events, _changed(group, snapshot_hash=digest, departures=(), waiting_since_ms=None)
 
 
-def _digest(members: tuple[MemberInfo, ...], known: RememberedGroup) -> str:
-    return hashlib.sha256(msgspec.json.encode((members, known.observations))).hexdigest()[:16]
+def _digest(members: tuple[MemberInfo, ...], group: RememberedGroup) -> str:
+    return hashlib.sha256(msgspec.json.encode((members, group.observations))).hexdigest()[:16]
 
 
-def _mode(name: str, known: RememberedGroup, seen: ObservedGroup, context: Context) -> tuple[Mode, dict[str, object]]:
+def _mode(
+    name: str, group: RememberedGroup, observed: ObservedGroup, context: Context
+) -> tuple[Mode, dict[str, object]]:
     """Return the group's mode: members' own reports have precedence over the broker's table of the last heartbeat.
 
     Members that differ change nothing.
     """
-    if not seen.lists or not known.members:
-        return known.mode or "clustering", known.settings or {}
-    models = {member.message_model for member in known.members if member.message_model is not None}
+    if not observed.lists or not group.members:
+        return group.mode or "clustering", group.settings or {}
+    models = {member.message_model for member in group.members if member.message_model is not None}
     if not models:
-        models = {one.message_model for one in seen.lists.values() if one is not None and one.message_model is not None}
-    if len(models) > 1 and known.mode is not None:
-        return known.mode, known.settings or {}
+        models = {
+            one.message_model for one in observed.lists.values() if one is not None and one.message_model is not None
+        }
+    if len(models) > 1 and group.mode is not None:
+        return group.mode, group.settings or {}
     if models == {_BROADCASTING}:
         return "broadcasting", {}
-    topics = {topic for topic in _topics(known) if not topic.startswith(RETRY_PREFIX)}
-    asked = {one.topic: one for one in context.modes.get(name, ()) if one.topic in topics}
-    leaves_it = any(member.is_client_rebalance is False for member in known.members)
+    topics = {topic for topic in _topics(group) if not topic.startswith(RETRY_PREFIX)}
+    modes = {one.topic: one for one in context.modes.get(name, ()) if one.topic in topics}
+    leaves_it = any(member.is_client_rebalance is False for member in group.members)
     pops = (
-        any(member.pops for member in known.members)
-        or any(one is not None and one.consume_type == _CONSUME_POP for one in seen.lists.values())
-        or any(mode == _POP for mode in known.topic_modes.values())
-        or (leaves_it and any(one.mode == _POP for one in asked.values()))
+        any(member.pops for member in group.members)
+        or any(one is not None and one.consume_type == _CONSUME_POP for one in observed.lists.values())
+        or any(mode == _POP for mode in group.topic_modes.values())
+        or (leaves_it and any(one.mode == _POP for one in modes.values()))
     )
     if not pops:
         return "clustering", {}
-    shares = {one.pop_share_queue_num for one in asked.values() if one.mode == _POP}
+    shares = {one.pop_share_queue_num for one in modes.values() if one.mode == _POP}
     return "message", {"share_number": shares.pop()} if len(shares) == 1 else {}

@@ -14,7 +14,7 @@ import msgspec
 
 from streaming.collectors.rocketmq.diffing.remembered import GroupEvidence, RememberedMember
 from streaming.collectors.rocketmq.options import RETRY_PREFIX, RocketMqOptions
-from streaming.collectors.rocketmq.polling.observed import ObservedMember
+from streaming.collectors.rocketmq.polling.survey import ObservedMember
 from streaming.collectors.rocketmq.remoting.messages import MemberConnection, RunningInfo
 from udfs.model.events import Departure, MemberInfo
 from udfs.strategies.rocketmq.java_classes import strategy_of
@@ -24,7 +24,7 @@ _FIRST_ORDINAL: Final = 212
 _FIRST_MAJOR: Final = 4
 _MINORS_TO_A_MAJOR: Final = 10
 _PATCHES_TO_A_MINOR: Final = 10
-# So many failed requests in turn, and so recent ones, make a member's departure an expiry; one that is
+# So many failed requests in a row, and so recent ones, make a member's departure an expiry; one that is
 # stuck, once.
 _SILENCES: Final = 2
 _SILENT_WITHIN_MS: Final = 180_000
@@ -46,7 +46,7 @@ def version_name(ordinal: int) -> str | None:
 
 
 def connected(
-    known: Sequence[RememberedMember], evidence: GroupEvidence
+    remembered: Sequence[RememberedMember], evidence: GroupEvidence
 ) -> tuple[tuple[RememberedMember, ...], tuple[RememberedMember, ...]]:
     """Return the current members, sorted, and the departed ones.
 
@@ -55,7 +55,7 @@ def connected(
     address for as long as any broker lists that, or one that had listed the member cannot be polled.
 
     Args:
-        known: The members of the round before. evidence: What the brokers list, and whose silence is evidence.
+        remembered: The members of the round before. evidence: What the brokers list, and whose silence is evidence.
     """
     by_id: dict[str, dict[str, list[MemberConnection]]] = {}
     for broker in sorted(evidence.lists):
@@ -65,24 +65,24 @@ def connected(
                 continue  # a member without an id cannot be reported
             by_id.setdefault(connection.client_id, {}).setdefault(broker, []).append(connection)
     before: dict[str, list[RememberedMember]] = {}
-    for member in known:
+    for member in remembered:
         before.setdefault(member.client_id, []).append(member)
     members: list[RememberedMember] = []
-    gone: list[RememberedMember] = []
+    departed: list[RememberedMember] = []
     for client_id in by_id.keys() | before.keys():
         now, left = _of_one_id(before.get(client_id, []), by_id.get(client_id, {}), evidence)
         members += now
-        gone += left
-    return tuple(sorted(members, key=_order)), tuple(sorted(gone, key=_order))
+        departed += left
+    return tuple(sorted(members, key=_order)), tuple(sorted(departed, key=_order))
 
 
 def _of_one_id(
-    known: list[RememberedMember], listed: Mapping[str, list[MemberConnection]], evidence: GroupEvidence
+    remembered: list[RememberedMember], listed: Mapping[str, list[MemberConnection]], evidence: GroupEvidence
 ) -> tuple[list[RememberedMember], list[RememberedMember]]:
     listed_at = {one.client_addr: one for connections in listed.values() for one in connections}
     count = max((len(connections) for connections in listed.values()), default=0)
     # Members whose address is still listed are first.
-    ordered = sorted(known, key=lambda member: member.info.host not in listed_at)
+    ordered = sorted(remembered, key=lambda member: member.info.host not in listed_at)
     staying, missing = ordered[:count], ordered[count:]
     found = [listed_at.get(member.info.host or "") for member in staying]
     free = _free(listed, [one.client_addr for one in found if one is not None])
@@ -91,14 +91,14 @@ def _of_one_id(
         for member, connection in zip(staying, found, strict=True)
     ]
     members += [_listed(None, free.pop(0), listed, evidence) for _ in range(count - len(staying))]
-    gone: list[RememberedMember] = []
+    departed: list[RememberedMember] = []
     for member in missing:
         were = member.listed_by.items()
         is_unknown = any(evidence.is_doubted(*one) for one in were) and not any(
             evidence.is_against(*one) for one in were
         )
-        (members if is_unknown else gone).append(member)
-    return members, gone
+        (members if is_unknown else departed).append(member)
+    return members, departed
 
 
 def _free(listed: Mapping[str, list[MemberConnection]], taken: Sequence[str]) -> list[MemberConnection]:
@@ -151,17 +151,17 @@ def _order(member: RememberedMember) -> tuple[str, str]:
     return member.client_id, member.info.host or ""
 
 
-def described(member: RememberedMember, seen: ObservedMember, options: RocketMqOptions) -> RememberedMember:
+def described(member: RememberedMember, observed: ObservedMember, options: RocketMqOptions) -> RememberedMember:
     """Return a member with its own report, if it has one; without its queues."""
-    info = seen.info
+    info = observed.info
     if info is None:
-        since_ms = member.failing_since_ms if member.failures else seen.at_ms
+        since_ms = member.failing_since_ms if member.failures else observed.at_ms
         return msgspec.structs.replace(
             member,
             failures=member.failures + 1,
             failing_since_ms=since_ms,
-            failed_ms=seen.at_ms,
-            failure=seen.failure,
+            failed_ms=observed.at_ms,
+            failure=observed.failure,
         )
     strategy = strategy_of(info.strategy) if info.strategy is not None else None
     reported = {

@@ -9,33 +9,33 @@ import msgspec
 from streaming.collectors.rocketmq.diffing.anomalies import alone
 from streaming.collectors.rocketmq.diffing.remembered import VolatileGroup
 from streaming.collectors.rocketmq.options import RocketMqOptions
-from streaming.collectors.rocketmq.polling.observed import ObservedGroup
+from streaming.collectors.rocketmq.polling.survey import ObservedGroup
 from streaming.collectors.rocketmq.remoting.messages import MessageQueue, QueueOffsets
 from udfs.model.events import SCHEMA_VERSION, Progress, QueueOffset
 
 
 def compare_offsets(
-    passing: VolatileGroup, seen: ObservedGroup, options: RocketMqOptions, *, is_alone: bool
+    volatile: VolatileGroup, observed: ObservedGroup, options: RocketMqOptions, *, is_alone: bool
 ) -> tuple[tuple[QueueOffset, ...], VolatileGroup]:
     """Return what to report of queues' offsets since their last read, and count moves without members.
 
     Args:
         is_alone: The group has no member.
     """
-    reported = _reported_offsets(passing, seen.offsets, options) if seen.offsets is not None else ()
-    has_moved = None if seen.offsets is None or passing.offsets is None else any(one.moved for one in reported)
-    moves, still = alone(passing, is_alone=is_alone, moved=has_moved)
+    reported = _reported_offsets(volatile, observed.offsets, options) if observed.offsets is not None else ()
+    has_moved = None if observed.offsets is None or volatile.offsets is None else any(one.moved for one in reported)
+    moves, still = alone(volatile, is_alone=is_alone, moved=has_moved)
     # A group that just lost its last member counts from the next read on.
-    was_alone = is_alone and (passing.was_alone or seen.offsets is not None)
+    was_alone = is_alone and (volatile.was_alone or observed.offsets is not None)
     changed: dict[str, object] = {}
-    if seen.offsets is not None:
-        others = (passing.offsets or {}).items()
-        kept = {queue: one for queue, one in others if queue.broker_name not in seen.offset_brokers}
-        changed["offsets"] = kept | dict(seen.offsets)
-        changed["offset_brokers"] = passing.offset_brokers | seen.offset_brokers
-    if (moves, still, was_alone) != (passing.moves_alone, passing.still_alone, passing.was_alone):
+    if observed.offsets is not None:
+        others = (volatile.offsets or {}).items()
+        kept = {queue: one for queue, one in others if queue.broker_name not in observed.offset_brokers}
+        changed["offsets"] = kept | dict(observed.offsets)
+        changed["offset_brokers"] = volatile.offset_brokers | observed.offset_brokers
+    if (moves, still, was_alone) != (volatile.moves_alone, volatile.still_alone, volatile.was_alone):
         changed |= {"moves_alone": moves, "still_alone": still, "was_alone": was_alone}
-    return reported, msgspec.structs.replace(passing, **changed) if changed else passing
+    return reported, msgspec.structs.replace(volatile, **changed) if changed else volatile
 
 
 def progress(name: str, queues: tuple[QueueOffset, ...], at_ms: int, cluster: str) -> Progress:
@@ -46,17 +46,17 @@ def progress(name: str, queues: tuple[QueueOffset, ...], at_ms: int, cluster: st
 
 
 def _reported_offsets(
-    passing: VolatileGroup, offsets: Mapping[MessageQueue, QueueOffsets], options: RocketMqOptions
+    volatile: VolatileGroup, offsets: Mapping[MessageQueue, QueueOffsets], options: RocketMqOptions
 ) -> tuple[QueueOffset, ...]:
     """Return the queues with a commit since the last read, those with another lag, and those read for the first time.
 
     Of a queue that had no commit yet brokers return 0: nothing is reported of it unless messages wait.
     """
-    before = passing.offsets or {}
+    before = volatile.offsets or {}
     news = []
     for queue, one in offsets.items():
         was = before.get(queue)
-        moved = _has_moved(passing, queue, was, one)
+        moved = _has_moved(volatile, queue, was, one)
         is_news = moved or (one.consumer_offset > 0 or one.lag > 0 if was is None else one.lag != was.lag)
         if is_news and one.consumer_offset >= 0 and queue.queue_id >= 0 and options.follows_topic(queue.topic):
             news.append((queue, one, moved))
@@ -73,12 +73,12 @@ def _reported_offsets(
     )
 
 
-def _has_moved(passing: VolatileGroup, queue: MessageQueue, was: QueueOffsets | None, one: QueueOffsets) -> bool:
+def _has_moved(volatile: VolatileGroup, queue: MessageQueue, was: QueueOffsets | None, one: QueueOffsets) -> bool:
     """Return whether a queue has a commit since the last read.
 
     For a topic without any commit brokers return none of its queues, and for a queue without a commit 0
     (``AdminBrokerProcessor#getConsumeStats``). The first read of a broker shows its queues' earlier offsets.
     """
     if was is None:
-        return queue.broker_name in passing.offset_brokers and one.consumer_offset > 0
+        return queue.broker_name in volatile.offset_brokers and one.consumer_offset > 0
     return was.consumer_offset != one.consumer_offset

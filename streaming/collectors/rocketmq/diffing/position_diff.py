@@ -12,7 +12,7 @@ import msgspec
 
 from streaming.collectors.rocketmq.diffing.remembered import VolatileGroup
 from streaming.collectors.rocketmq.options import RocketMqOptions
-from streaming.collectors.rocketmq.polling.observed import ObservedGroup
+from streaming.collectors.rocketmq.polling.survey import ObservedGroup
 from streaming.collectors.rocketmq.remoting.messages import MessageQueue, QueueOffsets, RunningInfo
 from udfs.model.events import QueueOffset
 
@@ -20,26 +20,26 @@ _EVERYTHING = frozenset({None, "", "*"})
 
 
 def compare_positions(
-    passing: VolatileGroup, seen: ObservedGroup, options: RocketMqOptions
+    volatile: VolatileGroup, observed: ObservedGroup, options: RocketMqOptions
 ) -> tuple[tuple[QueueOffset, ...], VolatileGroup]:
     """Return what to report of the members that answered: the queues where one has come further, or begins again."""
     found = {
         queue: position
-        for member in seen.members.values()
+        for member in observed.members.values()
         if member.info is not None
-        for queue, position in positions_of(member.info, seen.offsets or {}).items()
+        for queue, position in positions_of(member.info, observed.offsets or {}).items()
         if options.follows_topic(queue.topic)
     }
-    news = {queue: position for queue, position in found.items() if passing.positions.get(queue, 0) != position}
+    news = {queue: position for queue, position in found.items() if volatile.positions.get(queue, 0) != position}
     if not news:
-        return (), passing
+        return (), volatile
     reported = tuple(
         QueueOffset(
             topic=queue.topic, queue_id=queue.queue_id, broker=queue.broker_name, moved=False, position=position
         )
         for queue, position in sorted(news.items())
     )
-    return reported, msgspec.structs.replace(passing, positions={**passing.positions, **news})
+    return reported, msgspec.structs.replace(volatile, positions={**volatile.positions, **news})
 
 
 def positions_of(info: RunningInfo, offsets: Mapping[MessageQueue, QueueOffsets]) -> dict[MessageQueue, int]:

@@ -7,7 +7,7 @@ from typing import Final
 
 import msgspec
 
-from streaming.collectors.rocketmq.polling.observed import RememberedTopic
+from streaming.collectors.rocketmq.polling.survey import RememberedTopic
 from streaming.collectors.rocketmq.remoting.messages import ConsumerConnections, MessageQueue, QueueOffsets
 from udfs.model.events import Departure, HeldQueue, MemberInfo, Mode, Observation, QueueRef
 
@@ -37,7 +37,7 @@ class RememberedMember(msgspec.Struct, frozen=True, omit_defaults=True):
         listed_by: The brokers that list it, and those that did before they could not be relied on: when each was
             started that listed it last, if observed.
         is_described: It reported itself at least once; otherwise its group's table is used.
-        failures, failing_since_ms, failed_ms, failure: How often in turn it did not, since when, and why, last.
+        failures, failing_since_ms, failed_ms, failure: How often in a row it did not, since when, and why, last.
         is_stuck: After it had not answered it was still listed, in a round in which it did not answer either.
         is_newcomer: It joined a group that was already reported.
         held: Its reported queues; None: never reported. unreported: Its queues since, where their report waits.
@@ -78,12 +78,12 @@ class ObservedTables(msgspec.Struct, frozen=True, omit_defaults=True):
 
     Attributes:
         shown: Of each broker, the digest of the table that it showed last.
-        words: The recently observed tables, by digest.
+        texts: The recently observed tables, by digest.
         changed_ms, flapped_ms: When a broker last showed another one than before, and one that it had shown before.
     """
 
     shown: dict[str, str] = {}
-    words: dict[str, str] = {}
+    texts: dict[str, str] = msgspec.field(default_factory=dict, name="words")
     changed_ms: int = 0
     flapped_ms: int = 0
 
@@ -93,7 +93,7 @@ class RememberedGroup(msgspec.Struct, frozen=True, omit_defaults=True):
 
     Attributes:
         members: Sorted by client id and address; with those whose departure has no evidence yet.
-        gone: Departed members since the last reported snapshot.
+        departures: Departed members since the last reported snapshot.
         snapshot_hash: A hash of that snapshot; None: there was none.
         waiting_since_ms: Since when a snapshot is held back, because new members were not queried yet.
         mode, settings: As reported.
@@ -103,14 +103,14 @@ class RememberedGroup(msgspec.Struct, frozen=True, omit_defaults=True):
     """
 
     members: tuple[RememberedMember, ...] = ()
-    gone: tuple[Departure, ...] = ()
+    departures: tuple[Departure, ...] = msgspec.field(default=(), name="gone")
     snapshot_hash: str | None = msgspec.field(default=None, name="told")
     waiting_since_ms: int | None = None
     mode: Mode | None = None
     settings: dict[str, object] | None = None
     topic_modes: dict[str, str] = msgspec.field(default_factory=dict, name="dealt")
     sub_version: int = 0
-    tables_seen: ObservedTables = ObservedTables()
+    tables: ObservedTables = msgspec.field(default=ObservedTables(), name="tables_seen")
     observations: tuple[Observation, ...] = ()
 
 
@@ -176,8 +176,8 @@ class VolatileGroup(msgspec.Struct, frozen=True):
     Attributes:
         evidence: The last used for its members.
         offsets: As last observed. offset_brokers: Of those that answered then. positions: As last reported.
-        moves_alone, still_alone: How often in turn offsets moved, or did not, while no member was connected.
-        differs: How many rounds in turn the brokers' lists differed. unpolled: How many it was not polled.
+        moves_alone, still_alone: How often in a row offsets moved, or did not, while no member was connected.
+        differs: How many rounds in a row the brokers' lists differed. unpolled: How many it was not polled.
         absent: How many no broker had settings of it, nor members.
     """
 

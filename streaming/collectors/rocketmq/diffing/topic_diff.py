@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Final
 
-from streaming.collectors.rocketmq.polling.observed import ObservedBroker, RememberedTopic, Survey
 from streaming.collectors.rocketmq.polling.route_schedule import readable
+from streaming.collectors.rocketmq.polling.survey import ObservedBroker, RememberedTopic, Survey
 from streaming.collectors.rocketmq.remoting.messages import TopicRoute
 from udfs.model.events import MAX_QUEUE_COUNT, SCHEMA_VERSION, QueueInfo, TopicQueues
 
@@ -19,19 +19,19 @@ _SYSTEM: Final = "rocketmq"
 
 
 def diff_topics(
-    known: Mapping[str, RememberedTopic], survey: Survey, gone: Collection[str], cluster: str
+    remembered: Mapping[str, RememberedTopic], survey: Survey, missing: Collection[str], cluster: str
 ) -> tuple[list[TopicQueues], dict[str, RememberedTopic]]:
     """Compare routes with the reported topics.
 
     Args:
-        gone: Brokers that were unavailable for longer than consumers take to refresh routes.
+        missing: Brokers that were unavailable for longer than consumers take to refresh routes.
     Returns: The changes, and the new state.
     """
-    now = dict(known)
+    now = dict(remembered)
     events: list[TopicQueues] = []
     for topic in sorted(survey.topics):
-        before, look = known.get(topic), survey.topics[topic]
-        after = _after(topic, before, look.route, survey.brokers, gone)
+        before, observed = remembered.get(topic), survey.topics[topic]
+        after = _after(topic, before, observed.route, survey.brokers, missing)
         if after is None:
             if before is None:
                 continue
@@ -43,7 +43,7 @@ def diff_topics(
             now[topic] = after
         if before is None or after is None or (before.queues, before.is_static) != (after.queues, after.is_static):
             # Topics that existed before the first round are reported before the groups that consume them.
-            events.append(_event(topic, after, survey.began_ms if before is None else look.at_ms, cluster))
+            events.append(_event(topic, after, survey.began_ms if before is None else observed.at_ms, cluster))
     return events, now
 
 
@@ -52,7 +52,7 @@ def _after(
     before: RememberedTopic | None,
     route: TopicRoute | None,
     brokers: Mapping[str, ObservedBroker],
-    gone: Collection[str],
+    missing: Collection[str],
 ) -> RememberedTopic | None:
     """Return a topic as it is now; None: it has no queues left, or it was never reported and has no readable ones."""
     if route is not None and route.is_static:
@@ -64,7 +64,7 @@ def _after(
     queues = {name: data.read_queue_nums for name, data in routed.items() if data.is_readable}
     if before is not None and not before.is_static:
         for name, count in before.queues.items():
-            if name not in routed and _is_held(topic, name, brokers, gone, everywhere=route is None):
+            if name not in routed and _is_held(topic, name, brokers, missing, everywhere=route is None):
                 queues[name] = count
     queues = {name: count for name, count in queues.items() if count > 0}
     if queues:
@@ -76,7 +76,7 @@ def _after(
 
 
 def _is_held(
-    topic: str, name: str, brokers: Mapping[str, ObservedBroker], gone: Collection[str], *, everywhere: bool
+    topic: str, name: str, brokers: Mapping[str, ObservedBroker], missing: Collection[str], *, everywhere: bool
 ) -> bool:
     """Return whether a broker's queues are still there, though no route names them.
 
@@ -86,7 +86,7 @@ def _is_held(
     if broker is None:
         return False
     if broker.topics is None:
-        return everywhere or name not in gone
+        return everywhere or name not in missing
     config = broker.topics.get(topic)
     return config is not None and readable(config) > 0
 

@@ -9,7 +9,7 @@ from typing import Final
 
 from streaming.collectors.rocketmq.options import RETRY_PREFIX, RocketMqOptions
 from streaming.collectors.rocketmq.polling.member_schedule import PollRequest, Schedule
-from streaming.collectors.rocketmq.polling.observed import Failure, ObservedGroup, ObservedMember
+from streaming.collectors.rocketmq.polling.survey import Failure, ObservedGroup, ObservedMember
 from streaming.collectors.rocketmq.remoting.client import RocketMqClient
 from streaming.collectors.rocketmq.remoting.codes import ResponseCode
 from streaming.collectors.rocketmq.remoting.errors import Refused, RemotingError, TimedOut, Unreachable
@@ -40,14 +40,14 @@ class MemberPoller:
         self._schedule = schedule
         self._now_ms = now_ms
         self._running: dict[tuple[str, str], asyncio.Task[None]] = {}
-        self._heard: list[tuple[str, ObservedMember]] = []
+        self._received: list[tuple[str, ObservedMember]] = []
         self._silent: dict[str, int] = {}  # by broker address: silent members with a request in flight
-        self._turn = 0
+        self._rotation = 0
         self._broken: BaseException | None = None
 
     async def poll(
         self,
-        asks: list[PollRequest],
+        requests: list[PollRequest],
         groups: Mapping[str, ObservedGroup],
         addresses: Mapping[str, str],
         *,
@@ -62,30 +62,30 @@ class MemberPoller:
         """
         loop = asyncio.get_running_loop()
         room = asyncio.Semaphore(max(1, len(addresses)) * self._options.relayed_in_flight)
-        unasked = 0
-        for place, ask in enumerate(asks):
+        unqueried = 0
+        for place, request in enumerate(requests):
             if until is not None and loop.time() >= until:
-                unasked = sum(not one.is_silent for one in asks[place:])
+                unqueried = sum(not one.is_silent for one in requests[place:])
                 break
-            address = self._address(ask, groups, addresses)
-            key = (ask.group, ask.client_id)
+            address = self._address(request, groups, addresses)
+            key = (request.group, request.client_id)
             if address is None or key in self._running:
                 continue
-            if ask.is_silent and self._silent.get(address, 0) >= SILENT_AT_A_TIME and until is not None:
+            if request.is_silent and self._silent.get(address, 0) >= SILENT_AT_A_TIME and until is not None:
                 continue
             if not await _acquire(room, until):
-                unasked = sum(not one.is_silent for one in asks[place:])
+                unqueried = sum(not one.is_silent for one in requests[place:])
                 break
-            if ask.is_silent:
+            if request.is_silent:
                 self._silent[address] = self._silent.get(address, 0) + 1
-            task = loop.create_task(self._poll_member(ask, address, groups[ask.group]))
+            task = loop.create_task(self._poll_member(request, address, groups[request.group]))
             self._running[key] = task
-            task.add_done_callback(partial(self._done, ask, address, room))
-        await self._wait(asks, until)
+            task.add_done_callback(partial(self._done, request, address, room))
+        await self._wait(requests, until)
         if self._broken is not None:
             raise self._broken
         self._deliver(groups)
-        return unasked
+        return unqueried
 
     async def close(self) -> None:
         """Send no further requests."""
@@ -94,32 +94,32 @@ class MemberPoller:
             task.cancel()
         await asyncio.gather(*running, return_exceptions=True)
 
-    def _done(self, ask: PollRequest, address: str, room: asyncio.Semaphore, task: asyncio.Task[None]) -> None:
-        self._running.pop((ask.group, ask.client_id), None)
+    def _done(self, request: PollRequest, address: str, room: asyncio.Semaphore, task: asyncio.Task[None]) -> None:
+        self._running.pop((request.group, request.client_id), None)
         room.release()
-        if ask.is_silent:
+        if request.is_silent:
             self._silent[address] -= 1
         if not task.cancelled() and self._broken is None:
             self._broken = task.exception()
 
-    async def _wait(self, asks: list[PollRequest], until: float | None) -> None:
+    async def _wait(self, requests: list[PollRequest], until: float | None) -> None:
         """Wait briefly for the members that are likely to answer."""
-        silent = {(ask.group, ask.client_id) for ask in asks if ask.is_silent}
+        silent = {(request.group, request.client_id) for request in requests if request.is_silent}
         waited = [task for key, task in self._running.items() if until is None or key not in silent]
         if waited:
             await asyncio.wait(waited, timeout=None if until is None else _PATIENCE_S)
 
     def _deliver(self, groups: Mapping[str, ObservedGroup]) -> None:
-        heard, self._heard = self._heard, []
-        for group, member in heard:
+        received, self._received = self._received, []
+        for group, member in received:
             if group in groups:
                 groups[group].members[member.client_id] = member
 
     def _address(
-        self, ask: PollRequest, groups: Mapping[str, ObservedGroup], addresses: Mapping[str, str]
+        self, request: PollRequest, groups: Mapping[str, ObservedGroup], addresses: Mapping[str, str]
     ) -> str | None:
         """Choose a broker to which the member is connected, another one each time."""
-        group = groups.get(ask.group)
+        group = groups.get(request.group)
         if group is None:
             return None
         listing = [
@@ -127,18 +127,18 @@ class MemberPoller:
             for name, listed in group.lists.items()
             if listed is not None
             and name in addresses
-            and any(one.client_id == ask.client_id for one in listed.connections)
+            and any(one.client_id == request.client_id for one in listed.connections)
         ]
         if not listing:
             return None
-        self._turn += 1
-        return addresses[sorted(listing)[self._turn % len(listing)]]
+        self._rotation += 1
+        return addresses[sorted(listing)[self._rotation % len(listing)]]
 
-    async def _poll_member(self, ask: PollRequest, address: str, group: ObservedGroup) -> None:
+    async def _poll_member(self, request: PollRequest, address: str, group: ObservedGroup) -> None:
         failure: Failure
         problem: str
         try:
-            info = await self._client.running_info(address, ask.group, ask.client_id)
+            info = await self._client.running_info(address, request.group, request.client_id)
         except Unreachable:
             return  # nothing is learnt of the member
         except TimedOut as error:
@@ -152,21 +152,23 @@ class MemberPoller:
         except RemotingError as error:
             failure, problem = "unable", error.problem
         else:
-            await self._request_allocation(ask, address, info, group)
-            self._receive(ask, ObservedMember(client_id=ask.client_id, at_ms=self._now_ms(), info=info))
+            await self._request_allocation(request, address, info, group)
+            self._receive(request, ObservedMember(client_id=request.client_id, at_ms=self._now_ms(), info=info))
             return
         now_ms = self._now_ms()
-        self._receive(ask, ObservedMember(client_id=ask.client_id, at_ms=now_ms, failure=failure, problem=problem))
+        self._receive(
+            request, ObservedMember(client_id=request.client_id, at_ms=now_ms, failure=failure, problem=problem)
+        )
 
-    def _receive(self, ask: PollRequest, member: ObservedMember) -> None:
+    def _receive(self, request: PollRequest, member: ObservedMember) -> None:
         if member.failure == "silent":
-            self._schedule.was_silent(ask.group, ask.client_id, member.at_ms)
+            self._schedule.was_silent(request.group, request.client_id, member.at_ms)
         else:
-            self._schedule.answered(ask.group, ask.client_id, member.at_ms)
-        self._heard.append((ask.group, member))
+            self._schedule.answered(request.group, request.client_id, member.at_ms)
+        self._received.append((request.group, member))
 
     async def _request_allocation(
-        self, ask: PollRequest, address: str, info: RunningInfo, group: ObservedGroup
+        self, request: PollRequest, address: str, info: RunningInfo, group: ObservedGroup
     ) -> None:
         """Request the assignment of a member that leaves it to the broker: the only place of the default mode."""
         if info.is_client_rebalance is not False:
@@ -180,7 +182,7 @@ class MemberPoller:
                 continue
             try:
                 assigned = await self._client.query_assignment(
-                    address, ask.group, topic, ask.client_id, strategy=strategy
+                    address, request.group, topic, request.client_id, strategy=strategy
                 )
             except RemotingError:
                 continue

@@ -31,7 +31,7 @@ class PollRequest(NamedTuple):
 
 @dataclass
 class _Member:
-    asked_ms: int = 0
+    queried_ms: int = 0
     silences: int = 0
     not_before_ms: int = 0
 
@@ -41,7 +41,7 @@ class _Group:
     members: dict[str, _Member] = field(default_factory=dict)
     sub_version: int = 0
     changed_until_ms: int = 0
-    offsets_asked_ms: int = 0
+    offsets_requested_ms: int = 0
 
     def is_mute(self) -> bool:
         """Return whether it has no member that answers."""
@@ -63,15 +63,17 @@ class Schedule:
         """Add a group's state from before this process began."""
         self._groups[group] = _Group({client_id: _Member() for client_id in client_ids}, sub_version)
 
-    def saw(self, group: str, client_ids: set[str], sub_version: int, now_ms: int) -> None:
+    def observe(self, group: str, client_ids: set[str], sub_version: int, now_ms: int) -> None:
         """Update the lists of a group."""
-        known = self._groups.setdefault(group, _Group())
-        if known.members.keys() != client_ids:
-            known.members = {client_id: known.members.get(client_id, _Member()) for client_id in sorted(client_ids)}
-            known.changed_until_ms = now_ms + CHANGED_FOR_MS
-        if sub_version > known.sub_version:
-            known.sub_version = sub_version
-            known.changed_until_ms = now_ms + CHANGED_FOR_MS
+        remembered = self._groups.setdefault(group, _Group())
+        if remembered.members.keys() != client_ids:
+            remembered.members = {
+                client_id: remembered.members.get(client_id, _Member()) for client_id in sorted(client_ids)
+            }
+            remembered.changed_until_ms = now_ms + CHANGED_FOR_MS
+        if sub_version > remembered.sub_version:
+            remembered.sub_version = sub_version
+            remembered.changed_until_ms = now_ms + CHANGED_FOR_MS
 
     def keep_only(self, groups: Iterable[str]) -> None:
         """Forget all other groups."""
@@ -92,7 +94,7 @@ class Schedule:
                     if everybody or member.not_before_ms <= now_ms:
                         silent.append((member.not_before_ms, PollRequest(name, client_id, True)))
                 else:
-                    (changed if is_changed else others).append((member.asked_ms, PollRequest(name, client_id, False)))
+                    (changed if is_changed else others).append((member.queried_ms, PollRequest(name, client_id, False)))
         between_generations = len(others) if everybody else math.ceil(self._share * total)
         return [*_oldest(changed, len(changed)), *_oldest(others, between_generations), *_oldest(silent, len(silent))]
 
@@ -100,44 +102,48 @@ class Schedule:
         """Record that a member answered, or its broker in its place."""
         member = self._member(group, client_id)
         if member is not None:
-            member.asked_ms, member.silences, member.not_before_ms = now_ms, 0, 0
+            member.queried_ms, member.silences, member.not_before_ms = now_ms, 0, 0
 
     def was_silent(self, group: str, client_id: str, now_ms: int) -> None:
         """Record that a member did not answer."""
         member = self._member(group, client_id)
         if member is not None:
-            member.asked_ms = now_ms
+            member.queried_ms = now_ms
             member.silences += 1
             wait_ms = min(_SILENT_LONGEST_MS, _SILENT_FIRST_MS * 2 ** min(member.silences - 2, 10))
             wait_ms = 0 if member.silences == 1 else wait_ms
             member.not_before_ms = now_ms + wait_ms
 
-    def next_offsets(self, now_ms: int, asked: Collection[str] = frozenset(), *, everybody: bool = False) -> list[str]:
+    def next_offsets(
+        self, now_ms: int, queried: Collection[str] = frozenset(), *, everybody: bool = False
+    ) -> list[str]:
         """Return the groups whose offsets to request, the most urgent first; they count as requested.
 
         Args:
-            asked: Groups of members that are queried: how far a member is ahead of its commit is known where both are
-                read together. Groups without a member that answers have turns of their own.
+            queried: Groups of members that are queried: how far a member is ahead of its commit is known where both are
+                read together. Groups without a member that answers have a share of their own.
         """
         waiting = sorted(
-            (group.offsets_asked_ms, name) for name, group in self._groups.items() if now_ms >= group.changed_until_ms
+            (group.offsets_requested_ms, name)
+            for name, group in self._groups.items()
+            if now_ms >= group.changed_until_ms
         )
         changed = [name for name, group in self._groups.items() if now_ms < group.changed_until_ms]
         if everybody:
             chosen = [*changed, *(name for _, name in waiting)]
         else:
-            together = [name for _, name in waiting if name in asked]
-            alone = [name for _, name in waiting if name not in asked and self._groups[name].is_mute()]
+            together = [name for _, name in waiting if name in queried]
+            alone = [name for _, name in waiting if name not in queried and self._groups[name].is_mute()]
             limit = 2 * math.ceil(self._share * len(self._groups))
             chosen = [*changed, *together[:limit], *alone[: math.ceil(self._share * len(self._groups))]]
         for name in chosen:
-            self._groups[name].offsets_asked_ms = now_ms
+            self._groups[name].offsets_requested_ms = now_ms
         return chosen
 
     def _member(self, group: str, client_id: str) -> _Member | None:
-        known = self._groups.get(group)
-        return known.members.get(client_id) if known is not None else None
+        remembered = self._groups.get(group)
+        return remembered.members.get(client_id) if remembered is not None else None
 
 
 def _oldest(candidates: Sequence[tuple[int, PollRequest]], count: int) -> list[PollRequest]:
-    return [ask for _, ask in sorted(candidates)[:count]]
+    return [request for _, request in sorted(candidates)[:count]]

@@ -15,14 +15,14 @@ import msgspec
 from streaming.collectors.rocketmq.options import RocketMqOptions
 from streaming.collectors.rocketmq.polling.member_poller import MemberPoller
 from streaming.collectors.rocketmq.polling.member_schedule import Schedule
-from streaming.collectors.rocketmq.polling.observed import (
+from streaming.collectors.rocketmq.polling.route_schedule import RouteSchedule
+from streaming.collectors.rocketmq.polling.survey import (
     ObservedBroker,
     ObservedGroup,
-    ObservedTopic,
+    ObservedRoute,
     RememberedTopic,
     Survey,
 )
-from streaming.collectors.rocketmq.polling.route_schedule import RouteSchedule
 from streaming.collectors.rocketmq.remoting.client import RocketMqClient
 from streaming.collectors.rocketmq.remoting.codes import RequestCode
 from streaming.collectors.rocketmq.remoting.errors import Refused, RemotingError, TimedOut, Unreachable
@@ -30,15 +30,15 @@ from streaming.collectors.rocketmq.remoting.messages import BrokerRuntime, Messa
 
 # Shares of the interval: until when lists and routes are requested, and until when members and offsets.
 _LISTS_SHARE: Final = 0.6
-_ASKS_SHARE: Final = 0.75
+_QUERIES_SHARE: Final = 0.75
 # But at least so long for each: where brokers, or this machine, are slow for the interval, rounds last longer than it.
 # Otherwise none would ever get to the members.
 _LEAST_S: Final = 1.0
 # A round does not wait for a broker that did not answer in the one before as long as for another; its answer may come
 # between two rounds, too.
 _PROBE_S: Final = 1.0
-# After this many timeouts in turn a broker is not queried again in this round.
-_TIMEOUTS_IN_TURN: Final = 3
+# After this many timeouts in a row a broker is not queried again in this round.
+_TIMEOUTS_IN_A_ROW: Final = 3
 _WORKERS: Final = 64
 _T = TypeVar("_T")
 
@@ -56,7 +56,7 @@ class Surveyor:
         self._now_ms = now_ms
         self.schedule = Schedule(options.running_info_share)
         self._routes = RouteSchedule(options.running_info_share)
-        self._asking = MemberPoller(client, options, self.schedule, now_ms)
+        self._member_poller = MemberPoller(client, options, self.schedule, now_ms)
         self._away: set[str] = set()
         self._probes: dict[str, asyncio.Task[BrokerRuntime]] = {}  # by address
         self._unpolled: set[str] = set()
@@ -66,14 +66,14 @@ class Surveyor:
         for probe in self._probes.values():
             probe.cancel()
         await asyncio.gather(*self._probes.values(), return_exceptions=True)
-        await self._asking.close()
+        await self._member_poller.close()
 
     async def poll(
         self,
         addresses: Mapping[str, Mapping[int, str]],
         groups: Collection[str],
         topics: Mapping[str, RememberedTopic],
-        gone: Collection[str],
+        missing: Collection[str],
         *,
         complete: bool = False,
     ) -> Survey:
@@ -81,7 +81,7 @@ class Surveyor:
 
         Args:
             addresses: Of the remembered brokers, by name and broker id. groups, topics: The reported ones.
-            gone: Brokers that were unavailable for longer than consumers take to refresh routes.
+            missing: Brokers that were unavailable for longer than consumers take to refresh routes.
             complete: Query all members, without a time limit.
         """
         loop = asyncio.get_running_loop()
@@ -94,24 +94,28 @@ class Surveyor:
         survey = Survey(began_ms=self._now_ms(), is_complete=complete)
         listed = await self._listed_brokers(survey)
         own_names = _own_names(listed)
-        known = {**addresses, **{name: addrs for name, (addrs, _) in listed.items()}}
-        seen = await asyncio.gather(
-            *(self._meet(name, addrs, not listed or name in listed) for name, addrs in sorted(known.items()) if addrs)
+        located = {**addresses, **{name: addrs for name, (addrs, _) in listed.items()}}
+        answers = await asyncio.gather(
+            *(
+                self._poll_broker(name, addrs, not listed or name in listed)
+                for name, addrs in sorted(located.items())
+                if addrs
+            )
         )
-        at = {broker.name: address for broker, address in seen if address is not None}
-        survey.brokers = {broker.name: broker for broker, _ in seen}
-        self._away = {broker.name for broker, address in seen if address is None}
+        at = {broker.name: address for broker, address in answers if address is not None}
+        survey.brokers = {broker.name: broker for broker, _ in answers}
+        self._away = {broker.name for broker, address in answers if address is None}
         if at:
             names = self._followed_groups(survey, groups)
             followed = self._followed_topics(survey, topics, own_names)
             lists_until = until(_LISTS_SHARE)
             await asyncio.gather(
                 self._list_groups(survey, names, at, lists_until),
-                self._poll_routes(survey, followed, topics, gone, lists_until),
+                self._poll_routes(survey, followed, topics, missing, lists_until),
             )
             survey.unseen_topics = self._routes.never_polled(name for name in followed if name not in topics)
-            await self._poll_closely(survey, at, until(_ASKS_SHARE))
-            await asyncio.gather(*(self._meet_again(survey, name, address) for name, address in at.items()))
+            await self._poll_members(survey, at, until(_QUERIES_SHARE))
+            await asyncio.gather(*(self._check_steady(survey, name, address) for name, address in at.items()))
         survey.ended_ms = self._now_ms()
         return survey
 
@@ -126,7 +130,7 @@ class Surveyor:
             return {}
         return {name: (dict(data.broker_addrs), data.cluster) for name, data in info.brokers.items()}
 
-    async def _meet(
+    async def _poll_broker(
         self, name: str, addresses: Mapping[int, str], is_listed: bool
     ) -> tuple[ObservedBroker, str | None]:
         """Return a broker's own report, and the address that answers: its master's, if that does."""
@@ -171,7 +175,7 @@ class Surveyor:
         del self._probes[address]
         return await probe
 
-    async def _meet_again(self, survey: Survey, name: str, address: str) -> None:
+    async def _check_steady(self, survey: Survey, name: str, address: str) -> None:
         """Return whether a broker is the same process as when the round began: a starting one lists no member."""
         broker = survey.brokers[name]
         runtime = await _or_none(self._client.broker_runtime(address))
@@ -180,16 +184,16 @@ class Surveyor:
 
     # ---- groups and topics
 
-    def _followed_groups(self, survey: Survey, known: Collection[str]) -> list[str]:
-        names = set(known)
+    def _followed_groups(self, survey: Survey, reported: Collection[str]) -> list[str]:
+        names = set(reported)
         for broker in survey.brokers.values():
             names |= broker.groups or frozenset()
         followed = [name for name in names if self._options.follows_group(name)]
         # Groups that were left out in the round before come first.
         return sorted(followed, key=lambda name: (name not in self._unpolled, name))
 
-    def _followed_topics(self, survey: Survey, known: Collection[str], own_names: set[str]) -> list[str]:
-        names = set(known)
+    def _followed_topics(self, survey: Survey, reported: Collection[str], own_names: set[str]) -> list[str]:
+        names = set(reported)
         for broker in survey.brokers.values():
             names |= (broker.topics or {}).keys()
         return sorted(name for name in names - own_names if self._options.follows_topic(name))
@@ -201,14 +205,14 @@ class Surveyor:
         timeouts = dict.fromkeys(at, 0)
 
         async def request(name: str, broker: str) -> None:
-            if timeouts[broker] >= _TIMEOUTS_IN_TURN:
+            if timeouts[broker] >= _TIMEOUTS_IN_A_ROW:
                 return
             try:
                 listed = await self._client.connections(at[broker], name)
             except Refused:
                 return
             except RemotingError as error:
-                timeouts[broker] += _TIMEOUTS_IN_TURN if isinstance(error, Unreachable) else 1
+                timeouts[broker] += _TIMEOUTS_IN_A_ROW if isinstance(error, Unreachable) else 1
                 return
             timeouts[broker] = 0
             group = groups[name]
@@ -223,15 +227,15 @@ class Surveyor:
         self,
         survey: Survey,
         followed: list[str],
-        known: Mapping[str, RememberedTopic],
-        gone: Collection[str],
+        reported: Mapping[str, RememberedTopic],
+        missing: Collection[str],
         until: float | None,
     ) -> None:
         """Request the routes of topics from a name server."""
         if survey.name_server_problem is not None:
             return
-        doubted = {name for name, topic in known.items() if topic.is_missing}
-        due = self._routes.next_topics(followed, doubted, survey.brokers, gone, everything=survey.is_complete)
+        doubted = {name for name, topic in reported.items() if topic.is_missing}
+        due = self._routes.next_topics(followed, doubted, survey.brokers, missing, everything=survey.is_complete)
         is_away = False
 
         async def request(topic: str) -> None:
@@ -246,29 +250,29 @@ class Surveyor:
                 is_away = True
                 return
             now_ms = self._now_ms()
-            survey.topics[topic] = ObservedTopic(at_ms=now_ms, route=route)
-            self._routes.saw(topic, route, survey.brokers, gone, now_ms)
+            survey.topics[topic] = ObservedRoute(at_ms=now_ms, route=route)
+            self._routes.observe(topic, route, survey.brokers, missing, now_ms)
 
         await _work((request(topic) for topic in due), until)
 
-    # ---- what is dear
+    # ---- expensive requests
 
-    async def _poll_closely(self, survey: Survey, at: Mapping[str, str], until: float | None) -> None:
+    async def _poll_members(self, survey: Survey, at: Mapping[str, str], until: float | None) -> None:
         """Request members about themselves, and brokers for the offsets of groups."""
         now_ms = self._now_ms()
         for name, group in survey.groups.items():
             if group.lists:
-                self.schedule.saw(name, group.client_ids(), group.sub_version(), now_ms)
+                self.schedule.observe(name, group.client_ids(), group.sub_version(), now_ms)
         self.schedule.keep_only(survey.groups)
-        asks = self.schedule.next_members(now_ms, everybody=survey.is_complete)
-        survey.asked = len(asks)
-        _, survey.unasked = await asyncio.gather(
-            self._request_offsets(survey, at, {ask.group for ask in asks}, until),
-            self._asking.poll(asks, survey.groups, at, until=until),
+        requests = self.schedule.next_members(now_ms, everybody=survey.is_complete)
+        survey.queried = len(requests)
+        _, survey.unqueried = await asyncio.gather(
+            self._request_offsets(survey, at, {request.group for request in requests}, until),
+            self._member_poller.poll(requests, survey.groups, at, until=until),
         )
 
     async def _request_offsets(
-        self, survey: Survey, at: Mapping[str, str], asked: Collection[str], until: float | None
+        self, survey: Survey, at: Mapping[str, str], queried: Collection[str], until: float | None
     ) -> None:
         async def request(name: str) -> None:
             offsets: dict[MessageQueue, QueueOffsets] = {}
@@ -283,7 +287,7 @@ class Surveyor:
                 group.offsets, group.offset_brokers = offsets, frozenset(answered)
                 group.offsets_at_ms = self._now_ms()
 
-        names = self.schedule.next_offsets(self._now_ms(), asked, everybody=survey.is_complete)
+        names = self.schedule.next_offsets(self._now_ms(), queried, everybody=survey.is_complete)
         await _work((request(name) for name in names), until)
 
 
@@ -315,8 +319,8 @@ async def _work(jobs: Iterator[Awaitable[None]], until: float | None) -> None:
             worker.cancel()
 
 
-async def _or_none(question: Awaitable[_T]) -> _T | None:
+async def _or_none(request: Awaitable[_T]) -> _T | None:
     try:
-        return await question
+        return await request
     except RemotingError:
         return None

@@ -11,13 +11,13 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
-from streaming.collectors.rocketmq.polling.observed import ObservedBroker
+from streaming.collectors.rocketmq.polling.survey import ObservedBroker
 from streaming.collectors.rocketmq.remoting.messages import PERM_READ, TopicConfig, TopicRoute
 
 # The brokers' settings of a topic when its route was requested.
 _Basis: TypeAlias = tuple[tuple[str, int], ...]
 _AWAY: Final = -1
-_GONE: Final = -2
+_MISSING: Final = -2
 
 
 @dataclass
@@ -36,14 +36,14 @@ class RouteSchedule:
 
     def __init__(self, share: float) -> None:
         self._share = share
-        self._looked: dict[str, _LastPoll] = {}
+        self._polls: dict[str, _LastPoll] = {}
 
     def next_topics(
         self,
         topics: Iterable[str],
         doubted: Collection[str],
         brokers: Mapping[str, ObservedBroker],
-        gone: Collection[str],
+        missing: Collection[str],
         *,
         everything: bool,
     ) -> list[str]:
@@ -51,51 +51,51 @@ class RouteSchedule:
 
         Args:
             topics: All followed ones, including reported ones. doubted: To be read again in any case.
-            gone: Brokers that were unavailable for longer than consumers take to refresh routes.
+            missing: Brokers that were unavailable for longer than consumers take to refresh routes.
         """
         names = sorted(set(topics))
-        self._looked = {name: self._looked[name] for name in names if name in self._looked}
+        self._polls = {name: self._polls[name] for name in names if name in self._polls}
         due: list[str] = []
         others: list[tuple[int, str]] = []
         for name in names:
-            looked = self._looked.get(name)
+            last = self._polls.get(name)
             if (
-                looked is None
+                last is None
                 or name in doubted
-                or looked.basis is None
-                or looked.basis != self._basis(name, looked, brokers, gone)
+                or last.basis is None
+                or last.basis != self._basis(name, last, brokers, missing)
             ):
                 due.append(name)
             else:
-                others.append((looked.at_ms, name))
+                others.append((last.at_ms, name))
         others.sort()
         between_generations = len(others) if everything else math.ceil(self._share * len(names))
         return [*due, *(name for _, name in others[:between_generations])]
 
     def never_polled(self, topics: Iterable[str]) -> set[str]:
         """Return the topics whose routes were not requested yet, or got no answer."""
-        return {name for name in topics if name not in self._looked}
+        return {name for name in topics if name not in self._polls}
 
-    def saw(
+    def observe(
         self,
         topic: str,
         route: TopicRoute | None,
         brokers: Mapping[str, ObservedBroker],
-        gone: Collection[str],
+        missing: Collection[str],
         now_ms: int,
     ) -> None:
         """Record a route."""
         on = frozenset(data.broker_name for data in route.queues) if route is not None else frozenset()
-        before = self._looked.get(topic)
+        before = self._polls.get(topic)
         if before is not None:
             on |= frozenset(name for name in before.brokers if name in brokers and brokers[name].problem is not None)
-        looked = _LastPoll(now_ms, None, on)
+        last = _LastPoll(now_ms, None, on)
         if agrees(topic, route, brokers):
-            looked.basis = self._basis(topic, looked, brokers, gone)
-        self._looked[topic] = looked
+            last.basis = self._basis(topic, last, brokers, missing)
+        self._polls[topic] = last
 
     def _basis(
-        self, topic: str, looked: _LastPoll, brokers: Mapping[str, ObservedBroker], gone: Collection[str]
+        self, topic: str, last: _LastPoll, brokers: Mapping[str, ObservedBroker], missing: Collection[str]
     ) -> _Basis:
         basis: list[tuple[str, int]] = []
         for name in sorted(brokers):
@@ -104,8 +104,8 @@ class RouteSchedule:
                 config = broker.topics.get(topic)
                 if config is not None:
                     basis.append((name, readable(config)))
-            elif name in looked.brokers:
-                basis.append((name, _GONE if name in gone else _AWAY))
+            elif name in last.brokers:
+                basis.append((name, _MISSING if name in missing else _AWAY))
         return tuple(basis)
 
 

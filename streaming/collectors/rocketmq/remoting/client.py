@@ -176,7 +176,7 @@ class RocketMqClient:
 
         It is unknown whether the member uses it: only those with ``clientRebalance=false`` do.
         """
-        asked = {
+        body = {
             "topic": topic,
             "consumerGroup": group,
             "clientId": client_id,
@@ -185,7 +185,7 @@ class RocketMqClient:
         }
         response = await _unless(
             ResponseCode.REQUEST_CODE_NOT_SUPPORTED,
-            self._broker(broker).answer(RequestCode.QUERY_ASSIGNMENT, {}, msgspec.json.encode(asked)),
+            self._broker(broker).answer(RequestCode.QUERY_ASSIGNMENT, {}, msgspec.json.encode(body)),
         )
         return None if response is None else _read(broker, bodies.assignments, response.body)
 
@@ -201,8 +201,8 @@ class RocketMqClient:
         return server
 
     async def _forget_brokers_but(self, addresses: set[str]) -> None:
-        gone = [address for address, server in self._brokers.items() if address not in addresses and server.is_idle]
-        await asyncio.gather(*(self._brokers.pop(address).close() for address in gone))
+        removed = [address for address, server in self._brokers.items() if address not in addresses and server.is_idle]
+        await asyncio.gather(*(self._brokers.pop(address).close() for address in removed))
 
     async def _request(
         self, broker: str, code: RequestCode, fields: Mapping[str, str], decode: Callable[[bytes], T]

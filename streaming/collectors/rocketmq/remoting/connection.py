@@ -46,7 +46,7 @@ class Connection(asyncio.Protocol):
         self._closed = self._loop.create_future()
         self._may_write = asyncio.Event()
         self._may_write.set()
-        self._last_heard = self._loop.time()
+        self._last_received = self._loop.time()
         self.answered = 0
 
     @property
@@ -101,7 +101,7 @@ class Connection(asyncio.Protocol):
                 self._write(data)
                 return await pending.answer
         except TimeoutError:
-            if relayed_s is None and self._last_heard < sent_at:
+            if relayed_s is None and self._last_received < sent_at:
                 self._lose(f"silent for {timeout_s:g} s: the connection may be half open")
             raise TimedOut(self.address, code, timeout_s) from None
         finally:
@@ -128,7 +128,7 @@ class Connection(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         """Pass answers to the waiting requests."""
-        self._last_heard = self._loop.time()
+        self._last_received = self._loop.time()
         try:
             frames = self._reader.feed(data)
         except FrameError as error:

@@ -73,7 +73,7 @@ class Server:
         self._problem = ""
         self._retry_at = 0.0
         self._is_closed = False
-        self._asking = 0
+        self._requests = 0
 
     @property
     def is_connected(self) -> bool:
@@ -83,7 +83,7 @@ class Server:
     @property
     def is_idle(self) -> bool:
         """Return whether no request waits for it."""
-        return self._asking == 0
+        return self._requests == 0
 
     async def answer(
         self,
@@ -104,7 +104,7 @@ class Server:
         timeout_s = timeout_s or (self._limits.relayed_timeout_s if is_relayed else self._limits.request_timeout_s)
         if self._credentials is not None:
             fields = sign(fields, body, self._credentials)
-        self._asking += 1
+        self._requests += 1
         try:
             await lane.acquire()
             try:
@@ -121,7 +121,7 @@ class Server:
                 on_end=lane.release,
             )
         finally:
-            self._asking -= 1
+            self._requests -= 1
         if response.code == ResponseCode.GO_AWAY:
             connected.close()
             raise Unreachable(self.address, "the server is shutting down")

@@ -1,6 +1,6 @@
 """Shell: a reader for what fastjson 1.x and 2.x write, which is not always JSON. Pure.
 
-Beyond JSON it takes what RocketMQ's servers and clients send or could send: keys that are bare integers, bare words or
+Beyond JSON it takes what RocketMQ's servers and clients send or could send: keys that are integers, bare literals or
 objects; single quotes; NaN and infinities; numbers with a letter for their Java type. It never recurses, takes time and
 space in proportion to the text, and fails with one error.
 
@@ -25,7 +25,7 @@ _TOKEN: Final = re.compile(
         (?P<mark>[{}\[\]:,])
       | (?P<string>"[^"\\]*+(?:\\.[^"\\]*+)*+"|'[^'\\]*+(?:\\.[^'\\]*+)*+')
       | (?P<number>-?[0-9]++(?P<fraction>(?:\.[0-9]*+)?+(?:[eE][+-]?[0-9]++)?+)[LBSFD]?+(?![\w$.]))
-      | (?P<word>-?[A-Za-z_$][\w$]*+)
+      | (?P<literal>-?[A-Za-z_$][\w$]*+)
     )""",
     re.VERBOSE | re.DOTALL,
 )
@@ -35,7 +35,7 @@ _SURROGATE: Final = re.compile("[\ud800-\udfff]")
 _PLAIN_ESCAPES: Final = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v", "F": "\f"} | {
     mark: mark for mark in "\"'/\\"
 }
-_WORDS: Final[dict[str, Any]] = {
+_LITERALS: Final[dict[str, Any]] = {
     "true": True,
     "false": False,
     "null": None,
@@ -184,10 +184,10 @@ class _Reading:
         elif (number := token["number"]) is not None:
             value = self._number(number, token["fraction"], start)
         else:
-            word = token["word"]
-            if not is_key and word not in _WORDS:
-                raise self._violation(f"the unknown word {word[:20]}", start)
-            value = word if is_key else _WORDS[word]
+            literal = token["literal"]
+            if not is_key and literal not in _LITERALS:
+                raise self._violation(f"the unknown literal {literal[:20]}", start)
+            value = literal if is_key else _LITERALS[literal]
         self._put(value, start)
 
     def _string(self, quoted: str, start: int) -> str:

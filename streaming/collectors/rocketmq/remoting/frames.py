@@ -24,7 +24,7 @@ MAX_FRAME_BYTES: Final = 16 * 1024 * 1024
 # The longest observed headers carry a stack trace as their remark.
 MAX_HEADER_BYTES: Final = 1024 * 1024
 
-_WORD: Final = struct.Struct(">I")
+_UINT32: Final = struct.Struct(">I")
 _BINARY_START: Final = struct.Struct(">hBhii")  # code, language, version, opaque, flag
 _KEY_LENGTH: Final = struct.Struct(">h")
 _TEXT_LENGTH: Final = struct.Struct(">i")
@@ -119,7 +119,7 @@ def encode(frame: Frame) -> bytes:
     if len(header) > MAX_HEADER_BYTES:
         raise FrameError(f"a header of {len(header)} bytes, more than {MAX_HEADER_BYTES}")
     mark = frame.form << 24 | len(header)
-    return b"".join((_WORD.pack(4 + len(header) + len(frame.body)), _WORD.pack(mark), header, frame.body))
+    return b"".join((_UINT32.pack(4 + len(header) + len(frame.body)), _UINT32.pack(mark), header, frame.body))
 
 
 class FrameReader:
@@ -132,7 +132,7 @@ class FrameReader:
     def __init__(self, max_frame_bytes: int = MAX_FRAME_BYTES) -> None:
         self._max_frame_bytes = max_frame_bytes
         self._buffer = bytearray()
-        self._fault: str | None = None
+        self._violation: str | None = None
 
     @property
     def waiting_bytes(self) -> int:
@@ -145,13 +145,13 @@ class FrameReader:
         Raises:
             FrameError: The bytes are no frames. Complete frames before the error, of the same call, are lost.
         """
-        if self._fault is not None:
-            raise FrameError(self._fault)
+        if self._violation is not None:
+            raise FrameError(self._violation)
         self._buffer += data
         try:
             return self._complete_frames()
         except FrameError as error:
-            self._fault = str(error)
+            self._violation = str(error)
             self._buffer.clear()
             raise
 
@@ -160,12 +160,12 @@ class FrameReader:
         start = 0
         have = len(self._buffer)
         while have - start >= 4:
-            (length,) = _WORD.unpack_from(self._buffer, start)
+            (length,) = _UINT32.unpack_from(self._buffer, start)
             if length < 4 or length > self._max_frame_bytes:
                 raise FrameError(f"a frame of {length} bytes; between 4 and {self._max_frame_bytes} are accepted")
             if have - start >= 8:
                 # As soon as it can be read: a wrong header need not be waited for.
-                _check_mark(_WORD.unpack_from(self._buffer, start + 4)[0], length)
+                _check_mark(_UINT32.unpack_from(self._buffer, start + 4)[0], length)
             end = start + 4 + length
             if have < end:
                 break
@@ -184,7 +184,7 @@ def _check_mark(mark: int, length: int) -> None:
 
 
 def _decode(payload: bytes) -> Frame:
-    (mark,) = _WORD.unpack_from(payload)
+    (mark,) = _UINT32.unpack_from(payload)
     end = 4 + (mark & 0xFFFFFF)
     header, body = payload[4:end], payload[end:]
     return _from_json(header, body) if mark >> 24 == HeaderForm.JSON else _from_binary(header, body)

@@ -9,15 +9,15 @@ import msgspec
 from streaming.collectors.metaq.group_diff import diff_group, report_settled
 from streaming.collectors.metaq.observed import (
     Folder,
-    ObservedGroup,
-    ObservedMember,
-    ObservedOwner,
-    ObservedOwners,
-    ObservedShare,
-    ObservedTopic,
+    ZkGroup,
+    ZkMember,
+    ZkOwner,
+    ZkOwners,
+    ZkShare,
+    ZkTopic,
 )
 from streaming.collectors.metaq.read_context import ReadContext
-from streaming.collectors.metaq.remembered import ReportedGroupState, ReportedTopicState
+from streaming.collectors.metaq.reported_state import ReportedGroupState, ReportedTopicState
 from streaming.collectors.metaq.zk_times import TransactionTimes
 from tests.core_config import core_config
 from udfs.ingest.parser import parse
@@ -27,7 +27,7 @@ T0 = 1_772_334_720_000
 
 TOPICS = {
     "orders": ReportedTopicState(
-        seen=ObservedTopic(Folder(1, 1), {"0-m": ObservedShare("0", 4, T0 - 5_000)}),
+        observed=ZkTopic(Folder(1, 1), {"0-m": ZkShare("0", 4, T0 - 5_000)}),
         queues=tuple(("0", number) for number in range(4)),
         at=T0 - 5_000,
     )
@@ -39,9 +39,9 @@ class Keeper:
 
     def __init__(self, group: str = "g") -> None:
         self.group, self.zxid, self.now = group, 100, T0
-        self.ids: dict[str, ObservedMember] = {}
+        self.ids: dict[str, ZkMember] = {}
         self.ids_folder = Folder(0, 50)
-        self.owners: dict[str, ObservedOwner] = {}
+        self.owners: dict[str, ZkOwner] = {}
         self.owners_folder = Folder(0, 50)
 
     def passes(self, ms: int) -> None:
@@ -49,7 +49,7 @@ class Keeper:
 
     def joins(self, name: str, topics: tuple[str, ...] = ("orders",)) -> None:
         self.zxid += 1
-        self.ids[f"g_{name}"] = ObservedMember(topics, self.zxid, self.now, 7)
+        self.ids[f"g_{name}"] = ZkMember(topics, self.zxid, self.now, 7)
         self.ids_folder = Folder(self.ids_folder.cversion + 1, self.zxid)
 
     def leaves(self, name: str) -> None:
@@ -60,7 +60,7 @@ class Keeper:
     def takes(self, name: str, *numbers: int) -> None:
         for number in numbers:
             self.zxid += 1
-            self.owners[f"0-{number}"] = ObservedOwner(f"g_{name}", self.zxid, self.now)
+            self.owners[f"0-{number}"] = ZkOwner(f"g_{name}", self.zxid, self.now)
             self.owners_folder = Folder(self.owners_folder.cversion + 1, self.zxid)
 
     def releases(self, *numbers: int) -> None:
@@ -78,9 +78,9 @@ class Keeper:
             if mine:
                 self.owners_folder = Folder(self.owners_folder.cversion + len(mine), self.zxid)
 
-    def read(self) -> ObservedGroup:
-        owners = {"orders": ObservedOwners(self.owners_folder, dict(self.owners))}
-        return ObservedGroup(self.ids_folder, dict(self.ids), owners)
+    def read(self) -> ZkGroup:
+        owners = {"orders": ZkOwners(self.owners_folder, dict(self.owners))}
+        return ZkGroup(self.ids_folder, dict(self.ids), owners)
 
 
 class Monitor:

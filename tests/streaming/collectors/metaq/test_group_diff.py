@@ -6,7 +6,7 @@ import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streaming.collectors.metaq.group_diff import MISSED_STANDS_MS, close_missed, diff_group
+from streaming.collectors.metaq.group_diff import MISSED_OPEN_MS, close_missed, diff_group
 from streaming.collectors.metaq.observed import (
     Folder,
     Violation,
@@ -61,7 +61,7 @@ def test_changes_that_leave_no_trace_are_counted(keeper: Keeper, monitor: Monito
     (event,) = monitor.reads()
     assert [(one.kind, one.detail.split(" ")[0]) for one in event.observations] == [("changes_missed", "2")]
     assert monitor.reads() == []
-    keeper.passes(MISSED_STANDS_MS - 1)
+    keeper.passes(MISSED_OPEN_MS - 1)
     assert monitor.state is not None
     assert close_missed("g", monitor.state, monitor.at()) == ([], monitor.state)
     keeper.passes(1)
@@ -128,7 +128,7 @@ def test_a_group_unchanged_for_long_is_reported_with_its_strategy_at_once(keeper
 
 def test_unreadable_nodes_are_observed_and_their_end_too(keeper: Keeper, monitor: Monitor) -> None:
     two_members(keeper, monitor)
-    found = msgspec.structs.replace(keeper.read(), faults=(Violation("/consumers/g/ids/x", "not_utf8", "?"),))
+    found = msgspec.structs.replace(keeper.read(), violations=(Violation("/consumers/g/ids/x", "not_utf8", "?"),))
     events, reported = diff_group("g", monitor.state, found, TOPICS, monitor.at())
     assert [one.kind for one in events[0].observations] == ["unreadable_nodes"]
     events, _ = diff_group("g", reported, keeper.read(), TOPICS, monitor.at())

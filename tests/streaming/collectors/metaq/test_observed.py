@@ -4,28 +4,28 @@ from __future__ import annotations
 
 from streaming.collectors.metaq.observed import (
     Folder,
-    ObservedGroup,
-    ObservedMember,
-    ObservedOwner,
-    ObservedOwners,
-    ObservedShare,
-    ObservedTopic,
+    ZkGroup,
+    ZkMember,
+    ZkOwner,
+    ZkOwners,
+    ZkShare,
+    ZkTopic,
     changes_between,
 )
 
-MEMBER = ObservedMember(("t",), 1, 2, 3)
+MEMBER = ZkMember(("t",), 1, 2, 3)
 
 
-def owner(name: str) -> ObservedOwner:
-    return ObservedOwner(name, 5, 6)
+def owner(name: str) -> ZkOwner:
+    return ZkOwner(name, 5, 6)
 
 
 def test_partitions_belong_to_registered_members_only() -> None:
     topics = {
-        "u": ObservedOwners(Folder(), {"0-1": owner("a"), "0-0": owner("b")}),
-        "t": ObservedOwners(Folder(), {"0-0": owner("departed"), "0-1": owner("a")}),
+        "u": ZkOwners(Folder(), {"0-1": owner("a"), "0-0": owner("b")}),
+        "t": ZkOwners(Folder(), {"0-0": owner("departed"), "0-1": owner("a")}),
     }
-    group = ObservedGroup(Folder(), {"b": MEMBER, "a": MEMBER, "idle": MEMBER}, topics)
+    group = ZkGroup(Folder(), {"b": MEMBER, "a": MEMBER, "idle": MEMBER}, topics)
     assert [(topic, name, one.member_id) for topic, name, one in group.owned()] == [
         ("t", "0-1", "a"),
         ("u", "0-0", "b"),
@@ -37,9 +37,9 @@ def test_partitions_belong_to_registered_members_only() -> None:
 
 
 def test_a_slave_has_the_partitions_of_its_master_and_they_count_once() -> None:
-    shares = {"1-m": ObservedShare("1", 1, 0), "0-m": ObservedShare("0", 1, 0), "0-s1": ObservedShare("0", 2, 0)}
-    assert ObservedTopic(Folder(), shares).queues() == (("0", 0), ("0", 1), ("1", 0))
-    assert ObservedTopic(Folder(), {}).queues() == ()
+    shares = {"1-m": ZkShare("1", 1, 0), "0-m": ZkShare("0", 1, 0), "0-s1": ZkShare("0", 2, 0)}
+    assert ZkTopic(Folder(), shares).queues() == (("0", 0), ("0", 1), ("1", 0))
+    assert ZkTopic(Folder(), {}).queues() == ()
 
 
 def test_the_count_of_changes_continues_where_the_servers_number_wraps() -> None:

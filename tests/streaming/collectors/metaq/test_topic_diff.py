@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from streaming.collectors.metaq.observed import (
     Folder,
-    ObservedShare,
-    ObservedTopic,
+    ZkShare,
+    ZkTopic,
 )
 from streaming.collectors.metaq.read_context import ReadContext
 from streaming.collectors.metaq.topic_diff import diff_topic
@@ -18,8 +18,8 @@ def test_queues_missing_for_less_than_the_settle_time_are_not_reported() -> None
     def context(at: int) -> ReadContext:
         return ReadContext("c", noticed=at, at=at, continuous=True, settle_ms=1_000, times=TransactionTimes())
 
-    def topic_of(count: int | None, since: int) -> ObservedTopic:
-        return ObservedTopic(Folder(), {} if count is None else {"0-m": ObservedShare("0", count, since)})
+    def topic_of(count: int | None, since: int) -> ZkTopic:
+        return ZkTopic(Folder(), {} if count is None else {"0-m": ZkShare("0", count, since)})
 
     events, state = diff_topic("t", None, topic_of(5, T0 - 50), context(T0))
     assert [(event.event_time, len(event.queues or ())) for event in events] == [(T0, 5)]
@@ -39,9 +39,9 @@ def context(at: int) -> ReadContext:
     return ReadContext("c", noticed=at, at=at, continuous=True, settle_ms=1_000, times=TransactionTimes())
 
 
-def topic(shares: dict[str, tuple[int, int]]) -> ObservedTopic:
-    found = {name: ObservedShare(name.split("-")[0], count, since) for name, (count, since) in shares.items()}
-    return ObservedTopic(Folder(), found)
+def topic(shares: dict[str, tuple[int, int]]) -> ZkTopic:
+    found = {name: ZkShare(name.split("-")[0], count, since) for name, (count, since) in shares.items()}
+    return ZkTopic(Folder(), found)
 
 
 def test_a_topic_without_queues_is_reported_once_it_has_some() -> None:

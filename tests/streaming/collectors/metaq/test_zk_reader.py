@@ -152,7 +152,7 @@ def test_nodes_that_cannot_be_read_are_violations_and_hide_nothing_else(tree: No
     reading = reader(tree)
     first = reading.read_groups({"g": None})["g"]
     assert first is not None
-    assert [(one.path, one.reason) for one in first.faults] == [
+    assert [(one.path, one.reason) for one in first.violations] == [
         ("/consumers/g/ids/g_c", "not_utf8"),
         ("/consumers/g/owners/t/zero", "not_a_partition"),
     ]
@@ -160,10 +160,10 @@ def test_nodes_that_cannot_be_read_are_violations_and_hide_nothing_else(tree: No
     assert sorted(first.topics["t"].owners) == ["0-0", "0-1"]
     again = reading.read_groups({"g": first})["g"]
     assert again is not None
-    assert "/consumers/g/ids/g_c" in [one.path for one in again.faults]
+    assert "/consumers/g/ids/g_c" in [one.path for one in again.violations]
     topic = reading.read_topics(["t"])["t"]
     assert topic is not None
-    assert ([one.path for one in topic.faults], len(topic.queues())) == (["/brokers/topics-sub/t/broker"], 2)
+    assert ([one.path for one in topic.violations], len(topic.queues())) == (["/brokers/topics-sub/t/broker"], 2)
 
 
 def test_offsets_are_read_without_watches_and_other_nodes_left_out(tree: NodeTree) -> None:

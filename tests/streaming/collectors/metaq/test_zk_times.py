@@ -30,22 +30,22 @@ def test_the_oldest_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_clocks_that_may_agree_are_taken_to_agree() -> None:
     clock = ServerClock()
-    clock.saw(NOW - 3, noticed_ms=NOW, absent_ms=NOW - 5_000)
+    clock.observe(NOW - 3, noticed_ms=NOW, absent_ms=NOW - 5_000)
     assert (clock.ahead_ms, clock.at(NOW)) == (0, NOW)
 
 
 def test_a_server_ahead_is_found_by_nodes_of_the_future() -> None:
     clock = ServerClock()
-    clock.saw(NOW + 7_000, noticed_ms=NOW, absent_ms=None)
-    clock.saw(NOW + 7_500, noticed_ms=NOW + 1_000, absent_ms=None)
+    clock.observe(NOW + 7_000, noticed_ms=NOW, absent_ms=None)
+    clock.observe(NOW + 7_500, noticed_ms=NOW + 1_000, absent_ms=None)
     assert clock.ahead_ms == 7_000
 
 
 def test_a_server_behind_is_found_by_nodes_that_were_not_there_yet() -> None:
     clock = ServerClock()
-    clock.saw(NOW - 9_000, noticed_ms=NOW, absent_ms=None)  # it may have been there for long
+    clock.observe(NOW - 9_000, noticed_ms=NOW, absent_ms=None)  # it may have been there for long
     assert clock.ahead_ms == 0
-    clock.saw(NOW - 9_000, noticed_ms=NOW, absent_ms=NOW - 1_000)
+    clock.observe(NOW - 9_000, noticed_ms=NOW, absent_ms=NOW - 1_000)
     assert clock.ahead_ms == -8_000
 
 
@@ -58,22 +58,22 @@ def test_the_difference_is_never_overrated(skew: int, nodes: list[tuple[int, int
     for number, (made_after, noticed_after) in enumerate(nodes):
         read = NOW + 10_000 * number
         made = read + made_after
-        clock.saw(made + skew, noticed_ms=made + noticed_after, absent_ms=read)
+        clock.observe(made + skew, noticed_ms=made + noticed_after, absent_ms=read)
         assert 0 <= clock.ahead_ms <= skew or skew <= clock.ahead_ms <= 0
         assert abs(skew - clock.ahead_ms) <= 5_000
 
 
 def test_a_clock_that_was_set_is_believed_after_a_while() -> None:
     clock = ServerClock()
-    clock.saw(NOW + 7_000, noticed_ms=NOW, absent_ms=None)
+    clock.observe(NOW + 7_000, noticed_ms=NOW, absent_ms=None)
     later = NOW + 600_001
-    clock.saw(later - 5, noticed_ms=later, absent_ms=later - 10)
+    clock.observe(later - 5, noticed_ms=later, absent_ms=later - 10)
     assert clock.ahead_ms == 0
 
 
 def test_reported_times_never_decrease() -> None:
     clock = ServerClock()
     assert clock.advance(NOW) == NOW
-    clock.saw(NOW - 9_000, noticed_ms=NOW, absent_ms=NOW - 1_000)
+    clock.observe(NOW - 9_000, noticed_ms=NOW, absent_ms=NOW - 1_000)
     assert (clock.advance(NOW + 10), clock.at(NOW + 10)) == (NOW, NOW - 7_990)
     assert clock.advance(NOW + 8_001) == NOW + 1

@@ -10,11 +10,11 @@ import msgspec
 from streaming.collectors.rocketmq.diffing.cluster_diff import ClusterDiff, diff_cluster
 from streaming.collectors.rocketmq.diffing.remembered import RememberedState, VolatileState
 from streaming.collectors.rocketmq.options import RocketMqOptions
-from streaming.collectors.rocketmq.polling.observed import (
+from streaming.collectors.rocketmq.polling.survey import (
     ObservedBroker,
     ObservedGroup,
     ObservedMember,
-    ObservedTopic,
+    ObservedRoute,
     Survey,
 )
 from streaming.collectors.rocketmq.remoting.messages import (
@@ -114,7 +114,7 @@ class Rounds:
     def __init__(self, options: RocketMqOptions = OPTIONS) -> None:
         self.options = options
         self.state = RememberedState()
-        self.passing = VolatileState()
+        self.volatile = VolatileState()
         self.now_ms = START_MS
 
     def take(
@@ -143,7 +143,7 @@ class Rounds:
         survey.brokers = {one.name: one for one in polled_brokers}
         survey.unseen_topics = set(unseen_topics)
         survey.topics = {
-            name: ObservedTopic(at_ms=self.now_ms - 50, route=found) for name, found in (topics or {}).items()
+            name: ObservedRoute(at_ms=self.now_ms - 50, route=found) for name, found in (topics or {}).items()
         }
         for name in {*(groups or {}), *self.state.groups}:
             lists = dict((groups or {}).get(name, {}))
@@ -161,7 +161,7 @@ class Rounds:
             group.unpolled = set(unpolled)
             group.topic_modes = dict(topic_modes or {})
         found = self.diff(survey)
-        self.state, self.passing = found.known, found.passing
+        self.state, self.volatile = found.state, found.volatile
         if not found.events:
             return []
         *events, clock = found.events
@@ -172,17 +172,17 @@ class Rounds:
     def diff(self, survey: Survey) -> ClusterDiff:
         """Report a survey; what is not allowed to happen in any round is checked here."""
         kept = msgspec.json.encode(self.state)
-        found = diff_cluster(self.state, self.passing, survey, self.options)
+        found = diff_cluster(self.state, self.volatile, survey, self.options)
         assert msgspec.json.encode(self.state) == kept, "the known state was changed"
         times = [event.event_time for event in found.events]
         assert times == sorted(times)
         assert all(self.state.clock_ms < time <= survey.ended_ms for time in times)
-        assert RememberedState.decoded(found.known.encoded()) == found.known
+        assert RememberedState.decoded(found.state.encoded()) == found.state
         return found
 
     def restart(self) -> None:
         """Go on as another process would."""
-        self.state, self.passing = RememberedState.decoded(self.state.encoded()), VolatileState()
+        self.state, self.volatile = RememberedState.decoded(self.state.encoded()), VolatileState()
 
 
 def snapshots(events: Iterable[AnyEvent]) -> list[GroupSnapshot]:

@@ -10,7 +10,7 @@ import pytest
 
 from streaming.collectors.rocketmq.polling.member_poller import SILENT_AT_A_TIME, MemberPoller
 from streaming.collectors.rocketmq.polling.member_schedule import PollRequest, Schedule
-from streaming.collectors.rocketmq.polling.observed import ObservedGroup
+from streaming.collectors.rocketmq.polling.survey import ObservedGroup
 from streaming.collectors.rocketmq.remoting.codes import ResponseCode
 from streaming.collectors.rocketmq.remoting.errors import ProtocolError, Refused, TimedOut, Unreachable
 from streaming.collectors.rocketmq.remoting.messages import RunningInfo

@@ -17,7 +17,7 @@ def settled(groups: int, members: int, share: float) -> tuple[Schedule, int]:
     """Make a schedule in which nothing changed lately, and return its time."""
     schedule = Schedule(share)
     for number in range(groups):
-        schedule.saw(f"g{number}", {f"g{number}-{one}" for one in range(members)}, 1, 0)
+        schedule.observe(f"g{number}", {f"g{number}-{one}" for one in range(members)}, 1, 0)
     return schedule, LATER_MS
 
 
@@ -43,7 +43,7 @@ def test_every_member_is_queried_and_none_twice_before_all_were(groups: int, mem
 
 def test_a_group_that_changed_is_queried_at_once_before_all_others_and_for_a_while() -> None:
     schedule, now_ms = settled(100, 2, 0.1)
-    schedule.saw("g50", {"g50-0", "new"}, 1, now_ms)
+    schedule.observe("g50", {"g50-0", "new"}, 1, now_ms)
     assert set(requested(schedule, now_ms)[:2]) == {"g50-0", "new"}
     assert set(requested(schedule, now_ms + CHANGED_FOR_MS - 1)[:2]) == {"g50-0", "new"}
     assert set(requested(schedule, now_ms + CHANGED_FOR_MS)[:2]) != {"g50-0", "new"}
@@ -52,24 +52,24 @@ def test_a_group_that_changed_is_queried_at_once_before_all_others_and_for_a_whi
 def test_a_newer_version_of_a_subscription_is_a_change_and_an_older_one_is_not() -> None:
     schedule, now_ms = settled(100, 2, 0.01)
     ids = {"g50-0", "g50-1"}
-    schedule.saw("g50", ids, 0, now_ms)
+    schedule.observe("g50", ids, 0, now_ms)
     assert len(requested(schedule, now_ms)) == 2
-    schedule.saw("g50", ids, 2, now_ms)
+    schedule.observe("g50", ids, 2, now_ms)
     assert ids <= set(requested(schedule, now_ms))
 
 
 def test_what_was_remembered_before_this_process_began_is_no_change() -> None:
     schedule = Schedule(0.01)
     schedule.remember("g", ["a", "b"], 7)
-    schedule.saw("g", {"a", "b"}, 7, LATER_MS)
+    schedule.observe("g", {"a", "b"}, 7, LATER_MS)
     assert len(requested(schedule, LATER_MS)) == 1
-    schedule.saw("g", {"a", "b"}, 8, LATER_MS)
+    schedule.observe("g", {"a", "b"}, 8, LATER_MS)
     assert len(requested(schedule, LATER_MS)) == 2
 
 
 def test_a_silent_member_is_queried_ever_more_rarely_last_and_at_least_each_minute() -> None:
     schedule = Schedule(1.0)
-    schedule.saw("g", {"a", "hung"}, 1, 0)
+    schedule.observe("g", {"a", "hung"}, 1, 0)
     times = []
     for now_ms in range(LATER_MS, LATER_MS + 600_000, 1_000):
         requests = schedule.next_members(now_ms)
@@ -118,7 +118,7 @@ def test_offsets_are_requested_of_twice_the_share_at_most() -> None:
 def test_offsets_of_groups_without_a_member_that_answers_are_requested_one_after_another() -> None:
     schedule, now_ms = settled(4, 1, 0.5)
     for number in range(6):
-        schedule.saw(f"empty{number}", set(), 1, now_ms - CHANGED_FOR_MS)
+        schedule.observe(f"empty{number}", set(), 1, now_ms - CHANGED_FOR_MS)
     schedule.was_silent("g0", "g0-0", now_ms)
     rounds = [schedule.next_offsets(now_ms + number, {"g1"}) for number in range(3)]
     found = {name for one in rounds for name in one}

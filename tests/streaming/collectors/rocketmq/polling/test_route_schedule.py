@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from streaming.collectors.rocketmq.polling.observed import ObservedBroker
 from streaming.collectors.rocketmq.polling.route_schedule import RouteSchedule
+from streaming.collectors.rocketmq.polling.survey import ObservedBroker
 from tests.streaming.collectors.rocketmq.surveys import broker, config, route
 
 
@@ -27,7 +27,7 @@ class Never(RouteSchedule):
 def polled(count: int = 5) -> tuple[RouteSchedule, dict[str, ObservedBroker]]:
     """Make a schedule that has seen a topic of so many queues."""
     schedule, brokers = Never(), {"a": broker("a", topics=config("t", count))}
-    schedule.saw("t", route("t", {"a": count}), brokers, (), 1)
+    schedule.observe("t", route("t", {"a": count}), brokers, (), 1)
     return schedule, brokers
 
 
@@ -46,9 +46,9 @@ def test_a_topic_is_requested_when_it_is_new_and_then_only_when_its_broker_repor
 def test_a_route_that_differs_from_its_broker_is_requested_again() -> None:
     schedule, brokers = polled()
     for wrong in (None, route("t", {"a": 4}), route("t", {"b": 5})):
-        schedule.saw("t", wrong, brokers, (), 2)
+        schedule.observe("t", wrong, brokers, (), 2)
         assert due(schedule, brokers) == ["t"]
-    schedule.saw("t", route("t", {"a": 5}), brokers, (), 3)
+    schedule.observe("t", route("t", {"a": 5}), brokers, (), 3)
     assert due(schedule, brokers) == []
 
 
@@ -61,10 +61,10 @@ def test_a_broker_makes_its_topics_due_when_it_is_away_missing_and_back() -> Non
     schedule, brokers = polled()
     away = {"a": broker("a", problem="x")}
     assert due(schedule, away) == ["t"]
-    schedule.saw("t", None, away, (), 2)
+    schedule.observe("t", None, away, (), 2)
     assert due(schedule, away) == []
     assert due(schedule, away, deleted=("a",)) == ["t"]
-    schedule.saw("t", None, away, ("a",), 3)
+    schedule.observe("t", None, away, ("a",), 3)
     assert due(schedule, away, deleted=("a",)) == []
     assert due(schedule, brokers) == ["t"]
 
@@ -80,7 +80,7 @@ def test_all_topics_are_requested_one_after_another_the_oldest_first() -> None:
     requested: list[str] = []
     for now_ms in range(5):
         for name in schedule.next_topics(names, (), brokers, (), everything=False):
-            schedule.saw(name, None, brokers, (), now_ms)
+            schedule.observe(name, None, brokers, (), now_ms)
             requested.append(name)
     assert requested == [*names, *names]
     assert schedule.next_topics(names, (), brokers, (), everything=True) == names

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from structlog.testing import capture_logs
 
+from streaming.alerts.alert_engine import MISSING_MS
 from streaming.alerts.channels import Request
 from streaming.alerts.delivery import DeliveryError
-from streaming.alerts.engine import MISSING_MS
 from streaming.alerts.ledger import Ledger
 from tests.streaming.alerts.planted import Scene, bodies, finding
 from tests.streaming.tables.journals import T0

@@ -7,22 +7,22 @@ import msgspec
 from streaming.collectors.metaq.departures import GivenBack
 from streaming.collectors.metaq.observed import (
     Folder,
-    ObservedGroup,
-    ObservedMember,
-    ObservedOwner,
-    ObservedOwners,
-    ObservedShare,
-    ObservedTopic,
     Violation,
+    ZkGroup,
+    ZkMember,
+    ZkOwner,
+    ZkOwners,
+    ZkShare,
+    ZkTopic,
 )
-from streaming.collectors.metaq.remembered import ReportedGroupState, ReportedState, ReportedTopicState
+from streaming.collectors.metaq.reported_state import ReportedGroupState, ReportedState, ReportedTopicState
 
 
 def test_what_is_remembered_is_what_was_reported() -> None:
-    member = ObservedMember(("t", "u"), czxid=2**40, joined_at=5, session=-(2**60))
-    owners = ObservedOwners(Folder(-1, 7), {"0-0": ObservedOwner("g_a", 6, 7)})
+    member = ZkMember(("t", "u"), czxid=2**40, joined_at=5, session=-(2**60))
+    owners = ZkOwners(Folder(-1, 7), {"0-0": ZkOwner("g_a", 6, 7)})
     group = ReportedGroupState(
-        seen=ObservedGroup(Folder(2, 3), {"g_a": member}, {"t": owners}, (Violation("/x", "not_utf8", "?"),)),
+        observed=ZkGroup(Folder(2, 3), {"g_a": member}, {"t": owners}, (Violation("/x", "not_utf8", "?"),)),
         at=9,
         strategy="metaq.default",
         given_back=(GivenBack("g_b", "t", "0-1", 8, 9),),
@@ -30,23 +30,23 @@ def test_what_is_remembered_is_what_was_reported() -> None:
         missed_at=10,
         settled=True,
     )
-    shares = {"0-m": ObservedShare("0", 4, 5)}
+    shares = {"0-m": ZkShare("0", 4, 5)}
     topic = ReportedTopicState(
-        seen=ObservedTopic(Folder(1, 1), shares), queues=(("0", 0), ("0", 1)), at=5, doubted_since=6
+        observed=ZkTopic(Folder(1, 1), shares), queues=(("0", 0), ("0", 1)), at=5, doubted_since=6
     )
     state = ReportedState(groups={"g": group}, topics={"t": topic})
     assert msgspec.json.decode(msgspec.json.encode(state), type=ReportedState) == state
 
 
 def test_what_has_its_default_takes_no_room_and_need_not_be_there() -> None:
-    observed = ObservedGroup(Folder(), {}, {})
-    assert set(msgspec.json.decode(msgspec.json.encode(ReportedGroupState(seen=observed, at=5)))) == {"seen", "at"}
+    observed = ZkGroup(Folder(), {}, {})
+    assert set(msgspec.json.decode(msgspec.json.encode(ReportedGroupState(observed=observed, at=5)))) == {"seen", "at"}
     least = b'{"groups":{"g":{"seen":{"ids":{},"members":{},"topics":{}},"at":5,"of a later release":1}}}'
-    assert msgspec.json.decode(least, type=ReportedState).groups == {"g": ReportedGroupState(seen=observed, at=5)}
+    assert msgspec.json.decode(least, type=ReportedState).groups == {"g": ReportedGroupState(observed=observed, at=5)}
 
 
 def test_a_topic_that_was_never_reported_differs_from_one_without_queues() -> None:
-    topic = ObservedTopic(Folder(), {})
-    never, none = ReportedTopicState(seen=topic), ReportedTopicState(seen=topic, queues=())
+    topic = ZkTopic(Folder(), {})
+    never, none = ReportedTopicState(observed=topic), ReportedTopicState(observed=topic, queues=())
     decoded = [msgspec.json.decode(msgspec.json.encode(one), type=ReportedTopicState).queues for one in (never, none)]
     assert decoded == [None, ()]

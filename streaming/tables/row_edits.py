@@ -27,20 +27,20 @@ class RowEdit:
 class RowEdits:
     """The current rows that may change, and those that come into being."""
 
-    def __init__(self, standing: Iterable[Row]) -> None:
-        self.slots = [RowEdit(dict(row), row, index) for index, row in enumerate(standing)]
+    def __init__(self, current: Iterable[Row]) -> None:
+        self.edits = [RowEdit(dict(row), row, index) for index, row in enumerate(current)]
 
     def add(self, row: Row) -> RowEdit:
         """Take up a row that was not there."""
-        slot = RowEdit(row)
-        self.slots.append(slot)
-        return slot
+        edit = RowEdit(row)
+        self.edits.append(edit)
+        return edit
 
     def outcome(self, names: Sequence[str]) -> tuple[list[int], list[Row]]:
         """Return the indexes of current rows that are replaced, and the rows that come, by these columns."""
-        changed = [slot for slot in self.slots if _differs(slot.before, slot.now, names)]
-        going = [slot.index for slot in changed if slot.index is not None]
-        return going, [slot.now for slot in changed if slot.now is not None]
+        changed = [edit for edit in self.edits if _differs(edit.before, edit.now, names)]
+        replaced = [edit.index for edit in changed if edit.index is not None]
+        return replaced, [edit.now for edit in changed if edit.now is not None]
 
 
 def _differs(before: Row | None, now: Row | None, names: Sequence[str]) -> bool:
@@ -60,10 +60,10 @@ class OpenSpans:
     def __init__(self) -> None:
         self._by_queue: dict[tuple[Any, ...], dict[str, RowEdit]] = {}
 
-    def add(self, slot: RowEdit) -> None:
+    def add(self, edit: RowEdit) -> None:
         """Take up an open span."""
-        row = slot.now or {}
-        self._by_queue.setdefault(_queue_key(row), {})[row["member_id"]] = slot
+        row = edit.now or {}
+        self._by_queue.setdefault(_queue_key(row), {})[row["member_id"]] = edit
 
     def apply(
         self,
@@ -76,60 +76,60 @@ class OpenSpans:
         fields = msgspec.structs.asdict(body)
         members = self._by_queue.setdefault(_queue_key(fields), {})
         if isinstance(body, QueueAssigned):
-            # A span that is open goes on, as after a restored state.
+            # A span that is open continues, as after a restored state.
             if body.member_id not in members:
                 row = {"cluster": cluster, "group_id": group_id, "valid_to": None, **fields}
                 members[body.member_id] = rows.add(row)
             return
-        slot = members.pop(body.member_id, None)
-        # Tables that were begun anew do not know what was open before them.
-        if slot is not None and slot.now is not None:
-            slot.now = ended(slot.now, "valid_from", "valid_to", body.valid_to)
+        edit = members.pop(body.member_id, None)
+        # Recreated tables do not know what was open before them.
+        if edit is not None and edit.now is not None:
+            edit.now = ended(edit.now, "valid_from", "valid_to", body.valid_to)
 
     def resume(self, body: QueueResumed) -> None:
         """Note for how long the queue of an open span had no owner before it."""
-        slot = self._by_queue.get(_queue_key(msgspec.structs.asdict(body)), {}).get(body.member_id)
-        if slot is not None and slot.now is not None:
-            slot.now |= {"pause_ms": body.pause_ms, "pause_estimated_ms": None}
+        edit = self._by_queue.get(_queue_key(msgspec.structs.asdict(body)), {}).get(body.member_id)
+        if edit is not None and edit.now is not None:
+            edit.now |= {"pause_ms": body.pause_ms, "pause_estimated_ms": None}
 
     def split(self, body: journal.MemberReplaced | journal.MemberChanged, rows: RowEdits, at: int) -> None:
         """End the open spans of a member's old id, and begin the same ones under its new id."""
         begun = {"member_id": body.member_id, "instance_id": body.instance_id, "valid_from": at}
         former_id = body.former_member_id or body.member_id
         for members in self._by_queue.values():
-            slot = members.pop(former_id, None)
-            if slot is not None and slot.now is not None:
-                row = {**slot.now, **begun, "pause_ms": None, "pause_estimated_ms": None}
+            edit = members.pop(former_id, None)
+            if edit is not None and edit.now is not None:
+                row = {**edit.now, **begun, "pause_ms": None, "pause_estimated_ms": None}
                 members[body.member_id] = rows.add(row)
-                slot.now = ended(slot.now, "valid_from", "valid_to", at)
+                edit.now = ended(edit.now, "valid_from", "valid_to", at)
 
-    def withdraw(self, slots: Iterable[RowEdit], since: int) -> None:
-        """Take back what was computed from a time on: spans that began then go, those that ended then go on.
+    def withdraw(self, edits: Iterable[RowEdit], since: int) -> None:
+        """Take back what was computed from a time on: spans begun since are removed, those ended since continue.
 
         Args:
-            slots: All rows of the group that may be touched, open and ended.
+            edits: All rows of the group that may be touched, open and ended.
         """
         ended_since: list[RowEdit] = []
-        for slot in slots:
-            row = slot.now
+        for edit in edits:
+            row = edit.now
             if row is None or row["origin"] != "computed":
                 continue
             if row["valid_from"] >= since:
                 if row["valid_to"] is None:
                     self._by_queue[_queue_key(row)].pop(row["member_id"], None)
-                slot.now = None
+                edit.now = None
             elif row["valid_to"] is not None and row["valid_to"] >= since:
-                slot.now = {**row, "valid_to": None}
-                ended_since.append(slot)
-        for slot in ended_since:  # after all that began since: one of the same queue and member may be among these
-            self.add(slot)
+                edit.now = {**row, "valid_to": None}
+                ended_since.append(edit)
+        for edit in ended_since:  # after all that began since: one of the same queue and member may be among these
+            self.add(edit)
 
     def holders(self, origin: str) -> Holders:
         """Return the function that finds the owners of a queue by this origin."""
 
         def of(queue: tuple[str, str | None, int]) -> list[tuple[str, str | None]]:
-            slots = self._by_queue.get((*queue, origin), {})
-            return [(member_id, (slots[member_id].now or {}).get("instance_id")) for member_id in sorted(slots)]
+            edits = self._by_queue.get((*queue, origin), {})
+            return [(member_id, (edits[member_id].now or {}).get("instance_id")) for member_id in sorted(edits)]
 
         return of
 

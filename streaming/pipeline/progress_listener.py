@@ -51,14 +51,14 @@ class ProgressListener:
         for cluster, changed_ms in batch.changed_ms.items():
             self._changed_ms[cluster] = max(changed_ms, self._changed_ms.get(cluster, 0))
         self._status.rejected += batch.rejected
-        self._status.saw(batch.newest, batch.rebalances)
+        self._status.add_rebalances(batch.newest, batch.rebalances)
         if batch.newest:
             self._status.delay_ms = max(0, now_ms() - max(row["event_time"] for row in batch.newest))
         self._show_totals()
 
-    def replaced(self, table: Table, gone: pa.Table, come: pa.Table) -> None:
+    def replaced(self, table: Table, removed: pa.Table, added: pa.Table) -> None:
         """Update with a commit to one of the tables that follow the journal."""
-        self._totals.replaced(table, gone, come)
+        self._totals.replaced(table, removed, added)
         self._show_totals()
 
     def followed(self, changes: int, of: int) -> None:
@@ -104,7 +104,7 @@ class ProgressListener:
             batch=self._status.batch,
             events=events,
             duration_ms=self._status.batch_ms,
-            rebalances=self._status.rebalances_seen,
+            rebalances=self._status.rebalance_count,
         )
 
 

@@ -90,7 +90,7 @@ class AlertEngine:
         retries.keep({(one.finding_id, one.status) for one in pending})
         alone = [one for one in pending if retries.is_refused((one.finding_id, one.status))]
         fresh = [one for one in pending if not retries.is_refused((one.finding_id, one.status))]
-        # A message goes out when the first of its group has waited for others.
+        # A message is sent when the first of its group has waited for others.
         ready = {
             one.key[:2]
             for one in fresh

@@ -1,4 +1,4 @@
-"""Dashboard: who owned what of a group, when: swimlanes of queues, with the rebalances as marks."""
+"""Dashboard: the owners of a group's queues over time: swimlanes, with the rebalances as marks."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def timeline(
 
     Args:
         reading: The tables.
-        cluster, group: Whose.
+        cluster, group: Of the queues.
         since_ms: The window's begin, and until_ms its end; None = the last day, in whole hours.
         origin: computed or reported; empty = reported where the group reports, else computed.
 
@@ -57,7 +57,7 @@ def timeline(
     until = window.until_ms if until_ms is None else until_ms
     where = {"cluster": cluster, "group_id": group}
     within = where | {"valid_from": Within(until_ms=until), "valid_to": Within(since_ms=since, or_null=True)}
-    # The page and its drawing ask one after the other.
+    # The page and its drawing request it one after the other.
     spans = reading.columns("assignments", _COLUMNS, within)
     counts = {row["values"]: row["counts"] for row in spans["origin"].value_counts().to_pylist()}
     origins = sorted(counts)

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from dashboard.reading import timeline as shown
+from dashboard.reading import group_timeline as shown
+from dashboard.reading.group_timeline import timeline
 from dashboard.reading.questions import Reading
-from dashboard.reading.timeline import timeline
 from streaming.settings.model import Dashboard
 from tests.browser.day_tables import MINUTE_MS, rebalance, write_rows
 from tests.browser.day_tables import T0 as PAST

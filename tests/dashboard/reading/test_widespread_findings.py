@@ -7,7 +7,7 @@ from pathlib import Path
 from dashboard.reading.listing_query import plain_rows
 from dashboard.reading.overview import clusters, overview
 from dashboard.reading.questions import Reading
-from dashboard.reading.widespread import widespread
+from dashboard.reading.widespread_findings import widespread
 from streaming.settings.model import Dashboard, load
 from streaming.views.widespread import WidespreadKind
 from tests.streaming.views.many_groups import Troubled, names, write_groups

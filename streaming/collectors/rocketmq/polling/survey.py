@@ -102,7 +102,7 @@ class ObservedGroup(msgspec.Struct, kw_only=True):
         )
 
 
-class ObservedTopic(msgspec.Struct, frozen=True, kw_only=True):
+class ObservedRoute(msgspec.Struct, frozen=True, kw_only=True):
     """The route of a topic, as a name server reported; None: it has no such topic."""
 
     at_ms: int
@@ -116,7 +116,7 @@ class Survey(msgspec.Struct, kw_only=True):
         began_ms, ended_ms: By this machine's clock, monotonic here.
         topics: Those that were read. unseen_topics: Those that were not yet read in any round.
         groups: Those that are followed and exist, at any broker.
-        asked, unasked: The number of members to query, and of those not queried in time.
+        queried, unqueried: The number of members to query, and of those not queried in time.
         name_server_problem: Why none of them answered.
         is_complete: All members were queried.
     """
@@ -124,11 +124,11 @@ class Survey(msgspec.Struct, kw_only=True):
     began_ms: int
     ended_ms: int = 0
     brokers: dict[str, ObservedBroker] = msgspec.field(default_factory=dict)
-    topics: dict[str, ObservedTopic] = msgspec.field(default_factory=dict)
+    topics: dict[str, ObservedRoute] = msgspec.field(default_factory=dict)
     unseen_topics: set[str] = msgspec.field(default_factory=set)
     groups: dict[str, ObservedGroup] = msgspec.field(default_factory=dict)
-    asked: int = 0
-    unasked: int = 0
+    queried: int = 0
+    unqueried: int = 0
     name_server_problem: str | None = None
     is_complete: bool = False
 

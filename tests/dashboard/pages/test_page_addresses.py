@@ -6,7 +6,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from dashboard.pages.addresses import group_address, inside, member_address, rebalance_address
+from dashboard.pages.page_addresses import group_address, inside, member_address, rebalance_address
 from tests.dashboard.hostile import HOSTILE
 
 

@@ -12,7 +12,7 @@ from dashboard.reading.snapshots import TableSnapshots
 
 
 class Poller:
-    """Refreshes the snapshots and wakes whoever waits for a change. It ends when the refresh under way has ended.
+    """Refreshes the snapshots and wakes all that wait for a change. It ends when the refresh under way has ended.
 
     Args:
         snapshots: Of the tables.

@@ -10,11 +10,11 @@ from fastapi import APIRouter, Depends, Request
 from fastapi.responses import HTMLResponse, Response
 
 from dashboard.live.stream import event_id
-from dashboard.pages import columns
-from dashboard.pages.addresses import API, address
+from dashboard.pages import page_columns
 from dashboard.pages.group_page import group_page
 from dashboard.pages.listing_page import OWN, Choice, listing_page
 from dashboard.pages.member_page import member_page
+from dashboard.pages.page_addresses import API, address
 from dashboard.reading import listings
 from dashboard.reading.dependencies import noted_reads
 from dashboard.reading.job_facts import job_facts
@@ -22,7 +22,7 @@ from dashboard.reading.listing_query import plain_rows, refuse_others
 from dashboard.reading.overview import BUSIEST, churn, churning, clusters, hours, overview
 from dashboard.reading.questions import Reading
 from dashboard.reading.rebalance_detail import rebalance_detail
-from dashboard.reading.widespread import widespread
+from dashboard.reading.widespread_findings import widespread
 from dashboard.reading.window import HOUR_MS, HOURS, last_day, newest_ms, page_time
 from streaming.tables.schema import Row
 from streaming.terminal.format import queue_name
@@ -53,7 +53,7 @@ router = APIRouter(include_in_schema=False, dependencies=[Depends(check_paramete
 
 
 def page(request: Request, template: str, compute: Callable[[Reading], dict[str, Any]]) -> Response:
-    """Return a page: rendered once for its address and the versions of its tables; 304 for who has it already.
+    """Return a page: rendered once for its address and the versions of its tables; 304 for a browser that has it.
 
     It depends on the tables that are read for it.
 
@@ -103,18 +103,18 @@ def groups(request: Request) -> Response:
             Choice("health", "Health", listings.VALUES["health"], "any health"),
             Choice("state", "State", listings.VALUES["state"], "any state"),
         ]
-        found = listing_page(reading, listings.GROUPS, columns.GROUPS, "/", dict(request.query_params), choices)
+        found = listing_page(reading, listings.GROUPS, page_columns.GROUPS, "/", dict(request.query_params), choices)
         _add_hours(reading, found["rows"])
-        cluster = found["asked"].get("cluster")
+        cluster = found["chosen"].get("cluster")
         busy = plain_rows(churn(reading, cluster=cluster))
-        seen = {"clusters": plain_rows(clusters(reading)), "busy": busy, "totals": _totals(reading)}
+        summary = {"clusters": plain_rows(clusters(reading)), "busy": busy, "totals": _totals(reading)}
         rebalancing = churning(reading, cluster=cluster)
         drawn = {
             "busiest": min(BUSIEST, rebalancing),
             "churning": rebalancing,
             "churn": address(f"{API}churn", cluster=cluster, limit=BUSIEST),
         }
-        return found | seen | drawn | {"newest_ms": newest_ms(reading), "widespread": _widespread(reading, cluster)}
+        return found | summary | drawn | {"newest_ms": newest_ms(reading), "widespread": _widespread(reading, cluster)}
 
     return page(request, "groups.html", compute)
 
@@ -167,7 +167,7 @@ def rebalances(request: Request) -> Response:
             Choice("agrees", "Agrees", listings.VALUES["agrees"], "agrees or not"),
         ]
         parameters = dict(request.query_params)
-        return listing_page(reading, listings.REBALANCES, columns.REBALANCES, "/rebalances", parameters, choices)
+        return listing_page(reading, listings.REBALANCES, page_columns.REBALANCES, "/rebalances", parameters, choices)
 
     return page(request, "rebalances.html", compute)
 
@@ -195,19 +195,19 @@ def member(request: Request, member: str, cluster: str = "") -> Response:
 
 @router.get("/members")
 def members(request: Request) -> Response:
-    """Show sessions of members: who is looked for by id, client, host or instance."""
+    """Show sessions of members, searched by id, client, host or instance."""
 
     def compute(reading: Reading) -> dict[str, Any]:
         choices = [_cluster_choice(reading), Choice("open", "Session", ("yes", "no"), "open or ended")]
         parameters = dict(request.query_params)
-        return listing_page(reading, listings.MEMBERS, columns.SESSIONS, "/members", parameters, choices)
+        return listing_page(reading, listings.MEMBERS, page_columns.SESSIONS, "/members", parameters, choices)
 
     return page(request, "members.html", compute)
 
 
 @router.get("/findings")
 def findings(request: Request) -> Response:
-    """Show findings, the open ones unless others are asked for."""
+    """Show findings, the open ones unless a filter names others."""
 
     def compute(reading: Reading) -> dict[str, Any]:
         kinds = sorted(set(reading.columns("findings", ["kind"])["kind"].to_pylist()))
@@ -218,8 +218,10 @@ def findings(request: Request) -> Response:
             Choice("open", "Open", ("yes", "no", "any"), "open and closed"),
         ]
         parameters, defaults = dict(request.query_params), {"open": "yes"}
-        found = listing_page(reading, listings.FINDINGS, columns.FINDINGS, "/findings", parameters, choices, defaults)
-        return found | {"widespread": _widespread(reading, found["asked"].get("cluster"))}
+        found = listing_page(
+            reading, listings.FINDINGS, page_columns.FINDINGS, "/findings", parameters, choices, defaults
+        )
+        return found | {"widespread": _widespread(reading, found["chosen"].get("cluster"))}
 
     return page(request, "findings.html", compute)
 
@@ -232,7 +234,7 @@ def rejected_events(request: Request) -> Response:
         reasons = sorted(set(reading.columns("rejected_events", ["reason"])["reason"].to_pylist()))
         choices = [_cluster_choice(reading), Choice("reason", "Reason", reasons, "any reason")]
         parameters = dict(request.query_params)
-        return listing_page(reading, listings.REJECTED, columns.REJECTED, "/rejected-events", parameters, choices)
+        return listing_page(reading, listings.REJECTED, page_columns.REJECTED, "/rejected-events", parameters, choices)
 
     return page(request, "rejected_events.html", compute)
 

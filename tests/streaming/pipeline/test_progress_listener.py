@@ -7,7 +7,7 @@ from pathlib import Path
 from types import FunctionType, ModuleType
 from typing import Any
 
-from streaming.pipeline.progress import ProgressListener
+from streaming.pipeline.progress_listener import ProgressListener
 from streaming.pipeline.sink import Decided
 from streaming.tables import arrow_rows
 from streaming.tables.delta_rs import DeltaRsTable
@@ -73,7 +73,7 @@ def test_the_view_shows_what_the_tables_hold_and_what_batches_decided(tmp_path: 
     status = watch._status
     (cluster,) = status.clusters
     assert (cluster.name, cluster.system, cluster.groups, cluster.members) == ("a", "kafka", 3, 6)
-    assert (cluster.changed_ms, status.findings, status.rebalances_seen) == (7, 3, 3)
+    assert (cluster.changed_ms, status.findings, status.rebalance_count) == (7, 3, 3)
     commit(watch, [a_group("g0", 2), a_group("g1", 2), a_group("g2", 2)], [])
     assert status.clusters == ()
 
@@ -82,7 +82,7 @@ def test_of_a_large_batch_all_rebalances_are_counted_and_the_newest_shown() -> N
     status = LiveStatus()
     newest = [rebalance(at, f"g{at}") for at in range(1_000, 1_000 - KEPT_REBALANCES, -1)]
     ProgressListener(status).decided(Decided(1_000_000, newest, {"a": 1_000, "b": 3}, 4))
-    assert (status.rebalances_seen, status.rejected) == (1_000_000, 4)
+    assert (status.rebalance_count, status.rejected) == (1_000_000, 4)
     assert [shown.group_id for shown in status.rebalances] == [row["group_id"] for row in newest]
     assert status.delay_ms is not None
 

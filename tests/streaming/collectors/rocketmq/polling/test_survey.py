@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from streaming.collectors.rocketmq.polling.observed import ObservedGroup, Survey
+from streaming.collectors.rocketmq.polling.survey import ObservedGroup, Survey
 from tests.streaming.collectors.rocketmq.surveys import broker, connections
 
 

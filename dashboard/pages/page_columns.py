@@ -17,8 +17,8 @@ class PageColumn(NamedTuple):
         kind: How a cell is shown: a macro of ``templates/cells.html``.
         sort: Name of the listing's order; empty = none.
         wide: Left out on a narrow screen.
-        hint: What the heading means, where its words alone leave that open.
-        known_by: Fields of the row; where no row has any of them, the column is left out. Empty = it is always shown.
+        hint: What the heading means, where that is not obvious.
+        needs_any: Fields of the row; where no row has any of them, the column is left out. Empty = it is always shown.
     """
 
     name: str
@@ -27,7 +27,7 @@ class PageColumn(NamedTuple):
     sort: str = ""
     wide: bool = False
     hint: str = ""
-    known_by: tuple[str, ...] = ()
+    needs_any: tuple[str, ...] = ()
 
 
 _SPREAD = "most minus fewest queues of a member"
@@ -48,9 +48,9 @@ def filled_columns(columns: Iterable[PageColumn], rows: Sequence[Row], sort: str
     return [
         column
         for column in columns
-        if not column.known_by
+        if not column.needs_any
         or (column.sort and column.sort == sort.removeprefix("-"))
-        or any(row.get(name) is not None for row in rows for name in column.known_by)
+        or any(row.get(name) is not None for row in rows for name in column.needs_any)
     ]
 
 
@@ -60,8 +60,8 @@ def _costs(*, are_sorted: bool) -> tuple[PageColumn, ...]:
     names = (repeated, "repeated_estimated_messages")
     orders = (repeated, waiting) if are_sorted else ("", "")
     return (
-        PageColumn(repeated, "Messages read twice", "repeated", orders[0], wide=True, hint=_REPEATED, known_by=names),
-        PageColumn(waiting, "Messages that waited", "count", orders[1], wide=True, hint=_WAITING, known_by=(waiting,)),
+        PageColumn(repeated, "Messages read twice", "repeated", orders[0], wide=True, hint=_REPEATED, needs_any=names),
+        PageColumn(waiting, "Messages that waited", "count", orders[1], wide=True, hint=_WAITING, needs_any=(waiting,)),
     )
 
 
@@ -120,7 +120,7 @@ MEMBERS = (
     PageColumn("computed_text", "Computed", "queues", wide=True),
     PageColumn("reported_text", "Reported", "queues", wide=True),
     PageColumn("agrees", "Agrees", "truth", wide=True),
-    PageColumn("epoch", "Epoch", "count", wide=True, hint=_EPOCH, known_by=("epoch",)),
+    PageColumn("epoch", "Epoch", "count", wide=True, hint=_EPOCH, needs_any=("epoch",)),
     PageColumn("joined_at", "Joined", "time"),
 )
 SESSIONS = (

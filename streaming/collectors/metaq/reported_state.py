@@ -5,14 +5,14 @@ from __future__ import annotations
 import msgspec
 
 from streaming.collectors.metaq.departures import GivenBack
-from streaming.collectors.metaq.observed import ObservedGroup, ObservedTopic
+from streaming.collectors.metaq.observed import ZkGroup, ZkTopic
 
 
 class ReportedGroupState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One group.
 
     Attributes:
-        seen: The last reported read.
+        observed: The last reported read.
         at: The time of the newest event of the group.
         strategy: The reported one.
         given_back: What lost its owner and has none yet.
@@ -20,7 +20,7 @@ class ReportedGroupState(msgspec.Struct, frozen=True, kw_only=True, omit_default
         settled: The state was unchanged for a while, and what needs this has been reported.
     """
 
-    seen: ObservedGroup
+    observed: ZkGroup = msgspec.field(name="seen")
     at: int
     strategy: str | None = None
     given_back: tuple[GivenBack, ...] = ()
@@ -33,11 +33,11 @@ class ReportedTopicState(msgspec.Struct, frozen=True, kw_only=True, omit_default
     """One topic.
 
     Attributes:
-        seen: The last read. queues: As reported; None when never reported.
+        observed: The last read. queues: As reported; None when never reported.
         at: The time of the last event. doubted_since: Since when fewer are observed than were reported.
     """
 
-    seen: ObservedTopic
+    observed: ZkTopic = msgspec.field(name="seen")
     queues: tuple[tuple[str, int], ...] | None = None
     at: int = 0
     doubted_since: int | None = None

@@ -54,7 +54,7 @@ _TEXTS = frozenset(
 
 
 def inside(path: str) -> str:
-    """Return an address of this server to go on to, or the first page: never one of another server.
+    """Return an address of this server to redirect to, or the first page: never one of another server.
 
     Example:
         >>> inside("/group?group=a"), inside("//evil.example"), inside("https://evil.example")

@@ -4,21 +4,23 @@ from __future__ import annotations
 
 import pytest
 
-from dashboard.pages import columns
+from dashboard.pages import page_columns
 from dashboard.reading import listings
 
 
 @pytest.mark.parametrize(
     ("shown", "listing"),
     [
-        (columns.GROUPS, listings.GROUPS),
-        (columns.REBALANCES, listings.REBALANCES),
-        (columns.FINDINGS, listings.FINDINGS),
-        (columns.SESSIONS, listings.MEMBERS),
-        (columns.REJECTED, listings.REJECTED),
+        (page_columns.GROUPS, listings.GROUPS),
+        (page_columns.REBALANCES, listings.REBALANCES),
+        (page_columns.FINDINGS, listings.FINDINGS),
+        (page_columns.SESSIONS, listings.MEMBERS),
+        (page_columns.REJECTED, listings.REJECTED),
     ],
 )
-def test_every_order_is_one_of_the_listing(shown: tuple[columns.PageColumn, ...], listing: listings.Listing) -> None:
+def test_every_order_is_one_of_the_listing(
+    shown: tuple[page_columns.PageColumn, ...], listing: listings.Listing
+) -> None:
     assert {column.sort for column in shown if column.sort} <= set(listing.orders)
 
 
@@ -34,7 +36,7 @@ def test_every_order_is_one_of_the_listing(shown: tuple[columns.PageColumn, ...]
     ],
 )
 def test_costs_have_columns_where_a_row_has_them(row: dict[str, object], sort: str, added: list[str]) -> None:
-    always = [column for column in columns.REBALANCES if not column.known_by]
-    shown = columns.filled_columns(columns.REBALANCES, [{}, row], sort)
+    always = [column for column in page_columns.REBALANCES if not column.needs_any]
+    shown = page_columns.filled_columns(page_columns.REBALANCES, [{}, row], sort)
     assert [column.title for column in shown if column not in always] == added
     assert [column for column in shown if column in always] == always

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from dashboard.live.poller import Poller
+from dashboard.live.table_poller import Poller
 from dashboard.reading.snapshots import TableSnapshots
 from tests.dashboard.reading.test_snapshots import append
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from streaming.tables.journal_entries import Entry
-from streaming.tables.row_slots import OpenSpans, RowEdits, ended
+from streaming.tables.row_edits import OpenSpans, RowEdits, ended
 from streaming.tables.schema import Row
 from tests.streaming.tables.journals import T0, assigned, of_one_group, released, resumed, stable
 from tests.streaming.tables.projected_rows import BY_TABLE, apply_changes
@@ -22,15 +22,15 @@ def open_row(member: str, queue: int, begin: int, **more: object) -> Row:
 def open_spans(rows: RowEdits) -> OpenSpans:
     """Return the spans that are open among these rows."""
     spans = OpenSpans()
-    for slot in rows.slots:
-        if slot.now is not None and slot.now["valid_to"] is None:
-            spans.add(slot)
+    for edit in rows.edits:
+        if edit.now is not None and edit.now["valid_to"] is None:
+            spans.add(edit)
     return spans
 
 
 def lines(rows: RowEdits) -> list[str]:
     """Return what the rows are now: member, begin, end."""
-    times = [(row["member_id"], row["valid_from"], row["valid_to"]) for row in (s.now for s in rows.slots) if row]
+    times = [(row["member_id"], row["valid_from"], row["valid_to"]) for row in (s.now for s in rows.edits) if row]
     return [f"{member} {begin - T0}..{'' if end is None else end - T0}" for member, begin, end in times]
 
 
@@ -39,16 +39,16 @@ def lines(rows: RowEdits) -> list[str]:
 
 def test_what_ends_as_it_was_is_not_written() -> None:
     changes = of_one_group((0, stable(1)), (1, stable(2)), (2, stable(1)))
-    effect = BY_TABLE["groups"]
+    projection = BY_TABLE["groups"]
     rows = RowEdits(apply_changes("groups", changes[:1]))
-    effect.apply_changes([Entry(c.cluster, c.group_id, c.event_time, c.body) for c in changes[1:]], rows, {})
-    assert rows.outcome(effect.table.names) == ([], [])
+    projection.apply_changes([Entry(c.cluster, c.group_id, c.event_time, c.body) for c in changes[1:]], rows, {})
+    assert rows.outcome(projection.table.names) == ([], [])
 
 
 def test_a_changed_row_is_replaced_a_new_one_added_and_a_removed_one_not_added_again() -> None:
     rows = RowEdits([{"a": 1}, {"a": 2}, {"a": 3}])
-    rows.slots[1].now = {"a": 9}
-    rows.slots[2].now = None
+    rows.edits[1].now = {"a": 9}
+    rows.edits[2].now = None
     rows.add({"a": 4})
     rows.add({"a": 5}).now = None
     assert rows.outcome(["a"]) == ([1, 2], [{"a": 9}, {"a": 4}])
@@ -56,15 +56,15 @@ def test_a_changed_row_is_replaced_a_new_one_added_and_a_removed_one_not_added_a
 
 def test_only_the_columns_of_the_table_make_a_row_another_and_null_is_as_good_as_nothing() -> None:
     rows = RowEdits([{"a": 1}])
-    rows.slots[0].now = {"a": 1, "b": None, "note": "of no column"}
+    rows.edits[0].now = {"a": 1, "b": None, "note": "of no column"}
     assert rows.outcome(["a", "b"]) == ([], [])
-    assert rows.outcome(["a", "note"]) == ([0], [rows.slots[0].now])
+    assert rows.outcome(["a", "note"]) == ([0], [rows.edits[0].now])
 
 
 def test_rows_that_were_read_are_never_changed_themselves() -> None:
     read = {"a": 1}
     rows = RowEdits([read])
-    rows.slots[0].now |= {"a": 2}  # type: ignore[operator]
+    rows.edits[0].now |= {"a": 2}  # type: ignore[operator]
     assert read == {"a": 1}
     assert rows.outcome(["a"]) == ([0], [{"a": 2}])
 
@@ -103,7 +103,7 @@ def test_the_end_of_a_span_that_is_not_there_changes_nothing() -> None:
 def test_an_observed_pause_takes_the_place_of_an_estimated_one() -> None:
     rows = RowEdits([open_row("a", 0, 0, pause_estimated_ms=1_000), open_row("b", 0, 0, pause_estimated_ms=2_000)])
     open_spans(rows).resume(resumed(0, "a", 30, origin="computed"))
-    assert [(row["pause_estimated_ms"], row.get("pause_ms")) for row in (slot.now or {} for slot in rows.slots)] == [
+    assert [(row["pause_estimated_ms"], row.get("pause_ms")) for row in (edit.now or {} for edit in rows.edits)] == [
         (None, 30),
         (2_000, None),
     ]
@@ -115,7 +115,7 @@ def test_a_span_that_is_split_has_its_pause_in_its_first_part_alone() -> None:
     spans = open_spans(rows)
     spans.split(replaced, rows, T0 + 5)
     assert lines(rows) == ["a 0..5", "b 0..", "a2 5.."]
-    assert [(slot.now or {})["pause_ms"] for slot in rows.slots] == [30, 40, None]
+    assert [(edit.now or {})["pause_ms"] for edit in rows.edits] == [30, 40, None]
     assert spans.holders("computed")(("orders", None, 0)) == [("a2", "i"), ("b", None)]
 
 
@@ -129,11 +129,11 @@ def test_withdrawn_spans_are_those_that_were_computed_since() -> None:
         ]
     )
     spans = open_spans(rows)
-    spans.withdraw(list(rows.slots), T0 + 5)
+    spans.withdraw(list(rows.edits), T0 + 5)
     assert lines(rows) == ["before 4..", "ended earlier 0..4", "reported 6.."]
     assert spans.holders("computed")(("orders", None, 0)) == [("before", None)]
     # A second time nothing is left to withdraw.
-    spans.withdraw(list(rows.slots), T0 + 5)
+    spans.withdraw(list(rows.edits), T0 + 5)
     assert lines(rows) == ["before 4..", "ended earlier 0..4", "reported 6.."]
 
 
