@@ -118,7 +118,7 @@ def _awaits_topics(group: Group) -> bool:
     if awaited is None:
         return False
     unnamed = group.last_strategy == COOPERATIVE and any(topic not in awaited.topic_queues for topic in missing)
-    return not awaited.guessed or unnamed or any(topic in group.counts for topic in missing)
+    return not awaited.guessed or unnamed or awaited.assumes_queues
 
 
 def _compare_at(view: GroupView) -> int | None:

@@ -169,7 +169,8 @@ def compute_generation(
     group = view.group
     generation = group.current_generation
     # A comparison with a guess proves nothing about the library.
-    compared = None if any(topic in topic_queues for topic in guessed) else reported
+    assumes_queues = any(topic in topic_queues for topic in guessed)
+    compared = None if assumes_queues else reported
     target = compute_target_assignment(
         view, topic_queues, strategy, at, generation, previous, compared, altered, former
     )
@@ -184,6 +185,7 @@ def compute_generation(
         since=at,
         topic_queues={topic: shortened(queues) for topic, queues in topic_queues.items()},
         guessed=reported is not None,
+        assumes_queues=assumes_queues,
         before=group.computed,
         previous=(group.reported if group.has_reported else None) if previous is None else previous,
         again=again,

@@ -227,12 +227,15 @@ def _pack_awaited(group: Group, awaited: Awaited, names: list[str], table: Share
         awaited.guessed,
         packed(awaited.before),
         packed(awaited.previous),
-        *([awaited.again] if awaited.again != [] else []),
+        awaited.again,
+        awaited.assumes_queues,
     ]
 
 
 def _unpack_awaited(group: Group, packed: list[Any], names: list[str], values: list[Any], base: int) -> Awaited:
-    ago, topic_queues, guessed, before, previous, *again = packed
+    ago, topic_queues, guessed, before, previous, *later = packed
+    # A release before kept the first only where it is not empty, and not the second.
+    again, assumes_queues = (*later, *([], _counts_unknown_topics(group))[len(later) :])
 
     def unpacked(owners: Any) -> Owners | None:
         if owners is None:
@@ -245,9 +248,10 @@ def _unpack_awaited(group: Group, packed: list[Any], names: list[str], values: l
             values[topic]: msgspec.convert(queues, int | tuple[QueueInfo, ...]) for topic, queues in topic_queues
         },
         guessed=guessed,
+        assumes_queues=assumes_queues,
         before=unpacked(before),
         previous=unpacked(previous),
-        again=msgspec.convert(again[0], list[QueuesReassigned | MemberReplaced] | None) if again else [],
+        again=msgspec.convert(again, list[QueuesReassigned | MemberReplaced] | None),
     )
 
 
@@ -257,7 +261,17 @@ def _awaited_of_version_1(group: Group) -> Awaited | None:
     if not group.topics_without_metadata or since is None or group.generation is None or not group.recomputable:
         return None
     previous = group.reported if group.has_reported else None
-    return Awaited(since=since, topic_queues=dict(group.counts), guessed=True, before=None, previous=previous)
+    return Awaited(
+        since=since,
+        topic_queues=dict(group.counts),
+        guessed=True,
+        assumes_queues=_counts_unknown_topics(group),
+        previous=previous,
+    )
+
+
+def _counts_unknown_topics(group: Group) -> bool:
+    return any(topic in group.counts for topic in group.topics_without_metadata)
 
 
 # ---- values per queue: for each topic and broker, queue ids and values alternate

@@ -113,6 +113,7 @@ class Awaited(msgspec.Struct, kw_only=True):
         since: The generation's own time. topic_queues: Of its topics, as of then or as first reported; only a count
             where no more is reported.
         guessed: Its computed spans begin with the queues that the assignment named.
+        assumes_queues: Some of these are of a topic without metadata then, so what differs from them proves nothing.
         before: The computed owners before it; None: an older version did not keep them.
         previous: The owners its strategy starts from, if different.
         again: What became of computed spans at that time before it: it counts, though all from then on is withdrawn.
@@ -122,6 +123,7 @@ class Awaited(msgspec.Struct, kw_only=True):
     since: int
     topic_queues: dict[str, int | tuple[QueueInfo, ...]]
     guessed: bool
+    assumes_queues: bool
     before: Owners | None = None
     previous: Owners | None = None
     again: list[QueuesReassigned | MemberReplaced] | None = msgspec.field(default_factory=list)

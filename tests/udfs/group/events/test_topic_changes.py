@@ -273,3 +273,17 @@ def test_what_is_held_of_a_topic_without_subscribers_shows_none_of_its_queues() 
     script.snapshot(50, 4, {"a": ["u"], "b": ["t", "u"]}, strategy="range")
     script.run(60)
     assert [row.queues_after for row in script.rebalances] == [2, 0, 0, 0]
+
+
+@pytest.mark.parametrize("is_cut", [False, True])
+def test_what_members_report_is_not_compared_with_a_guess_while_any_topic_lacks_metadata(is_cut: bool) -> None:
+    script = Script()
+    script.snapshot(0, 1, {"a": ["t", "u", "v"]}, {"a": [("t", 0), ("u", 0)]}, strategy="range")
+    script.queues(10, "t", 3)
+    script.queues(20, "u", 1)
+    if is_cut:
+        script.run(25)
+    script.holds(30, "a", [("u", 0)])
+    assert script.run(40).findings() == []
+    script.queues(50, "v", 1)
+    assert script.run(60).findings() == ["expected_differs 50..", "unassigned_queues 50.."]
