@@ -10,7 +10,7 @@ from tests.model.late_events import with_late
 from tests.model.member import DESCRIPTION, FIELDS, Member, is_bare
 from tests.model.reports import Reports, former_ids, under_former_ids
 from tests.model.rows import GROUP, Tables
-from tests.model.static_members import former_of, replace, replace_absent, under_present_ids
+from tests.model.static_members import former_of, members_of, replace, replace_absent, under_present_ids
 from tests.model.times import Event
 from tests.model.topics import Topics
 from udfs.model.systems import SYSTEMS
@@ -208,7 +208,8 @@ class Group(Reports):
 
     def snapshot(self, at: int, event: Event, departures: dict[str, str]) -> None:
         self.is_polled, self.polled_at = True, at
-        reported = under_present_ids(self, event)
+        event = under_present_ids(self, event)
+        reported = members_of(event)
         replace_absent(self, at, reported)
         for name in sorted(self.members.keys() - reported.keys()):
             departures[name] = self.depart(name, at, "absent_from_snapshot")

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from tests.model.member import Member, is_bare
 from tests.model.rows import BALANCE, REBALANCE
-from tests.model.static_members import former_of, replace, replace_absent, under_present_ids
+from tests.model.static_members import former_of, members_of, replace, replace_absent, under_present_ids
 from tests.model.times import Event
 from udfs.strategies.registry import qualified_name
 
@@ -83,7 +83,8 @@ def _is_alive_after(group: Group, name: str, own: int, others: list[Event]) -> b
 
 def _take_poll(group: Group, at: int, event: Event, others: list[Event]) -> dict[str, str]:
     """Apply a late poll: of one that newer polls overtook the fields alone; return who departed, and how."""
-    shown, own = under_present_ids(group, event), event["event_time"]
+    event = under_present_ids(group, event)
+    shown, own = members_of(event), event["event_time"]
     departures: dict[str, str] = {}
     if own >= group.polled_at:
         replace_absent(group, at, shown)

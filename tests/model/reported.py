@@ -10,7 +10,7 @@ from tests.model.group import Group, Trigger
 from tests.model.member import Member, is_bare
 from tests.model.reports import former_ids, under_former_ids
 from tests.model.rows import BALANCE, Tables
-from tests.model.static_members import replace_absent, under_present_ids
+from tests.model.static_members import members_of, replace_absent, under_present_ids
 from tests.model.times import Event
 from tests.model.topics import Topics
 from udfs.strategies.registry import names, qualified_name
@@ -122,7 +122,8 @@ class ReportedGroup(Group):
         number, own = event["generation"], event["event_time"]
         self.last_applied = max(at, self.last_applied or 0)
         is_older, self.last_snapshot_at = own < self.last_snapshot_at, max(own, self.last_snapshot_at)
-        reported = under_present_ids(self, event)
+        event = under_present_ids(self, event)
+        reported = members_of(event)
         self.is_polled = True
         last = self.reported_generation
         if self.pending is not None:
@@ -354,7 +355,10 @@ class ReportedGroup(Group):
             self.revoked if self.row and self.row["members_after"] else [],
         ]:  # so is what members held in the generation before, as of then
             for topic, _, number in held:
-                if topic in self.subscribed(self.shown) and number >= named_counts.get(topic, (0, 0))[0]:
+                has_ended = not self.counted.get(topic) and self.topics.counts_as_reported(topic, at)
+                if has_ended or topic not in self.subscribed(self.shown):
+                    continue
+                if number >= named_counts.get(topic, (0, 0))[0]:
                     named_counts[topic] = (number + 1, self.counted_at.get(topic, self.since_before))
         for topic, (count, since) in named_counts.items():
             queues = topics.get(topic, [])

@@ -55,12 +55,24 @@ def replace_absent(group: Group, at: int, reported: dict[str, Any], departed: Co
             replace(group, at, former, name, "snapshots")
 
 
-def under_present_ids(group: Group, event: Event) -> dict[str, Any]:
-    """Return the members that a snapshot shows, those that were replaced at its time or since under their new ids."""
-    shown = {info["member_id"]: info for info in event["members"]}
-    for name in sorted(shown.keys() & group.replaced):
+def under_present_ids(group: Group, event: Event) -> Event:
+    """Return a snapshot in which members that were replaced at its time or since have their new ids."""
+    now: dict[str, str] = {}
+    for name in group.replaced:
         present = former_of(group, group.departed[name].get("instance_id", (None,))[0], group.members)
         if present is not None and event["event_time"] <= group.departed_at[name]:
-            shown.setdefault(present, shown[name])
-            del shown[name]
-    return shown
+            now[name] = present
+
+    def renamed(by_name: dict[str, Any]) -> dict[str, Any]:
+        return {now.get(one, one): value for one, value in by_name.items() if now.get(one) not in by_name}
+
+    shown = renamed({info["member_id"]: info for info in event["members"]})
+    event = event | {"members": [info | {"member_id": name} for name, info in shown.items()]}
+    if event.get("assignments") is not None:
+        event["assignments"] = renamed(event["assignments"])
+    return event | {"leader": now.get(event.get("leader"), event.get("leader"))}
+
+
+def members_of(event: Event) -> dict[str, Any]:
+    """Return the members that a snapshot shows, by their ids."""
+    return {info["member_id"]: info for info in event["members"]}

@@ -44,8 +44,8 @@ class Topics:
         return self.was_reported(topic, max(at, self.floor))
 
     def changed_at(self, topic: str, at: int) -> int:
-        """Return since when a topic has had the queues that it has at a time; 0: they were never reported."""
-        began, queues = 0, None
+        """Return since when a topic has had the queues that it has at a time; 0: none was ever reported."""
+        began, queues = 0, list[dict[str, Any]]()
         for since, reported in self.reported.get(topic, []):
             if since <= at and reported != queues:
                 began, queues = since, reported

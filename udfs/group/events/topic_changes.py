@@ -89,9 +89,8 @@ def queues_shown(
         used = named.get(topic, set())
         if infos is None:
             guessed.append(topic)
-        # Not counted in the current generation: what members hold shows its queues unless metadata has changed since.
-        is_current = topic in counts or infos == view.queues_at(topic, view.group.reported_at or at)
-        if topic in kept and is_current:
+        # A topic that had ended before the current generation: metadata or an assignment shows it, not its members.
+        if topic in kept and (topic in counts or infos is None):
             # Queues of an earlier assignment still exist, even if a cooperative rebalance has not assigned them yet,
             # unless newer metadata lacks them.
             used = used | {queue for queue in view.group.reported if queue[0] == topic}

@@ -60,7 +60,8 @@ def under_present_ids(group: Group, snapshot: GroupSnapshot) -> GroupSnapshot:
         reported = {
             successors.get(one, one): queues for one, queues in reported.items() if successors.get(one) not in reported
         }
-    return msgspec.structs.replace(snapshot, members=tuple(members), assignments=reported)
+    leader = snapshot.leader if snapshot.leader is None else successors.get(snapshot.leader, snapshot.leader)
+    return msgspec.structs.replace(snapshot, members=tuple(members), assignments=reported, leader=leader)
 
 
 def ids_at(group: Group, at: int) -> dict[str, str]:

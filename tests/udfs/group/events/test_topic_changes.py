@@ -287,3 +287,16 @@ def test_what_members_report_is_not_compared_with_a_guess_while_any_topic_lacks_
     assert script.run(40).findings() == []
     script.queues(50, "v", 1)
     assert script.run(60).findings() == ["expected_differs 50..", "unassigned_queues 50.."]
+
+
+@pytest.mark.parametrize("reported_at", [20, 35])
+def test_a_topic_that_had_ended_before_a_generation_is_not_shown_by_what_members_hold(reported_at: int) -> None:
+    script = Script()
+    script.queues(0, "u", 1)
+    script.snapshot(10, 1, {"y": ["t"]}, strategy="range")
+    script.holds(reported_at, "y", [("u", 0), ("u", 1)])
+    script.queues(30, "u", 0)
+    script.snapshot(40, 2, {"a": ["u"], "y": ["t"]}, strategy="range")
+    script.snapshot(50, 3, {"a": ["u"], "y": ["t"]}, strategy="range")
+    script.run(60)
+    assert [row.queues_after for row in script.rebalances] == [0, 0, 0]

@@ -291,3 +291,16 @@ def test_other_strategies_that_a_static_member_returns_with_are_the_cause() -> N
         script.snapshot(at, number, {member: ["t"]}, describe={member: {"instance_id": "i", "strategies": strategies}})
     script.run(30)
     assert script.decided()[1:] == ["20 #2 1->1 strategy_changed:i-2"]
+
+
+def test_a_leader_that_was_replaced_has_its_new_id_in_a_generation_that_comes_late() -> None:
+    script = Script()
+    script.queues(0, "t", 2)
+    script.snapshot(10, 1, {"b": ["t"]}, assigned(b="0 1"), of("i", "b"), strategy="range", leader="b")
+    held = {"b-2": [("t", 0)], "x": [("t", 1)]}
+    script.snapshot(50, 3, {"b-2": ["t"], "x": ["t"]}, held, of("i", "b-2"), strategy="range", leader="b-2")
+    script.run(60)
+    script.snapshot(50, 2, {"b": ["t"]}, assigned(b="0 1"), of("i", "b"), strategy="range", leader="b")
+    script.run(70)
+    assert script.decided()[-1] == "50 #2 2->1 member_gone:x coordinator_changed"
+    assert script.rebalances[-1].leader == "b-2"
