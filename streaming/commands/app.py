@@ -24,7 +24,7 @@ from streaming.commands.simulate import simulate
 from streaming.commands.state import app as state
 from streaming.commands.who_owned import who_owned
 from streaming.settings.errors import SettingsError
-from streaming.setup.errors import SetupError
+from streaming.setup.errors import SetupError, UnreachableError
 from streaming.spark.checkpoint import CheckpointError
 from streaming.stores.failure import is_of_delta, one_line
 from streaming.tables.errors import TableError
@@ -66,6 +66,8 @@ def run_app() -> None:
         app()
     except SettingsError as error:
         _complain("settings that cannot be used:", *(f"  {mistake}" for mistake in error.mistakes))
+    except UnreachableError as error:
+        _complain(f"error: {error}", exit_code=FAILED)
     except (SetupError, CheckpointError, StateVersionError, TableError) as error:
         _complain(f"error: {error}")
     except BrokenPipeError:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import socket
 from collections.abc import Sequence
 
-from streaming.setup.errors import SetupError
+from streaming.setup.errors import UnreachableError
 
 _TIMEOUT_S = 3.0
 
@@ -18,7 +18,7 @@ def require_reachable(addresses: Sequence[str], *, what: str, remedy: str) -> No
         what: They are, for people. remedy: What people may do.
 
     Raises:
-        SetupError: None of them can be reached.
+        UnreachableError: None of them can be reached.
     """
     failures = []
     for address in addresses:
@@ -31,7 +31,7 @@ def require_reachable(addresses: Sequence[str], *, what: str, remedy: str) -> No
             failures.append(f"{address}: is not a host name")
         else:
             return
-    raise SetupError(f"no {what} can be reached: {'; '.join(failures)}", remedy)
+    raise UnreachableError(f"no {what} can be reached: {'; '.join(failures)}", remedy)
 
 
 def remedy_by(option: str) -> str:

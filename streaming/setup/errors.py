@@ -1,4 +1,4 @@
-"""Shell: the one error of everything that must be there before the monitor can start."""
+"""Shell: the errors of everything that must be there before the monitor can start."""
 
 
 class SetupError(Exception):
@@ -17,3 +17,7 @@ class SetupError(Exception):
     def __str__(self) -> str:
         indented = "\n".join(f"  {line}" for line in self.remedy.splitlines())
         return f"{self.problem}\n{indented}"
+
+
+class UnreachableError(SetupError):
+    """A server that does not answer now: the same command may succeed later without a change."""

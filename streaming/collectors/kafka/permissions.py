@@ -14,7 +14,7 @@ from confluent_kafka import KafkaError, KafkaException
 from streaming.collectors.kafka.client_options import KafkaOptions
 from streaming.collectors.kafka.metadata_client import GROUP_PREFIX, REFUSALS, ClusterView
 from streaming.machine.port_check import require_reachable
-from streaming.setup.errors import SetupError
+from streaming.setup.errors import SetupError, UnreachableError
 from udfs.kafka.consumer_offsets import OFFSETS_TOPIC
 
 _TIMEOUT_S = 10.0
@@ -221,10 +221,7 @@ def _unusable(options: KafkaOptions, error: KafkaError, complaints: list[KafkaEr
         # The error of the first broker has more detail than "all brokers are down".
         plain = [one for one in [*complaints, error] if one.code() != KafkaError._ALL_BROKERS_DOWN]
         reason = (plain or [error])[0].str()
-        return SetupError(
-            f"the Kafka cluster {servers} cannot be reached: {reason}",
-            _NOT_REACHED,
-        )
+        return UnreachableError(f"the Kafka cluster {servers} cannot be reached: {reason}", _NOT_REACHED)
     if refusal.code() == KafkaError._SSL:
         return SetupError(
             f"no TLS connection to {servers}: {refusal.str()}",

@@ -235,7 +235,8 @@ def _pack_awaited(group: Group, awaited: Awaited, names: list[str], table: Share
 def _unpack_awaited(group: Group, packed: list[Any], names: list[str], values: list[Any], base: int) -> Awaited:
     ago, topic_queues, guessed, before, previous, *later = packed
     # A release before kept the first only where it is not empty, and not the second.
-    again, assumes_queues = (*later, *([], _counts_unknown_topics(group))[len(later) :])
+    again = later[0] if later else []
+    assumes_queues = later[1] if len(later) > 1 else _counts_unknown_topics(group)
 
     def unpacked(owners: Any) -> Owners | None:
         if owners is None:
