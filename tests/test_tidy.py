@@ -58,13 +58,8 @@ SHARED = frozenset(
 )
 # Files there have the names of what they are: a command, a strategy.
 NAMED_BY_CONTRACT = ("streaming/commands", "udfs/strategies/kafka", "udfs/strategies/metaq", "udfs/strategies/rocketmq")
-# Modules and classes that have a namesake in the core.
-NAMESAKES = frozenset(
-    {
-        *("assignment_diff", "audits", "commits", "departures", "findings", "liveness", "losses", "phases", "progress"),
-        *("Member", "OpenFinding", "Subscription", "Topic"),
-    }
-)
+# Modules that have a namesake in another room.
+NAMESAKES = frozenset({"assignment_diff", "audits", "commits", "findings", "losses", "phases"})
 # The command is called so: who owns a queue.
 CONTRACT = frozenset({"who_owned", "test_who_owned"})
 
