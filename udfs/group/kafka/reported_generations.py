@@ -380,7 +380,8 @@ def _write_overtaken_generation(context: GroupContext, due: DueEvent, snapshot: 
             trigger="late_evidence",
             triggers=triggers,
             strategy=qualified_name(snapshot.strategy, context.system) if snapshot.strategy else None,
-            leader=snapshot.leader,
+            # Under the id of then, even if the static member has another one by now.
+            leader=due.event.leader if isinstance(due.event, GroupSnapshot) else None,
             mode=context.mode,
             members_before=len(snapshot.members),
             members_after=len(snapshot.members),

@@ -304,3 +304,14 @@ def test_a_leader_that_was_replaced_has_its_new_id_in_a_generation_that_comes_la
     script.run(70)
     assert script.decided()[-1] == "50 #2 2->1 member_gone:x coordinator_changed"
     assert script.rebalances[-1].leader == "b-2"
+
+
+def test_a_generation_that_newer_ones_overtook_has_its_leader_by_the_id_of_then() -> None:
+    script = Script()
+    script.queues(0, "t", 2)
+    script.snapshot(10, 1, {"b": ["t"]}, assigned(b="0 1"), of("i", "b"), strategy="range", leader="b")
+    script.snapshot(50, 3, {"b-2": ["t"]}, {"b-2": [("t", 0)]}, of("i", "b-2"), strategy="range", leader="b-2")
+    script.run(60)
+    script.snapshot(40, 2, {"b": ["t"]}, assigned(b="0 1"), of("i", "b"), strategy="range", leader="b")
+    script.run(70)
+    assert (script.decided()[-1], script.rebalances[-1].leader) == ("60 #2 1->1 late_evidence", "b")
