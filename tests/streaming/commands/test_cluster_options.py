@@ -123,7 +123,7 @@ def test_a_cluster_that_is_not_there_is_an_error_before_anything_starts(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     address = f"127.0.0.1:{free_port()}"
-    text = complaint(*command.split(), f"--{system}", address, "--cluster", "c")
+    text = complaint(*command.split(), f"--{system}", address, "--cluster", "c", exit_code=1)
     assert f"{address}: Connection refused" in text
     assert f"--{system}" in text
     assert not list(tmp_path.iterdir())
