@@ -54,12 +54,13 @@ def supervise(job: Job, *, once: bool = False, flush: bool = False) -> int:
         if not job.has_begun:
             if isinstance(error, StoreAwayError):
                 raise
-            if is_passing(reason(error)):
-                raise StoreAwayError(f"the job cannot start: {reason(error)}; {WAY_OUT}") from error
+            why = f"the job cannot start: {reason(error)}"
+            if is_passing(why):
+                raise StoreAwayError(f"{why}; {WAY_OUT}") from error
             # Something is to be set right before a start.
             if isinstance(error, TableError):
                 raise
-            raise SetupError(f"the job cannot start: {reason(error)}", "fix that, and start again") from error
+            raise SetupError(why, "fix that, and start again") from error
         unreadable = state_error(error)
         if unreadable is not None:
             _log.error("the job failed", reason=unreadable, details=str(job.spark_log))

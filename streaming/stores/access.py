@@ -12,7 +12,7 @@ from pathlib import Path
 from streaming.machine.folder_check import write_error
 from streaming.settings.errors import SettingsError
 from streaming.settings.locations import Location
-from streaming.stores.failure import StoreAwayError
+from streaming.stores.failure import NO_CREDENTIALS, NO_TLS, StoreAwayError
 from streaming.stores.name_nodes import name_nodes
 from streaming.stores.store_path import StorePath
 
@@ -48,9 +48,6 @@ _ENDPOINTS = {
     "gs": ("GOOGLE_BASE_URL",),
     "hdfs": (),
 }
-# The last is where a machine of a cloud asks for its identity.
-_NO_CREDENTIALS = ("no credentials found in chain", "http://169.254.", "http://metadata.")
-_NO_TLS = ("InvalidContentType", "invalid peer certificate")
 # What to look at when a store is away.
 _CHECK = {scheme: f"check the network and {(*names, 'the URI')[0]}" for scheme, names in _ENDPOINTS.items()} | {
     "hdfs": "check the network, and host and port of the name nodes"
@@ -184,11 +181,11 @@ def _explained(place: StorePath, error: OSError, env: Mapping[str, str] = os.env
     if "NoSuchBucket" in reason or "does not exist" in reason or "ContainerNotFound" in reason:
         return f"{place.root} does not exist ({reason}): create it, or correct the name"
     has_none = not any(env.get(name) for name in _GIVEN[scheme]) and scheme != "hdfs"
-    if any(sign in reason for sign in _NO_CREDENTIALS):
+    if NO_CREDENTIALS.search(reason):
         return f"there are no credentials for it: {_CREDENTIALS[scheme]}"
     if isinstance(error, StoreAwayError):
         raise StoreAwayError(f"is unavailable ({reason}): {_CHECK[scheme]}") from None
-    if any(sign in reason for sign in _NO_TLS):
+    if NO_TLS.search(reason):
         return f"there is no TLS that is trusted ({reason}): check http or https in the endpoint, and its certificate"
     if has_none:
         return f"there are no credentials for it: {_CREDENTIALS[scheme]}"

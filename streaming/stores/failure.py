@@ -19,9 +19,10 @@ _AWAY = re.compile(
     r"|UnknownHost|failed to lookup address|[Cc]onnection (?:refused|reset|aborted)|[Uu]nreachable|NoRouteToHost"
     r"|communicating with HDFS|SafeModeException|StandbyException|could only be written to 0 of"
 )
-# Of requests that were not sent for another reason: no TLS there, a certificate that nobody here trusts, and a machine
-# without an identity, which no server of metadata knows.
-_NOT_AWAY = re.compile(r"InvalidContentType|invalid peer certificate(?!: Expired)|://(?:169\.254\.|metadata\.)")
+# Requests that were not sent for another reason: no TLS there, or a certificate that is not trusted here; a machine of
+# a cloud without an identity, for which its metadata server has no credentials.
+NO_TLS = re.compile(r"InvalidContentType|invalid peer certificate(?!: Expired)")
+NO_CREDENTIALS = re.compile(r"no credentials found in chain|://(?:169\.254\.|metadata\.)")
 # Of the client's threads or of a name node, below some errors.
 _STACK = re.compile(r"\n\s*(?:0: |at [\w.$/]+\().*", re.DOTALL)
 _SEQUENCE = re.compile(r"\s*(?:↳|\n)\s*")
@@ -38,7 +39,7 @@ def is_passing(reason: str) -> bool:
         >>> is_passing("tcp connect error: Connection refused (os error 111)"), is_passing("NoSuchBucket: lake")
         (True, False)
     """
-    return _AWAY.search(reason) is not None and _NOT_AWAY.search(reason) is None
+    return bool(_AWAY.search(reason)) and not NO_TLS.search(reason) and not NO_CREDENTIALS.search(reason)
 
 
 def one_line(error: BaseException) -> str:
