@@ -31,7 +31,9 @@ def groups_of_topic(reader: Reader, cluster: str, topic: str) -> list[str]:
     owners = {span["group_id"] for span in assignments(reader, cluster=cluster, topic=topic)}
     committers = recent_committers(reader, cluster, topic)
     # A poll that lacks a group shows nothing of its offsets: their rows end without a last one.
-    return sorted(owners | (committers & {row["group_id"] for row in groups(reader, cluster=cluster)}))
+    where = {"cluster": cluster, "group_id": committers - owners}
+    present = reader.read("groups", columns=["group_id"], where=where)
+    return sorted({*owners, *present["group_id"].to_pylist()})
 
 
 def one_group(reader: Reader, group: str, cluster: str | None = None) -> Row:
