@@ -12,6 +12,7 @@ from deltalake.exceptions import DeltaError
 from streaming.alerts.retries import Backoff
 from streaming.machine.logs import logger
 from streaming.settings.alerts import Alerts
+from streaming.stores.failure import one_line
 
 if TYPE_CHECKING:
     from streaming.alerts.alert_engine import AlertEngine
@@ -55,7 +56,7 @@ def follow(
                 engine.step(reader.read(engine.ledger.open_findings))
             except (DeltaError, OSError) as error:
                 status.is_running = False
-                _log.warning("the findings could not be followed; tried again", reason=str(error))
+                _log.warning("the findings could not be followed; tried again", reason=one_line(error))
             except Exception as error:  # noqa: BLE001 - alerts that end silently are worse than ones that fail
                 status.is_running = False
                 pause_ms = backoff.failed("", 0)

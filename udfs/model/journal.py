@@ -34,7 +34,8 @@ TriggerKind: TypeAlias = Literal[
 # The main trigger is the first of these that is present.
 TRIGGER_ORDER: tuple[TriggerKind, ...] = get_args(TriggerKind)
 UNDER_WAY = ("preparing_rebalance", "completing_rebalance", "assigning", "reconciling")  # states while it rebalances
-# What a streams group waits for whose target gives no member a task, and which Kafka shows as NotReady.
+# What a streams group waits for whose target gives no member a task, and which Kafka shows as NotReady. Rows keep this
+# text, and views compare with it: to reword it, views must know both.
 TOPOLOGY_NOT_READY = "no member gets a task: topics of the topology are missing, or incorrectly partitioned"
 # Members at another epoch than their group's target: beyond so many a row names none of them.
 MAX_MEMBER_EPOCHS = 100

@@ -123,13 +123,8 @@ class _Changes:
     """The changes between two reads of one group."""
 
     def __init__(self, group: str, before: ReportedGroupState, observed: ZkGroup, context: ReadContext) -> None:
-        self.group, self.reported, self.before, self.observed, self.context = (
-            group,
-            before,
-            before.observed,
-            observed,
-            context,
-        )
+        self.group, self.context = group, context
+        self.reported, self.before, self.observed = before, before.observed, observed
         was, now = self.before.members, observed.members
         self.departed = sorted(was.keys() - now.keys())
         self.new = sorted(now.keys() - was.keys())
