@@ -37,9 +37,7 @@ def test_each_generation_is_one_row_with_its_cause(
         "sticky": sticky_members,
     }
     # Beside each other: what takes time in them is waiting.
-    # The monitor knows a new topic before a generation with it completes, also where the machine is busy.
-    polls = {"REBALANCE_MONITOR_KAFKA__POLL_INTERVAL_MS": "500"}
-    with running_job(runs, kafka41, tmp_path, settings=polls) as job, ThreadPoolExecutor() as pool:
+    with running_job(runs, kafka41, tmp_path) as job, ThreadPoolExecutor() as pool:
         playing = [pool.submit(play, kafka41, group, new_member) for group, play in plays.items()]
         stories = [story.result() for story in playing]
         for story in stories:
