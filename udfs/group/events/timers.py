@@ -1,7 +1,7 @@
 """Core: what time alone makes due in a group, each timer with a name. No I/O.
 
 The end of a session is no timer: it depends on heartbeats, which come later than the deadline was set, so
-``event_queue`` has the deadlines and ``liveness.apply_expiry`` decides.
+``event_queue`` has the deadlines and ``heartbeats.apply_expiry`` decides.
 """
 
 from __future__ import annotations

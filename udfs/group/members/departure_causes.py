@@ -2,7 +2,7 @@
 
 This module only maps. Departures are found by ``triggers._departure`` in groups of reported generations, by
 ``group_epochs._departure`` in those of the new protocols, by
-``polls.on_snapshot`` for polls, ``membership.on_leave`` for events, ``liveness.apply_expiry`` for deadlines.
+``polls.on_snapshot`` for polls, ``membership.on_leave`` for events, ``heartbeats.apply_expiry`` for deadlines.
 
 =====================  ===================  =======================
 reported, observed     trigger              ``left_reason``
