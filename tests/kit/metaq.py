@@ -17,7 +17,7 @@ from kazoo.client import KazooClient
 from kazoo.exceptions import ZookeeperError
 
 from tests.kit.jars import class_path
-from tests.kit.processes import JavaServer, free_port, listens
+from tests.kit.processes import JavaServer, free_port, listens, wait_until
 from tests.kit.zookeeper import ZooKeeper, running_zookeeper
 
 JARS = "metaq-server-1.4.6.2"
@@ -49,6 +49,7 @@ class MetaqBroker:
         self._port = free_port()
         self._file = folder / "conf" / "server.ini"
         self._topics = dict(topics)
+        self._was_killed = False
         (folder / "log4j.properties").write_text(_QUIET)
         self._write()
         options = [
@@ -60,6 +61,10 @@ class MetaqBroker:
 
     def start(self) -> None:
         """Start it (again) and wait until it has registered its topics."""
+        if self._was_killed:
+            # It ends at once where its node of before, which goes with its session, is still there.
+            wait_until(lambda: not self._is_registered(), f"broker {self.broker_id} of before is gone")
+            self._was_killed = False
         self.server.start(self._is_ready, _START_TIMEOUT_S)
 
     def stop(self) -> None:
@@ -69,6 +74,7 @@ class MetaqBroker:
     def kill(self) -> None:
         """End it without any order (SIGKILL): its topics go when its session expires."""
         self.server.kill()
+        self._was_killed = True
 
     def set_topics(self, topics: Mapping[str, int]) -> None:
         """Change the numbers of partitions; the running broker takes them up within a second or so."""
@@ -126,6 +132,10 @@ class MetaqBroker:
         unfinished = self._file.with_suffix(".new")
         unfinished.write_text("\n".join(lines))
         os.replace(unfinished, self._file)
+
+    def _is_registered(self) -> bool:
+        with client_of(self._keeper) as client:
+            return client.exists(f"{_ROOT}/brokers/ids/{self.broker_id}/master") is not None
 
     def _is_ready(self) -> bool:
         if not listens(self._port):

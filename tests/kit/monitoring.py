@@ -6,8 +6,7 @@ import contextlib
 import os
 import shutil
 import subprocess
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -15,12 +14,10 @@ from typing import Any
 
 import httpx2
 
-from tests.kit.processes import free_port
+from tests.kit.processes import free_port, wait_until
 
 _PACKAGES = ("prometheus", "prometheus-alertmanager")
 REMEDY = "apt install prometheus prometheus-alertmanager (Debian, Ubuntu), and run the tests again"
-PATIENCE_S = 120.0
-_POLL_S = 0.2
 
 
 @cache
@@ -77,18 +74,6 @@ def _is_ready(url: str, process: subprocess.Popen[bytes]) -> bool:
     with contextlib.suppress(httpx2.HTTPError):
         return httpx2.get(f"{url}/-/ready", timeout=5, trust_env=False).status_code == 200
     return False
-
-
-def wait_until(condition: Callable[[], object], what: str) -> None:
-    """Wait until a condition holds.
-
-    Raises:
-        AssertionError: It does not within two minutes.
-    """
-    deadline = time.monotonic() + PATIENCE_S
-    while not condition():
-        assert time.monotonic() < deadline, f"waited in vain for {what}"
-        time.sleep(_POLL_S)
 
 
 @contextlib.contextmanager

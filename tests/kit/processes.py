@@ -22,6 +22,7 @@ QUICK_START = (
     "-Dderby.stream.error.file=/dev/null",
 )
 _POLL_S = 0.05
+_PATIENCE_S = 120.0
 _TAIL_BYTES = 4_000
 _given: set[int] = set()  # ports, by this process: who asked for one may not listen on it yet
 
@@ -35,6 +36,18 @@ def free_port() -> int:
             probe.bind(("127.0.0.1", port))
             _given.add(port)
             return port
+
+
+def wait_until(condition: Callable[[], object], what: str, timeout_s: float = _PATIENCE_S) -> None:
+    """Return as soon as a condition holds; it is asked every 50 ms.
+
+    Raises:
+        AssertionError: It did not hold in time.
+    """
+    deadline = time.monotonic() + timeout_s
+    while not condition():
+        assert time.monotonic() < deadline, f"after {timeout_s:g} s still not: {what}"
+        time.sleep(_POLL_S)
 
 
 class JavaServer:

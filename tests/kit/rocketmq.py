@@ -16,7 +16,7 @@ from pathlib import Path
 
 from tests.kit import rocketmq_admin as admin
 from tests.kit.jars import class_path
-from tests.kit.processes import JavaServer, free_port
+from tests.kit.processes import JavaServer, free_port, wait_until
 
 CLUSTER = "kit"
 _START_TIMEOUT_S = 180
@@ -188,7 +188,7 @@ class RocketMq:
         self.brokers[chosen] = added
         added.start()
         # The name server has a route to the topic with the broker's own name.
-        admin.wait_for(lambda: bool(admin.route(self.address, chosen)), f"{chosen} is known to the name server")
+        wait_until(lambda: bool(admin.route(self.address, chosen)), f"{chosen} is known to the name server")
         return added
 
     def create_topic(
@@ -226,7 +226,7 @@ class RocketMq:
         names = self.brokers if brokers is None else brokers
         for name in names:
             admin.put_topic(self.brokers[name].address, topic, *counts, ordered)
-        admin.wait_for(
+        wait_until(
             lambda: all(self.route(topic).get(name) == counts for name in names), f"the route of {topic} is {counts}"
         )
 
@@ -273,7 +273,7 @@ class RocketMq:
 
     def wait_until(self, claim: Callable[[], bool], what: str, timeout_s: float = 120) -> None:
         """Return as soon as a claim about the servers holds."""
-        admin.wait_for(claim, what, timeout_s)
+        wait_until(claim, what, timeout_s)
 
 
 def quiet_logging(folder: Path, version: str = "5.5.0") -> Path:

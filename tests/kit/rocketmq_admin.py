@@ -8,7 +8,7 @@ import json
 import socket
 import struct
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -35,8 +35,6 @@ _NO_CONSUMER = 1
 _CLIENT_VERSION = 407
 _READABLE_AND_WRITABLE = 6
 _TIMEOUT_S = 10.0
-_WAIT_S = 120.0
-_POLL_S = 0.05
 # How many queues of a topic each broker has: readable, writable.
 QueueCounts = dict[str, tuple[int, int]]
 
@@ -217,19 +215,6 @@ def broker_answers(broker: str) -> bool:
     with contextlib.suppress(OSError):
         return request(broker, _GET_BROKER_RUNTIME_INFO).code == _SUCCESS
     return False
-
-
-def wait_for(claim: Callable[[], bool], what: str, timeout_s: float = _WAIT_S) -> None:
-    """Return as soon as a claim about servers holds; they are asked every 50 ms.
-
-    Raises:
-        AssertionError: it did not hold in time.
-    """
-    deadline = time.monotonic() + timeout_s
-    while not claim():
-        if time.monotonic() > deadline:
-            raise AssertionError(f"after {timeout_s:g} s still not: {what}")
-        time.sleep(_POLL_S)
 
 
 def _read(connection: socket.socket, count: int) -> bytes:

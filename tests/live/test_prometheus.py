@@ -22,7 +22,8 @@ from streaming.tables.materializer import Materializer
 from streaming.tables.schema import CHANGES, REBALANCES, Row
 from streaming.tables.writer import Mark
 from tests.dashboard.hostile import HOSTILE
-from tests.kit.monitoring import Service, alertmanager, program, prometheus, wait_until
+from tests.kit.monitoring import Service, alertmanager, program, prometheus
+from tests.kit.processes import wait_until
 from tests.streaming.tables.journals import Journal, rows
 from tests.test_grafana import DASHBOARDS, queries
 from udfs.model.journal import FindingClosed, FindingOpened

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.kit import processes
 from tests.kit import rocketmq_admin as admin
 from tests.kit.rocketmq import RocketMq
 from tests.kit.rocketmq_members import RocketMqMember, queues_of, wait_until, wait_until_assigned
@@ -46,7 +47,9 @@ def test_messages_that_are_read_twice_and_that_wait_are_those_that_members_count
         collected.poll()
         # Else its successor may ask for the offset before the first commits it, and reads all again.
         _obey(a, "persist")
-        admin.wait_for(lambda: [_committed(cluster, group, one) for one in queues] == [20, 20], "offsets committed")
+        processes.wait_until(
+            lambda: [_committed(cluster, group, one) for one in queues] == [20, 20], "offsets committed"
+        )
         _obey(a, "resume")
         b = new_rocketmq_member(cluster, group, ["costs"], instance="b", **SLOW)
         wait_until_assigned([a, b], queues)

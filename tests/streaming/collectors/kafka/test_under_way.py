@@ -11,7 +11,7 @@ from streaming.collectors.kafka.metadata_client import ClusterView
 from streaming.collectors.kafka.under_way import GroupsUnderWay
 from tests.kit.brokers import Broker
 from tests.kit.members import Member
-from tests.kit.monitoring import wait_until
+from tests.kit.processes import wait_until
 from tests.kit.topics import create_topic
 from udfs.kafka.consumer_offsets import GroupPatterns
 
