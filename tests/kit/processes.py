@@ -13,11 +13,13 @@ from streaming.setup.java import find_java
 
 # Below the range from which systems take ports for outgoing connections: a port is asked for again after a restart.
 _PORTS = range(20_000, 32_000)
-# Short-lived JVMs: what the second compiler and a parallel collector would cost, they never earn back. The verification
-# of the classes in their jars is a tenth of what a broker or a member computes.
+# Short-lived JVMs: what the second compiler and a parallel collector would cost, they never earn back; nor what Spark's
+# code generation does for the few rows of a test. The verification of the classes in their jars is a tenth of what a
+# broker or a member computes.
 QUICK_START = (
     *("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"),
     *("-XX:+UnlockDiagnosticVMOptions", "-XX:-BytecodeVerificationRemote"),
+    *("-Dspark.sql.codegen.wholeStage=false", "-Dspark.sql.codegen.factoryMode=NO_CODEGEN"),
     # Derby is in Hive's metastore; its log would be in the working folder.
     "-Dderby.stream.error.file=/dev/null",
 )
