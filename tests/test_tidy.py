@@ -44,8 +44,6 @@ FORMER = frozenset(
 )
 # Fields of tables and of output, and the lock that all collectors share.
 FIELDS = frozenset({"_turn", "seen_at", "went_on"})
-# Rooms of the shell whose local names are not held yet.
-NOT_HELD = ("dashboard/api", "streaming/collectors/kafka", "streaming/spark")
 # Folders of the product of which every module has its test file, and every test file its module. What is tested across
 # modules is beside their mirrors: tests/laws, tests/golden, tests/model, tests/corners, tests/simulation and others.
 MIRRORED = ("dashboard", "streaming", "udfs")
@@ -58,8 +56,6 @@ SHARED = frozenset(
 )
 # Files there have the names of what they are: a command, a strategy.
 NAMED_BY_CONTRACT = ("streaming/commands", "udfs/strategies/kafka", "udfs/strategies/metaq", "udfs/strategies/rocketmq")
-# Modules that have a namesake in another room.
-NAMESAKES = frozenset({"assignment_diff", "audits", "commits", "findings", "losses", "phases"})
 # The command is called so: who owns a queue.
 CONTRACT = frozenset({"who_owned", "test_who_owned"})
 
@@ -108,7 +104,6 @@ def test_no_variable_of_shell_pages_or_tests_has_a_name_of_the_dialect():
         for path in rooms.modules(top)
         for name, line in bound(path).items()
         if name not in FIELDS and tokens(name) & DIALECT
-        if not str(path.relative_to(rooms.ROOT)).startswith(NOT_HELD)
     ]
     assert wrong == []
 
@@ -214,7 +209,7 @@ def test_no_two_modules_or_public_classes_of_the_product_have_one_name():
         for name in [*([] if place.startswith(NAMED_BY_CONTRACT) else [path.stem]), *classes]:
             found.setdefault(name, []).append(place)
     twice = {name: places for name, places in found.items() if len(places) > 1 and not name.startswith("_")}
-    assert {name: places for name, places in twice.items() if name not in SHARED | NAMESAKES} == {}
+    assert {name: places for name, places in twice.items() if name not in SHARED} == {}
 
 
 def test_no_module_is_longer_than_a_reader_can_follow():

@@ -41,8 +41,8 @@ STATUS = {"critical": "ERR", "warning": "WARN", "info": "OK", "ok": "OK", "unkno
 
 
 def _answer(request: Request, message: str, **more: Any) -> Response:
-    asked = {"url": request.url.path, "host": request.headers.get("host", "")}
-    return PlainJson({"error": False, "message": message, **more, "request": asked})
+    requested = {"url": request.url.path, "host": request.headers.get("host", "")}
+    return PlainJson({"error": False, "message": message, **more, "request": requested})
 
 
 def _reading(request: Request) -> Reading:

@@ -41,16 +41,16 @@ def all_questions(request: Request) -> Response:
 def one_answer(request: Request, format: Format = "json") -> Response:  # noqa: A002 - the parameter's name
     """Return the answer to one question; its parameters are those of its entry in the list."""
     name = request.url.path.rpartition("/")[2]
-    asked = question(name)
-    refuse_others((key for key, _ in request.query_params.multi_items()), (*asked.parameters, "format"), name)
+    chosen = question(name)
+    refuse_others((key for key, _ in request.query_params.multi_items()), (*chosen.parameters, "format"), name)
     reading: Reading = request.app.state.reading
     try:
         texts = {key: text for key, text in request.query_params.items() if key != "format"}
-        given = bounded(asked, given_in(asked, texts), reading.max_rows)
-        found = kept_answer(reading, asked, given)
+        given = bounded(chosen, given_in(chosen, texts), reading.max_rows)
+        found = kept_answer(reading, chosen, given)
     except ValueError as error:
         raise BadQuestionError(str(error)) from error
-    total = kept_total(reading, asked, given, found)
+    total = kept_total(reading, chosen, given, found)
     rows: Any = with_times(found.rows, found.times)
     if format == "csv":
         return csv_answer(rows, found.columns, name, total=total)

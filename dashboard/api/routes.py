@@ -157,9 +157,9 @@ def listed(
 ) -> Response:
     """Return rows of a listing."""
     found = _listing(request)
-    asked = {name: value for name, value in request.query_params.items() if name in found.parameters}
+    parameters = {name: value for name, value in request.query_params.items() if name in found.parameters}
     reading = _reading(request)
-    rows = piece(reading, found, asked, sort=sort, limit=min(limit, reading.max_rows), cursor=cursor)
+    rows = piece(reading, found, parameters, sort=sort, limit=min(limit, reading.max_rows), cursor=cursor)
     if format == "csv":
         following = following_address(request, rows.next_cursor)
         return csv_answer(rows.rows, found.columns, found.name, total=rows.total, following=following)

@@ -13,7 +13,7 @@ from dashboard.pages.page_columns import PageColumn
 from streaming.tables.schema import Row
 from streaming.terminal.causes import describe_cause
 from streaming.terminal.escape import printable
-from streaming.views.phases import phases_text
+from streaming.views.phase_texts import phases_text
 
 _ESTIMATED = Markup('<abbr title="estimated">~</abbr>')
 # How much of a text a cell shows.

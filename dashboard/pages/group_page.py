@@ -15,7 +15,7 @@ from streaming.tables.errors import NotFoundError
 from streaming.tables.schema import Row
 from streaming.terminal.format import queue_name, queues_text
 from streaming.views.assignments import assignments
-from streaming.views.audits import strategy_text
+from streaming.views.audit_texts import strategy_text
 from streaming.views.group_sources import group_sources
 from streaming.views.groups import never_had_members, state_text
 from streaming.views.members import members, with_epochs

@@ -14,7 +14,7 @@ from dashboard.pages.page_columns import filled_columns
 from streaming.terminal.causes import describe_cause
 from streaming.terminal.escape import printable
 from streaming.terminal.format import queues_text
-from streaming.views.phases import phases_text, times_text
+from streaming.views.phase_texts import phases_text, times_text
 
 FOLDER = Path(__file__).resolve().parents[1]
 STATIC = FOLDER / "static"

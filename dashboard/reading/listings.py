@@ -12,7 +12,7 @@ from dashboard.reading.overview import HEALTH, overview
 from dashboard.reading.questions import Reading
 from dashboard.reading.window import last_day
 from streaming.tables.schema import TABLES
-from streaming.views.findings import SEVERITIES
+from streaming.views.finding_lists import SEVERITIES
 from streaming.views.reader import Within
 from udfs.model.audits import Verdict
 from udfs.model.events import Mode

@@ -7,9 +7,9 @@ from typing import Any
 from dashboard.reading.questions import Reading
 from streaming.tables.schema import Row
 from streaming.terminal.format import queue_name, queues_text
-from streaming.views.audits import owners_text, reason_text
+from streaming.views.audit_texts import owners_text, reason_text
 from streaming.views.explain import explain
-from streaming.views.phases import Part, part_text
+from streaming.views.phase_texts import Part, part_text
 from streaming.views.reader import Within
 
 # Of each kind: queues that moved, members.

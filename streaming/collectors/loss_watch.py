@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from streaming.collectors.event_log.folder_reader import FolderReader
 from streaming.machine.logs import logger
-from streaming.pipeline.losses import Losses
+from streaming.pipeline.pending_losses import Losses
 from streaming.spark.checkpoint import Checkpoint, ControlFolder, Identity
 from streaming.stores.places import Place, place_of
 

@@ -68,7 +68,7 @@ def show_group(
     """Show one group: its members with their queues, computed and reported, and how far it has come in each queue."""
     from streaming.terminal.escape import printable
     from streaming.terminal.output import answering, show_rows, write_json_lines
-    from streaming.views.audits import strategy_text
+    from streaming.views.audit_texts import strategy_text
     from streaming.views.groups import group as one
     from streaming.views.groups import never_had_members
     from streaming.views.reader import Reader, time_columns
@@ -241,7 +241,7 @@ def show_audits(
 ) -> None:
     """List audits: whether the reported assignment of each generation is the recomputed one; newest first."""
     from streaming.terminal.output import answering
-    from streaming.views.audits import VERDICTS, audits
+    from streaming.views.audit_texts import VERDICTS, audits
     from streaming.views.groups import one_group
     from streaming.views.reader import Reader
 
@@ -269,7 +269,7 @@ def show_findings(
 ) -> None:
     """List findings, the most severe first."""
     from streaming.terminal.output import answering
-    from streaming.views.findings import findings
+    from streaming.views.finding_lists import findings
     from streaming.views.reader import Reader
 
     with answering():

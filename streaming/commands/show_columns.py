@@ -95,7 +95,7 @@ def _name_of() -> list[Shown]:
 def rebalance_columns(*, with_group: bool) -> list[Shown]:
     """Return the columns of rebalances."""
     from streaming.terminal.output import Shown, field, time_field, yes_no
-    from streaming.views.phases import continued, phases_text
+    from streaming.views.phase_texts import continued, phases_text
     from streaming.views.rebalances import causes_text, pause_text, repeated_text
 
     return [

@@ -46,9 +46,9 @@ def state_error(error: BaseException) -> str | None:
 
 def is_java_ended(error: BaseException) -> bool:
     """Return whether an error is that Spark's Java has ended."""
-    seen: BaseException | None = error
-    while seen is not None:
-        if isinstance(seen, ConnectionError) or type(seen).__name__ == "Py4JNetworkError":
+    current: BaseException | None = error
+    while current is not None:
+        if isinstance(current, ConnectionError) or type(current).__name__ == "Py4JNetworkError":
             return True
-        seen = seen.__cause__ or seen.__context__
+        current = current.__cause__ or current.__context__
     return False

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 from streaming.tables.schema import Row
 from streaming.tables.shared_columns import COST_NAMES
 from streaming.terminal.format import count, queue_name, span_of_time, time_text
-from streaming.views import audits, phases
+from streaming.views import audit_texts, phase_texts
 from streaming.views.members import DEPARTURES
 from streaming.views.reader import Reader, time_scalar
 from streaming.views.rebalance_costs import repeated_text
@@ -80,9 +80,9 @@ def explain(reader: Reader, prefix: str) -> dict[str, Any]:
             if any(span["origin"] == origin for span in spans)
         },
         "taken_over": _taken_over(reader, rebalance, where),
-        "phases": [phase._asdict() for phase in phases.phases(rebalance)],
-        "parts": [part._asdict() for part in phases.parts(reader, rebalance)],
-        "audit": next(iter(audits.audits(reader, **of_group, rebalance_id=rebalance["rebalance_id"])), None),
+        "phases": [phase._asdict() for phase in phase_texts.phases(rebalance)],
+        "parts": [part._asdict() for part in phase_texts.parts(reader, rebalance)],
+        "audit": next(iter(audit_texts.audits(reader, **of_group, rebalance_id=rebalance["rebalance_id"])), None),
     }
 
 
@@ -287,15 +287,15 @@ def _how_long(row: Row) -> list[str]:
 
 
 def _phases(row: Row) -> list[str]:
-    spans, times = phases.phases_text(row), phases.times_text(row)
+    spans, times = phase_texts.phases_text(row), phase_texts.times_text(row)
     return ([f"  Phases: {spans}"] if spans else []) + ([f"  {times}"] if times else [])
 
 
 def _logical(reported: dict[str, Any]) -> list[str]:
     """Return which part of a logical rebalance it is, and the others."""
     row = reported["rebalance"]
-    found = [phases.Part(**part) for part in reported["parts"]]
-    text = phases.part_text(row, found)
+    found = [phase_texts.Part(**part) for part in reported["parts"]]
+    text = phase_texts.part_text(row, found)
     if text is None:
         return []
     others = [
@@ -332,7 +332,7 @@ def _paused_queues(taken_over: list[Row]) -> list[str]:
 
 def _agreement(reported: dict[str, Any]) -> list[str]:
     row, audit = reported["rebalance"], reported.get("audit")
-    return [*_compared(row), *(audits.story(audit) if audit is not None else [])]
+    return [*_compared(row), *(audit_texts.story(audit) if audit is not None else [])]
 
 
 def _compared(row: Row) -> list[str]:

@@ -7,8 +7,8 @@ from typing import Any
 from streaming.tables.errors import AmbiguousError, NotFoundError
 from streaming.tables.schema import Row
 from streaming.views.assignments import assignments
-from streaming.views.audits import audits
-from streaming.views.findings import findings
+from streaming.views.audit_texts import audits
+from streaming.views.finding_lists import findings
 from streaming.views.group_sources import group_sources
 from streaming.views.members import departures, members, with_epochs
 from streaming.views.progress import progress, recent_committers

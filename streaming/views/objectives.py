@@ -17,7 +17,7 @@ from streaming.tables.arrow_rows import from_arrow_columns
 from streaming.tables.errors import NotFoundError
 from streaming.tables.location import is_table, table_uri
 from streaming.tables.schema import TABLES, Row
-from streaming.views.findings import SEVERITIES
+from streaming.views.finding_lists import SEVERITIES
 from streaming.views.reader import Reader, holds_at, time_scalar
 from streaming.views.widespread import WidespreadKind, widespread_kinds
 

@@ -24,7 +24,7 @@ from streaming.tables.schema import TABLES, Row
 from streaming.terminal.format import queue_name, time_text
 from streaming.views.assignments import assignments
 from streaming.views.explain import explain
-from streaming.views.findings import findings
+from streaming.views.finding_lists import findings
 from streaming.views.groups import groups
 from streaming.views.reader import Reader
 from streaming.views.rebalances import rebalances

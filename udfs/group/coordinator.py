@@ -20,7 +20,6 @@ from udfs.group.batch.context import GroupContext
 from udfs.group.batch.findings import late_found
 from udfs.group.decision.commit import commit, end_group
 from udfs.group.decision.rebalance import rebalance
-from udfs.group.events.commits import end_without_commits, forget_or_wait, register_committing_group
 from udfs.group.events.event_order import generation_of, is_bare, order_of
 from udfs.group.events.heartbeats import apply_expiry, apply_heartbeat
 from udfs.group.events.lifecycle import (
@@ -32,6 +31,7 @@ from udfs.group.events.lifecycle import (
     take_observations,
     was_made_again,
 )
+from udfs.group.events.memberless_groups import end_without_commits, forget_or_wait, register_committing_group
 from udfs.group.events.membership import Applied, on_join, on_leave
 from udfs.group.events.polls import on_snapshot
 from udfs.group.events.reported_assignment import (

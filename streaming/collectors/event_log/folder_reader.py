@@ -15,7 +15,7 @@ from streaming.collectors.event_log.readers import (
 )
 from streaming.machine.clock import now_ms
 from streaming.machine.logs import logger
-from streaming.pipeline.losses import Losses
+from streaming.pipeline.pending_losses import Losses
 from streaming.pipeline.query_log import ListedFiles, read_committed
 from streaming.stores.places import Place
 from streaming.terminal.escape import printable

@@ -38,7 +38,7 @@ from udfs.model.events import SCHEMA_VERSION, AnyEvent, Clock
 
 OffsetsRead = Callable[[], Mapping[int, int]]
 
-_LOOK_EVERY_S = 0.1  # whether the query has read what a round noted
+_CHECK_EVERY_S = 0.1  # whether the query has read what a round noted
 _LONGEST_PAUSE_S = 30.0
 _STOP_S = 8.0
 LATENESS_MS = default("time", "allowed_lateness_ms")
@@ -225,7 +225,7 @@ class KafkaCollector(CollectorThread):
             self.flush_clock()
             self.write_early_clock()
             self.seek_new_record()
-            step = min(_LOOK_EVERY_S, max(pause_s, 0.0))
+            step = min(_CHECK_EVERY_S, max(pause_s, 0.0))
             self._stopping.wait(step)
             pause_s -= step
 

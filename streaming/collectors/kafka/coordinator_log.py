@@ -345,8 +345,8 @@ def _understand(message: str) -> tuple[_News, _Match] | None:
         match = pattern.fullmatch(message)
         if match is not None:
             return what, match
-    known = _NO_NEWS.match(message)
-    return None if known is None else (_nothing, known)
+    uninteresting = _NO_NEWS.match(message)
+    return None if uninteresting is None else (_nothing, uninteresting)
 
 
 def _remember(memory: OrderedDict[Any, Any], key: object, value: object) -> None:

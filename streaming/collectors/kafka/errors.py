@@ -22,13 +22,13 @@ _LONGEST_LINE = 500
 
 def connection_error(exception: BaseException) -> str | None:
     """Return the line with the broker's error; None when there is none."""
-    seen: BaseException | None = exception
+    current: BaseException | None = exception
     for _ in range(_MAX_DEPTH):
-        if seen is None:
+        if current is None:
             break
-        text = f"{type(seen).__name__}: {seen} {getattr(seen, 'desc', '')}"
+        text = f"{type(current).__name__}: {current} {getattr(current, 'desc', '')}"
         found = _CONNECTION.search(text)
         if found is not None:
             return text[found.start() :].splitlines()[0][:_LONGEST_LINE]
-        seen = seen.__cause__ or seen.__context__
+        current = current.__cause__ or current.__context__
     return None

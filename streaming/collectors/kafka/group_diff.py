@@ -160,14 +160,14 @@ class GroupDiff:
             return []
         shown = {name for name, group in polled.groups.items() if not self._has_died(name, group)}
         missing = self._reported.keys() - shown - polled.unreadable
-        gone, self._missing = sorted(missing & self._missing), missing - self._missing
-        for name in gone:
+        absent, self._missing = sorted(missing & self._missing), missing - self._missing
+        for name in absent:
             del self._reported[name]
         return [
             GroupDeleted(
                 schema_version=SCHEMA_VERSION, event_time=time_ms, system="kafka", cluster=self._cluster, group=name
             )
-            for name in gone
+            for name in absent
         ]
 
 

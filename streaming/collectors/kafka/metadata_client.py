@@ -119,12 +119,12 @@ class ClusterView:
             self._lists_states = False
         return {one.group_id: _UNDER_WAY[one.state] for one in answer.valid if one.state in _UNDER_WAY}
 
-    def topics(self, known: Mapping[str, ObservedTopic] | None = None) -> dict[str, ObservedTopic | None]:
+    def topics(self, previous: Mapping[str, ObservedTopic] | None = None) -> dict[str, ObservedTopic | None]:
         """Return all topics that this user may describe; None for one that cannot be described just now.
 
         Args:
-            known: The previous topics: the ids of unchanged topics are taken from there, but for some in turn: a topic
-                that was made again under its name has another id.
+            previous: What was returned before: ids of unchanged topics are taken from there, but for some in turn: a
+                topic that was made again under its name has another id.
         """
         metadata = self._admin.list_topics(timeout=self._timeout_s)
         racks = self._racks()
@@ -139,7 +139,7 @@ class ClusterView:
                 tuple(sorted({racks[replica] for replica in partition.replicas if replica in racks}))
                 for partition in partitions
             )
-            before = (known or {}).get(name)
+            before = (previous or {}).get(name)
             now = ObservedTopic(len(partitions), of_partitions if any(of_partitions) else ())
             if before is not None and (before.partitions, before.racks) == (now.partitions, now.racks):
                 now = before

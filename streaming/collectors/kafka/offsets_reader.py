@@ -49,7 +49,7 @@ class RecordReader:
         self._gathered: list[AnyEvent] = []
         self._gathered_since = time.monotonic()
         # Partition -> sentence on deleted records, until the first record after them shows the end of the gap.
-        self._gone: dict[int, str] = {}
+        self._deleted: dict[int, str] = {}
         self._stuck: set[int] = set()
         self.rejected = 0
         self._consumer = Consumer(
@@ -153,15 +153,16 @@ class RecordReader:
         at = self._read.get(partition, 0)
         if at < first:
             offsets = f"partition {partition}: offsets {at} to {first - 1}"
-            self._gone[partition] = f"Records of {OFFSETS_TOPIC} ({offsets}) were deleted before they were read"
-            _log.error("records were deleted before they were read", cluster=self._cluster, what=self._gone[partition])
+            what = f"Records of {OFFSETS_TOPIC} ({offsets}) were deleted before they were read"
+            _log.error("records were deleted before they were read", cluster=self._cluster, what=what)
+            self._deleted[partition] = what
         self._read[partition] = first
         # A position that is wrong is not open to `seek`.
         self._consumer.incremental_unassign([place])
         self._consumer.incremental_assign([TopicPartition(OFFSETS_TOPIC, partition, first)])
 
     def _report_missing(self, partition: int, until_ms: int | None) -> None:
-        what = self._gone.pop(partition, None)
+        what = self._deleted.pop(partition, None)
         if what is None:
             return
         now = now_ms()
@@ -205,12 +206,12 @@ def fold(events: Sequence[AnyEvent]) -> list[AnyEvent]:
         if not isinstance(event, Progress):
             folded.append(event)
             continue
-        moment = (event.group, event.event_time)
-        if moment not in commits:
-            places[moment] = len(folded)
+        group_and_time = (event.group, event.event_time)
+        if group_and_time not in commits:
+            places[group_and_time] = len(folded)
             folded.append(event)
-        commits.setdefault(moment, {}).update({(queue.topic, queue.queue_id): queue for queue in event.queues})
-    for moment, place in places.items():
-        queues = commits[moment]
+        commits.setdefault(group_and_time, {}).update({(queue.topic, queue.queue_id): queue for queue in event.queues})
+    for group_and_time, place in places.items():
+        queues = commits[group_and_time]
         folded[place] = msgspec.structs.replace(folded[place], queues=tuple(queues[key] for key in sorted(queues)))
     return folded

@@ -19,7 +19,7 @@ from udfs.kafka.consumer_offsets import OFFSETS_TOPIC
 
 _TIMEOUT_S = 10.0
 _TOPIC_APPEARS_S = 30.0
-_LOOK_EVERY_S = 0.2
+_CHECK_EVERY_S = 0.2
 # A topic that does not exist: users that may describe all topics get that error; others an authorization error.
 _NOBODYS_TOPIC = "rebalance-monitor.rights-check"
 _NOT_REACHED = (
@@ -128,7 +128,7 @@ def offsets_partitions(options: KafkaOptions) -> int:
                 # While the topic is being made, it has no leaders yet.
                 if error.args[0].code() not in _NOT_YET:
                     raise _unusable(options, error.args[0], view.complaints()) from error
-            time.sleep(_LOOK_EVERY_S)
+            time.sleep(_CHECK_EVERY_S)
     raise SetupError(
         f"{options.bootstrap_servers} has no topic {OFFSETS_TOPIC} with leaders, and does not create it on request",
         "check that enough brokers run for its replicas; or start one consumer with a group, and then the monitor",

@@ -49,19 +49,19 @@ class TopicDiff:
         """The topics as last reported."""
         return self._reported
 
-    def diff(self, seen: Mapping[str, ObservedTopic | None], time_ms: int) -> list[TopicQueues]:
+    def diff(self, observed: Mapping[str, ObservedTopic | None], time_ms: int) -> list[TopicQueues]:
         """Compare a read with the reported topics.
 
         Args:
-            seen: Every topic that the cluster lists; None for one that could not be described.
+            observed: Every topic that the cluster lists; None for one that could not be described.
             time_ms: The event time of changes.
         """
         events = []
         doubted: dict[str, ObservedTopic | None] = {}
-        for topic in sorted(seen.keys() | self._reported.keys()):
-            if topic in INTERNAL_TOPICS or (topic in seen and seen[topic] is None):
+        for topic in sorted(observed.keys() | self._reported.keys()):
+            if topic in INTERNAL_TOPICS or (topic in observed and observed[topic] is None):
                 continue
-            now, before = seen.get(topic), self._reported.get(topic)
+            now, before = observed.get(topic), self._reported.get(topic)
             if now == before:
                 continue
             shrunk = before is not None and (now is None or now.partitions < before.partitions)

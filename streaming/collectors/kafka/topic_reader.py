@@ -11,7 +11,7 @@ from streaming.collectors.kafka.client_options import KafkaOptions
 from streaming.collectors.kafka.metadata_client import ClusterView
 from streaming.machine.clock import now_ms
 from streaming.machine.logs import logger
-from streaming.pipeline.losses import Losses
+from streaming.pipeline.pending_losses import Losses
 from streaming.pipeline.query_log import read_committed, topic_offsets
 from streaming.stores.places import Place
 from udfs.model.losses import Loss

@@ -9,7 +9,7 @@ from __future__ import annotations
 import enum
 from typing import Final, NamedTuple
 
-from udfs.group.events.commits import first_commit
+from udfs.group.events.memberless_groups import first_commit
 from udfs.group.events.reported_assignment import awaits_comparison
 from udfs.group.state.view import GroupView
 

@@ -9,7 +9,6 @@ from typing import Final
 import msgspec
 
 from streaming.collectors.rocketmq.diffing.anomalies import lists_differ, observe, tables_differ, watch_tables
-from streaming.collectors.rocketmq.diffing.assignment_diff import diff_assignments
 from streaming.collectors.rocketmq.diffing.member_diff import (
     by_table,
     connected,
@@ -26,6 +25,7 @@ from streaming.collectors.rocketmq.diffing.remembered import (
     RememberedMember,
     VolatileGroup,
 )
+from streaming.collectors.rocketmq.diffing.reported_assignments import diff_assignments
 from streaming.collectors.rocketmq.options import RETRY_PREFIX, RocketMqOptions
 from streaming.collectors.rocketmq.polling.survey import ObservedGroup, RememberedTopic
 from streaming.collectors.rocketmq.remoting.messages import MessageRequestMode

@@ -10,7 +10,7 @@ import pytest
 from streaming.collectors.event_log import folder_reader
 from streaming.collectors.event_log.folder_reader import FolderReader
 from streaming.collectors.event_log.readers import DeletedMark, file_of, read_readers, write_deleted
-from streaming.pipeline.losses import Losses
+from streaming.pipeline.pending_losses import Losses
 from streaming.spark.checkpoint import ControlFolder
 from streaming.stores.places import Place, hadoop_uri, write_whole
 

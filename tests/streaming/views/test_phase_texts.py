@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from streaming.terminal.format import time_text
-from streaming.views.phases import phases_text, times_text
+from streaming.views.phase_texts import phases_text, times_text
 from tests.streaming.tables.journals import T0
 from tests.streaming.views.story import json_of, rebalance, run, store
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from streaming.views.findings import findings
+from streaming.views.finding_lists import findings
 from tests.streaming.views.story import json_of
 
 

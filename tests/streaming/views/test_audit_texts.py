@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from streaming.tables.schema import Row
-from streaming.views.audits import QUEUES_SHOWN, audits, reason_text, story, strategy_text
+from streaming.views.audit_texts import QUEUES_SHOWN, audits, reason_text, story, strategy_text
 from streaming.views.reader import Reader
 from tests.streaming.tables.journals import T0
 from tests.streaming.views.story import FIRST, SECOND, json_of, run, write_audited_story

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from streaming.pipeline.losses import Losses
+from streaming.pipeline.pending_losses import Losses
 from streaming.spark.checkpoint import CheckpointError, ControlFolder
 from udfs.model.losses import Loss
 
