@@ -140,7 +140,7 @@ def queue_owners(spans: list[Row]) -> list[Row]:
         row = rows.setdefault(place, {"queue": name, "computed": None, "reported": None, "since": span["valid_from"]})
         row[span["origin"]] = span["member_id"]
         row["since"] = max(row["since"], span["valid_from"])
-    is_reported = any(row["reported"] for row in rows.values())
+    is_compared = all(any(row[origin] for row in rows.values()) for origin in ("computed", "reported"))
     for row in rows.values():
-        row["agrees"] = row["computed"] == row["reported"] if is_reported else None
+        row["agrees"] = row["computed"] == row["reported"] if is_compared else None
     return [rows[key] for key in sorted(rows, key=lambda key: (key[0], key[1], key[2], *map(str, key[3:])))]

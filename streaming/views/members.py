@@ -19,23 +19,23 @@ def members(
 
     Returns:
         Rows of ``members`` with ``computed`` and ``reported``: lists of {topic, broker, queue_id}; ``reported`` is
-        None where no member reports, and ``agrees`` then too.
+        None where no member of the group reports. ``agrees`` is None there, and where nothing is computed of the group.
     """
     keep = holds_at("joined_at", "left_at", at_ms)
     found = reader.rows("members", where={"cluster": cluster, "group_id": group}, keep=keep)
     found.sort(key=lambda row: (row["cluster"], row["group_id"], row["member_id"], row["joined_at"]))
     held: dict[tuple[str, str, str, str], list[Row]] = {}
-    reporting: set[tuple[str, str]] = set()
+    having: dict[str, set[tuple[str, str]]] = {"computed": set(), "reported": set()}  # groups, by origin
     for span in assignments(reader, group=group, cluster=cluster, at_ms=at_ms):
         key = (span["cluster"], span["group_id"], span["member_id"], span["origin"])
         held.setdefault(key, []).append({name: span[name] for name in ("topic", "broker", "queue_id")})
-        if span["origin"] == "reported":
-            reporting.add(key[:2])
+        having[span["origin"]].add(key[:2])
     for row in found:
         member = (row["cluster"], row["group_id"], row["member_id"])
         row["computed"] = held.get((*member, "computed"), [])
-        row["reported"] = held.get((*member, "reported"), []) if member[:2] in reporting else None
-        row["agrees"] = None if row["reported"] is None else row["computed"] == row["reported"]
+        row["reported"] = held.get((*member, "reported"), []) if member[:2] in having["reported"] else None
+        is_compared = member[:2] in having["computed"] & having["reported"]
+        row["agrees"] = row["computed"] == row["reported"] if is_compared else None
     return found
 
 

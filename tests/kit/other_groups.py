@@ -34,6 +34,12 @@ _STREAMS_HEARTBEAT = (88, 0)
 _JOIN = (11, 2)
 _SYNC = (14, 1)
 _FIRST_FLEXIBLE = 76  # of these
+# Behind the member's epoch: the interval of heartbeats. Then of a share group a mark that there is an assignment, and
+# its topics; of a streams group the lag that recovery accepts, the interval of offsets, an empty array of states, and
+# the active tasks. The length of an array is one more than it has elements.
+_SHARE_ASSIGNMENT_AT = 4 + 4 + 1
+_TASKS_AT = 4 + 4 + 4 + 4 + 1
+_BEHIND_ASSIGNMENT = 2
 _NO_TAGS = b"\x00"
 _NULL = b"\x00"  # Of strings and arrays in flexible versions.
 _EMPTY = b"\x01"  # An array of none.
@@ -41,19 +47,31 @@ _NULL_STRUCT = b"\xff"
 _STRUCT = b"\x01"
 
 
-def join_share_group(broker: Broker, group: str, topic: str, heartbeats: int = 1) -> None:
-    """Let a member of a share group join; the first heartbeats give it nothing yet."""
+def join_share_group(
+    broker: Broker, group: str, topic: str, heartbeats: int = 1, *, until_assigned: bool = False
+) -> None:
+    """Let a member of a share group join; the first heartbeats give it nothing yet.
+
+    Args:
+        until_assigned: It sends more of them, until one was answered with partitions, and two behind that one.
+    """
     member = str(uuid.uuid4())
 
     def body(epoch: int) -> bytes:
         subscribed = _NULL if epoch else b"\x02" + _text(topic)
         return _text(group) + _text(member) + _int32(epoch) + _NULL + subscribed + _NO_TAGS
 
-    _send(broker, _SHARE_HEARTBEAT, body, heartbeats)
+    _send(broker, _SHARE_HEARTBEAT, body, heartbeats, _SHARE_ASSIGNMENT_AT if until_assigned else None)
 
 
-def join_streams_group(broker: Broker, group: str, topic: str, heartbeats: int = 1) -> None:
-    """Let a member of a streams group join, with one step that reads a topic."""
+def join_streams_group(
+    broker: Broker, group: str, topic: str, heartbeats: int = 1, *, until_assigned: bool = False
+) -> None:
+    """Let a member of a streams group join, with one step that reads a topic.
+
+    Args:
+        until_assigned: As in ``join_share_group``, until one was answered with tasks.
+    """
     member = str(uuid.uuid4())
     step = _text("0") + b"\x02" + _text(topic) + _EMPTY * 5 + _NO_TAGS
     topology = _STRUCT + _int32(1) + b"\x02" + step + _NO_TAGS
@@ -75,7 +93,7 @@ def join_streams_group(broker: Broker, group: str, topic: str, heartbeats: int =
             ]
         )
 
-    _send(broker, _STREAMS_HEARTBEAT, body, heartbeats)
+    _send(broker, _STREAMS_HEARTBEAT, body, heartbeats, _TASKS_AT if until_assigned else None)
 
 
 def join_classic_group(broker: Broker, group: str, protocol_type: str) -> str:
@@ -95,19 +113,36 @@ def join_classic_group(broker: Broker, group: str, protocol_type: str) -> str:
         return member
 
 
-def _send(broker: Broker, api: tuple[int, int], body_of: Callable[[int], bytes], heartbeats: int) -> None:
-    """Send heartbeats, each with the epoch that the last answer names; fail if the coordinator refuses one."""
-    epoch = 0
+def _send(
+    broker: Broker,
+    api: tuple[int, int],
+    body_of: Callable[[int], bytes],
+    heartbeats: int,
+    assignment_at: int | None,
+) -> None:
+    """Send heartbeats, each with the epoch that the last answer names; fail if the coordinator refuses one.
+
+    Args:
+        assignment_at: Where behind the epoch an answer has what it assigns. None: not waited for.
+    """
+    epoch, left = 0, heartbeats
+    is_assigned = assignment_at is None
+    deadline = time.monotonic() + _TIMEOUT_S
     with _connected(broker) as connection:
-        for number in range(heartbeats):
-            if number:
-                time.sleep(_INTERVAL_S)
+        while left:
             answer = _call(connection, api, body_of(epoch))
             # No tags, throttle time, error code, then its message, the member's id and epoch.
             error = struct.unpack(">h", answer[5:7])[0]
             assert error == 0, (error, answer[7:])
             start = 8 + answer[8]
             epoch = struct.unpack(">i", answer[start : start + 4])[0]
+            left -= 1
+            if assignment_at is not None and not is_assigned:
+                is_assigned = answer[start + assignment_at] > _EMPTY[0]
+                assert is_assigned or time.monotonic() < deadline, f"no assignment within {_TIMEOUT_S:g} s"
+                left = _BEHIND_ASSIGNMENT if is_assigned else max(left, 1)
+            if left:
+                time.sleep(_INTERVAL_S)
 
 
 def _connected(broker: Broker) -> socket.socket:

@@ -31,8 +31,6 @@ _SETTINGS = {
 }
 _GROUPS = ("mixed", "moving", "left", "new", "migrated", "loader")
 _OTHERS = {"sharing": SHARE_GROUPS, "streaming": STREAMS_GROUPS}
-# Of a member of a share or streams group: each of these gives it more.
-_HEARTBEATS = 6
 
 pytestmark = [pytest.mark.broker, pytest.mark.spark, pytest.mark.timeout(900)]
 
@@ -64,8 +62,8 @@ def test_show_group_prints_the_same_as_the_tool_where_both_have_it(
             migrated.append(stack.enter_context(joining))
             wait_until(migrated, lambda: sum(len(one.owned) for one in migrated) == 4)
         _commit(broker, "loader", 3)
-        join_share_group(broker, "sharing", "orders", _HEARTBEATS)
-        join_streams_group(broker, "streaming", "orders", _HEARTBEATS)
+        join_share_group(broker, "sharing", "orders", until_assigned=True)
+        join_streams_group(broker, "streaming", "orders", until_assigned=True)
         join_classic_group(broker, "connecting", "connect")
         join_classic_group(broker, "schemas", "sr")
         left = new_member(broker, "left", ["orders"], client_id="e")

@@ -75,6 +75,8 @@ def test_a_queue_that_is_shared_has_a_row_for_each_owner() -> None:
     span = {"topic": "t", "broker": None, "queue_id": -1, "origin": "computed", "valid_from": 1}
     rows = queue_owners([{**span, "member_id": "b"}, {**span, "member_id": "a"}])
     assert [(row["computed"], row["agrees"]) for row in rows] == [("a", None), ("b", None)]
+    (row,) = queue_owners([{**span, "member_id": "a", "origin": "reported"}])
+    assert (row["computed"], row["reported"], row["agrees"]) == (None, "a", None)
 
 
 @pytest.fixture(scope="module")

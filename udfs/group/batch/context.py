@@ -190,8 +190,13 @@ class GroupContext(GroupHistory):
         event_id: str | None = None,
         detail: str | None = None,
     ) -> None:
-        """Record one cause of the next counted rebalance; for reported generations, evidence for one."""
+        """Record one cause of the next counted rebalance; for reported generations, evidence for one.
+
+        A group that is not followed has no rebalances: its topics, settings and members change without one.
+        """
         group = self.group
+        if self.kind is GroupKind.NOT_FOLLOWED:
+            return
         if self.kind is GroupKind.REPORTED:
             self.learn(Evidence(kind, at, member_id, topic, event_id))
             return

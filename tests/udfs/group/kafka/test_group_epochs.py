@@ -536,6 +536,34 @@ def test_standby_and_warm_up_tasks_of_a_streams_group_are_shown_beside_the_activ
     assert script.decided() == []
 
 
+@pytest.mark.parametrize("protocol", ["share", "streams"])
+def test_other_groups_have_no_rebalance_when_topics_settings_and_descriptions_change_or_they_are_deleted(
+    protocol: str,
+) -> None:
+    script = RecordScript(partitions=None)
+    more = {"protocol": protocol}
+    script.member(10, "a", host="/h", **more)
+    script.record(10, "group", epoch=1, **more)
+    script.record(10, "target", epoch=1, **more)
+    script.run(15)
+    # Polls find the topic after the members, then it grows.
+    script.queues(20, "t", 4, topic_id=T_ID)
+    script.queues(30, "t", 6, topic_id=T_ID)
+    script.run(35)
+    script.settings(40, strategy="roundrobin")
+    script.member(50, "a", topics=("t", "u"), host="/h", **more)
+    script.queues(60, "u", 2)
+    script.run(10_000)
+    assert (script.row().state, script.row().strategy, script.row().members) == ("not_followed", None, 1)
+    assert script.sessions() == ["a 10.."]
+    script.delete(10_010)
+    script.run(20_000)
+    assert script.sessions()[0].startswith("a 10..10010")
+    assert script.decided() == []
+    assert script.spans() == []
+    assert script.findings() == []
+
+
 # ---- a real broker
 
 
