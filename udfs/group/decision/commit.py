@@ -286,7 +286,11 @@ def stop_deciding(context: GroupContext, at: int) -> None:
 
 
 def show_owners(context: GroupContext, owners: Owners, at: int) -> None:
-    """Show the owners in a group of a kind that is not recomputed."""
+    """Show the owners in a group of a kind that is not recomputed.
+
+    A state of an earlier release may have computed owners of one; their spans end.
+    """
+    commit_spans(context, "computed", {}, at)
     commit_spans(context, "reported", owners, at)
     context.group.has_reported = True
 
