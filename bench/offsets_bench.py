@@ -1,9 +1,10 @@
 """Bench: catching up with `__consumer_offsets`: the job over Spark's own Kafka source into a no-op sink, in one run.
 
 A real broker holds a topic of the same shape: groups by the hash of their names in partitions, offset commits, and now
-and then the record of a new generation of a group with members. Three queries read all of it in turn, several times,
-in one session: Spark's source into nothing; the job's source and ingest (its packets into nothing); the whole job with
-its state and tables. Rates are records over the sum of Spark's `triggerExecution`; the ratio is of medians.
+and then the record of a new generation of a group with members. Four queries read all of it in turn, several times,
+in one session: Spark's source into nothing; the same handed to Python workers that only count; the job's source and
+ingest (its packets into nothing); the whole job with its state and tables. Rates are records over the sum of Spark's
+`triggerExecution`; the ratio is of medians.
 
 Sizes are by environment variables: BENCH_OFFSETS_GROUPS (full size 10000), BENCH_OFFSETS_COMMITS (20000000),
 BENCH_OFFSETS_PARTITIONS (50), BENCH_OFFSETS_ROUNDS.
@@ -19,10 +20,11 @@ import struct
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
 from confluent_kafka import Producer
 
 from streaming.pipeline.combine import OFFSETS
@@ -183,6 +185,7 @@ def _measure(spark: SparkSession, settings: Settings, broker: Broker, work: Path
 
     kinds: dict[str, Callable[[str], Any]] = {
         "Spark's source alone": lambda _: to_nothing(source()),
+        "source and Python that counts": lambda _: to_nothing(source().mapInArrow(_count, "rows bigint")),
         "source and ingest": lambda _: to_nothing(packets([source()], rules, followed=followed)),
         "the whole job": whole,
     }
@@ -206,6 +209,10 @@ def _measure(spark: SparkSession, settings: Settings, broker: Broker, work: Path
     _print(f"Spark's source alone: {alone:,.0f} records a second")
     for kind, rate in medians.items():
         _print(f"{kind}: {rate:,.0f} records a second; {rate / alone:.2f} of Spark's source (goal {_GOAL})")
+
+
+def _count(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    yield pa.record_batch([pa.array([sum(batch.num_rows for batch in batches)])], names=["rows"])
 
 
 def _print(line: str) -> None:
