@@ -25,16 +25,16 @@ def members(
     found = reader.rows("members", where={"cluster": cluster, "group_id": group}, keep=keep)
     found.sort(key=lambda row: (row["cluster"], row["group_id"], row["member_id"], row["joined_at"]))
     held: dict[tuple[str, str, str, str], list[Row]] = {}
-    having: dict[str, set[tuple[str, str]]] = {"computed": set(), "reported": set()}  # groups, by origin
+    groups: dict[str, set[tuple[str, str]]] = {"computed": set(), "reported": set()}  # with spans of each origin
     for span in assignments(reader, group=group, cluster=cluster, at_ms=at_ms):
         key = (span["cluster"], span["group_id"], span["member_id"], span["origin"])
         held.setdefault(key, []).append({name: span[name] for name in ("topic", "broker", "queue_id")})
-        having[span["origin"]].add(key[:2])
+        groups[span["origin"]].add(key[:2])
     for row in found:
         member = (row["cluster"], row["group_id"], row["member_id"])
         row["computed"] = held.get((*member, "computed"), [])
-        row["reported"] = held.get((*member, "reported"), []) if member[:2] in having["reported"] else None
-        is_compared = member[:2] in having["computed"] & having["reported"]
+        row["reported"] = held.get((*member, "reported"), []) if member[:2] in groups["reported"] else None
+        is_compared = member[:2] in groups["computed"] & groups["reported"]
         row["agrees"] = row["computed"] == row["reported"] if is_compared else None
     return found
 

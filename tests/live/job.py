@@ -14,8 +14,8 @@ from tests.live.tables import Row, rows_of
 # Generous: the machine may be busy with other things.
 _WAIT_S = 500.0
 CLUSTER = "live"
-# A batch costs computing that the cluster and its members need.
-_SELDOM = {"REBALANCE_MONITOR_JOB__TRIGGER_INTERVAL_MS": "1000"}
+# By default a batch begins more often, and each takes computing from the cluster and its members.
+_A_BATCH_A_SECOND = {"REBALANCE_MONITOR_JOB__TRIGGER_INTERVAL_MS": "1000"}
 
 
 class RunningJob:
@@ -94,7 +94,7 @@ def job_that_follows(
     command = ["run", *source, "--cluster", CLUSTER]
     command += ["--tables", str(tables), "--checkpoint", str(folder / "checkpoint"), *more]
     job = RunningJob(runs, tables)
-    runs.start(command, environment=_SELDOM | dict(settings or {}))
+    runs.start(command, environment={**_A_BATCH_A_SECOND, **(settings or {})})
     try:
         job.wait_for(lambda: '"batch"' in job.stderr(), "the first batch")
         yield job
