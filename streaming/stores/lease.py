@@ -97,12 +97,12 @@ class Lease:
             first, began = self._table.version(), time.monotonic()
             while True:
                 holder = _holder(self._table)
-                is_expired = time.monotonic() - began > self._length_s
+                is_renewed = self._table.version() != first
+                is_expired = not is_renewed and time.monotonic() - began > self._length_s
                 if holder is None or holder.is_released or is_expired or _has_ended(holder):
                     if self._commit(self._me):
                         break
-                    began = time.monotonic()  # Another was faster: it is no longer the one that has expired.
-                elif self._table.version() != first:
+                elif is_renewed:
                     raise SetupError(f"{self._problem}: {_described(holder)}", self._remedy)
                 else:
                     time.sleep(_PROBE_S)
@@ -162,8 +162,11 @@ class Lease:
             return DeltaTable(str(self._place))
         except TableNotFoundError:
             try:
-                schema = Schema.from_json(_SCHEMA)
-                return DeltaTable.create(str(self._place), schema, mode="error", configuration=_PROPERTIES)
+                # Without retries: a creation that comes late would be put behind the holder of one that came before.
+                once = CommitProperties(max_commit_retries=0)
+                return DeltaTable.create(
+                    str(self._place), Schema.from_json(_SCHEMA), configuration=_PROPERTIES, commit_properties=once
+                )
             except DeltaError:
                 return DeltaTable(str(self._place))  # Another has just made it.
 

@@ -7,9 +7,11 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+import msgspec
 import pytest
 from deltalake import DeltaTable
 
@@ -62,12 +64,14 @@ def test_a_second_one_is_refused_with_the_holder_and_its_age(lease: Callable[...
     next_one.release()
 
 
-def test_of_many_that_want_it_at_once_one_gets_it(lease: Callable[..., Lease]) -> None:
+def test_of_many_that_want_it_at_once_one_gets_it(place: StorePath, lease: Callable[..., Lease]) -> None:
     got: list[Lease] = []
     refused: list[SetupError] = []
+    at_once = threading.Barrier(6)
 
     def want() -> None:
         mine = lease()
+        at_once.wait()
         try:
             mine.acquire()
         except SetupError as error:
@@ -81,7 +85,27 @@ def test_of_many_that_want_it_at_once_one_gets_it(lease: Callable[..., Lease]) -
     for thread in threads:
         thread.join()
     assert (len(got), len(refused)) == (1, 5)
+    # One that came later would hide the holder from those who ask next.
+    assert [commit["operation"] for commit in DeltaTable(str(place)).history()].count("CREATE TABLE") == 1
     got[0].release()
+
+
+def test_one_that_slept_while_a_lease_was_renewed_does_not_take_it(
+    lease: Callable[..., Lease], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    holder, sleeper = lease(renew_s=600.0), lease()
+    holder.acquire()
+
+    def sleep(_seconds: float) -> None:
+        """Sleep for longer than a lease lasts, while it is renewed."""
+        assert holder._commit(msgspec.structs.replace(holder._me, renewed_ms=1))
+        awake = time.monotonic() + 60
+        monkeypatch.setattr("streaming.stores.lease.time.monotonic", lambda: awake)
+
+    monkeypatch.setattr("streaming.stores.lease.time.sleep", sleep)
+    with pytest.raises(SetupError, match="another job runs on it"):
+        sleeper.acquire()
+    holder.release()
 
 
 def test_one_that_is_not_renewed_is_taken_over_and_its_holder_stops(lease: Callable[..., Lease]) -> None:
