@@ -18,9 +18,10 @@ from __future__ import annotations
 from udfs.group.assignment.rebalance_plan import plan_counted
 from udfs.group.batch.context import GroupContext
 from udfs.group.batch.findings import late_found
+from udfs.group.batch.phases import is_under_way
 from udfs.group.decision.commit import commit, end_group
 from udfs.group.decision.rebalance import rebalance
-from udfs.group.events.event_order import generation_of, is_bare, order_of
+from udfs.group.events.event_order import is_bare, order_of, snapshot_order_of
 from udfs.group.events.heartbeats import apply_expiry, apply_heartbeat
 from udfs.group.events.lifecycle import (
     change_settings,
@@ -49,7 +50,7 @@ from udfs.group.format.state_format import decode_group, encode_group
 from udfs.group.kafka.deleted_topics import note_deleted_commits
 from udfs.group.kafka.group_epochs import apply_records, decide_waiting, has_record_of_group, take_back
 from udfs.group.kafka.polled_generations import reports_generation
-from udfs.group.kafka.reported_generations import is_under_way, take_generation, update_existing
+from udfs.group.kafka.reported_generations import take_generation, update_existing
 from udfs.group.members.static_members import under_present_ids
 from udfs.group.state.group import Group
 from udfs.group.state.state_machine import GroupKind
@@ -136,7 +137,7 @@ class Coordinator:
             return
         context.begin_spans(at)
         for due in sorted(
-            late, key=lambda due: (generation_of(due), due.event.event_time, order_of(due), due.event_id)
+            late, key=lambda due: (snapshot_order_of(due), due.event.event_time, order_of(due), due.event_id)
         ):
             if context.kind is GroupKind.NOT_FOLLOWED and isinstance(due.event, _OF_MEMBERS):
                 context.output.ignored_event_ids.append(due.event_id)
@@ -163,7 +164,7 @@ class Coordinator:
             at, event = context.not_before_applied(due.event.event_time), due.event
             if isinstance(event, GroupSnapshot) and reports_generation(event):
                 self.generation_times.add(at)
-            context.queue.push_event(at, order_of(due), generation_of(due), due)
+            context.queue.push_event(at, order_of(due), snapshot_order_of(due), due)
         for member_id, times in context.facts.heartbeats.items():
             if member_id not in context.applied_heartbeats and times:
                 context.queue.push_heartbeat(context.not_before_applied(times[0]), times[0], member_id)

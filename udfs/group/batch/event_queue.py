@@ -35,7 +35,7 @@ class QueuedItem(NamedTuple):
     at: int
     order: int
     own: int
-    generation: int
+    snapshot_order: tuple[int, int]
     tie: str
     number: int
     what: DueEvent | MemberDue
@@ -48,9 +48,9 @@ class EventQueue:
         self._entries: list[QueuedItem] = []
         self._pushed = 0
 
-    def push_event(self, at: int, order: int, generation: int, due: DueEvent) -> None:
+    def push_event(self, at: int, order: int, snapshot_order: tuple[int, int], due: DueEvent) -> None:
         """Add an event: its place among those of its time, and among snapshots."""
-        self._push(at, order, due.event.event_time, due.event_id, due, generation)
+        self._push(at, order, due.event.event_time, due.event_id, due, snapshot_order)
 
     def push_heartbeat(self, at: int, own: int, member_id: str) -> None:
         """Add a bare heartbeat."""
@@ -60,9 +60,17 @@ class EventQueue:
         """Add the end of a session, by its current deadline."""
         self._push(at, EXPIRY, deadline, member_id, MemberDue("expiry", member_id))
 
-    def _push(self, at: int, order: int, own: int, tie: str, what: DueEvent | MemberDue, generation: int = 0) -> None:
+    def _push(
+        self,
+        at: int,
+        order: int,
+        own: int,
+        tie: str,
+        what: DueEvent | MemberDue,
+        snapshot_order: tuple[int, int] = (0, 0),
+    ) -> None:
         self._pushed += 1
-        heapq.heappush(self._entries, QueuedItem(at, order, own, generation, tie, self._pushed, what))
+        heapq.heappush(self._entries, QueuedItem(at, order, own, snapshot_order, tie, self._pushed, what))
 
     def clear(self) -> None:
         """Drop all entries."""

@@ -12,6 +12,9 @@ from udfs.group.state.group import Group
 from udfs.group.state.view import GroupView
 from udfs.model.events import GroupSnapshot
 
+# The coordinator is in the middle of a rebalance: the members are not final (DescribeGroups, GroupState).
+_PREPARING, _COMPLETING = "preparingrebalance", "completingrebalance"
+
 
 class Phases(msgspec.Struct, frozen=True, kw_only=True):
     """When a reported rebalance began, ended its join phase and was complete; None: not reported."""
@@ -19,6 +22,20 @@ class Phases(msgspec.Struct, frozen=True, kw_only=True):
     began_at: int | None = None
     joined_at: int | None = None
     completed_at: int | None = None
+
+
+def is_under_way(snapshot: GroupSnapshot) -> bool:
+    """Return whether the snapshot was taken during a rebalance."""
+    return _state(snapshot) in (_PREPARING, _COMPLETING)
+
+
+def has_joined(snapshot: GroupSnapshot) -> bool:
+    """Return whether a snapshot of a rebalance was taken after its members had joined."""
+    return snapshot.joined_at is not None or _state(snapshot) == _COMPLETING
+
+
+def _state(snapshot: GroupSnapshot) -> str:
+    return (snapshot.state or "").replace("_", "").lower()
 
 
 def under_way(group: Group, snapshot: GroupSnapshot) -> tuple[int | None, str | None, int | None]:
@@ -45,9 +62,8 @@ def is_over(group: Group, snapshot: GroupSnapshot) -> bool:
     if group.last_rebalance_at is not None and snapshot.event_time < group.last_rebalance_at:
         return True
     if snapshot.generation is None or group.generation is None:
-        return False
-    has_joined = snapshot.joined_at is not None
-    return snapshot.generation < group.generation + has_joined
+        return snapshot.generation is None and snapshot.event_time == group.last_rebalance_at
+    return snapshot.generation < group.generation + has_joined(snapshot)
 
 
 def phases_of(view: GroupView, snapshot: GroupSnapshot, evidence_at: int | None, at: int) -> Phases:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from udfs.group.batch.event_queue import HEARTBEAT
+from udfs.group.batch.phases import has_joined, is_under_way
 from udfs.group.members.descriptions import describes
 from udfs.model.events import ORDER_AT_ONE_TIME, GroupSnapshot, Heartbeat
 from udfs.model.group_api import DueEvent
 
-_POLLS_LAST = 2**63  # generations fit 63 bits
+_COMPLETING, _COMPLETED, _PREPARING = range(3)
+_POLLS_LAST = 2**63, _COMPLETED  # generations fit 63 bits
 
 
 def order_of(due: DueEvent) -> int:
@@ -20,8 +22,13 @@ def is_bare(event: object) -> bool:
     return isinstance(event, Heartbeat) and not describes(event)
 
 
-def generation_of(due: DueEvent) -> int:
-    """Return what snapshots of one time are sorted by, polls last."""
-    if isinstance(due.event, GroupSnapshot) and due.event.generation is not None:
-        return due.event.generation
-    return _POLLS_LAST
+def snapshot_order_of(due: DueEvent) -> tuple[int, int]:
+    """Return what snapshots of one time are sorted by: the generation, then the phase of its rebalance; polls last.
+
+    A rebalance that has joined has its new generation already, one that begins still has the old one.
+    """
+    if not isinstance(due.event, GroupSnapshot) or due.event.generation is None:
+        return _POLLS_LAST
+    if not is_under_way(due.event):
+        return due.event.generation, _COMPLETED
+    return due.event.generation, _COMPLETING if has_joined(due.event) else _PREPARING

@@ -50,14 +50,6 @@ from udfs.model.group_api import DueEvent
 from udfs.model.journal import Rebalance, Trigger
 from udfs.strategies.registry import qualified_name
 
-# The coordinator is in the middle of a rebalance: the members are not final (DescribeGroups, GroupState).
-_UNDER_WAY = frozenset({"preparingrebalance", "completingrebalance"})
-
-
-def is_under_way(snapshot: GroupSnapshot) -> bool:
-    """Return whether the snapshot was taken during a rebalance."""
-    return (snapshot.state or "").replace("_", "").lower() in _UNDER_WAY
-
 
 def take_generation(context: GroupContext, due: DueEvent, snapshot: GroupSnapshot, at: int) -> bool:
     """Apply a snapshot with a generation reported by the coordinator.

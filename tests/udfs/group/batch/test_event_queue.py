@@ -16,7 +16,7 @@ def test_at_one_time_events_come_before_heartbeats_and_heartbeats_before_expirie
     queue = EventQueue()
     queue.push_expiry(5, 4, "m")
     queue.push_heartbeat(5, 5, "m")
-    queue.push_event(5, 0, 0, due(5))
+    queue.push_event(5, 0, (0, 0), due(5))
     queue.push_expiry(4, 4, "n")
     found = [queue.pop() for _ in range(4)]
     assert [(one.at, one.order) for one in found] == [(4, EXPIRY), (5, 0), (5, HEARTBEAT), (5, EXPIRY)]
@@ -27,9 +27,9 @@ def test_at_one_time_events_come_before_heartbeats_and_heartbeats_before_expirie
 def test_events_of_one_place_come_by_their_own_times_generations_and_ids() -> None:
     queue = EventQueue()
     for own, generation, event_id in ((7, 0, "a"), (5, 2, "a"), (5, 1, "b"), (5, 1, "a")):
-        queue.push_event(9, 3, generation, due(own, event_id))
+        queue.push_event(9, 3, (generation, 0), due(own, event_id))
     found = [queue.pop() for _ in range(4)]
-    assert [(one.own - T0, one.generation, one.tie) for one in found] == [
+    assert [(one.own - T0, one.snapshot_order[0], one.tie) for one in found] == [
         (5, 1, "a"),
         (5, 1, "b"),
         (5, 2, "a"),
@@ -46,7 +46,7 @@ def test_two_equal_entries_come_as_they_were_pushed_and_are_never_compared_thems
     for at, order, event_id in entries:
         one = DueEvent(leave("m", 0), event_id)
         pushed.append((at, order, event_id, one))
-        queue.push_event(at, order, 0, one)
+        queue.push_event(at, order, (0, 0), one)
     found = [queue.pop().what for _ in entries]
     expected = [one for *_, one in sorted(pushed, key=lambda entry: entry[:3])]
     assert all(left is right for left, right in zip(found, expected, strict=True))
@@ -55,9 +55,9 @@ def test_two_equal_entries_come_as_they_were_pushed_and_are_never_compared_thems
 def test_all_events_of_the_next_time_are_taken_and_the_rest_stays() -> None:
     queue = EventQueue()
     queue.push_heartbeat(5, 5, "m")
-    queue.push_event(5, 2, 0, due(5, "b"))
-    queue.push_event(5, 1, 0, due(5, "a"))
-    queue.push_event(6, 0, 0, due(6, "c"))
+    queue.push_event(5, 2, (0, 0), due(5, "b"))
+    queue.push_event(5, 1, (0, 0), due(5, "a"))
+    queue.push_event(6, 0, (0, 0), due(6, "c"))
     queue.push_expiry(5, 5, "m")
     assert queue.pop_events(4) == []
     assert [one.event_id for one in queue.pop_events(5)] == ["a", "b"]

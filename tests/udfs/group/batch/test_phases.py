@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from tests.udfs.group.group_script import T0, Script, assigned
 from udfs.model.events import GroupSnapshot
 from udfs.model.journal import GroupChanged, Rebalance
@@ -54,6 +56,25 @@ def test_where_the_record_has_no_join_phase_the_log_has() -> None:
     script = one_member()
     under_way(script, 4_800, "CompletingRebalance", generation=2, joined_at=T0 + 4_800)
     assert phases(two_members(script, 5_000)) == [4_800, 4_800, 5_000]
+
+
+@pytest.mark.parametrize("ids", [("1", "2", "3"), ("3", "2", "1")])
+def test_in_one_millisecond_its_join_phase_ends_first_and_the_next_rebalance_begins_last(ids: tuple[str, ...]) -> None:
+    joined, completed, begins = ids
+    script = one_member()
+    under_way(script, 5_000, "PreparingRebalance", generation=2, event_id=begins)
+    under_way(script, 5_000, "CompletingRebalance", generation=2, joined_at=T0 + 5_000, event_id=joined)
+    assert phases(two_members(script, 5_000, event_id=completed)) == [5_000, 5_000, 5_000]
+    script.snapshot(9_000, 3, {"a": ["t"]}, assigned(a="0 1"), strategy="range")
+    assert phases(script.run(9_500).rebalances[2]) == [5_000, None, 9_000]
+
+
+def test_a_poll_at_the_moment_of_a_generation_shows_the_rebalance_that_it_ends() -> None:
+    script = one_member()
+    under_way(script, 5_000, "PreparingRebalance")
+    two_members(script, 5_000)
+    script.snapshot(9_000, 3, {"a": ["t"]}, assigned(a="0 1"), strategy="range")
+    assert phases(script.run(9_500).rebalances[2]) == [None, None, 9_000]
 
 
 def test_what_is_reported_of_a_rebalance_that_is_over_is_not_taken_for_the_next() -> None:

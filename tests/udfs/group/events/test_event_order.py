@@ -5,7 +5,7 @@ import pytest
 from tests.udfs.shard.shard_script import beat, count, join, leave
 from tests.udfs.shard.state_samples import snapshot
 from udfs.group.batch.event_queue import EXPIRY
-from udfs.group.events.event_order import generation_of, is_bare, order_of
+from udfs.group.events.event_order import is_bare, order_of, snapshot_order_of
 from udfs.model.events import AnyEvent
 from udfs.model.group_api import DueEvent
 
@@ -42,6 +42,15 @@ def test_a_heartbeat_is_bare_when_it_describes_nothing(event: AnyEvent, bare: bo
 def test_snapshots_apply_by_their_generations_and_polls_last() -> None:
     poll = snapshot(0, "g", 0, ())
     poll.generation = None
-    places = [generation_of(DueEvent(one, "e")) for one in (snapshot(0, "g", 9, ()), snapshot(0, "g", 10, ()), poll)]
+    snapshots = (snapshot(0, "g", 9, ()), snapshot(0, "g", 10, ()), poll)
+    places = [snapshot_order_of(DueEvent(one, "e")) for one in snapshots]
     assert places == sorted(set(places))
-    assert generation_of(DueEvent(snapshot(0, "g", 2**63 - 1, ()), "e")) < places[-1]
+    assert snapshot_order_of(DueEvent(snapshot(0, "g", 2**63 - 1, ()), "e")) < places[-1]
+
+
+def test_a_rebalance_that_has_joined_is_before_its_generation_and_the_next_one_begins_after_it() -> None:
+    joined, preparing = snapshot(0, "g", 9, ()), snapshot(0, "g", 9, ())
+    joined.state, preparing.state = "CompletingRebalance", "PreparingRebalance"
+    snapshots = (joined, snapshot(0, "g", 9, ()), preparing, snapshot(0, "g", 10, ()))
+    places = [snapshot_order_of(DueEvent(one, "e")) for one in snapshots]
+    assert places == sorted(set(places))
