@@ -9,6 +9,7 @@ from tests.live.story import Step, Story
 from tests.live.tables import Row
 
 _UUID_LENGTH = 36
+_TIMES = ("began_at", "joined_at", "event_time", "detected_at")
 
 
 def check_story(job: RunningJob, story: Story) -> None:
@@ -22,7 +23,7 @@ def check_story(job: RunningJob, story: Story) -> None:
     assert job.rows("rejected_events") == []
     for number, step in sorted(wanted.items()):
         row = generations[number]
-        assert _causes(row) == step.triggers, (step.what, row["triggers"])
+        assert _causes(row) == step.triggers, (step.what, row["triggers"], {name: row[name] for name in _TIMES})
         assert row["status"] == "completed", (step.what, row["error"])
         assert row["generation_source"] == "reported"
         assert row["members_after"] == len(step.given)

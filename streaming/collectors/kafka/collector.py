@@ -246,12 +246,14 @@ class KafkaCollector(CollectorThread):
     def _observe(self) -> None:
         view = self._connected()
         before_ms = now_ms()
+        # At once: what begins while the rest is asked for has not begun by this time.
+        states = view.groups_under_way()
         partitions = view.offsets_partitions()
         bounds = view.offsets_bounds(partitions)
         self._see_times(view, {number: end for number, (_, end) in bounds.items()}, before_ms)
         at_ms = self._clock.at(before_ms)
         self._report_topics(view, at_ms)
-        under_way = self._under_way.diff(view.groups_under_way(), at_ms)
+        under_way = self._under_way.diff(states, at_ms)
         if under_way:
             self._log.append(under_way)
         self._owed.append(Round(at_ms, self._ends))

@@ -22,6 +22,7 @@ from typing import Any, Literal
 import msgspec
 from confluent_kafka import ConsumerGroupType, KafkaException
 
+from streaming.collectors.kafka.admin_answer import answer_of
 from streaming.collectors.kafka.metadata_client import ClusterView
 from udfs.model.events import QueueRef
 
@@ -82,7 +83,7 @@ class GroupReader(ClusterView):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DeprecationWarning)
             listed: list[Any] = self._admin.list_groups(timeout=self._timeout_s)
-        answer = self._admin.list_consumer_groups(request_timeout=self._timeout_s).result(self._timeout_s)
+        answer = answer_of(self._admin.list_consumer_groups(request_timeout=self._timeout_s), self._timeout_s)
         of_new_protocol = [one.group_id for one in answer.valid if one.type is ConsumerGroupType.CONSUMER]
         of_consumers = {one.group_id for one in answer.valid}
         described = self.described(of_new_protocol)
@@ -121,7 +122,7 @@ class GroupReader(ClusterView):
         found: dict[str, DescribedGroup] = {}
         for name, answer in answers.items():
             try:
-                group = answer.result(self._timeout_s)
+                group = answer_of(answer, self._timeout_s)
             except KafkaException:
                 continue
             found[name] = DescribedGroup(

@@ -21,6 +21,7 @@ from confluent_kafka import (
 )
 from confluent_kafka.admin import AdminClient, OffsetSpec
 
+from streaming.collectors.kafka.admin_answer import answer_of
 from streaming.collectors.kafka.client_options import KafkaOptions
 from streaming.collectors.kafka.topic_diff import ObservedTopic
 from streaming.machine.logs import LIBRDKAFKA
@@ -106,9 +107,8 @@ class ClusterView:
         if not self._lists_states:
             return {}
         try:
-            answer = self._admin.list_consumer_groups(states=set(_UNDER_WAY), request_timeout=self._timeout_s).result(
-                self._timeout_s
-            )
+            request = self._admin.list_consumer_groups(states=set(_UNDER_WAY), request_timeout=self._timeout_s)
+            answer = answer_of(request, self._timeout_s)
         except KafkaException as error:
             if error.args[0].code() != KafkaError._UNSUPPORTED_FEATURE:
                 raise
@@ -198,7 +198,7 @@ class ClusterView:
             for place, answer in self._admin.list_offsets(places, request_timeout=_ENDS_TIMEOUT_S).items():
                 # The rest of a poll must not depend on one partition.
                 with contextlib.suppress(KafkaException):
-                    found[place.topic, place.partition] = answer.result(_ENDS_TIMEOUT_S).offset
+                    found[place.topic, place.partition] = answer_of(answer, _ENDS_TIMEOUT_S).offset
         return found
 
     def record_time(self, partition: int, offset: int, topic: str = OFFSETS_TOPIC) -> int | None:
@@ -247,7 +247,7 @@ class ClusterView:
         """Try to describe a group that does not exist; return whether this user may describe any group."""
         (answer,) = self._admin.describe_consumer_groups([_NOBODYS_GROUP], request_timeout=self._timeout_s).values()
         try:
-            answer.result(self._timeout_s)
+            answer_of(answer, self._timeout_s)
         except KafkaException as error:
             if error.args[0].code() == KafkaError.GROUP_AUTHORIZATION_FAILED:
                 return False
@@ -265,10 +265,10 @@ class ClusterView:
     def _offsets(self, topic: str, partitions: int, spec: OffsetSpec) -> dict[int, int]:
         queried = {TopicPartition(topic, number): spec for number in range(partitions)}
         answers = self._admin.list_offsets(queried, request_timeout=self._timeout_s)
-        return {place.partition: answer.result(self._timeout_s).offset for place, answer in answers.items()}
+        return {place.partition: answer_of(answer, self._timeout_s).offset for place, answer in answers.items()}
 
     def _racks(self) -> dict[int, str]:
-        cluster = self._admin.describe_cluster(request_timeout=self._timeout_s).result(self._timeout_s)
+        cluster = answer_of(self._admin.describe_cluster(request_timeout=self._timeout_s), self._timeout_s)
         return {node.id: node.rack for node in cluster.nodes if node.rack}
 
     def _topic_ids(self, topics: list[str]) -> dict[str, str | None]:
@@ -278,7 +278,7 @@ class ClusterView:
         found: dict[str, str | None] = {}
         for name, answer in answers.items():
             try:
-                described: TopicDescription = answer.result(self._timeout_s)
+                described: TopicDescription = answer_of(answer, self._timeout_s)
             except KafkaException:
                 continue  # deleted just now
             topic_id = str(described.topic_id)

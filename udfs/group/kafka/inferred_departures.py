@@ -24,6 +24,9 @@ from udfs.packets.packet import queue_keys
 _HEARTBEATS_IN_A_TIMEOUT = 3
 # A member commits just before it leaves, and the rebalance begins with that.
 _AT_ONCE_MS = 1_000
+# A commit prolongs its member's session. But coordinators time sessions by a clock that is never set, and records by
+# one that may be, so that they may differ a little.
+_CLOCKS_DIFFER_MS = 500
 
 
 class Inferred(NamedTuple):
@@ -82,7 +85,7 @@ def _infer(last: int, others: Sequence[int], timeout: int, began: int, ended: in
     if silence < timeout - share:
         may_be_waited_for = ended - last >= timeout - share and abs(silence) >= _AT_ONCE_MS
         return None if may_be_waited_for else Inferred("member_left", evidence)
-    if silence < timeout:
+    if silence < timeout - _CLOCKS_DIFFER_MS:
         return None
     active = [one for one in others if one >= last - share]
     if others and not active:

@@ -19,7 +19,7 @@ from tests.kit.brokers import Broker, kafka_41
 from tests.kit.members import Member
 from tests.kit.processes import free_port
 from tests.kit.topics import add_partitions, create_topic, delete_topic
-from udfs.model.events import AnyEvent, Clock, TopicQueues
+from udfs.model.events import AnyEvent, Clock, GroupSnapshot, TopicQueues
 
 
 def events_in(folder: Path) -> list[AnyEvent]:
@@ -173,6 +173,33 @@ def test_a_log_that_cannot_be_written_is_visible_and_what_was_pending_is_reporte
     log.full = False
     assert collector.flush_clock()
     assert sum(isinstance(event, Clock) for event in events_in(tmp_path)) == 1
+
+
+def test_a_rebalance_that_begins_while_a_poll_is_under_way_is_reported_by_the_next(tmp_path: Path) -> None:
+    """A poll is dated when it begins: what is reported with its time must have begun by then."""
+
+    class Rebalancing(LosingView):
+        has_begun = False
+
+        def offsets_bounds(self, partitions: int) -> Mapping[int, tuple[int, int]]:
+            self.has_begun = True
+            return super().offsets_bounds(partitions)
+
+        def groups_under_way(self) -> dict[str, str]:
+            return {"g": "PreparingRebalance"} if self.has_begun else {}
+
+    view = Rebalancing(first=0)
+    collector = KafkaCollector(
+        KafkaOptions("h:1", "c"),
+        EventFiles(tmp_path, "kafka"),
+        dict,
+        view=lambda _options: view,  # type: ignore[arg-type,return-value]
+    )
+    shown = []
+    for _ in range(2):
+        assert collector.observe_once()
+        shown.append([event.group for event in events_in(tmp_path) if isinstance(event, GroupSnapshot)])
+    assert shown == [[], ["g"]]
 
 
 def test_after_a_damaged_memory_all_topics_are_reported_again(tmp_path: Path) -> None:

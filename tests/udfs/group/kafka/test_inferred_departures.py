@@ -44,6 +44,7 @@ def departure(
         ("the others never commit", {0: [13_000]}, "session_expired"),
         ("it never commits itself", {1: [19_500], 2: [19_600]}, "member_gone"),
         ("between the two", {0: [15_000], 1: [19_500], 2: [19_600]}, "member_gone"),
+        ("a session timeout, by another clock", {0: [14_100], 1: [19_500], 2: [19_600]}, "session_expired"),
     ],
 )
 def test_commits_of_the_others_show_when_the_rebalance_began(

@@ -1,0 +1,27 @@
+"""What an admin request answers, or that it does not."""
+
+from __future__ import annotations
+
+from concurrent.futures import Future
+
+import pytest
+from confluent_kafka import KafkaError, KafkaException
+
+from streaming.collectors.kafka import admin_answer
+from streaming.collectors.kafka.admin_answer import answer_of
+
+
+def test_the_answer_or_what_the_client_says_is_passed_on() -> None:
+    answered: Future[int] = Future()
+    answered.set_result(7)
+    assert answer_of(answered, 1.0) == 7
+    refused: Future[int] = Future()
+    refused.set_exception(KafkaException(KafkaError(KafkaError._TRANSPORT)))
+    with pytest.raises(KafkaException, match="_TRANSPORT"):
+        answer_of(refused, 1.0)
+
+
+def test_no_answer_is_an_error_of_the_cluster_and_not_of_a_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(admin_answer, "_LONGER_S", 0.0)
+    with pytest.raises(KafkaException, match="_TIMED_OUT"):
+        answer_of(Future[int](), 0.01)
