@@ -11,7 +11,7 @@ from streaming.collectors.kafka import admin_answer
 from streaming.collectors.kafka.admin_answer import answer_of
 
 
-def test_the_answer_or_what_the_client_says_is_passed_on() -> None:
+def test_an_answer_and_a_refusal_are_passed_on() -> None:
     answered: Future[int] = Future()
     answered.set_result(7)
     assert answer_of(answered, 1.0) == 7
@@ -21,7 +21,7 @@ def test_the_answer_or_what_the_client_says_is_passed_on() -> None:
         answer_of(refused, 1.0)
 
 
-def test_no_answer_is_an_error_of_the_cluster_and_not_of_a_file(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_answer_is_an_error_of_the_cluster(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(admin_answer, "_LONGER_S", 0.0)
     with pytest.raises(KafkaException, match="_TIMED_OUT"):
         answer_of(Future[int](), 0.01)
