@@ -69,7 +69,7 @@ def test_in_one_millisecond_its_join_phase_ends_first_and_the_next_rebalance_beg
     assert phases(script.run(9_500).rebalances[2]) == [5_000, None, 9_000]
 
 
-def test_a_poll_at_the_moment_of_a_generation_does_not_show_a_later_rebalance() -> None:
+def test_a_poll_at_the_time_of_a_generation_does_not_begin_the_next_rebalance() -> None:
     script = one_member()
     under_way(script, 5_000, "PreparingRebalance")
     two_members(script, 5_000)
