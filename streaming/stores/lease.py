@@ -162,7 +162,7 @@ class Lease:
             return DeltaTable(str(self._place))
         except TableNotFoundError:
             try:
-                # Without retries: a creation that comes late would be put behind the holder of one that came before.
+                # Retried, a concurrent creation would commit behind the first holder's commit, and hide the holder.
                 once = CommitProperties(max_commit_retries=0)
                 return DeltaTable.create(
                     str(self._place), Schema.from_json(_SCHEMA), configuration=_PROPERTIES, commit_properties=once

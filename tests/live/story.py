@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from confluent_kafka import OFFSET_BEGINNING, OFFSET_END, Consumer, TopicPartition
+from confluent_kafka import OFFSET_END, Consumer, TopicPartition
 
 from streaming.collectors.kafka.metadata_client import OFFSETS_TOPIC
 from tests.kit.brokers import Broker
@@ -15,7 +15,7 @@ from tests.kit.java_members import WAIT_S
 from tests.kit.members import Member, Partition, wait_until, wait_until_assigned
 from tests.kit.topics import add_partitions, create_topic
 from udfs.kafka.consumer_offsets import events_of
-from udfs.model.events import GroupSnapshot, Progress
+from udfs.model.events import Progress
 
 StartMember = Callable[..., Member]
 _COMMITS = 2  # rounds of them: what a member does is seen by its commits
@@ -88,35 +88,6 @@ def wait_for_commits(broker: Broker, group: str, held: Sequence[Partition]) -> N
                     commits.update((queue.topic, queue.queue_id) for queue in event.queues)
     finally:
         consumer.close()
-
-
-def completed_generations(broker: Broker, group: str) -> set[int]:
-    """Return the generations that the coordinator recorded.
-
-    One that began anew before its leader had assigned is none: nobody ever held anything in it.
-    """
-    consumer = Consumer({**broker.client_settings(), "group.id": "story", "enable.auto.commit": False})
-    found: set[int] = set()
-    try:
-        numbers = consumer.list_topics(OFFSETS_TOPIC, timeout=WAIT_S).topics[OFFSETS_TOPIC].partitions
-        places = [TopicPartition(OFFSETS_TOPIC, number, OFFSET_BEGINNING) for number in numbers]
-        left = {place.partition: consumer.get_watermark_offsets(place, timeout=WAIT_S)[1] for place in places}
-        left = {number: end for number, end in left.items() if end}
-        consumer.assign(places)
-        deadline = time.monotonic() + WAIT_S
-        while left:
-            assert time.monotonic() < deadline, f"records of {group} were not read: {left}"
-            message = consumer.poll(0.5)
-            if message is None or message.error() is not None:
-                continue
-            for event in events_of(message.key(), message.value(), message.timestamp()[1], "c"):
-                if isinstance(event, GroupSnapshot) and event.group == group and event.generation:
-                    found.add(event.generation)
-            if message.offset() + 1 >= left.get(message.partition(), 0):
-                left.pop(message.partition(), None)
-    finally:
-        consumer.close()
-    return found
 
 
 def dynamic_members(broker: Broker, group: str, start: StartMember) -> Story:

@@ -36,7 +36,9 @@ def test_messages_that_are_read_twice_and_that_wait_are_those_that_consumers_cou
 ) -> None:
     create_topic(kafka41, TOPIC, 1)
     with running_job(runs, kafka41, tmp_path, settings=SETTINGS) as job:
-        first = new_member(kafka41, GROUP, [TOPIC], client_id="a", settings={"enable.auto.commit": "false"})
+        first = new_member(
+            kafka41, GROUP, [TOPIC], client_id="a", session_timeout_ms=15_000, settings={"enable.auto.commit": "false"}
+        )
         wait_until_assigned([first], partitions(TOPIC, 1))
         job.wait_for_generation(GROUP, 1)
         for total in (100, 200):

@@ -246,7 +246,7 @@ class KafkaCollector(CollectorThread):
     def _observe(self) -> None:
         view = self._connected()
         before_ms = now_ms()
-        # At once: what begins while the rest is asked for has not begun by this time.
+        # First: their snapshots get the time above, and a rebalance that begins later in this poll began after it.
         states = view.groups_under_way()
         partitions = view.offsets_partitions()
         bounds = view.offsets_bounds(partitions)

@@ -29,7 +29,8 @@ class QueuedItem(NamedTuple):
 
     Attributes:
         at: When it applies. own: Its own time, where something newer was applied before.
-        tie: The event's id, or the member's. number: In which order it was found.
+        snapshot_order: Among snapshots of one time. tie: The event's id, or the member's.
+        number: In which order it was found.
     """
 
     at: int

@@ -61,9 +61,9 @@ def is_over(group: Group, snapshot: GroupSnapshot) -> bool:
     """
     if group.last_rebalance_at is not None and snapshot.event_time < group.last_rebalance_at:
         return True
-    if snapshot.generation is None or group.generation is None:
-        return snapshot.generation is None and snapshot.event_time == group.last_rebalance_at
-    return snapshot.generation < group.generation + has_joined(snapshot)
+    if snapshot.generation is None:  # of a poll: one that completed in the same millisecond is the one it shows
+        return snapshot.event_time == group.last_rebalance_at
+    return group.generation is not None and snapshot.generation < group.generation + has_joined(snapshot)
 
 
 def phases_of(view: GroupView, snapshot: GroupSnapshot, evidence_at: int | None, at: int) -> Phases:

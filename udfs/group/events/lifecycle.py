@@ -8,7 +8,7 @@ import msgspec
 
 from udfs.group.batch.context import GroupContext
 from udfs.group.batch.findings import MAX_OBSERVATIONS, observed
-from udfs.group.batch.phases import is_over
+from udfs.group.batch.phases import has_joined, is_over
 from udfs.group.decision.commit import end_followed, show_owners, stop_deciding
 from udfs.group.events.membership import late_cause
 from udfs.group.events.polls import arrive_by_snapshot
@@ -149,7 +149,7 @@ def show_under_way(context: GroupContext, snapshot: GroupSnapshot, at: int) -> N
         return
     if not is_over(group, snapshot):
         joining, joined = UNDER_WAY[:2]
-        state = joining if (snapshot.state or "").lower().startswith("preparing") else joined
+        state = joined if has_joined(snapshot) else joining
         context.write_row(at, msgspec.structs.replace(group.row, state=state))
 
 

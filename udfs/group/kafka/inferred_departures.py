@@ -24,9 +24,8 @@ from udfs.packets.packet import queue_keys
 _HEARTBEATS_IN_A_TIMEOUT = 3
 # A member commits just before it leaves, and the rebalance begins with that.
 _AT_ONCE_MS = 1_000
-# A commit prolongs its member's session. But coordinators time sessions by a clock that is never set, and records by
-# one that may be, so that they may differ a little.
-_CLOCKS_DIFFER_MS = 500
+# A poll has the time at which it was sent: what it shows may have begun until the coordinator replied.
+_REPLY_MS = 500
 
 
 class Inferred(NamedTuple):
@@ -67,25 +66,27 @@ def infer_departures(
         if member_id in newest:
             others = [newest[one] for one in staying if one in newest]
             timeout = view.timeout_of(group.members[member_id])
-            found = _infer(newest[member_id], others, timeout, began, at if has_other_cause else began)
+            ended = at if has_other_cause else began
+            found = _infer(newest[member_id], others, timeout, began, ended, _REPLY_MS if began < at else 0)
             if found is not None:
                 inferred[member_id] = found
     return inferred
 
 
-def _infer(last: int, others: Sequence[int], timeout: int, began: int, ended: int) -> Inferred | None:
+def _infer(last: int, others: Sequence[int], timeout: int, began: int, ended: int, inaccuracy: int) -> Inferred | None:
     """Return how a member departed.
 
     Args:
         last: Its last commit. others: Those of members that stay. began: When the rebalance had begun at the latest.
         ended: Until when it may have waited for a member that was silent already.
+        inaccuracy: By how much it may have begun later.
     """
     silence, share = began - last, timeout // _HEARTBEATS_IN_A_TIMEOUT
     evidence = f"last commit {silence} ms before the rebalance, session timeout {timeout} ms"
     if silence < timeout - share:
         may_be_waited_for = ended - last >= timeout - share and abs(silence) >= _AT_ONCE_MS
         return None if may_be_waited_for else Inferred("member_left", evidence)
-    if silence < timeout - _CLOCKS_DIFFER_MS:
+    if silence < timeout - inaccuracy:
         return None
     active = [one for one in others if one >= last - share]
     if others and not active:
