@@ -102,6 +102,9 @@ class PythonMember(threading.Thread):
             "group_id": self._group,
             "session_timeout_ms": 6000,
             "heartbeat_interval_ms": 300,
+            # A leader that assigned before it had a topic's metadata has nothing to give until it asks again; the
+            # default is five minutes.
+            "metadata_max_age_ms": 1000,
             **{name: value for name, value in self._named.items() if value is not None},
         }
 
