@@ -1,7 +1,8 @@
 """Shell: how far the tables that follow the journal have come, as the one number that each of their commits carries.
 
-Spark can put one mark into a commit, so one number covers all of it. The tables advance together, in one order: piece
-by piece, share by share, and within a share table by table. The highest number found in any table is where they are.
+Spark can put one mark into a commit, so one number covers all of it. The tables advance together, piece by piece and
+share by share: the highest number in any table tells the share. A table has that share already if its own number is of
+it, and beyond the table's own place in ``PROJECTIONS``. Releases before wrote the tables in the order of these places.
 """
 
 from __future__ import annotations
@@ -26,7 +27,8 @@ class JournalProgress(NamedTuple):
         after: All of it up to this version is in all tables.
         upto: Where the piece after it ends that has been begun; 0 = none has.
         share: So many shares of that piece are in all tables.
-        stage: And of the next share so many tables have what concerns them, in the order in which they are written.
+        stage: And the next share is in the table at the place before this one, in the order of ``PROJECTIONS``; 0 = in
+            none. The commit that ends a share has the next share instead.
     """
 
     after: int = 0

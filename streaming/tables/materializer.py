@@ -1,8 +1,9 @@
 """Shell: makes the tables of spans and of the present follow the journal, each exactly once.
 
-Each commit is marked with how far all tables have come with it (`journal_progress.py`): they advance together, in
-one order, and a table that a piece of the journal does not concern gets no commit. After a crash the highest mark of
-any table is where to resume.
+Each commit is marked with how far its table has come (`journal_progress.py`). The tables advance together, share by
+share. Within one the table that is written last waits for all others, and its mark says that the share is done; a
+table that it does not concern gets no commit. After a crash the highest mark of any table is where to resume, and the
+tables whose own marks are of that share have it already.
 
 What is in memory at a time is bounded by ``CHANGES_AT_ONCE``, whatever waits in the journal: a piece is as many
 versions as hold so many changes, and a version that holds more is taken in shares, each of some groups with their whole
@@ -16,6 +17,8 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 from streaming.settings.locations import Location
 from streaming.stores.locks import Guard
@@ -23,15 +26,18 @@ from streaming.tables.engine import DeltaRsEngine, Engine
 from streaming.tables.errors import TableError
 from streaming.tables.journal_piece import JournalPiece
 from streaming.tables.journal_progress import JournalProgress, from_mark, to_mark
-from streaming.tables.projections import PROJECTIONS
+from streaming.tables.projections import PROJECTIONS, Projection
 from streaming.tables.projector import Replaced
-from streaming.tables.schema import CHANGES
+from streaming.tables.schema import CHANGES, GROUPS
 from streaming.tables.writer import LogTruncatedError, Mark, TableWriter
 
 # So many changes are applied to the tables at once. A crash in the midst of a large version is continued by this cut.
 CHANGES_AT_ONCE = 100_000
 # And so many versions of the journal, for the rows of all are counted first.
 VERSIONS_AT_ONCE = 1_000
+# So many tables are written side by side, while a piece is at most so large: rows of one table at a time in memory.
+_TABLES_AT_ONCE = 2
+_SMALL_PIECE = 10_000
 # Of the interval: so much before its end it is done, because doing it takes time too.
 _BEFORE_THE_END = 0.2
 # Of its thread, where 0 is the job's own. Measured while 302,000 rows of a fleet's first sight came into the tables:
@@ -73,6 +79,7 @@ class Materializer:
         # Under which id it is marked: a recreated journal is another one.
         self._app_id = progress_id(self._journal.identity)
         self._progress: JournalProgress | None = None
+        self._marks: dict[str, int] = {}
         self._working = threading.Lock()
         self._waiting = threading.Condition()
         self._due: float | None = None
@@ -191,11 +198,10 @@ class Materializer:
         return self._read_progress().after
 
     def _read_progress(self) -> JournalProgress:
-        marks = []
-        for table in self._tables.values():
+        for name, table in self._tables.items():
             table.refresh()
-            marks.append(table.mark(self._app_id) or 0)
-        return from_mark(max(marks) or None)
+            self._marks[name] = table.mark(self._app_id) or 0
+        return from_mark(max(self._marks.values()) or None)
 
     def _piece(self, progress: JournalProgress, end: int) -> JournalPiece:
         """Return what comes next: the piece that was begun, or what is taken at once.
@@ -216,24 +222,44 @@ class Materializer:
             return self._projector.snapshot(after, upto)
 
     def _advance(self, piece: JournalPiece, progress: JournalProgress) -> JournalProgress:
-        """Apply a share to the tables that it concerns; each commit has the mark of what comes after it."""
+        """Apply a share to the tables that it concerns, side by side, and to the last one once the others have it."""
         shares = self._projector.shares(piece, CHANGES_AT_ONCE)
-        begun = JournalProgress(piece.after, piece.upto, progress.share, progress.stage)
+        begun = JournalProgress(piece.after, piece.upto, progress.share)
         done = begun.share + 1
-        end = JournalProgress(piece.upto) if done == len(shares) else begun._replace(share=done, stage=0)
+        end = JournalProgress(piece.upto) if done == len(shares) else begun._replace(share=done)
         changes = self._projector.changes(piece, shares[begun.share])
-        stages = [
-            stage
-            for stage, projection in enumerate(PROJECTIONS)
-            if stage >= begun.stage and self._projector.is_concerned(projection, changes)
-        ]
-        for number, stage in enumerate(stages, 1):
-            reached = begun._replace(stage=stages[number]) if number < len(stages) else end
-            mark = Mark(self._app_id, to_mark(reached))
-            table = self._tables[PROJECTIONS[stage].table.name]
-            self._projector.apply(PROJECTIONS[stage], changes, mark, self._check(table, begun, mark))
-            self._report(piece, begun.share + number / len(stages), len(shares))
+        steps = self._steps(changes, begun, end)
+
+        def apply(step: tuple[Projection, Mark]) -> None:
+            projection, mark = step
+            table = self._tables[projection.table.name]
+            self._projector.apply(projection, changes, mark, self._check(table, begun, mark))
+
+        def report(applied: int) -> None:
+            self._report(piece, begun.share + applied / len(steps), len(shares))
+
+        with ThreadPoolExecutor(_TABLES_AT_ONCE if piece.rows <= _SMALL_PIECE else 1) as threads:
+            for applied, _ in enumerate(threads.map(apply, steps[:-1]), 1):
+                report(applied)
+        for step in steps[-1:]:
+            apply(step)
+            report(len(steps))
         return end
+
+    def _steps(self, changes: Any, begun: JournalProgress, end: JournalProgress) -> list[tuple[Projection, Mark]]:
+        """Return the tables that still need a share, with the marks of their commits, in the order of writing.
+
+        `group_minutes` reads `groups` as they were before the share, so `groups` is the last.
+        """
+        concerned = [stage for stage, one in enumerate(PROJECTIONS) if self._projector.is_concerned(one, changes)]
+        concerned.sort(key=lambda stage: PROJECTIONS[stage].table is GROUPS)
+        steps = []
+        for stage in concerned:
+            own = to_mark(begun._replace(stage=stage + 1))
+            if self._marks[PROJECTIONS[stage].table.name] < own:
+                is_last = stage == concerned[-1]
+                steps.append((PROJECTIONS[stage], Mark(self._app_id, to_mark(end) if is_last else own)))
+        return steps
 
     def _report(self, piece: JournalPiece, applied: float, shares: int) -> None:
         """Let the listener know how far a large piece is applied: shares are about equal."""

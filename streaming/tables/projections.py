@@ -293,7 +293,8 @@ GROUPS_PROJECTION = Projection(
     schema.GROUPS, kinds_of(journal.GroupChanged, journal.GroupRemoved), _groups, _apply_to_groups
 )
 
-# In the order in which they are written: group_minutes reads the version before of groups, so groups comes after it.
+# Marks name tables by their places: a new one goes to the end. `materializer.py` writes groups after the others, for
+# group_minutes reads its version before.
 PROJECTIONS: tuple[Projection, ...] = (
     Projection(schema.ASSIGNMENTS, SPAN_KINDS, span_filter, apply_to_spans),
     Projection(
@@ -321,6 +322,5 @@ PROJECTIONS: tuple[Projection, ...] = (
         every_change=True,
     ),
     GROUPS_PROJECTION,
-    # Behind the others: marks of releases before it name tables by their places.
     Projection(schema.AUDITS, kinds_of(Audited), _audited, _apply_to_audits),
 )

@@ -21,11 +21,12 @@ from streaming.tables.arrow_rows import from_arrow, to_arrow
 from streaming.tables.delta_rs import DeltaRsTable
 from streaming.tables.errors import TableError
 from streaming.tables.journal_entries import Entry, RowFilter
+from streaming.tables.journal_progress import JournalProgress, to_mark
 from streaming.tables.materializer import Materializer
 from streaming.tables.projections import PROJECTIONS, Projection
 from streaming.tables.schema import CHANGES, TABLES, Row
 from streaming.tables.writer import Mark
-from tests.streaming.tables.journals import T0, Journal, a_history, assigned, joined, released, rows, stable
+from tests.streaming.tables.journals import T0, Journal, a_history, assigned, audited, joined, released, rows, stable
 from udfs.model import journal
 from udfs.model.spans import SpansWithdrawn
 
@@ -287,6 +288,78 @@ def test_a_crash_before_any_of_the_commits_changes_nothing_in_the_end(
     Materializer(tmp_path / "quiet", 0).run()
     # Topics and the finding are in the first batch only: five tables have something to write in the second.
     assert crash_at_each_commit(monkeypatch, tmp_path / "half", contents(tmp_path / "quiet")) == 5
+
+
+def one_after_another(root: Path, survived: int) -> bool:
+    """Apply the journal as the release before did, until so many commits are done; return whether any were left.
+
+    They wrote the tables in the order of PROJECTIONS, and each mark had the place of the next table that was concerned.
+    """
+    following = Materializer(root, 0)
+    projector, end = following._projector, following._journal.refresh()
+    after = following.reached()
+    piece = projector.piece(after, end, materializer.CHANGES_AT_ONCE)
+    changes = projector.changes(piece, None)
+    places = [place for place, one in enumerate(PROJECTIONS) if projector.is_concerned(one, changes)]
+    for number, place in enumerate(places[:survived], 1):
+        begun = JournalProgress(piece.after, piece.upto)
+        reached = begun._replace(stage=places[number]) if number < len(places) else JournalProgress(piece.upto)
+        mark = Mark(following._app_id, to_mark(reached))
+        projector.apply(PROJECTIONS[place], changes, mark, lambda: None)
+    return survived < len(places)
+
+
+def test_what_an_older_release_had_begun_is_continued_and_nothing_is_applied_twice(tmp_path: Path) -> None:
+    changes = some_changes()
+    write(tmp_path / "half", changes[:30], 0)
+    Materializer(tmp_path / "half", 0).run()
+    history = Journal()
+    late = history.change(60, audited("r1", 60, missing=1))
+    write(tmp_path / "half", [*changes[30:], late], 1)
+    shutil.copytree(tmp_path / "half", tmp_path / "whole")
+    Materializer(tmp_path / "whole", 0).run()
+    for survived in itertools.count():
+        root = tmp_path / f"crash-{survived}"
+        shutil.copytree(tmp_path / "half", root)
+        are_left = one_after_another(root, survived)
+        Materializer(root, 0).run()
+        assert contents(root) == contents(tmp_path / "whole"), f"after {survived} commits"
+        if not are_left:
+            break
+    assert survived == 5  # topics and the finding are in the first batch only
+
+
+def test_two_tables_are_written_side_by_side(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(tmp_path, some_changes(), 0)
+    following = Materializer(tmp_path, 0)
+    commit, both = DeltaRsTable._write, threading.Barrier(2, timeout=300)
+    written: list[str] = []
+
+    def meeting(table: DeltaRsTable, *args: object, **more: object) -> None:
+        if table.table.name in ("assignments", "members"):
+            both.wait()  # raises when nobody comes
+        commit(table, *args, **more)
+        written.append(table.table.name)
+
+    monkeypatch.setattr(DeltaRsTable, "_write", meeting)
+    following.run()
+    assert sorted(written) == sorted(FOLLOWING)
+    assert written[-1] == "groups"
+
+
+def test_of_a_large_piece_one_table_at_a_time_is_in_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(tmp_path, some_changes(), 0)
+    monkeypatch.setattr(materializer, "_SMALL_PIECE", 10)
+    commit, free = DeltaRsTable._write, threading.Lock()
+
+    def alone(table: DeltaRsTable, *args: object, **more: object) -> None:
+        assert free.acquire(blocking=False)
+        commit(table, *args, **more)
+        free.release()
+
+    monkeypatch.setattr(DeltaRsTable, "_write", alone)
+    Materializer(tmp_path, 0).run()
+    assert content(tmp_path, "groups")
 
 
 def test_the_version_of_the_journal_that_is_reached_is_marked_in_the_commits(tmp_path: Path) -> None:
