@@ -27,6 +27,7 @@ _PROGRAMS = {
     "MetaqMember": ("metaq-server-1.4.6.2",),
     "RocketMqLoopback": ("rocketmq-server-4.9.7", "rocketmq-server-5.5.0"),
     "RocketMqMember": ("rocketmq-client-4.9.8", "rocketmq-server-5.5.0"),
+    "StreamsMember": ("kafka-streams-4.1.1",),
     "TrinoQueries": ("trino-431",),
 }
 # Compiled with each of them: how members talk.
