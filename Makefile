@@ -24,6 +24,8 @@ setup: $(VENV)/.set-up ## make .venv with rebalance-monitor in it, and fetch Spa
 demo: $(VENV)/.set-up ## watch a simulated fleet rebalance (FOR=60s ends by itself)
 	@$(BIN)/rebalance-monitor demo $(if $(FOR),--for $(FOR))
 
+# Empty is as if it were not set: else each of the many processes of the tests compiles all modules anew.
+test: export PYTHONDONTWRITEBYTECODE :=
 test: lint ## everything that CI runs: lint, types, import rules, tests with real brokers
 	@$(BIN)/pytest -q -n $(WORKERS) --dist loadfile --no-loadscope-reorder -m "not slow" $(TESTS)
 
