@@ -49,7 +49,7 @@ def own_tests(path: Path) -> Path:
 def copy_checkout() -> None:
     """Copy the files of the checkout that git knows."""
     listed = subprocess.run(
-        ["git", "ls-files", "-co", "--exclude-standard", "udfs", "streaming", "conf", "tests"],
+        ["git", "ls-files", "-co", "--exclude-standard", "udfs", "streaming", "conf", "docs", "tests"],
         cwd=ROOT,
         check=True,
         capture_output=True,
@@ -69,7 +69,7 @@ def configure(module: str) -> None:
     settings = {
         "source_paths": ["udfs"],
         "only_mutate": [str(path)],
-        "also_copy": ["streaming", "conf"],
+        "also_copy": ["streaming", "conf", "docs"],
         "pytest_add_cli_args": arguments,
         "pytest_add_cli_args_test_selection": [str(own_tests(path))],
         "track_dependencies": False,
