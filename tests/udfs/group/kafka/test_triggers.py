@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.udfs.group.group_script import Script, assigned
+from tests.udfs.group.group_script import T0, Script, assigned
 from udfs.model.journal import TRIGGER_ORDER
 
 
@@ -191,3 +191,80 @@ def test_a_late_leave_from_before_a_session_is_no_cause_of_its_end() -> None:
     script.run(300)
     script.snapshot(400, 7, {"b": ["t"]}, strategy="range")
     assert script.run(500).decided()[1] == "400 #7 2->1 member_gone:a"
+
+
+def test_each_cause_names_the_event_that_shows_it() -> None:
+    script = Script()
+    six_seconds = {"a": {"session_timeout_ms": 6_000}}
+    script.snapshot(1_000, 1, {"a": ["t"], "b": ["t"]}, assigned(a="0", b="1"), six_seconds, strategy="range")
+    script.commit(2_000, "t", 0)
+    script.join(9_000, "c", event_id="hello")
+    members = {"b": ["t"], "c": ["t"], "d": ["t"]}
+    owned = assigned(b="0 1", c="", d="")
+    script.snapshot(10_000, 2, members, owned, strategy="range", event_id="second")
+    script.run(20_000)
+    assert [(one.kind, one.member_id, one.event_id) for one in script.rebalances[1].triggers] == [
+        ("session_expired", "a", "second"), ("member_joined", "c", "hello"), ("member_joined", "d", "second")
+    ]  # fmt: skip
+    assert script.rebalances[1].began_at == T0 + 9_000
+
+
+def test_strategies_of_members_that_change_are_causes_with_their_event() -> None:
+    script = Script()
+    for at, generation, strategies in ((10, 1, ("range",)), (20, 2, ("range", "sticky"))):
+        described = {"a": {"strategies": ("range",)}, "b": {"strategies": strategies}}
+        script.snapshot(at, generation, {"a": ["t"], "b": ["t"]}, None, described, event_id=f"e{generation}")
+    (cause,) = script.run(30).rebalances[1].triggers
+    assert (cause.kind, cause.member_id, cause.event_id) == ("strategy_changed", "b", "e2")
+
+
+@pytest.mark.parametrize("own_reason", [None, "closing"])
+def test_a_coordinators_reason_stands_behind_what_is_inferred_not_beside_a_members_own(own_reason: str | None) -> None:
+    script = Script()
+    members, six_seconds = {"a": ["t"], "b": ["t"]}, {"a": {"session_timeout_ms": 6_000}}
+    script.snapshot(1_000, 1, members, assigned(a="0", b="1"), six_seconds, strategy="range")
+    script.commit(2_000, "t", 0)
+    if own_reason is not None:
+        script.leave(8_000, "a", reason=own_reason)
+    script.snapshot(9_000, 1, {}, state="PreparingRebalance", reason="removing member a")
+    script.snapshot(10_000, 2, {"b": ["t"]}, assigned(b="0 1"), strategy="range")
+    (cause,) = script.run(20_000).rebalances[1].triggers
+    assert cause.detail is not None
+    if own_reason is None:
+        assert cause.detail.startswith("inferred: last commit")
+        assert cause.detail.endswith("; removing member a")
+    else:
+        assert cause.detail == own_reason
+
+
+def test_another_strategy_is_a_cause_with_both_names() -> None:
+    script = Script()
+    script.snapshot(10, 1, {"a": ["t"]}, assigned(a="0"), strategy="range")
+    script.snapshot(20, 2, {"a": ["t"]}, assigned(a="0"), strategy="sticky", event_id="e2")
+    (cause,) = script.run(30).rebalances[1].triggers
+    assert (cause.kind, cause.detail, cause.event_id) == ("strategy_changed", "kafka.range -> kafka.sticky", "e2")
+
+
+@pytest.mark.parametrize(
+    ("reason", "about"), [("removing member m-1", "m-1"), ("adding new member m-4", "m-4"), ("metadata changed", "m-1")]
+)
+def test_a_coordinators_reason_is_of_the_member_that_it_names_or_else_of_the_main_cause(
+    reason: str, about: str
+) -> None:
+    script = Script()
+    script.snapshot(10, 1, {"m-1": ["t"], "m-2": ["t"]}, strategy="range")
+    script.snapshot(15, 1, {}, state="PreparingRebalance", reason=reason)
+    script.snapshot(20, 2, {"m-2": ["t"], "m-3": ["t"], "m-4": ["t"]}, strategy="range")
+    causes = script.run(30).rebalances[1].triggers
+    assert [one.member_id for one in causes] == ["m-1", "m-3", "m-4"]
+    assert {one.member_id: one.detail for one in causes if one.detail is not None} == {about: reason}
+
+
+def test_an_expiry_that_a_generation_disproves_is_no_cause_of_a_later_one() -> None:
+    script = Script()
+    both = {"a": ["t"], "b": ["t"]}
+    script.snapshot(10, 1, both, assigned(a="0", b="1"), strategy="range")
+    script.leave(50, "a", how="expired")
+    script.snapshot(100, 2, both, assigned(a="0", b="1"), strategy="range")
+    script.snapshot(200, 3, {"b": ["t"]}, assigned(b="0 1"), strategy="range")
+    assert script.run(300).decided()[1:] == ["100 #2 2->2 unexplained", "200 #3 2->1 member_gone:a"]
