@@ -89,3 +89,29 @@ def test_commits_of_other_topics_and_of_groups_without_members_are_no_cause() ->
     script.run(60)
     kinds = [[one.kind for one in row.triggers] for row in script.rebalances[1:]]
     assert kinds == [["member_gone"], ["member_gone"], ["member_joined"]]
+
+
+@pytest.mark.parametrize(
+    ("held", "cause", "kept"),
+    [
+        ({}, ("queue_count_changed", "4 -> 0, inferred from the assignment"), 0),
+        ({"a": "0", "b": "1"}, ("queue_count_changed", "4 -> 2, made again, inferred from the assignment"), 0),
+        ({"a": "0 1", "b": "2 3"}, ("unexplained", None), 4),
+    ],
+)
+def test_an_assignment_that_leaves_out_queues_for_no_other_cause_is_of_another_topic(
+    held: dict[str, str], cause: tuple[str, str | None], kept: int
+) -> None:
+    script = group()
+    script.snapshot(25, 2, GROUP, assigned(**held), strategy="range", event_id="second")
+    row = script.run(50).rebalances[1]
+    (found,) = row.triggers
+    assert (found.kind, found.detail) == cause
+    assert found.event_id == "second"
+    assert (row.queues_kept, row.agrees) == (kept, True)
+
+
+def test_queues_that_a_departure_explains_are_those_of_the_same_topic() -> None:
+    script = group()
+    script.snapshot(25, 2, {"a": ["t", "u"]}, assigned(a="0 1"), strategy="range")
+    assert script.run(50).decided()[1] == "25 #2 2->1 member_gone:b"
