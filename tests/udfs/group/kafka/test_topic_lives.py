@@ -120,7 +120,7 @@ def test_of_what_members_have_the_topics_that_exist_are_left() -> None:
     assert lives({"t": AGAIN}).current(held) == {"a": partitions("0", U_ID), "b": partitions("2", AGAIN)}
 
 
-def test_owners_are_by_name_and_an_id_without_one_stands_for_itself() -> None:
+def test_owners_are_by_name_or_else_by_id() -> None:
     held = {"a": (*partitions("0 1"), *partitions("3", "nameless")), "b": partitions("0", U_ID)}
     assert lives(None).owners(held) == {
         ("t", None, 0): ("a",),

@@ -219,7 +219,9 @@ def test_strategies_of_members_that_change_are_causes_with_their_event() -> None
 
 
 @pytest.mark.parametrize("own_reason", [None, "closing"])
-def test_a_coordinators_reason_stands_behind_what_is_inferred_not_beside_a_members_own(own_reason: str | None) -> None:
+def test_a_reason_of_the_coordinator_follows_an_inferred_one_and_yields_to_the_own_one_of_a_member(
+    own_reason: str | None,
+) -> None:
     script = Script()
     members, six_seconds = {"a": ["t"], "b": ["t"]}, {"a": {"session_timeout_ms": 6_000}}
     script.snapshot(1_000, 1, members, assigned(a="0", b="1"), six_seconds, strategy="range")
