@@ -124,14 +124,17 @@ class Churn:
                 one.result()
 
     def held(self) -> dict[str, dict[str, list[tuple[str, int]]]]:
-        """Wait until the members of each group share its topic; return what each holds, by group and client id."""
+        """Wait until the members of each group share its topic; return what each holds, by group and name.
+
+        A static member's name is its instance id: the records keep the client id of the one whose place it takes.
+        """
         began = time.monotonic()
         while True:
             found = {}
             counts = self._queue_counts()
             for name, actors in self.actors.items():
                 self._bury(actors)
-                found[name] = {one.name: sorted(one.process.owned) for one in actors}
+                found[name] = {one.instance or one.name: sorted(one.process.owned) for one in actors}
             if all(
                 sorted(queue for held in members.values() for queue in held)
                 == [(name, number) for number in range(counts[name])]

@@ -109,7 +109,7 @@ def _check(
     held: Mapping[str, Mapping[str, list[Queue]]],
     folder: Path,
 ) -> None:
-    """Compare rows with the records, and the last owners with what members hold, by group and client id."""
+    """Compare rows with the records, and the last owners with what members hold, by group and name."""
     found = [
         (one, f"{name}: {what}")
         for name, one in truth.items()
@@ -122,9 +122,9 @@ def _check(
     assert not wrong, "\n".join(wrong)
     assert len(found) <= max(_MOST_OTHERWISE, _SHARE_OTHERWISE * len(rebalances)), "\n".join(what for _, what in found)
     for name, members in held.items():
-        clients = truth[name].clients
+        names = truth[name].clients | truth[name].instances
         now = spans_at(_reported(assignments, name), _FAR)
-        assert {clients[one]: queues for one, queues in now.items()} == {
+        assert {names[one]: queues for one, queues in now.items()} == {
             one: queues for one, queues in members.items() if queues
         }, name
         assert spans_at(_of(assignments, name, "computed"), _FAR) == now, name
