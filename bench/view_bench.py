@@ -1,8 +1,8 @@
 """Bench: what the live view costs in a batch, and what the driver holds for it, by the number of groups in the tables.
 
 Each number of groups is measured in processes of its own, in turns; printed are the medians, for two processes of one
-number differ by a fifth. A batch is ten rebalances in ten groups, and the commit to
-`groups` that follows from them. Times are computing time of the process, so that other work disturbs them little.
+number differ by a fifth. A batch is ten rebalances in ten groups, and the commit to `groups` that follows from them.
+Times are computing time of the process, so that other work disturbs them little.
 """
 
 from __future__ import annotations

@@ -61,6 +61,9 @@ class ExecutorProjector(Projector):
         listener: Counts the rows of tables again after each commit to one that it counts.
     """
 
+    # A MERGE has its mark from the session, which all tables share.
+    tables_at_once = 1
+
     def __init__(
         self,
         journal: DeltaSparkTable,

@@ -12,6 +12,7 @@ history in it, and each with commits of its own.
 
 from __future__ import annotations
 
+import itertools
 import os
 import sys
 import threading
@@ -35,8 +36,7 @@ from streaming.tables.writer import LogTruncatedError, Mark, TableWriter
 CHANGES_AT_ONCE = 100_000
 # And so many versions of the journal, for the rows of all are counted first.
 VERSIONS_AT_ONCE = 1_000
-# So many tables are written side by side, while a piece is at most so large: rows of one table at a time in memory.
-_TABLES_AT_ONCE = 2
+# Tables are written side by side while a piece is at most so large; of a larger one, the rows of one are in memory.
 _SMALL_PIECE = 10_000
 # Of the interval: so much before its end it is done, because doing it takes time too.
 _BEFORE_THE_END = 0.2
@@ -79,6 +79,7 @@ class Materializer:
         # Under which id it is marked: a recreated journal is another one.
         self._app_id = progress_id(self._journal.identity)
         self._progress: JournalProgress | None = None
+        # Of each table, as it was when the progress was read: whether it had its part of a share that was begun.
         self._marks: dict[str, int] = {}
         self._working = threading.Lock()
         self._waiting = threading.Condition()
@@ -235,15 +236,10 @@ class Materializer:
             table = self._tables[projection.table.name]
             self._projector.apply(projection, changes, mark, self._check(table, begun, mark))
 
-        def report(applied: int) -> None:
-            self._report(piece, begun.share + applied / len(steps), len(shares))
-
-        with ThreadPoolExecutor(_TABLES_AT_ONCE if piece.rows <= _SMALL_PIECE else 1) as threads:
-            for applied, _ in enumerate(threads.map(apply, steps[:-1]), 1):
-                report(applied)
-        for step in steps[-1:]:
-            apply(step)
-            report(len(steps))
+        with ThreadPoolExecutor(self._projector.tables_at_once if piece.rows <= _SMALL_PIECE else 1) as threads:
+            done_steps = itertools.chain(threads.map(apply, steps[:-1]), map(apply, steps[-1:]))
+            for applied, _ in enumerate(done_steps, 1):
+                self._report(piece, begun.share + applied / len(steps), len(shares))
         return end
 
     def _steps(self, changes: Any, begun: JournalProgress, end: JournalProgress) -> list[tuple[Projection, Mark]]:

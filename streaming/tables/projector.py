@@ -37,7 +37,13 @@ class Replaced(Protocol):
 
 
 class Projector(Protocol):
-    """What reads pieces of the journal and applies them; ``changes`` are the rows of a share, wherever they are."""
+    """What reads pieces of the journal and applies them; ``changes`` are the rows of a share, wherever they are.
+
+    Attributes:
+        tables_at_once: To so many tables changes may be applied at a time, each by a thread of its own.
+    """
+
+    tables_at_once: int
 
     def piece(self, after: int, upto: int, limit: int) -> JournalPiece:
         """Return what is applied at once after a version; about so many changes where memory bounds them.
@@ -74,6 +80,8 @@ class DriverProjector(Projector):
         tables: Those that follow it, by name.
         listener: Gets the rows that each commit replaced.
     """
+
+    tables_at_once = 2
 
     def __init__(self, journal: TableWriter, tables: Mapping[str, TableWriter], listener: Replaced | None) -> None:
         self._journal = journal

@@ -347,17 +347,24 @@ def test_two_tables_are_written_side_by_side(tmp_path: Path, monkeypatch: pytest
     assert written[-1] == "groups"
 
 
+def refuse_side_by_side(monkeypatch: pytest.MonkeyPatch, writer: type, name: str) -> None:
+    """Fail where a method of a writer runs for two tables at a time."""
+    real, free = getattr(writer, name), threading.Lock()
+
+    def alone(table: object, *args: object, **more: object) -> object:
+        assert free.acquire(blocking=False)
+        try:
+            return real(table, *args, **more)
+        finally:
+            free.release()
+
+    monkeypatch.setattr(writer, name, alone)
+
+
 def test_of_a_large_piece_one_table_at_a_time_is_in_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write(tmp_path, some_changes(), 0)
     monkeypatch.setattr(materializer, "_SMALL_PIECE", 10)
-    commit, free = DeltaRsTable._write, threading.Lock()
-
-    def alone(table: DeltaRsTable, *args: object, **more: object) -> None:
-        assert free.acquire(blocking=False)
-        commit(table, *args, **more)
-        free.release()
-
-    monkeypatch.setattr(DeltaRsTable, "_write", alone)
+    refuse_side_by_side(monkeypatch, DeltaRsTable, "merge")
     Materializer(tmp_path, 0).run()
     assert content(tmp_path, "groups")
 
