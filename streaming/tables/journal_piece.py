@@ -127,7 +127,9 @@ def in_order(rows: pa.Table) -> pa.Table:
 
 def is_concerned(projection: Projection, rows: pa.Table) -> bool:
     """Return whether some of these changes touch the projection's table."""
-    return bool(rows.select(["group_id", "kind"]).filter(projection.rows_wanted()).num_rows)
+    if projection.every_change:
+        return bool(rows["group_id"].null_count < rows.num_rows)
+    return bool(pc.any(pc.is_in(rows["kind"], pa.array(sorted(projection.kinds)))).as_py())
 
 
 @makes_no_cycles

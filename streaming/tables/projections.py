@@ -11,7 +11,6 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
-import pyarrow.compute as pc
 
 from streaming.tables import schema
 from streaming.tables.journal_entries import (
@@ -54,10 +53,6 @@ class Projection(NamedTuple):
     def concerns(self, kind: str, group_id: str | None) -> bool:
         """Return whether such a change touches this table."""
         return group_id is not None if self.every_change else kind in self.kinds
-
-    def rows_wanted(self) -> pc.Expression:
-        """Test the same of rows of ``changes``."""
-        return pc.field("group_id").is_valid() if self.every_change else pc.field("kind").isin(sorted(self.kinds))
 
 
 def _by_group(rows: RowEdits, key: Callable[[Row], Any]) -> dict[Group, dict[Any, RowEdit]]:

@@ -14,7 +14,7 @@ from streaming.tables.journal_progress import from_mark
 
 # The order in which one batch commits: Spark's own log, the state, the tables, Spark's own log.
 WRITTEN = ("rebalances", "changes", "queue_progress", "rejected_events")
-FOLLOWING = ("assignments", "members", "topics", "findings", "group_minutes", "groups", "audits")
+FOLLOWING = ("assignments", "topics", "findings", "group_minutes", "audits", "groups", "members")
 KINDS = ("offsets", "state", *WRITTEN, *FOLLOWING, "commits")
 
 

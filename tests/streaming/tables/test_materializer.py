@@ -329,6 +329,22 @@ def test_what_an_older_release_had_begun_is_continued_and_nothing_is_applied_twi
     assert survived == 5  # topics and the finding are in the first batch only
 
 
+def test_a_piece_that_all_tables_have_is_over(tmp_path: Path) -> None:
+    write(tmp_path, some_changes(), 0)
+    following = Materializer(tmp_path, 0)
+    piece = following._projector.piece(0, following._journal.refresh(), materializer.CHANGES_AT_ONCE)
+    changes = following._projector.changes(piece, None)
+    for place, projection in enumerate(PROJECTIONS, 1):
+        mark = Mark(following._app_id, to_mark(JournalProgress(piece.after, piece.upto, stage=place)))
+        following._projector.apply(projection, changes, mark, lambda: None)
+    before = contents(tmp_path)
+    again = Materializer(tmp_path, 0)
+    again.run()
+    again.run()
+    assert contents(tmp_path) == before
+    assert again._progress == JournalProgress(piece.upto)
+
+
 def test_two_tables_are_written_side_by_side(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write(tmp_path, some_changes(), 0)
     following = Materializer(tmp_path, 0)
@@ -336,7 +352,7 @@ def test_two_tables_are_written_side_by_side(tmp_path: Path, monkeypatch: pytest
     written: list[str] = []
 
     def meeting(table: DeltaRsTable, *args: object, **more: object) -> None:
-        if table.table.name in ("assignments", "members"):
+        if table.table.name in ("assignments", "groups"):
             both.wait()  # raises when nobody comes
         commit(table, *args, **more)
         written.append(table.table.name)
@@ -344,7 +360,29 @@ def test_two_tables_are_written_side_by_side(tmp_path: Path, monkeypatch: pytest
     monkeypatch.setattr(DeltaRsTable, "_write", meeting)
     following.run()
     assert sorted(written) == sorted(FOLLOWING)
-    assert written[-1] == "groups"
+    assert written.index("group_minutes") < written.index("groups")
+    assert written[-1] == "members"
+
+
+def test_groups_are_not_written_when_their_minutes_were_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(tmp_path, some_changes(), 0)
+    following = Materializer(tmp_path, 0)
+    commit = DeltaRsTable._write
+
+    def failing(table: DeltaRsTable, *args: object, **more: object) -> None:
+        if table.table.name == "group_minutes":
+            raise TableError("the disk is full")
+        commit(table, *args, **more)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(DeltaRsTable, "_write", failing)
+        with pytest.raises(TableError, match="the disk is full"):
+            following.run()
+    assert content(tmp_path, "groups") == []
+    following.run()
+    in_batches(tmp_path / "whole", some_changes(), [])
+    Materializer(tmp_path / "whole", 0).run()
+    assert contents(tmp_path) == contents(tmp_path / "whole")
 
 
 def refuse_side_by_side(monkeypatch: pytest.MonkeyPatch, writer: type, name: str) -> None:
