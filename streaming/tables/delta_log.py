@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
 
-from streaming.tables.writer import LogTruncatedError, TableWriter
+from streaming.tables.writer import LogTruncatedError, Mark, TableWriter
 
 
 class DeltaLogTable(TableWriter):
@@ -35,6 +35,12 @@ class DeltaLogTable(TableWriter):
         if app_id not in self._marks:
             self._marks[app_id] = self._delta.transaction_version(app_id)
         return self._marks[app_id]
+
+    def _note(self, mark: Mark, before: int) -> None:
+        """Note the mark of a commit that was made from a version; not if others have committed since."""
+        if self._marks_at == before == self.version - 1:
+            self._marks_at = self.version
+            self._marks[mark.app_id] = mark.version
 
     def _change_feed(self, after: int, upto: int, columns: Sequence[str]) -> object:
         """Return the feed of changes after a version up to another, as a stream of Arrow.

@@ -175,6 +175,7 @@ class DeltaRsTable(DeltaLogTable):
                 continue
             except (DeltaError, OSError) as error:
                 raise TableError(f"{self.uri} cannot be written: {one_line(error)}") from error
+            self._note(mark, version)
             self._maintain_sometimes()
             return is_written
         raise TableError(f"{self.uri}: concurrent commits, {_ATTEMPTS} attempts failed")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple, TypeAlias
 
 import msgspec
@@ -111,12 +111,28 @@ def _of_groups(rows: pa.Table, names: Sequence[str]) -> pa.Table:
 
 def rows_of(changes: TableWriter, piece: JournalPiece, share: Share | None) -> pa.Table:
     """Return the changes of a share's groups, in the order of their histories."""
+    parts = (pa.Table.from_batches([batch]) for batch in piece.read(changes, ENTRY_COLUMNS))
+    return in_order(_together(part if share is None else part.filter(_between(*share)) for part in parts))
+
+
+def rows_if_few(changes: TableWriter, after: int, upto: int, limit: int) -> pa.Table | None:
+    """Return all changes after a version up to another, in the order of their histories; None if they are more.
+
+    Raises:
+        LogTruncatedError: The log no longer reaches back that far.
+    """
+    parts, held = [], 0
+    for batch in changes.appended(after, upto, ENTRY_COLUMNS):
+        held += batch.num_rows
+        if held > limit:
+            return None
+        parts.append(pa.Table.from_batches([batch]))
+    return in_order(_together(parts))
+
+
+def _together(parts: Iterable[pa.Table]) -> pa.Table:
     schema = pa.schema([*(CHANGES.schema.field(name) for name in ENTRY_COLUMNS), (COMMIT_VERSION, pa.int64())])
-    parts = [pa.Table.from_batches([batch]) for batch in piece.read(changes, ENTRY_COLUMNS)]
-    rows = pa.concat_tables(
-        [schema.empty_table(), *(part if share is None else part.filter(_between(*share)) for part in parts)]
-    )
-    return in_order(rows)
+    return pa.concat_tables([schema.empty_table(), *parts])
 
 
 def in_order(rows: pa.Table) -> pa.Table:

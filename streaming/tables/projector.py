@@ -16,6 +16,7 @@ from streaming.tables.journal_piece import (
     entries_of,
     is_concerned,
     piece_of,
+    rows_if_few,
     rows_of,
     shares_of,
     snapshot_of,
@@ -25,6 +26,9 @@ from streaming.tables.row_edits import RowEdits
 from streaming.tables.schema import GROUP_MINUTES, GROUPS, Row, Table
 from streaming.tables.writer import Edit, Mark, TableWriter
 from udfs.model.garbage_collection import makes_no_cycles
+
+# A piece of so many changes is read once; of more, they are counted first.
+_HELD_CHANGES = 10_000
 
 
 class Replaced(Protocol):
@@ -88,10 +92,16 @@ class DriverProjector(Projector):
         self._tables = tables
         self._listener = listener
         self._cut: tuple[JournalPiece, list[Share | None]] | None = None
+        self._held: tuple[JournalPiece, pa.Table] | None = None
         self._groups: tuple[int, RowFilter, pa.Table] | None = None
 
     def piece(self, after: int, upto: int, limit: int) -> JournalPiece:
-        return piece_of(self._journal, after, upto, limit)
+        rows = rows_if_few(self._journal, after, upto, min(limit, _HELD_CHANGES))
+        if rows is None:
+            return piece_of(self._journal, after, upto, limit)
+        piece = JournalPiece(after, upto, rows.num_rows)
+        self._held = piece, rows
+        return piece
 
     def snapshot(self, after: int, upto: int) -> JournalPiece:
         return snapshot_of(self._journal, after, upto)
@@ -102,7 +112,8 @@ class DriverProjector(Projector):
         return self._cut[1]
 
     def changes(self, piece: JournalPiece, share: Share | None) -> pa.Table:
-        return rows_of(self._journal, piece, share)
+        held, self._held = self._held, None
+        return held[1] if held is not None and held[0] == piece else rows_of(self._journal, piece, share)
 
     def is_concerned(self, projection: Projection, changes: pa.Table) -> bool:
         return is_concerned(projection, changes)

@@ -16,6 +16,7 @@ from streaming.tables.journal_piece import (
     entries_of,
     is_concerned,
     piece_of,
+    rows_if_few,
     rows_of,
     shares_of,
     snapshot_of,
@@ -153,6 +154,15 @@ def test_a_projection_gets_the_bodies_that_it_reads_and_of_other_changes_their_t
     assert bodies("members") == []
     concerned = {name for name, projection in BY_TABLE.items() if is_concerned(projection, changes)}
     assert concerned == {"assignments", "groups", "topics", "group_minutes"}
+
+
+def test_few_changes_are_read_at_once_and_more_are_not(tmp_path: Path) -> None:
+    table = written(tmp_path, of_groups("b"), of_groups("a", "c"))
+    found = rows_if_few(table, 0, 2, 3)
+    assert found is not None
+    assert found.equals(rows_of(table, JournalPiece(0, 2, 3), None))
+    assert rows_if_few(table, 0, 2, 2) is None
+    assert rows_if_few(table, 0, 0, 0) == found.slice(0, 0)
 
 
 def test_of_changes_that_it_does_not_read_a_projection_gets_the_first_of_each_minute_of_a_group(tmp_path: Path) -> None:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
 
+from streaming.tables import projector
 from streaming.tables.arrow_rows import from_arrow, to_arrow
 from streaming.tables.delta_rs import DeltaRsTable
 from streaming.tables.journal_entries import Entry, RowFilter
+from streaming.tables.journal_piece import ENTRY_COLUMNS
 from streaming.tables.materializer import Materializer
 from streaming.tables.projections import GROUPS_PROJECTION
 from streaming.tables.projector import edit_of, present_of
@@ -51,3 +54,24 @@ def test_groups_are_read_once_for_their_minutes_and_for_themselves(
         read.clear()
     (group,) = from_arrow(GROUPS, DeltaRsTable(tmp_path, GROUPS).read(RowFilter({"group_id": ["a"]})))
     assert group["members"] == 4
+
+
+def test_a_small_piece_of_the_journal_is_read_once_and_a_larger_one_is_counted_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: list[tuple[str, ...]] = []
+    real = DeltaRsTable.appended
+
+    def counted(table: DeltaRsTable, after: int, upto: int, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        read.append(tuple(columns))
+        return real(table, after, upto, columns)
+
+    monkeypatch.setattr(DeltaRsTable, "appended", counted)
+    following, history = Materializer(tmp_path, 0), Journal()
+    for number, reads in enumerate(([ENTRY_COLUMNS], [ENTRY_COLUMNS, ("kind",), ENTRY_COLUMNS])):
+        changes = [history.change(T0, stable(number), group=group) for group in ("a", "b")]
+        DeltaRsTable(tmp_path, CHANGES).append(to_arrow(CHANGES, rows(changes, number)), Mark("job", number))
+        following.run()
+        assert read == reads
+        read.clear()
+        monkeypatch.setattr(projector, "_HELD_CHANGES", 1)
