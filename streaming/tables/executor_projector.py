@@ -105,11 +105,14 @@ class ExecutorProjector(Projector):
     def is_concerned(self, projection: Projection, changes: _Changes) -> bool:
         return bool(changes.of(projection))
 
-    def apply(self, projection: Projection, changes: _Changes, mark: Mark, check: Callable[[], None]) -> None:
+    def apply(
+        self, projection: Projection, changes: Any, mark: Mark, check: Callable[[], None], ready: Callable[[], None]
+    ) -> None:
         outcomes: list[DataFrame] = []
 
         def compute() -> tuple[DataFrame, Sequence[str], int | None]:
             check()
+            ready()
             outcomes.append(self._outcome(projection, changes).persist())
             return _source(outcomes[-1], projection.table)
 

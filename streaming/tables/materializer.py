@@ -235,17 +235,26 @@ class Materializer:
         end = JournalProgress(piece.upto) if done == len(shares) else begun._replace(share=done)
         changes = self._projector.changes(piece, shares[begun.share])
         steps = self._steps(changes, begun, end)
+        applied = itertools.count(1)
 
-        def apply(lane: Sequence[_Step]) -> int:
-            for projection, mark in lane:
-                table = self._tables[projection.table.name]
-                self._projector.apply(projection, changes, mark, self._check(table, begun, mark))
-            return len(lane)
+        def wait_for_others() -> None:
+            for other in others:
+                other.result()
+
+        def apply(lane: Sequence[_Step]) -> None:
+            for step in lane:
+                projection, mark = step
+                check = self._check(self._tables[projection.table.name], begun, mark)
+                ready = wait_for_others if step is steps[-1] else lambda: None
+                self._projector.apply(projection, changes, mark, check, ready)
+                self._report(piece, begun.share + next(applied) / len(steps), len(shares))
 
         with ThreadPoolExecutor(self._projector.tables_at_once if piece.rows <= _SMALL_PIECE else 1) as threads:
-            done_steps = itertools.chain(threads.map(apply, _lanes(steps[:-1])), map(apply, _lanes(steps[-1:])))
-            for applied in itertools.accumulate(done_steps):
-                self._report(piece, begun.share + applied / len(steps), len(shares))
+            lanes = _lanes(steps)
+            others = [threads.submit(apply, lane) for lane in lanes[:-1]]
+            last = [threads.submit(apply, lane) for lane in lanes[-1:]]
+            for lane in (*others, *last):
+                lane.result()
         return end
 
     def _steps(self, changes: Any, begun: JournalProgress, end: JournalProgress) -> list[_Step]:
@@ -280,12 +289,12 @@ class Materializer:
 
 
 def _lanes(steps: Sequence[_Step]) -> list[list[_Step]]:
-    """Return what goes side by side: each step alone, but `groups` after `group_minutes`, which reads them."""
+    """Return what goes side by side: each step alone, but `groups` after `group_minutes`; the last step at the end."""
     lanes: dict[str, list[_Step]] = {}
     for step in steps:
         table = step[0].table
         lanes.setdefault((GROUP_MINUTES if table is GROUPS else table).name, []).append(step)
-    return list(lanes.values())
+    return sorted(lanes.values(), key=lambda lane: lane[-1] is steps[-1])
 
 
 def _run_behind_batches() -> None:

@@ -68,11 +68,14 @@ class Projector(Protocol):
     def is_concerned(self, projection: Projection, changes: Any) -> bool:
         """Return whether some of these changes touch the projection's table."""
 
-    def apply(self, projection: Projection, changes: Any, mark: Mark, check: Callable[[], None]) -> None:
+    def apply(
+        self, projection: Projection, changes: Any, mark: Mark, check: Callable[[], None], ready: Callable[[], None]
+    ) -> None:
         """Apply changes to the projection's table in one commit with this mark, or in none where nothing changes.
 
         Args:
             check: Called whenever the current rows have been read again; raises when others have applied them.
+            ready: Called before each attempt to commit; returns when it may be made, raises when it may not.
         """
 
 
@@ -118,7 +121,9 @@ class DriverProjector(Projector):
     def is_concerned(self, projection: Projection, changes: pa.Table) -> bool:
         return is_concerned(projection, changes)
 
-    def apply(self, projection: Projection, changes: pa.Table, mark: Mark, check: Callable[[], None]) -> None:
+    def apply(
+        self, projection: Projection, changes: Any, mark: Mark, check: Callable[[], None], ready: Callable[[], None]
+    ) -> None:
         entries = entries_of(changes, projection)
         edit: Edit | None = None
 
@@ -126,6 +131,7 @@ class DriverProjector(Projector):
             nonlocal edit
             check()
             edit = self._edit(projection, entries)
+            ready()
             return edit
 
         is_done = self._tables[projection.table.name].merge(compute, mark)

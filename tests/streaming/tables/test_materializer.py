@@ -12,6 +12,7 @@ import threading
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from deltalake import DeltaTable
 
@@ -305,7 +306,7 @@ def one_after_another(root: Path, survived: int) -> bool:
         begun = JournalProgress(piece.after, piece.upto)
         reached = begun._replace(stage=places[number]) if number < len(places) else JournalProgress(piece.upto)
         mark = Mark(following._app_id, to_mark(reached))
-        projector.apply(PROJECTIONS[place], changes, mark, lambda: None)
+        projector.apply(PROJECTIONS[place], changes, mark, lambda: None, lambda: None)
     return survived < len(places)
 
 
@@ -336,7 +337,7 @@ def test_a_piece_that_all_tables_have_is_over(tmp_path: Path) -> None:
     changes = following._projector.changes(piece, None)
     for place, projection in enumerate(PROJECTIONS, 1):
         mark = Mark(following._app_id, to_mark(JournalProgress(piece.after, piece.upto, stage=place)))
-        following._projector.apply(projection, changes, mark, lambda: None)
+        following._projector.apply(projection, changes, mark, lambda: None, lambda: None)
     before = contents(tmp_path)
     again = Materializer(tmp_path, 0)
     again.run()
@@ -364,6 +365,30 @@ def test_two_tables_are_written_side_by_side(tmp_path: Path, monkeypatch: pytest
     assert written[-1] == "members"
 
 
+def test_the_rows_of_the_last_table_are_computed_while_the_others_are_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(tmp_path, some_changes(), 0)
+    following = Materializer(tmp_path, 0)
+    read, commit, is_read = DeltaRsTable.read, DeltaRsTable._write, threading.Event()
+
+    def noted(table: DeltaRsTable, wanted: RowFilter) -> pa.Table:
+        found = read(table, wanted)
+        if table.table.name == "members":
+            is_read.set()
+        return found
+
+    def waiting(table: DeltaRsTable, *args: object, **more: object) -> None:
+        if table.table.name == "groups":
+            assert is_read.wait(timeout=300)
+        commit(table, *args, **more)
+
+    monkeypatch.setattr(DeltaRsTable, "read", noted)
+    monkeypatch.setattr(DeltaRsTable, "_write", waiting)
+    following.run()
+    assert content(tmp_path, "members")
+
+
 def test_groups_are_not_written_when_their_minutes_were_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write(tmp_path, some_changes(), 0)
     following = Materializer(tmp_path, 0)
@@ -378,7 +403,7 @@ def test_groups_are_not_written_when_their_minutes_were_not(tmp_path: Path, monk
         patch.setattr(DeltaRsTable, "_write", failing)
         with pytest.raises(TableError, match="the disk is full"):
             following.run()
-    assert content(tmp_path, "groups") == []
+    assert content(tmp_path, "groups") == content(tmp_path, "members") == []
     following.run()
     in_batches(tmp_path / "whole", some_changes(), [])
     Materializer(tmp_path / "whole", 0).run()
