@@ -258,16 +258,14 @@ class Materializer:
         return end
 
     def _steps(self, changes: Any, begun: JournalProgress, end: JournalProgress) -> list[_Step]:
-        """Return the tables that still need a share, with the marks of their commits, the last one at the end."""
+        """Return the tables that still need a share, with the marks of their commits; the last one ends the share."""
         concerned = [stage for stage, one in enumerate(PROJECTIONS) if self._projector.is_concerned(one, changes)]
         concerned.sort(key=lambda stage: _AT_THE_END.get(PROJECTIONS[stage].table.name, 0))
-        steps = []
-        for stage in concerned:
-            own = to_mark(begun._replace(stage=stage + 1))
-            if self._marks[PROJECTIONS[stage].table.name] < own:
-                is_last = stage == concerned[-1]
-                steps.append((PROJECTIONS[stage], Mark(self._app_id, to_mark(end) if is_last else own)))
-        return steps
+        marks = {stage: to_mark(begun._replace(stage=stage + 1)) for stage in concerned}
+        missing = [stage for stage in concerned if self._marks[PROJECTIONS[stage].table.name] < marks[stage]]
+        if missing:
+            marks[missing[-1]] = to_mark(end)
+        return [(PROJECTIONS[stage], Mark(self._app_id, marks[stage])) for stage in missing]
 
     def _report(self, piece: JournalPiece, applied: float, shares: int) -> None:
         """Let the listener know how far a large piece is applied: shares are about equal."""

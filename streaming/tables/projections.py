@@ -288,8 +288,8 @@ GROUPS_PROJECTION = Projection(
     schema.GROUPS, kinds_of(journal.GroupChanged, journal.GroupRemoved), _groups, _apply_to_groups
 )
 
-# Marks name tables by their places: a new one goes to the end. `materializer.py` writes groups after the others, for
-# group_minutes reads its version before.
+# Marks name tables by their places: a new one goes to the end. `materializer.py` writes groups after group_minutes,
+# which read their version before.
 PROJECTIONS: tuple[Projection, ...] = (
     Projection(schema.ASSIGNMENTS, SPAN_KINDS, span_filter, apply_to_spans),
     Projection(
