@@ -1,8 +1,7 @@
-"""What a job writes beside its tables and its checkpoint is gone after it, or after the next one when it was killed."""
+"""What a job that was killed has left beside its tables and its checkpoint is gone after the next one."""
 
 from __future__ import annotations
 
-import signal
 from pathlib import Path
 
 import pytest
@@ -35,14 +34,3 @@ def test_a_killed_job_leaves_little_and_the_next_one_removes_it(
     assert ended.exit_code == 0, ended.stderr[-3000:]
     left = [path.relative_to(home) for path in home.rglob("*") if "hsperfdata" not in str(path)]
     assert left == [Path("tmp")]
-
-
-def test_a_stopped_job_leaves_nothing(lines: list[Line], config: Path, tmp_path: Path) -> None:
-    home = tmp_path / "home"
-    (home / "tmp").mkdir(parents=True)
-    write_files(tmp_path / "events", cut(lines, 1))
-    running = Running(follow(tmp_path / "events", tmp_path, config), tmp_path / "said.txt", home)
-    running.wait_until((tmp_path / "checkpoint/query/commits/0").exists, "a batch is done")
-    running.signal(signal.SIGTERM)
-    assert running.wait().exit_code == 0
-    assert [path for path in home.rglob("*") if path.is_file() and "hsperfdata" not in str(path)] == []

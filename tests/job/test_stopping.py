@@ -34,9 +34,11 @@ def test_a_stop_finishes_the_batch_and_the_tables_and_the_next_start_continues(
     config.write_text(_NEVER_BY_ITSELF)
     texts = cut(disordered(lines, seed=6), len(STOPS) + 1)
     query = tmp_path / "checkpoint/query"
+    home = tmp_path / "home"
+    (home / "tmp").mkdir(parents=True)
     for batch, (name, stop) in enumerate(STOPS.items()):
         write_files(tmp_path / "events", texts[batch : batch + 1], first=batch)
-        running = Running(follow(tmp_path / "events", tmp_path, config), tmp_path / "said.txt")
+        running = Running(follow(tmp_path / "events", tmp_path, config), tmp_path / "said.txt", home)
         try:
             running.wait_until((query / "offsets" / str(batch)).exists, "a batch began")
             assert not (query / "commits" / str(batch)).exists(), "the stop would come too late to show anything"
@@ -49,6 +51,8 @@ def test_a_stop_finishes_the_batch_and_the_tables_and_the_next_start_continues(
         journal = DeltaRsTable(tmp_path / "tables", CHANGES).version
         assert journal == batch + 1, f"{name}: the batch reported nothing"
         assert Materializer(tmp_path / "tables", 0).reached() == journal, name
+        left = [path for path in home.rglob("*") if path.is_file() and "hsperfdata" not in str(path)]
+        assert left == [], f"{name}: a stopped job leaves nothing beside its tables and its checkpoint"
     write_files(tmp_path / "events", texts[len(STOPS) :], first=len(STOPS))
     assert run_once(tmp_path / "events", tmp_path, "--flush").exit_code == 0
     assert differences(bags_of(whole), bags_of(tmp_path / "tables")) == []
