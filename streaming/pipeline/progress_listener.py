@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -37,6 +38,8 @@ class ProgressListener:
         self._position = position
         self.clock = BatchClock()
         self._totals = Totals()
+        # Tables are written side by side: what is shown last must be what was read last.
+        self._showing = threading.Lock()
         self._changed_ms: dict[str, int] = {}
         self._progress: tuple[int, str] | None = None
         self.progressed = False
@@ -67,11 +70,12 @@ class ProgressListener:
         _log.info("the tables follow", changes=changes, of=of)
 
     def _show_totals(self) -> None:
-        self._status.findings = self._totals.open_findings
-        self._status.clusters = tuple(
-            ClusterStatus(name, total.system, total.groups, total.members, self._changed_ms.get(name))
-            for name, total in self._totals.clusters.items()
-        )
+        with self._showing:
+            self._status.findings = self._totals.open_findings
+            self._status.clusters = tuple(
+                ClusterStatus(name, total.system, total.groups, total.members, self._changed_ms.get(name))
+                for name, total in self._totals.clusters.items()
+            )
 
     def progress(self, query: StreamingQuery) -> None:
         """Update with the query's last progress, once."""

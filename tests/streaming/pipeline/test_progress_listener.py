@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import gc
+import threading
 from pathlib import Path
 from types import FunctionType, ModuleType
 from typing import Any
 
+import pytest
+
 from streaming.pipeline.progress_listener import ProgressListener
 from streaming.pipeline.sink import Decided
+from streaming.pipeline.totals import ClusterTotal, Totals
 from streaming.tables import arrow_rows
 from streaming.tables.delta_rs import DeltaRsTable
 from streaming.tables.schema import FINDINGS, GROUPS
@@ -76,6 +80,35 @@ def test_the_view_shows_what_the_tables_hold_and_what_batches_decided(tmp_path: 
     assert (cluster.changed_ms, status.findings, status.rebalance_count) == (7, 3, 3)
     commit(watch, [a_group("g0", 2), a_group("g1", 2), a_group("g2", 2)], [])
     assert status.clusters == ()
+
+
+def test_totals_of_two_commits_at_once_are_shown_in_the_order_in_which_they_were_read(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    status = LiveStatus()
+    watch = ProgressListener(status)
+    read, is_read, go_on = Totals.clusters.fget, threading.Event(), threading.Event()
+    assert read is not None
+
+    def slow(totals: Totals) -> dict[str, ClusterTotal]:
+        found: dict[str, ClusterTotal] = read(totals)
+        if not is_read.is_set():
+            is_read.set()
+            assert go_on.wait(timeout=300)
+        return found
+
+    monkeypatch.setattr(Totals, "clusters", property(slow))
+    first = threading.Thread(target=commit, args=(watch, [], [a_group("g0")]))
+    second = threading.Thread(target=commit, args=(watch, [], [a_group("g1")]))
+    first.start()
+    assert is_read.wait(timeout=300)
+    second.start()
+    # Where both may show at once, the second one is done by then, and the first one shows what it read before.
+    second.join(timeout=1)
+    go_on.set()
+    first.join()
+    second.join()
+    assert [cluster.groups for cluster in status.clusters] == [2]
 
 
 def test_of_a_large_batch_all_rebalances_are_counted_and_the_newest_shown() -> None:
