@@ -88,8 +88,8 @@ class Job:
         """
         hand_on(self.settings.storage.plain_options(), os.environ)
         # Spark would find out late, and report it on a page.
-        job, events = self.settings.job, self.settings.events.folder
-        require_stores({"--tables": job.tables, "--checkpoint": job.checkpoint, "--events": events})
+        job = self.settings.job
+        require_stores(self.settings.places())
         check_events_topic(self.settings, was_read=self._checkpoint.read() is not None)
         if self.settings.followed():
             self.status.state = "checking clusters"
@@ -126,6 +126,10 @@ class Job:
             materializer = Materializer(tables, interval_ms, self._watch, guard=self._guard)
         self.status.state = "starting Spark"
         folders = [self._checkpoint.root, self.settings.events.folder]
+        if writer == DELTA_SPARK:
+            folders.append(tables)
+            if isinstance(tables, Path):
+                tables.mkdir(parents=True, exist_ok=True)  # executors look for it
         shared = [folder.absolute() for folder in folders if isinstance(folder, Path)]
         spark = start_session(self.settings, log_file=self.spark_log, shared=shared)
         try:

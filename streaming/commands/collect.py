@@ -128,11 +128,8 @@ def collect(
         mistakes += _unfit_logs(settings, kafka_log, topic)
     if not kafka_log or settings.followed():
         mistakes += _unfit(settings, live, topic)
-    if isinstance(folder, str) and not mistakes:
-        hand_on(settings.storage.plain_options(), os.environ)
-        require_stores({"--out": folder})
-    if mistakes:
-        raise SettingsError(mistakes)
+    hand_on(settings.storage.plain_options(), os.environ)
+    require_stores({"--out": folder or ""}, mistakes=mistakes)
 
     from streaming.machine.logs import configure
 

@@ -7,12 +7,13 @@ from typing import Annotated
 
 import typer
 
-from streaming.commands.options import JsonOption, TablesOption, tables_root
+from streaming.commands.options import ConfigOption, JsonOption, TablesOption, tables_root
 
 
 def explain(
     rebalance_id: Annotated[str, typer.Argument(metavar="REBALANCE_ID", help="The id, or its first characters.")],
     tables: TablesOption = None,
+    config: ConfigOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Report one rebalance: its causes, the moved queues, its duration, and whether clients agree."""
@@ -21,7 +22,7 @@ def explain(
     from streaming.views.reader import Reader, time_columns
 
     with answering():
-        explanation = views.explain(Reader(tables_root(tables)), rebalance_id)
+        explanation = views.explain(Reader(tables_root(tables, config)), rebalance_id)
     if as_json:
         write_json_lines([explanation], time_columns("rebalances") | time_columns("members"))
     else:

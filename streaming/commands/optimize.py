@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from streaming.commands.options import JsonOption, TablesOption, path_option
-from streaming.settings.locations import hand_on
+from streaming.settings.locations import absolute, hand_on
 from streaming.stores.access import require_stores
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def optimize(
 
     It may run beside the job, except where Spark writes tables on S3.
     """
-    from streaming.settings.locations import absolute, catalog_schema
+    from streaming.settings.locations import catalog_schema
     from streaming.settings.model import load
     from streaming.tables import maintenance as upkeep
     from streaming.tables.engine import WRITERS, change_writer, exclusive_commits, stored_writer
@@ -95,7 +95,9 @@ def _engine(settings: Settings, writer: str) -> Iterator[Engine]:
         yield DeltaRsEngine()
         return
     # Which stores Spark is to reach depends on it.
-    spark = start_session(settings.model_copy(update={"tables": settings.tables.model_copy(update={"writer": writer})}))
+    chosen = settings.model_copy(update={"tables": settings.tables.model_copy(update={"writer": writer})})
+    tables = absolute(settings.job.tables)
+    spark = start_session(chosen, shared=[tables] if isinstance(tables, Path) else [])
     try:
         yield DeltaSparkEngine(spark)
     finally:

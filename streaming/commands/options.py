@@ -73,11 +73,11 @@ TimeOption: TypeAlias = Annotated[
 ]
 
 
-def tables_root(tables: str | None) -> Location:
+def tables_root(tables: str | None, config: Path | None = None) -> Location:
     """Return the root of the tables: that of the option, else of the settings."""
-    if tables is not None and isinstance(tables_of(tables), Path):
+    if tables is not None and config is None and isinstance(tables_of(tables), Path):
         return tables_of(tables)
-    return reader_settings(None, {"job.tables": tables}).job.tables
+    return reader_settings(config, {"job.tables": tables}).job.tables
 
 
 def reader_settings(config: Path | None, overrides: Mapping[str, object]) -> Settings:
@@ -90,7 +90,7 @@ def reader_settings(config: Path | None, overrides: Mapping[str, object]) -> Set
 
     settings = load(config, overrides, os.environ)
     hand_on(settings.storage.plain_options(), os.environ)
-    require_stores({"--tables": settings.job.tables}, writes=False)
+    require_stores({}, {"--tables": settings.job.tables})
     return settings
 
 

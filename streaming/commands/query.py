@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from streaming.commands.options import (
     ClusterOption,
+    ConfigOption,
     GroupOption,
     JsonOption,
     TablesOption,
@@ -41,6 +43,7 @@ def query(
         typer.Option(metavar="DIALECT", help="Print the SQL for duckdb, spark or trino instead, to run it elsewhere."),
     ] = None,
     tables: TablesOption = None,
+    config: ConfigOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Run one of the ready questions: who rebalances most, why, at what cost; `query` alone lists them."""
@@ -77,10 +80,10 @@ def query(
         chosen.values(given)
     except ValueError as error:
         raise typer.BadParameter(str(error)) from error
-    _print(_answer(name, given, tables), as_json=as_json)
+    _print(_answer(name, given, tables, config), as_json=as_json)
 
 
-def _answer(name: str, given: Mapping[str, object], tables: str | None) -> Answer:
+def _answer(name: str, given: Mapping[str, object], tables: str | None, config: Path | None) -> Answer:
     from dashboard.questions.answer import answer
     from dashboard.questions.catalog import question
     from dashboard.reading.queries import Queries
@@ -88,7 +91,7 @@ def _answer(name: str, given: Mapping[str, object], tables: str | None) -> Answe
     from streaming.views.reader import Reader
 
     with answering():
-        reader = Reader(tables_root(tables))
+        reader = Reader(tables_root(tables, config))
         return answer(question(name), reader, Queries(memory_bytes=_MEMORY_BYTES, timeout_ms=_TIMEOUT_MS), given)
 
 

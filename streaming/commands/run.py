@@ -25,8 +25,8 @@ from streaming.commands.cluster_options import (
 )
 from streaming.commands.options import ConfigOption, TablesOption, location_option, span_ms
 from streaming.settings.errors import SettingsError
-from streaming.settings.locations import Location, absolute, location_of
-from streaming.stores.access import access_error
+from streaming.settings.locations import Location, absolute, hand_on, location_of
+from streaming.stores.access import access_error, require_stores
 from udfs.model.systems import KAFKA
 
 if TYPE_CHECKING:
@@ -117,7 +117,8 @@ def run(
         raise SettingsError([*mistakes, *error.mistakes, *missing, *_misused(events, given, once, flush)]) from error
     mistakes += _misused(settings.events.folder, _has_source(settings), once, flush) + _incomplete(settings)
     if mistakes:
-        raise SettingsError(mistakes)
+        hand_on(settings.storage.plain_options(), os.environ)
+        require_stores(settings.places(), mistakes=mistakes)
     from streaming.supervisor import run_job
 
     sys.exit(run_job(settings, once=once, flush=flush))

@@ -10,6 +10,7 @@ import typer
 
 from streaming.commands.options import (
     ClusterOption,
+    ConfigOption,
     GroupOption,
     JsonOption,
     TablesOption,
@@ -47,14 +48,19 @@ def _show(rows: Sequence[Row], shown: Sequence[Shown], table: str, nothing: str,
 
 
 @app.command("groups")
-def show_groups(cluster: ClusterOption = None, tables: TablesOption = None, as_json: JsonOption = False) -> None:
+def show_groups(
+    cluster: ClusterOption = None,
+    tables: TablesOption = None,
+    config: ConfigOption = None,
+    as_json: JsonOption = False,
+) -> None:
     """List the groups as they are now."""
     from streaming.terminal.output import answering
     from streaming.views.groups import groups
     from streaming.views.reader import Reader
 
     with answering():
-        rows = groups(Reader(tables_root(tables)), cluster=cluster)
+        rows = groups(Reader(tables_root(tables, config)), cluster=cluster)
     _show(rows, group_columns(), "groups", "no group yet", as_json=as_json)
 
 
@@ -63,6 +69,7 @@ def show_group(
     group: Annotated[str, typer.Argument(metavar="GROUP")],
     cluster: ClusterOption = None,
     tables: TablesOption = None,
+    config: ConfigOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Show one group: its members with their queues, computed and reported, and how far it has come in each queue."""
@@ -75,7 +82,7 @@ def show_group(
     from udfs.model.journal import UNDER_WAY
 
     with answering():
-        found = one(Reader(tables_root(tables)), group, cluster)
+        found = one(Reader(tables_root(tables, config)), group, cluster)
     if as_json:
         names = ("groups", "members", "rebalances", "findings", "queue_progress", "audits")
         times = [time_columns(name) for name in names]
@@ -127,6 +134,7 @@ def show_members(
     cluster: ClusterOption = None,
     at: TimeOption = None,
     tables: TablesOption = None,
+    config: ConfigOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """List members with their queues, now or at a time."""
@@ -137,7 +145,7 @@ def show_members(
 
     at_ms = time_ms("--at", at)
     with answering():
-        reader = Reader(tables_root(tables))
+        reader = Reader(tables_root(tables, config))
         rows = members(reader, group=group, cluster=cluster, at_ms=at_ms)
         if not rows and group is not None and at_ms is None:
             one_group(reader, group, cluster)
@@ -156,6 +164,7 @@ def show_rebalances(
     until: Annotated[str | None, typer.Option(metavar="TIME", help="Before.")] = None,
     limit: Annotated[int, typer.Option("--limit", "-n", min=1, help="Maximum number of rows.")] = 20,
     tables: TablesOption = None,
+    config: ConfigOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """List rebalances with their causes, newest first; what has a ~ is an estimate."""
@@ -171,7 +180,7 @@ def show_rebalances(
     if status not in (None, "completed", "failed"):
         raise typer.BadParameter(f"--status: {status!r} is neither completed nor failed")
     with answering():
-        reader = Reader(tables_root(tables))
+        reader = Reader(tables_root(tables, config))
         rows = rebalances(
             reader,
             group=group,
@@ -196,6 +205,7 @@ def show_assignments(
     origin: Annotated[str | None, typer.Option(metavar="ORIGIN", help="computed or reported.")] = None,
     at: TimeOption = None,
     tables: TablesOption = None,
+    config: ConfigOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """List the owners of queues, now or at a time."""
@@ -208,7 +218,7 @@ def show_assignments(
     if origin not in (None, "computed", "reported"):
         raise typer.BadParameter(f"--origin: {origin!r} is neither computed nor reported")
     with answering():
-        reader = Reader(tables_root(tables))
+        reader = Reader(tables_root(tables, config))
         rows = assignments(reader, group=group, cluster=cluster, topic=topic, member=member, origin=origin, at_ms=at_ms)
         if not rows and group is not None and at_ms is None:
             one_group(reader, group, cluster)
@@ -237,6 +247,7 @@ def show_audits(
     until: Annotated[str | None, typer.Option(metavar="TIME", help="Before.")] = None,
     limit: Annotated[int, typer.Option("--limit", "-n", min=1, help="Maximum number of rows.")] = 20,
     tables: TablesOption = None,
+    config: ConfigOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """List audits: whether the reported assignment of each generation is the recomputed one; newest first."""
@@ -249,7 +260,7 @@ def show_audits(
     if verdict not in (None, *VERDICTS):
         raise typer.BadParameter(f"--verdict: {verdict!r} is not one of {', '.join(VERDICTS)}")
     with answering():
-        reader = Reader(tables_root(tables))
+        reader = Reader(tables_root(tables, config))
         rows = audits(
             reader, group=group, cluster=cluster, verdict=verdict, since_ms=since_ms, until_ms=until_ms, limit=limit
         )
@@ -265,6 +276,7 @@ def show_findings(
     kind: Annotated[str | None, typer.Option(metavar="KIND", help="Only this kind, e.g. source_silent.")] = None,
     closed: Annotated[bool, typer.Option("--all", help="Include closed findings.")] = False,
     tables: TablesOption = None,
+    config: ConfigOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """List findings, the most severe first."""
@@ -273,5 +285,5 @@ def show_findings(
     from streaming.views.reader import Reader
 
     with answering():
-        rows = findings(Reader(tables_root(tables)), group=group, cluster=cluster, closed=closed, kind=kind)
+        rows = findings(Reader(tables_root(tables, config)), group=group, cluster=cluster, closed=closed, kind=kind)
     _show(rows, finding_columns(with_group=True), "findings", "no findings", as_json=as_json)

@@ -5,14 +5,15 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import msgspec
 import typer
 
-from streaming.commands.options import ClusterOption, JsonOption, location_option
+from streaming.commands.options import ClusterOption, ConfigOption, JsonOption, location_option
 from streaming.settings.locations import Location, hand_on, location_of
-from streaming.stores.access import require_stores
+from streaming.stores.access import access_error, require_stores
 from streaming.stores.places import place_of
 
 if TYPE_CHECKING:
@@ -29,13 +30,18 @@ _TIMES = frozenset({"clock", "newest"})
 
 
 @app.command("show")
-def show(checkpoint: CheckpointOption = None, cluster: ClusterOption = None, as_json: JsonOption = False) -> None:
+def show(
+    checkpoint: CheckpointOption = None,
+    cluster: ClusterOption = None,
+    config: ConfigOption = None,
+    as_json: JsonOption = False,
+) -> None:
     """Show each shard: its clock, how many groups and members, what waits, what its bytes are spent on."""
     from streaming.spark.rollback import read_whole
     from streaming.spark.state_reader import summarise
     from streaming.terminal import output
 
-    with _opened(checkpoint) as (spark, opened, rules):
+    with _opened(checkpoint, config) as (spark, opened, rules):
         shards = read_whole(spark, opened)
         rows = [msgspec.to_builtins(summarise(stored, rules)) for stored in shards if cluster in (None, stored.cluster)]
     if as_json:
@@ -61,6 +67,7 @@ def export(
     batch: Annotated[
         int | None, typer.Option(metavar="N", min=0, help="State as of the end of this batch; default: the last one.")
     ] = None,
+    config: ConfigOption = None,
 ) -> None:
     """Write a checkpoint's state as events from which a new checkpoint starts with the same groups.
 
@@ -72,29 +79,32 @@ def export(
     from udfs.group import coordinator
 
     folder = location_of(out)
-    with _opened(checkpoint, folder) as (spark, opened, rules):
+    with _opened(checkpoint, config, out=folder) as (spark, opened, rules):
         files = export_to(place_of(folder), read_whole(spark, opened, batch), rules, coordinator)
     typer.echo(f"{len(files)} files in {folder}")
 
 
 @app.command("rollback")
-def rollback(checkpoint: CheckpointOption = None) -> None:
+def rollback(checkpoint: CheckpointOption = None, config: ConfigOption = None) -> None:
     """Roll the last batch back where its state is damaged; the next start computes it again.
 
     Stop the job first. Nothing is lost, and nothing is written to the tables twice.
     """
     from streaming.spark.rollback import roll_back
 
-    with _opened(checkpoint) as (spark, opened, _), opened.exclusive_lock():
+    with _opened(checkpoint, config, changes=True) as (spark, opened, _), opened.exclusive_lock():
         batch = roll_back(spark, opened)
     typer.echo(f"batch {batch} is rolled back; the next start of the job computes it again")
 
 
 @contextmanager
-def _opened(folder: str | None, out: Location | None = None) -> Iterator[tuple[SparkSession, Checkpoint, CoreConfig]]:
+def _opened(
+    folder: str | None, config: Path | None, *, changes: bool = False, out: Location | None = None
+) -> Iterator[tuple[SparkSession, Checkpoint, CoreConfig]]:
     """Open a checkpoint: Spark, the checkpoint, and the rules with its own number of shards.
 
     Args:
+        changes: Whether the checkpoint is changed.
         out: An empty folder, or none yet, in which an export is to be written.
     """
     from streaming.machine import logs
@@ -102,10 +112,10 @@ def _opened(folder: str | None, out: Location | None = None) -> Iterator[tuple[S
     from streaming.spark.checkpoint import Checkpoint, CheckpointError
     from streaming.spark.session import start_session
 
-    settings = load(overrides={"job.checkpoint": folder}, env=os.environ)
+    settings = load(config, {"job.checkpoint": folder}, os.environ)
     logs.configure("warning", settings.log.format)
     hand_on(settings.storage.plain_options(), os.environ)
-    _check(settings.job.checkpoint, out)
+    _check(settings.job.checkpoint, changes, out)
     checkpoint = Checkpoint(settings.job.checkpoint)
     identity = checkpoint.read()
     if identity is None or not (checkpoint.query / "commits").is_dir():
@@ -114,24 +124,27 @@ def _opened(folder: str | None, out: Location | None = None) -> Iterator[tuple[S
             " --checkpoint DIR."
         )
     rules = msgspec.structs.replace(settings.rules(), shards=identity.shards)
-    spark = start_session(settings, log_file=checkpoint.log_file("state.log"))
+    shared = [checkpoint.root] if isinstance(checkpoint.root, Path) else []
+    spark = start_session(settings, log_file=checkpoint.log_file("state.log"), shared=shared)
     try:
         yield spark, checkpoint, rules
     finally:
         spark.stop()
 
 
-def _check(checkpoint: Location, out: Location | None) -> None:
+def _check(checkpoint: Location, changes: bool, out: Location | None) -> None:
     """Check the places before Spark starts.
 
     Raises:
-        SettingsError: A store cannot be used.
+        SettingsError: A place cannot be used.
         BadParameter: There are files where an export is to be written.
     """
-    require_stores({"--checkpoint": checkpoint}, writes=False)
+    writes = ({"--checkpoint": checkpoint} if changes else {}) | ({"--out": out} if out is not None else {})
+    local = {option: access_error(place) for option, place in writes.items() if isinstance(place, Path)}
+    mistakes = [f"{option} {writes[option]}: {wrong}" for option, wrong in local.items() if wrong is not None]
+    require_stores(writes, {} if changes else {"--checkpoint": checkpoint}, mistakes=mistakes)
     if out is None:
         return
-    require_stores({"--out": out})
     place = place_of(out)
     if place.is_dir() and any(place.iterdir()):
         raise typer.BadParameter(f"--out: {out} has files already; name another folder or empty it")

@@ -8,6 +8,7 @@ import typer
 
 from streaming.commands.options import (
     ClusterOption,
+    ConfigOption,
     GroupOption,
     JsonOption,
     TablesOption,
@@ -27,6 +28,7 @@ def who_owned(
     ] = None,
     at: TimeOption = None,
     tables: TablesOption = None,
+    config: ConfigOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Show the owner of a queue, now or at a time: for each group, as computed and as reported."""
@@ -39,7 +41,7 @@ def who_owned(
 
     at_ms = time_ms("--at", at)
     with answering():
-        reader = Reader(tables_root(tables))
+        reader = Reader(tables_root(tables, config))
         rows = views.who_owned(reader, topic, queue, group=group, cluster=cluster, broker=broker, at_ms=at_ms)
         if not rows:
             if group is not None and at_ms is None:

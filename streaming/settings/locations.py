@@ -11,6 +11,8 @@ from typing import TypeAlias
 Location: TypeAlias = Path | str
 
 STORES = ("s3", "abfss", "gs", "hdfs")
+# How the variables begin that their users have.
+STORE_VARIABLES = ("AWS_", "AZURE_", "GOOGLE_", "HADOOP_")
 _SUPPORTED = f"a folder, file, {', '.join(STORES)} and s3a are known"
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):(?=/)")
 # With a known scheme, too: s3:lake is no folder that anybody wants.

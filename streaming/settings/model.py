@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import pydantic
-from pydantic import BeforeValidator, Field, SecretStr, field_validator
+from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, field_validator
 
 from streaming.settings.alerts import Alerts
 from streaming.settings.clusters import Clusters
 from streaming.settings.conf_files import conf_file
 from streaming.settings.errors import SettingsError
 from streaming.settings.layers import Layer, Origins, merge_layer, read_dotted, read_environment, read_file
-from streaming.settings.locations import Location, folder_of, tables_of
+from streaming.settings.locations import STORE_VARIABLES, Location, folder_of, tables_of
 from streaming.settings.sections import (
     CENTURY_H,
     CENTURY_MS,
@@ -120,8 +120,16 @@ class EventLogLimits(Section):
         return {name: None if name in unbounded and not value else value for name, value in self}
 
 
+def _store_variable(name: str) -> str:
+    if not name.upper().startswith(STORE_VARIABLES):
+        raise ValueError(f"is no option of a store: their names begin with {', '.join(STORE_VARIABLES)}")
+    return name.upper()
+
+
 class Storage(ClientOptions):
-    """Options of stores, by the names of the variables that their users have."""
+    """Options of stores, by the names of the variables that their users have; in capitals, as delta-rs reads them."""
+
+    options: dict[Annotated[str, AfterValidator(_store_variable)], SecretStr]
 
 
 class Tables(Section):
@@ -220,6 +228,10 @@ class Settings(Clusters):
     alerts: Alerts
     log: Log
 
+    def places(self) -> dict[str, Location]:
+        """Return where the job reads and writes, by the option that names each; an empty one is none."""
+        return {"--tables": self.job.tables, "--checkpoint": self.job.checkpoint, "--events": self.events.folder}
+
     def rules(self) -> CoreConfig:
         """Return the part of the settings that the core decides by: those whose names it knows."""
         parts = (self.state, self.time, self.limits, self.strategies, self.findings)
@@ -281,7 +293,7 @@ def duration_ms(text: str) -> int:
 
 
 def _sentence(problem: Mapping[str, Any], origins: Mapping[tuple[str, ...], str]) -> str:
-    path = tuple(str(part) for part in problem["loc"])
+    path = tuple(str(part) for part in problem["loc"] if part != "[key]")
     origin = next((origins[path[:end]] for end in range(len(path), 0, -1) if path[:end] in origins), "settings")
     name = ".".join(path)
     if problem["type"] == "extra_forbidden":

@@ -30,8 +30,8 @@ _JARS = (
 _NOWHERE = ".none"
 
 
-def require_schema(spark: SparkSession, schema: str, scratch: Path) -> None:
-    """Check the schema that is to hold the tables.
+def require_schema(spark: SparkSession, schema: str, scratch: Path) -> str:
+    """Check the schema that is to hold the tables, and return its location; empty where the catalogue has none.
 
     Args:
         scratch: Folder of files that end with the process.
@@ -43,7 +43,8 @@ def require_schema(spark: SparkSession, schema: str, scratch: Path) -> None:
     from pyspark.errors import PySparkException
 
     catalog = schema.partition(".")[0]
-    if not spark.conf.get(f"{_OF_CATALOG}{catalog}", None):
+    # A platform lists catalogues that no setting names.
+    if not spark.conf.get(f"{_OF_CATALOG}{catalog}", None) and catalog not in _listed(spark):
         raise SetupError(
             f"Spark knows no catalogue {catalog}",
             f'define it under [spark.conf] ("{_OF_CATALOG}{catalog}" = …); for a folder of this name write ./{schema}',
@@ -61,17 +62,21 @@ def require_schema(spark: SparkSession, schema: str, scratch: Path) -> None:
         raise SetupError(f"the catalogue {catalog} cannot be used: {reason(error)}", remedy) from error
     if not is_there:
         raise SetupError(f"there is no schema {schema}", f"make it in Spark: CREATE SCHEMA {schema}")
-    _require_file_system(spark, schema)
+    location = spark.catalog.getDatabase(schema).locationUri or ""
+    if "://" in location:
+        _require_file_system(spark, schema, location)
+    return location
 
 
-def _require_file_system(spark: SparkSession, schema: str) -> None:
+def _listed(spark: SparkSession) -> set[str]:
+    return {catalog.name for catalog in spark.catalog.listCatalogs()}
+
+
+def _require_file_system(spark: SparkSession, schema: str, location: str) -> None:
     """Try to read a file that is not there; any answer will do, as a catalogue may have rights of its own."""
     from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException
 
-    location = spark.catalog.getDatabase(schema).locationUri or ""
-    if "://" not in location:
-        return
     try:
         spark.read.format("binaryFile").load(f"{location}/{_NOWHERE}")
     except (PySparkException, Py4JError) as error:

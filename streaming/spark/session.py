@@ -19,10 +19,11 @@ from streaming.setup.jars import spark_jars, store_jars
 from streaming.setup.java import find_java
 from streaming.spark.catalog_check import require_schema
 from streaming.spark.class_archive import archive_options
-from streaming.spark.executors import prepare_executors
+from streaming.spark.executors import prepare_executors, try_executors
 from streaming.spark.root_cause import reason_in
 from streaming.spark.scratch import scratch_folder
 from streaming.stores.hadoop import checkpoint_conf, hadoop_conf, scheme_conf, schemes_of, stores_in
+from streaming.stores.places import place_named
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -30,10 +31,13 @@ if TYPE_CHECKING:
     from streaming.settings.locations import Location
     from streaming.settings.model import Settings
 
-# Settings that tables and state need on every master.
-_ALWAYS = {
+# Delta as it is published; a platform has its own.
+_DELTA = {
     "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
     "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+}
+# Settings that tables and state need on every master.
+_ALWAYS = {
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.streaming.stateStore.providerClass": (
         "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
@@ -85,7 +89,9 @@ def locations_of(settings: Settings) -> list[Location]:
 
 def session_conf(settings: Settings) -> dict[str, str]:
     """Return every Spark setting that the monitor sets, the user's own last."""
-    conf = _ALWAYS | hadoop_conf(locations_of(settings), os.environ)
+    conf = _ALWAYS | hadoop_conf(locations_of(settings), os.environ, _unknown_to_java(settings))
+    if not _is_platform():
+        conf |= _DELTA
     conf["spark.sql.shuffle.partitions"] = str(settings.state.shuffle_partitions)
     if not _is_submitted():
         conf["spark.driver.memory"] = settings.spark.driver_memory
@@ -109,7 +115,17 @@ def is_local(master: str) -> bool:
 
 def _is_submitted() -> bool:
     """Return whether something else has started the driver's JVM: `spark-submit`, or a platform such as Databricks."""
-    return "PYSPARK_GATEWAY_PORT" in os.environ or "DATABRICKS_RUNTIME_VERSION" in os.environ
+    return "PYSPARK_GATEWAY_PORT" in os.environ or _is_platform()
+
+
+def _is_platform() -> bool:
+    return "DATABRICKS_RUNTIME_VERSION" in os.environ
+
+
+def _unknown_to_java(settings: Settings) -> frozenset[str]:
+    """Return which options of stores Spark's JVM does not have as variables: it started before they were read."""
+    options = settings.storage.plain_options() if _is_submitted() else {}
+    return frozenset(name for name, value in options.items() if os.environ.get(name) == value)
 
 
 def start_session(
@@ -167,12 +183,15 @@ def start_session(
     try:
         with _stderr_into(log_file), _handler_of_sigint_kept(), _read_last(last_jars):
             spark = builder.getOrCreate()
-            if is_local(spark.conf.get("spark.master") or ""):
+            in_driver = is_local(spark.conf.get("spark.master") or "")
+            if in_driver:
                 _write_no_checksums(spark)
             else:
                 prepare_executors(spark, scratch_folder(), shared)
             if schema := catalog_schema(settings.job.tables):
-                require_schema(spark, schema, scratch_folder())
+                warehouse = place_named(require_schema(spark, schema, scratch_folder()))
+                if isinstance(warehouse, Path) and not in_driver:
+                    try_executors(spark, [warehouse])
             return spark
     except (PySparkException, Py4JError) as error:
         # A JVM that ended at once has the reason only in its log.
@@ -197,7 +216,7 @@ def _write_no_checksums(spark: SparkSession) -> None:
 
 def end_session(spark: SparkSession) -> None:
     """Stop Spark, unless it belongs to a platform that keeps it for others."""
-    if "DATABRICKS_RUNTIME_VERSION" not in os.environ:
+    if not _is_platform():
         spark.stop()
 
 

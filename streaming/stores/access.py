@@ -6,7 +6,7 @@ import os
 import re
 import socket
 import uuid
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from streaming.machine.folder_check import write_error
@@ -30,7 +30,7 @@ _CREDENTIALS = {
 _GIVEN = {
     "s3": (
         *("AWS_ACCESS_KEY_ID", "AWS_PROFILE", "AWS_WEB_IDENTITY_TOKEN_FILE", "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI"),
-        "AWS_SKIP_SIGNATURE",
+        *("AWS_CONTAINER_CREDENTIALS_FULL_URI", "AWS_SKIP_SIGNATURE"),
     ),
     "abfss": (
         *("AZURE_STORAGE_ACCOUNT_KEY", "AZURE_STORAGE_SAS_TOKEN", "AZURE_CLIENT_ID", "AZURE_FEDERATED_TOKEN_FILE"),
@@ -55,20 +55,24 @@ _CHECK = {scheme: f"check the network and {(*names, 'the URI')[0]}" for scheme, 
 _HDFS_ANSWERS_S = 10.0
 
 
-def require_stores(places: Mapping[str, Location], *, writes: bool = True) -> None:
+def require_stores(
+    writes: Mapping[str, Location], reads: Mapping[str, Location] | None = None, *, mistakes: Iterable[str] = ()
+) -> None:
     """Check those locations that are on stores.
 
     Args:
-        places: By the option that names each; a schema of a catalogue, or an empty one, is none.
+        writes: By the option that names each; a schema of a catalogue, or an empty one, is none.
+        reads: Those that are only read.
+        mistakes: What has been found already.
 
     Raises:
         SettingsError: With every mistake.
         StoreAwayError: There is no other mistake, but a store does not answer now.
     """
-    mistakes = []
+    found = [*mistakes]
     away: dict[str, str] = {}  # A server that does not answer is waited for once.
     waiting: dict[str, list[str]] = {}
-    for option, place in places.items():
+    for option, place in (*writes.items(), *(reads or {}).items()):
         if not isinstance(place, str) or not _is_store(place):
             continue
         root = StorePath(place).root
@@ -76,14 +80,14 @@ def require_stores(places: Mapping[str, Location], *, writes: bool = True) -> No
         if root in away:
             continue
         try:
-            wrong = access_error(place, writes=writes)
+            wrong = access_error(place, writes=option in writes)
         except StoreAwayError as error:
             away[root] = str(error)
         else:
-            mistakes += [f"{option} {place}: {wrong}"] if wrong is not None else []
+            found += [f"{option} {place}: {wrong}"] if wrong is not None else []
     lines = [f"{root} (of {', '.join(waiting[root])}) {why}" for root, why in away.items()]
-    if mistakes:
-        raise SettingsError([*mistakes, *lines])
+    if found:
+        raise SettingsError([*found, *lines])
     if lines:
         raise StoreAwayError("; ".join([*lines, "the same command works once it is back"]))
 

@@ -1,13 +1,14 @@
 """Shell: what Spark's file systems must have of a store, from the variables that delta-rs reads itself.
 
-Secrets are not written into Spark's settings, which a command line shows: Hadoop reads them from the environment.
+Secrets are not written into Spark's settings, which a command line shows: Hadoop reads them from the environment. Only
+where Java runs already, below spark-submit, are those there that its environment lacks: no command line follows.
 """
 
 from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -17,8 +18,54 @@ from streaming.settings.locations import STORES, Location, location_of
 _S3A = "spark.hadoop.fs.s3a."
 _AZURE = "spark.hadoop.fs.azure."
 _GCS = "spark.hadoop.fs.gs."
+# S3A reads these itself where Java knows them.
+_S3_KEYS = {
+    "AWS_ACCESS_KEY_ID": "access.key",
+    "AWS_SECRET_ACCESS_KEY": "secret.key",
+    "AWS_SESSION_TOKEN": "session.token",
+}
+_SDK = "software.amazon.awssdk.auth.credentials"
+_AZURE_IDENTITY = ("AZURE_CLIENT_ID", "AZURE_STORAGE_CLIENT_ID")
+# Where a machine of Azure gets the tokens of its own identity.
+_AZURE_MACHINE = ("IDENTITY_ENDPOINT", "AZURE_MSI_ENDPOINT", "AZURE_MSI_RESOURCE_ID", "AZURE_OBJECT_ID")
 _STORE = re.compile(rf"(?:{'|'.join(STORES)}|s3a)://[^/,]")
 _TRUE = frozenset({"1", "true", "yes", "on", "y"})
+_ACCOUNT_KEY = "account.key"
+# What Spark's pages and logs do not show: its own default, and the keys of Azure.
+_SECRET = "(?i)secret|password|token|access[.]?key|account[.]key"
+
+
+class _Variables:
+    """The variables of stores, and how Hadoop gets their values.
+
+    Args:
+        unknown_to_java: Those that Hadoop cannot read itself.
+    """
+
+    def __init__(self, env: Mapping[str, str], unknown_to_java: Container[str]) -> None:
+        self._env = env
+        self._unknown = unknown_to_java
+
+    def get(self, *names: str) -> str:
+        """Return the value of the first of them that has one; empty where none has."""
+        name = self.first(*names)
+        return "" if name is None else self._env[name]
+
+    def first(self, *names: str) -> str | None:
+        """Return which of them is the first that has a value."""
+        return next((name for name in names if self._env.get(name)), None)
+
+    def is_set(self, name: str) -> bool:
+        """Return whether a switch is on."""
+        return self.get(name).lower() in _TRUE
+
+    def option(self, name: str) -> str:
+        """Return a value as an option of Hadoop: where Java knows the variable, a reference to it."""
+        return self._env[name] if name in self._unknown else f"${{env.{name}}}"
+
+    def lacks(self, name: str) -> bool:
+        """Return whether Hadoop would look for a variable in vain."""
+        return name in self._unknown
 
 
 def schemes_of(locations: Iterable[Location]) -> set[str]:
@@ -41,14 +88,22 @@ def stores_in(conf: Mapping[str, str]) -> list[Location]:
     return found
 
 
-def hadoop_conf(locations: Iterable[Location], env: Mapping[str, str]) -> dict[str, str]:
-    """Return the Spark settings by which Hadoop uses the same stores as delta-rs, with the same rights."""
+def hadoop_conf(
+    locations: Iterable[Location], env: Mapping[str, str], unknown_to_java: Container[str] = frozenset()
+) -> dict[str, str]:
+    """Return the Spark settings by which Hadoop uses the same stores as delta-rs, with the same rights.
+
+    Args:
+        env: The variables. unknown_to_java: Names of those that are not in the environment of Spark's JVM.
+    """
     uris = sorted({location for location in locations if isinstance(location, str) and location})
     conf: dict[str, str] = {}
     for uri in uris:
         made = {"s3": _s3a, "abfss": _abfs, "gs": _gcs}.get(uri.partition(":")[0])
         if made is not None:
-            conf.update(made(uri, env))
+            conf.update(made(uri, _Variables(env, unknown_to_java)))
+    if any(_ACCOUNT_KEY in name and not value.startswith("${") for name, value in conf.items()):
+        conf["spark.redaction.regex"] = _SECRET
     return conf
 
 
@@ -69,68 +124,76 @@ def checkpoint_conf(checkpoint: Location) -> dict[str, str]:
     return {"spark.sql.streaming.checkpointFileManagerClass": manager}
 
 
-def _s3a(_uri: str, env: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    endpoint = env.get("AWS_ENDPOINT_URL_S3") or env.get("AWS_ENDPOINT_URL") or env.get("AWS_ENDPOINT")
-    region = env.get("AWS_REGION") or env.get("AWS_DEFAULT_REGION")
+def _s3a(_uri: str, env: _Variables) -> Iterator[tuple[str, str]]:
+    endpoint = env.get("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT")
+    region = env.get("AWS_REGION", "AWS_DEFAULT_REGION")
     # As delta-rs: the bucket is in the path unless the host name is to have it. Amazon's own host names have it.
-    by_host = env.get("AWS_VIRTUAL_HOSTED_STYLE_REQUEST", "").lower() in _TRUE
+    by_host = env.is_set("AWS_VIRTUAL_HOSTED_STYLE_REQUEST")
     if endpoint:
         yield f"{_S3A}endpoint", endpoint
         yield f"{_S3A}path.style.access", str(not by_host).lower()
         yield f"{_S3A}connection.ssl.enabled", str(urlsplit(endpoint).scheme != "http").lower()
     if region or endpoint:
         yield f"{_S3A}endpoint.region", region or "us-east-1"
-    if env.get("AWS_SKIP_SIGNATURE", "").lower() in _TRUE:
+    if env.is_set("AWS_SKIP_SIGNATURE"):
         yield f"{_S3A}aws.credentials.provider", "org.apache.hadoop.fs.s3a.AnonymousAWSCredentialsProvider"
+    elif env.get("AWS_ACCESS_KEY_ID"):
+        for name, option in _S3_KEYS.items():
+            if env.get(name) and env.lacks(name):
+                yield f"{_S3A}{option}", env.option(name)
+    elif env.get("AWS_WEB_IDENTITY_TOKEN_FILE"):
+        # The service account of a pod, which is in no list of S3A's own.
+        yield f"{_S3A}aws.credentials.provider", f"{_SDK}.WebIdentityTokenFileCredentialsProvider"
     # Not the stream for analytics: checkpoints and lines of events are read whole, from the front.
     yield f"{_S3A}input.stream.type", "classic"
 
 
-def _abfs(uri: str, env: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+def _abfs(uri: str, env: _Variables) -> Iterator[tuple[str, str]]:
     host = uri.partition("@")[2].partition("/")[0]
-    key = _first(env, "AZURE_STORAGE_ACCOUNT_KEY", "AZURE_STORAGE_ACCESS_KEY", "AZURE_STORAGE_MASTER_KEY")
-    token = _first(env, "AZURE_STORAGE_SAS_TOKEN", "AZURE_STORAGE_SAS_KEY")
-    identity = _first(env, "AZURE_CLIENT_ID", "AZURE_STORAGE_CLIENT_ID")
-    secret = _first(env, "AZURE_CLIENT_SECRET", "AZURE_STORAGE_CLIENT_SECRET")
-    tenant = _first(env, "AZURE_TENANT_ID", "AZURE_STORAGE_TENANT_ID")
+    key = env.first("AZURE_STORAGE_ACCOUNT_KEY", "AZURE_STORAGE_ACCESS_KEY", "AZURE_STORAGE_MASTER_KEY")
+    token = env.first("AZURE_STORAGE_SAS_TOKEN", "AZURE_STORAGE_SAS_KEY")
     if key:
         yield f"{_AZURE}account.auth.type.{host}", "SharedKey"
-        yield f"{_AZURE}account.key.{host}", _from_environment(key)
+        yield f"{_AZURE}{_ACCOUNT_KEY}.{host}", env.option(key)
     elif token:
         yield f"{_AZURE}account.auth.type.{host}", "SAS"
-        yield f"{_AZURE}sas.fixed.token.{host}", _from_environment(token)
-    elif identity and tenant:
-        provider = "ClientCredsTokenProvider" if secret else "WorkloadIdentityTokenProvider"
+        yield f"{_AZURE}sas.fixed.token.{host}", env.option(token)
+    elif env.first(*_AZURE_IDENTITY, *_AZURE_MACHINE):
         yield f"{_AZURE}account.auth.type.{host}", "OAuth"
-        yield f"{_AZURE}account.oauth.provider.type.{host}", f"org.apache.hadoop.fs.azurebfs.oauth2.{provider}"
-        yield f"{_AZURE}account.oauth2.client.id.{host}", _from_environment(identity)
-        if secret:
-            endpoint = f"https://login.microsoftonline.com/{env[tenant]}/oauth2/token"
-            yield f"{_AZURE}account.oauth2.client.endpoint.{host}", endpoint
-            yield f"{_AZURE}account.oauth2.client.secret.{host}", _from_environment(secret)
-        else:
-            yield f"{_AZURE}account.oauth2.msi.tenant.{host}", _from_environment(tenant)
-            if env.get("AZURE_FEDERATED_TOKEN_FILE"):
-                yield f"{_AZURE}account.oauth2.token.file.{host}", _from_environment("AZURE_FEDERATED_TOKEN_FILE")
+        yield from _azure_identity(host, env)
 
 
-def _gcs(_uri: str, env: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+def _azure_identity(host: str, env: _Variables) -> Iterator[tuple[str, str]]:
+    identity = env.first(*_AZURE_IDENTITY)
+    secret = env.first("AZURE_CLIENT_SECRET", "AZURE_STORAGE_CLIENT_SECRET")
+    tenant = env.first("AZURE_TENANT_ID", "AZURE_STORAGE_TENANT_ID")
+    if identity and secret and tenant:
+        provider = "ClientCredsTokenProvider"
+        endpoint = f"https://login.microsoftonline.com/{env.get(tenant)}/oauth2/token"
+        yield f"{_AZURE}account.oauth2.client.endpoint.{host}", endpoint
+        yield f"{_AZURE}account.oauth2.client.secret.{host}", env.option(secret)
+    elif identity and tenant:
+        provider = "WorkloadIdentityTokenProvider"
+        yield f"{_AZURE}account.oauth2.msi.tenant.{host}", env.option(tenant)
+        if env.get("AZURE_FEDERATED_TOKEN_FILE"):
+            yield f"{_AZURE}account.oauth2.token.file.{host}", env.option("AZURE_FEDERATED_TOKEN_FILE")
+    else:
+        provider = "MsiTokenProvider"
+    yield f"{_AZURE}account.oauth.provider.type.{host}", f"org.apache.hadoop.fs.azurebfs.oauth2.{provider}"
+    if identity:
+        yield f"{_AZURE}account.oauth2.client.id.{host}", env.option(identity)
+
+
+def _gcs(_uri: str, env: _Variables) -> Iterator[tuple[str, str]]:
     yield "spark.hadoop.fs.gs.impl", "com.google.cloud.hadoop.fs.gcs.GoogleHadoopFileSystem"
     yield "spark.hadoop.fs.AbstractFileSystem.gs.impl", "com.google.cloud.hadoop.fs.gcs.GoogleHadoopFS"
-    account = _first(env, "GOOGLE_SERVICE_ACCOUNT", "GOOGLE_SERVICE_ACCOUNT_PATH")
+    account = env.first("GOOGLE_SERVICE_ACCOUNT", "GOOGLE_SERVICE_ACCOUNT_PATH")
+    if account is None and env.lacks("GOOGLE_APPLICATION_CREDENTIALS"):
+        account = "GOOGLE_APPLICATION_CREDENTIALS"  # a key file, too, which the connector cannot find by itself
     if account:
         yield f"{_GCS}auth.type", "SERVICE_ACCOUNT_JSON_KEYFILE"
-        yield f"{_GCS}auth.service.account.json.keyfile", _from_environment(account)
+        yield f"{_GCS}auth.service.account.json.keyfile", env.option(account)
     else:
         yield f"{_GCS}auth.type", "APPLICATION_DEFAULT"
     if env.get("GOOGLE_BASE_URL"):
-        yield f"{_GCS}storage.root.url", env["GOOGLE_BASE_URL"]
-
-
-def _first(env: Mapping[str, str], *names: str) -> str | None:
-    return next((name for name in names if env.get(name)), None)
-
-
-def _from_environment(name: str) -> str:
-    """Return what Hadoop's settings replace by the value of a variable."""
-    return f"${{env.{name}}}"
+        yield f"{_GCS}storage.root.url", env.get("GOOGLE_BASE_URL")

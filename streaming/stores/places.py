@@ -37,13 +37,17 @@ def write_whole(place: Place, content: bytes, *, modified_ns: int | None = None)
 
 
 def hadoop_uri(place: Place | str) -> str:
-    """Return how Spark and Hadoop name a place.
+    """Return how Spark and Hadoop name a place; a path is of this machine, whatever Hadoop's default store is.
 
     Example:
         >>> hadoop_uri(StorePath("s3://lake/checkpoint"))
         's3a://lake/checkpoint'
+        >>> hadoop_uri("/var/lib/checkpoint")
+        'file:///var/lib/checkpoint'
     """
     text = str(place)
+    if text.startswith("/"):
+        return f"file://{text}"
     return f"s3a{text.removeprefix('s3')}" if text.startswith("s3://") else text
 
 

@@ -15,6 +15,7 @@ from fnmatch import fnmatchcase
 from functools import lru_cache, total_ordering
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from streaming.settings.locations import STORE_VARIABLES
 from streaming.stores.failure import store_error
 
 if TYPE_CHECKING:
@@ -24,13 +25,15 @@ if TYPE_CHECKING:
 MARKER = ".keep"
 # One request for as much.
 _READ_BYTES = 1 << 20
-_CREDENTIALS = ("AWS_", "AZURE_", "GOOGLE_")
-_OF_STORES = (*_CREDENTIALS, "HADOOP_")
 
 
 def access_variables() -> dict[str, str]:
-    """Return the variables of this process by which stores are accessed, as options for another one."""
-    return {name: value for name, value in os.environ.items() if name.startswith(_CREDENTIALS)}
+    """Return the variables of this process by which stores are accessed, as options for another one.
+
+    Those of HDFS are no options: its client reads them in the environment alone.
+    """
+    names = tuple(prefix for prefix in STORE_VARIABLES if prefix != "HADOOP_")
+    return {name: value for name, value in os.environ.items() if name.startswith(names)}
 
 
 class StoreStat(NamedTuple):
@@ -169,7 +172,7 @@ class StorePath:
             return self._access().get_file_info([self.key])[0]
 
     def _access(self) -> Any:
-        own = {name: value for name, value in os.environ.items() if name.startswith(_OF_STORES)}
+        own = {name: value for name, value in os.environ.items() if name.startswith(STORE_VARIABLES)}
         return _access(self.root, tuple(sorted(own.items())), tuple(sorted(self._options.items())))
 
 

@@ -130,10 +130,28 @@ def test_what_is_wrong_with_a_store_is_named_by_each_command(
     assert not list(tmp_path.glob("s3*"))
 
 
+@pytest.mark.parametrize("name", ["AWS_ENDPOINT_URL", "aws_endpoint_url"])
+@pytest.mark.parametrize("command", _OF_STORES, ids=" ".join)
+def test_options_of_stores_in_a_settings_file_are_read_by_each_command(
+    command: list[str], name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _forget_at_the_end(monkeypatch, "AWS_ENDPOINT_URL")
+    monkeypatch.chdir(tmp_path)
+    Path("mine.toml").write_text(f'[storage.options]\n{name} = "minio:9000"\n')
+    refused = _run([*command[:-1], "--config", "mine.toml", command[-1]], "s3a://lake/t")
+    assert f"{command[-1]} s3://lake/t: the variable AWS_ENDPOINT_URL is 'minio:9000'" in refused
+
+
+def _forget_at_the_end(monkeypatch: pytest.MonkeyPatch, variable: str) -> None:
+    """Have a variable that a command sets taken back after the test."""
+    monkeypatch.setenv(variable, "")
+    monkeypatch.delenv(variable)
+
+
 def _run(command: list[str], place: str) -> str:
     """Return what a command that must be refused writes, as one line."""
-    if command[:3] == ["state", "export", "--out"] and command[-1] == "--out":
-        command = ["state", "export", "--checkpoint", "checkpoint", "--out"]
+    if command[:2] == ["state", "export"] and command[-1] == "--out":
+        command = [*command[:-1], "--checkpoint", "checkpoint", "--out"]
     monitor = mock.patch.object(sys, "argv", ["rebalance-monitor", *command, place])
     out, err = io.StringIO(), io.StringIO()
     with monitor, redirect_stdout(out), redirect_stderr(err), pytest.raises(SystemExit) as end:

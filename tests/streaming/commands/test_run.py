@@ -24,9 +24,17 @@ from streaming.settings.model import Settings
         ("run --metaq z --exclude-topic ( --events /nowhere", ["(", "no such folder", "--metaq needs --cluster"]),
         ("run --kafka-events t --allowed-lateness soon", ["--kafka-events needs a broker", "--allowed-lateness"]),
         ("run --events /nowhere --shards 0 --flush", ["state.shards", "no such folder", "--flush needs --once"]),
+        (
+            "run --events /nowhere --tables s3://lake/t --checkpoint gs://lake/c",
+            ["no such folder", "--tables s3://lake/t: the variable AWS_ENDPOINT_URL is", "--checkpoint gs://lake/c: "],
+        ),
     ],
 )
-def test_every_mistake_is_named_at_once(arguments: str, mistakes: list[str], complaint: Callable[..., str]) -> None:
+def test_every_mistake_is_named_at_once(
+    arguments: str, mistakes: list[str], complaint: Callable[..., str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("AWS_ENDPOINT_URL", "GOOGLE_BASE_URL"):
+        monkeypatch.setenv(name, "minio:9000")
     text = complaint(*arguments.split())
     assert [mistake for mistake in mistakes if mistake not in text] == []
 

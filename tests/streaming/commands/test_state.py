@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+import streaming.commands.state
 import streaming.spark.rollback
 import streaming.spark.session
 from streaming.commands.app import app
@@ -52,6 +53,26 @@ def checkpoint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Checkpoint:
 
 def test_a_checkpoint_without_a_batch_has_no_state_yet(tmp_path: Path, complaint: Callable[..., str]) -> None:
     assert "holds no state yet" in complaint("state", "show", "--checkpoint", str(tmp_path / "absent"))
+
+
+def test_every_place_that_cannot_be_used_is_named_at_once(
+    tmp_path: Path, complaint: Callable[..., str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AWS_ENDPOINT_URL", "minio:9000")
+    (tmp_path / "file").touch()
+    for out, problem in (("s3://lake/out", "the variable AWS_ENDPOINT_URL is"), (tmp_path / "file", "is not a folder")):
+        text = complaint("state", "export", "--checkpoint", "s3://lake/c", "--out", str(out))
+        assert "--checkpoint s3://lake/c: the variable AWS_ENDPOINT_URL is" in text
+        assert f"--out {out}: " in text
+        assert problem in text
+
+
+def test_a_checkpoint_that_may_only_be_read_is_shown_but_not_rolled_back(
+    checkpoint: Checkpoint, spark: NoSpark, complaint: Callable[..., str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(streaming.commands.state, "access_error", lambda _: "may be read but not written")
+    assert "may be read but not written" in complaint("state", "rollback", "--checkpoint", str(checkpoint.root))
+    assert CliRunner().invoke(app, ["state", "show", "--checkpoint", str(checkpoint.root)]).exit_code == 0
 
 
 def test_each_shard_is_shown_and_spark_is_stopped(checkpoint: Checkpoint, spark: NoSpark) -> None:

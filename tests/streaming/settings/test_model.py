@@ -89,12 +89,21 @@ def mistakes(folder: Path, text: str, env: dict[str, str] | None = None) -> list
         '[job]\ntables = ""',
         '[job]\ncheckpoint = "a\\u0000b"',
         "job = 3",
+        '[storage.options]\nregion = "eu-west-1"',
         "[kafka]\ninclude_groups = 3",
     ],
 )
 def test_what_makes_no_sense_is_one_mistake_at_its_place(setting: str, tmp_path: Path) -> None:
     (mistake,) = mistakes(tmp_path, setting)
     assert mistake.startswith(f"{tmp_path / 'monitor.toml'}: ")
+
+
+@pytest.mark.parametrize("name", ["AWS_REGION", "aws_region"])
+def test_options_of_stores_have_the_names_of_variables_in_whatever_case(name: str, tmp_path: Path) -> None:
+    file = tmp_path / "monitor.toml"
+    file.write_text(f'[storage.options]\n{name} = "eu-west-1"\n')
+    variables = {"REBALANCE_MONITOR_STORAGE__OPTIONS__AWS_ALLOW_HTTP": "true"}
+    assert load(file, env=variables).storage.plain_options() == {"AWS_REGION": "eu-west-1", "AWS_ALLOW_HTTP": "true"}
 
 
 def test_mistakes_of_a_broken_layer_do_not_hide_those_of_others(tmp_path: Path) -> None:

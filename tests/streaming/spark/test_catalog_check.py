@@ -27,7 +27,11 @@ def session(conf: dict[str, str], *schemas: str, location: str = "", error: str 
 
     catalogs = {"spark.sql.catalog.spark_catalog": _DELTA, "spark.sql.catalog.lake": "org.example.LakeCatalog"}
     place = SimpleNamespace(locationUri=location)
-    catalog = SimpleNamespace(databaseExists=schemas.__contains__, getDatabase=lambda _name: place)
+    catalog = SimpleNamespace(
+        databaseExists=schemas.__contains__,
+        getDatabase=lambda _name: place,
+        listCatalogs=lambda: [SimpleNamespace(name=name) for name in ("spark_catalog", "of_the_platform")],
+    )
     read = SimpleNamespace(format=lambda _name: SimpleNamespace(load=load))
     return SimpleNamespace(conf=catalogs | conf, catalog=catalog, read=read)
 
@@ -37,8 +41,10 @@ def test_a_schema_that_lasts_is_accepted(schema: str) -> None:
     require_schema(session(_HIVE, schema), schema, Path("/tmp/scratch"))
 
 
-def test_another_catalogue_needs_no_metastore_of_sparks() -> None:
-    require_schema(session({}, "lake.monitor"), "lake.monitor", Path("/tmp/scratch"))
+@pytest.mark.parametrize("schema", ["lake.monitor", "of_the_platform.monitor"])
+def test_another_catalogue_needs_no_metastore_of_sparks(schema: str) -> None:
+    found = require_schema(session({}, schema, location="file:/lake/monitor.db"), schema, Path("/tmp/scratch"))
+    assert found == "file:/lake/monitor.db"
 
 
 @pytest.mark.parametrize(

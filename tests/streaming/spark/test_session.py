@@ -151,6 +151,26 @@ def test_below_spark_submit_its_own_settings_count(monkeypatch: pytest.MonkeyPat
     assert conf["spark.executor.memory"] == "3g"
 
 
+def test_below_spark_submit_options_of_a_settings_file_reach_hadoop(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Spark's JVM has begun before they are read, so that its environment has them not."""
+    options = {"aws_access_key_id": "k", "AWS_SECRET_ACCESS_KEY": "hush"}
+    settings = load(None, {"job.checkpoint": "s3://lake/c", "storage.options": options})
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "of the environment")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "hush")
+    key, secret = "spark.hadoop.fs.s3a.access.key", "spark.hadoop.fs.s3a.secret.key"
+    assert not {key, secret} & session_conf(settings).keys()
+    monkeypatch.setenv("PYSPARK_GATEWAY_PORT", "1")
+    conf = session_conf(settings)
+    assert (conf.get(key), conf.get(secret)) == (None, "hush")
+
+
+def test_a_platforms_own_delta_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    names = {"spark.sql.extensions", "spark.sql.catalog.spark_catalog"}
+    assert names <= session_conf(load(None, {})).keys()
+    monkeypatch.setenv("DATABRICKS_RUNTIME_VERSION", "18.0")
+    assert not names & session_conf(load(None, {})).keys()
+
+
 @pytest.mark.parametrize(("master", "variable"), [("sc://host", {}), ("local[2]", {"SPARK_REMOTE": "sc://host"})])
 def test_spark_connect_is_refused_by_name(
     master: str, variable: dict[str, str], monkeypatch: pytest.MonkeyPatch

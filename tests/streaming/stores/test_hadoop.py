@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -99,6 +100,39 @@ def test_azure_by_key_token_or_identity(env: dict[str, str], expected: dict[str,
     conf = hadoop_conf([BOX], env)
     assert conf == expected
     assert "hush" not in str(conf)
+
+
+def test_the_service_account_of_a_pod_is_used_by_s3a_too() -> None:
+    pod = {"AWS_WEB_IDENTITY_TOKEN_FILE": "/token", "AWS_ROLE_ARN": "arn:aws:iam::1:role/monitor"}
+    provider = hadoop_conf(["s3://lake/c"], pod).get(f"{S3A}aws.credentials.provider")
+    assert provider == "software.amazon.awssdk.auth.credentials.WebIdentityTokenFileCredentialsProvider"
+    # Keys have precedence, as for delta-rs.
+    assert f"{S3A}aws.credentials.provider" not in hadoop_conf(["s3://lake/c"], pod | {"AWS_ACCESS_KEY_ID": "k"})
+
+
+@pytest.mark.parametrize("env", [{"AZURE_CLIENT_ID": "me"}, {"IDENTITY_ENDPOINT": "http://127.0.0.1/token"}])
+def test_azure_by_the_machines_own_identity(env: dict[str, str]) -> None:
+    conf = hadoop_conf([BOX], env)
+    provider = "org.apache.hadoop.fs.azurebfs.oauth2.MsiTokenProvider"
+    assert conf[f"{AZURE}account.oauth.provider.type.{HOST}"] == provider
+    assert (f"{AZURE}account.oauth2.client.id.{HOST}" in conf) == ("AZURE_CLIENT_ID" in env)
+
+
+def test_what_java_does_not_know_as_a_variable_is_an_option_that_no_page_shows() -> None:
+    keys = {"AWS_ACCESS_KEY_ID": "k", "AWS_SECRET_ACCESS_KEY": "hush", "AWS_REGION": "eu-west-1"}
+    assert "hush" not in str(hadoop_conf(["s3://lake/c"], keys))
+    of_s3 = hadoop_conf(["s3://lake/c"], keys, keys)
+    assert (of_s3[f"{S3A}access.key"], of_s3[f"{S3A}secret.key"]) == ("k", "hush")
+    assert f"{S3A}session.token" not in of_s3
+    azure = {"AZURE_STORAGE_ACCOUNT_KEY": "hush"}
+    of_azure = hadoop_conf([BOX], azure, azure)
+    assert of_azure[f"{AZURE}account.key.{HOST}"] == "hush"
+    for conf in (of_s3, of_azure):
+        hidden = re.compile(conf.get("spark.redaction.regex", "(?i)secret|password|token|access[.]?key"))
+        assert all(hidden.search(name) for name, value in conf.items() if value == "hush")
+    google = {"GOOGLE_APPLICATION_CREDENTIALS": "/key.json"}
+    assert hadoop_conf(["gs://lake/c"], google)[f"{GS}auth.type"] == "APPLICATION_DEFAULT"
+    assert hadoop_conf(["gs://lake/c"], google, google)[f"{GS}auth.service.account.json.keyfile"] == "/key.json"
 
 
 def test_google_by_key_file_or_the_machines_own_account() -> None:

@@ -26,9 +26,9 @@ def test_a_file_of_a_store_that_spark_names_is_found() -> None:
 def test_spark_is_given_the_scheme_that_hadoop_has(tmp_path: Path) -> None:
     assert hadoop_uri(StorePath("s3://lake/s3://x")) == "s3a://lake/s3://x"
     assert hadoop_uri(StorePath("gs://lake/x")) == "gs://lake/x"
-    assert hadoop_uri(tmp_path) == str(tmp_path)
+    assert hadoop_uri(tmp_path) == f"file://{tmp_path}"
     assert hadoop_uri("s3://lake/groups") == "s3a://lake/groups"
-    assert hadoop_uri("/lake/groups") == "/lake/groups"
+    assert hadoop_uri("/lake/groups") == "file:///lake/groups"
 
 
 def test_a_place_on_a_disk_does_not_depend_on_where_a_command_runs(
