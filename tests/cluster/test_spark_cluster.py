@@ -114,7 +114,9 @@ def test_a_driver_killed_at_random_times_changes_nothing(
 def test_spark_submit_runs_the_packed_files_with_all_of_its_files_on_a_store(
     installed_monitor: Path, spark_cluster: SparkCluster, expected: Path, events: Path, tables: str, tmp_path: Path
 ) -> None:
-    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    # The store's keys are in the settings file alone: Spark's JVM has begun when it is read.
+    of_store = {name: value for name, value in os.environ.items() if name.startswith("AWS_")}
+    environment = {name: value for name, value in os.environ.items() if name not in {"PYTHONPATH", *of_store}}
     environment["JDK_JAVA_OPTIONS"] = " ".join(QUICK_START)
     packed = tmp_path / "packed"
     subprocess.run(
@@ -124,7 +126,8 @@ def test_spark_submit_runs_the_packed_files_with_all_of_its_files_on_a_store(
     for file in events.iterdir():
         (lake / "events" / file.name).write_bytes(file.read_bytes())
     settings = tmp_path / "submitted.toml"
-    settings.write_text("[job]\nmaterialize_interval_ms = 0\n\n[state]\nshards = 4\n")
+    options = "".join(f'{name.lower()} = "{value}"\n' for name, value in of_store.items())
+    settings.write_text(f"[job]\nmaterialize_interval_ms = 0\n\n[state]\nshards = 4\n\n[storage.options]\n{options}")
     submit = [
         SPARK_HOME / "bin/spark-submit",
         *("--master", spark_cluster.master),
@@ -152,6 +155,7 @@ def test_spark_submit_runs_the_packed_files_with_all_of_its_files_on_a_store(
     assert done.returncode == 0, printed[-3000:]
     # Without the level, Spark prints hundreds. What is left is of its start.
     assert printed.count(" INFO ") < 30
+    assert of_store["AWS_SECRET_ACCESS_KEY"] not in printed
     assert_same_rows(expected, tables)
 
 

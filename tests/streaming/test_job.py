@@ -253,3 +253,24 @@ def test_groups_with_more_work_than_fits_into_a_batch_get_another_pass(
     assert len(passes) == 3
     marks = [file.read_text() for file in sorted(job._checkpoint.control.iterdir())]
     assert ["resume" in mark and "c1" in mark for mark in marks] == [True, True]
+
+
+@pytest.mark.parametrize("writer", ["delta-rs", "delta-spark"])
+def test_executors_must_see_the_folders_that_they_read_and_write(
+    writer: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class StartedError(Exception):
+        pass
+
+    def start_session(_settings: Any, *, shared: Sequence[Path], **_: Any) -> None:
+        assert [folder for folder in shared if not folder.is_dir()] == []
+        raise StartedError(*(folder.name for folder in shared))
+
+    (tmp_path / "events").mkdir()
+    monkeypatch.setattr(job_module, "start_session", start_session)
+    places = {f"job.{name}": tmp_path / name for name in ("checkpoint", "tables")}
+    settings = load(None, {**places, "events.folder": tmp_path / "events", "tables.writer": writer})
+    with pytest.raises(StartedError) as started:
+        Job(settings).run(once=True)
+    written = ["tables"] if writer == "delta-spark" else []
+    assert list(started.value.args) == ["checkpoint", "events", *written]
