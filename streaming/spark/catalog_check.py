@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from streaming.setup.errors import SetupError
 from streaming.spark.root_cause import reason
+from streaming.stores.places import place_named
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -30,8 +31,8 @@ _JARS = (
 _NOWHERE = ".none"
 
 
-def require_schema(spark: SparkSession, schema: str, scratch: Path) -> str:
-    """Check the schema that is to hold the tables, and return its location; empty where the catalogue has none.
+def require_schema(spark: SparkSession, schema: str, scratch: Path) -> Path | None:
+    """Check the schema that is to hold the tables, and return its folder; None where that is not of this machine.
 
     Args:
         scratch: Folder of files that end with the process.
@@ -63,9 +64,10 @@ def require_schema(spark: SparkSession, schema: str, scratch: Path) -> str:
     if not is_there:
         raise SetupError(f"there is no schema {schema}", f"make it in Spark: CREATE SCHEMA {schema}")
     location = spark.catalog.getDatabase(schema).locationUri or ""
-    if "://" in location:
+    place = place_named(location) if location.startswith(("file:", "/")) else None
+    if place is None and "://" in location:
         _require_file_system(spark, schema, location)
-    return location
+    return place if isinstance(place, Path) else None
 
 
 def _listed(spark: SparkSession) -> set[str]:

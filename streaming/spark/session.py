@@ -23,7 +23,6 @@ from streaming.spark.executors import prepare_executors, try_executors
 from streaming.spark.root_cause import reason_in
 from streaming.spark.scratch import scratch_folder
 from streaming.stores.hadoop import checkpoint_conf, hadoop_conf, scheme_conf, schemes_of, stores_in
-from streaming.stores.places import place_named
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -189,9 +188,9 @@ def start_session(
             else:
                 prepare_executors(spark, scratch_folder(), shared)
             if schema := catalog_schema(settings.job.tables):
-                warehouse = place_named(require_schema(spark, schema, scratch_folder()))
-                if isinstance(warehouse, Path) and not in_driver:
-                    try_executors(spark, [warehouse])
+                folder = require_schema(spark, schema, scratch_folder())
+                if folder is not None and not in_driver:
+                    try_executors(spark, [folder])
             return spark
     except (PySparkException, Py4JError) as error:
         # A JVM that ended at once has the reason only in its log.

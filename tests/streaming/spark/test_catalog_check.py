@@ -44,7 +44,8 @@ def test_a_schema_that_lasts_is_accepted(schema: str) -> None:
 @pytest.mark.parametrize("schema", ["lake.monitor", "of_the_platform.monitor"])
 def test_another_catalogue_needs_no_metastore_of_sparks(schema: str) -> None:
     found = require_schema(session({}, schema, location="file:/lake/monitor.db"), schema, Path("/tmp/scratch"))
-    assert found == "file:/lake/monitor.db"
+    assert found == Path("/lake/monitor.db")
+    assert require_schema(session({}, schema, location="dbfs:/lake"), schema, Path("/tmp/scratch")) is None
 
 
 @pytest.mark.parametrize(
