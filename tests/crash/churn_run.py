@@ -7,7 +7,7 @@ import subprocess
 import threading
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -124,7 +124,7 @@ class Churn:
                 one.result()
 
     def held(self) -> dict[str, dict[str, list[tuple[str, int]]]]:
-        """Wait until the members of each group share its topic; return what each holds, by group and name.
+        """Wait until all members of each group share its topic; return what each holds, by group and name.
 
         A static member's name is its instance id: the records keep the client id of the one whose place it takes.
         """
@@ -135,12 +135,7 @@ class Churn:
             for name, actors in self.actors.items():
                 self._bury(actors)
                 found[name] = {one.instance or one.name: sorted(one.process.owned) for one in actors}
-            if all(
-                sorted(queue for held in members.values() for queue in held)
-                == [(name, number) for number in range(counts[name])]
-                for name, members in found.items()
-                if members
-            ):
+            if all(_is_shared(name, members, counts[name]) for name, members in found.items() if members):
                 return found
             waited = time.monotonic() - began
             assert waited < _SHARED_S, f"not shared: {counts} {found}"
@@ -287,3 +282,9 @@ class Churn:
             (node.kill if what == "is killed" else node.stop)()
             time.sleep(away)
             node.start()
+
+
+def _is_shared(topic: str, members: Mapping[str, Sequence[tuple[str, int]]], queues: int) -> bool:
+    """Return whether the members hold each queue once, and none is without: it would be about to join again."""
+    held = sorted(queue for each in members.values() for queue in each)
+    return held == [(topic, number) for number in range(queues)] and all(members.values())
