@@ -41,8 +41,6 @@ from streaming.tables.writer import (
 NAME = "delta-rs"
 SMALL_FILES = 24  # so many small files are worth a compaction
 _ATTEMPTS = 20
-# Of a table of so few files and bytes all rows are read: in 3 to 4 ms, where a predicate takes twice that.
-_FEW_FILES, _FEW_BYTES = 2, 128 * 1024
 # Spark knows no such property, and leaves it alone.
 _FILE_BYTES = "delta.targetFileSize"
 _HOUR_MS = 3_600_000
@@ -109,15 +107,8 @@ class DeltaRsTable(DeltaLogTable):
     # -- reading ------------------------------------------------------------------------------------------------
 
     def read(self, wanted: RowFilter) -> pa.Table:
-        predicate = None if self._is_small() else predicate_of(wanted)
-        found = self._delta.scan(columns=list(self.table.names), predicate=predicate)
+        found = self._delta.scan(columns=list(self.table.names), predicate=predicate_of(wanted))
         return as_schema(pa.table(found), self.table.schema).filter(matching(wanted))
-
-    def _is_small(self) -> bool:
-        """Return whether all rows are read in less time than a predicate is planned."""
-        if len(self._delta.file_uris()) > _FEW_FILES:
-            return False
-        return (pc.sum(self._listing()["size_bytes"]).as_py() or 0) <= _FEW_BYTES
 
     def appended(self, after: int, upto: int, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         if after >= upto:

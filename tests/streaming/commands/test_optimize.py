@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -63,7 +64,8 @@ def test_spark_starts_with_what_it_needs_where_the_tables_are(
 ) -> None:
     started: list[Settings] = []
 
-    def start(settings: Settings) -> None:
+    def start(settings: Settings, *, shared: Sequence[Path]) -> None:
+        assert list(shared) == [own_tables]  # executors must see them
         started.append(settings)
         raise SetupError("no Spark here", "none")
 
