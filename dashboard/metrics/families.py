@@ -83,7 +83,10 @@ def families(
         _of_delays(rebalances["newest"], groups),
         *_of_groups(current, groups),
         _gauge(
-            "group_lag_messages", "Messages between commits and ends of queues.", GROUP, lag_by_group(reader, groups)
+            "group_lag_messages",
+            "Messages between commits and ends, of queues that moved within the last hour.",
+            GROUP,
+            lag_by_group(reader, groups),
         ),
         *_of_findings(found, groups),
         _of_widespread(found, widespread, widespread_kinds, groups),

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import random
+import subprocess
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -68,6 +71,55 @@ def test_a_queue_that_has_not_moved_for_long_is_found(tmp_path: Path) -> None:
     write(tmp_path, ASSIGNMENTS, [span(0, 0), span(1, 0)])
     write(tmp_path, QUEUE_PROGRESS, [moved(1, 0, 4, 4), moved(0, 10**8, 8, 20)])
     assert lines(tmp_path) == [(0, 8, 20, 12, True, "a", "app"), (1, 4, 4, 0, True, "a", "app")]
+
+
+HOURS = 3_600_000
+
+
+def test_a_group_without_members_has_all_queues_however_long_they_have_not_moved(tmp_path: Path) -> None:
+    rows = [moved(1, 0, 4, 40), moved(2, 0, 7, 70), moved(2, -60_000, 6, 99), moved(0, 2 * HOURS, 8, 20)]
+    write(tmp_path, QUEUE_PROGRESS, rows)
+    assert lines(tmp_path, {**GROUP, "state": "empty"}, []) == [
+        (0, 8, 20, 12, True, None, None),
+        (1, 4, 40, 36, True, None, None),
+        (2, 7, 70, 63, True, None, None),
+    ]
+
+
+def test_a_queue_that_no_member_owns_any_more_is_listed_however_long_it_has_not_moved(tmp_path: Path) -> None:
+    write(tmp_path, ASSIGNMENTS, [span(0, 0)])
+    write(tmp_path, QUEUE_PROGRESS, [moved(1, 0, 4, 40), moved(0, 2 * HOURS, 8, 20)])
+    assert lines(tmp_path) == [(0, 8, 20, 12, True, "a", "app"), (1, 4, 40, 36, False, None, None)]
+
+
+def test_the_newest_row_is_found_in_whichever_file_it_is(tmp_path: Path) -> None:
+    queues = [(topic, broker, queue) for topic in ("s", "t") for broker in (None, "b", "c") for queue in range(3)]
+    ages = dict(zip(queues, random.Random(7).sample(range(100), len(queues)), strict=True))
+    for part in range(4):
+        rows = [
+            moved(queue, 60_000 * (ages[topic, broker, queue] - back), 50 - back, 60, topic=topic, broker=broker)
+            for topic, broker, queue in queues
+            for back in range(part, 40, 4)
+        ]
+        write(tmp_path, QUEUE_PROGRESS, random.Random(part).sample(rows, len(rows)))
+    found = progress(Reader(tmp_path), {**GROUP, "state": "empty"}, [])
+    assert [(row["topic"], row["broker"], row["queue_id"]) for row in found] == queues
+    assert {row["committed_offset"] for row in found} == {50}
+
+
+def test_of_one_span_the_row_that_was_observed_last_counts(tmp_path: Path) -> None:
+    before = moved(0, 0, None, 9) | {"committed_offset": 1}
+    write(tmp_path, QUEUE_PROGRESS, [moved(0, 0, 3, 9), before, moved(0, 0, 2, 9) | {"committed_at": T0 + 4}])
+    assert lines(tmp_path, {**GROUP, "state": "empty"}, []) == [(0, 3, 9, 6, True, None, None)]
+
+
+def test_reading_imports_no_pandas(tmp_path: Path) -> None:
+    write(tmp_path, QUEUE_PROGRESS, [moved(0, 0, 3, 9)])
+    imports = "import sys; from pathlib import Path; from streaming.views.reader import Reader"
+    imports += "; from streaming.views.progress import progress"
+    reads = f"rows = progress(Reader(Path({str(tmp_path)!r})), {GROUP!r}, [])"
+    script = f"{imports}; {reads}; print(len(rows), 'pandas' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", script], capture_output=True, text=True).stdout == "1 False\n"
 
 
 @pytest.mark.parametrize(
