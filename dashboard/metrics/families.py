@@ -28,7 +28,7 @@ TABLES_READ = ("rebalances", "groups", "findings", "rejected_events", "queue_pro
 # summed.
 MOST_KINDS = 100
 _GAUGES = (
-    ("members", "members", "Members of the group."),
+    ("members", "members", "Members of the group; none where they are not known."),
     ("queues", "queues", "Queues of subscribed topics."),
     ("idle_members", "idle_members", "Members without queues."),
     ("unassigned_queues", "unassigned_queues", "Subscribed queues without an owner."),
@@ -209,8 +209,9 @@ def _of_groups(current: pa.Table, groups: GroupLabels) -> Iterable[Metric]:
         states[groups.cluster(cluster), system or "", state or ""] += 1
         under_way[key] += state in UNDER_WAY
         for column, value in zip(sums, values, strict=True):
-            before = sums[column][key]
-            sums[column][key] = max(before, value or 0) if column in _LARGEST else before + (value or 0)
+            if value is not None:
+                before = sums[column][key]
+                sums[column][key] = max(before, value) if column in _LARGEST else before + value
     for name, column, text in _GAUGES:
         yield _gauge(f"group_{name}", text, GROUP, sums[column])
     text = "1 while the group rebalances, and its lag is not reliable; of `other` how many do."
