@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 def group_columns() -> list[Shown]:
     """Return the columns of groups."""
     from streaming.terminal.output import Shown, field, time_field
-    from streaming.views.groups import generation_text, state_text
+    from streaming.views.group_state_texts import generation_text, state_text
 
     return [
         field("CLUSTER", "cluster"),

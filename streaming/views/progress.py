@@ -11,8 +11,8 @@ import pyarrow.compute as pc
 from streaming.tables.arrow_rows import from_arrow
 from streaming.tables.schema import QUEUE_PROGRESS, Row
 from streaming.views.assignments import SHARED_BY_MESSAGE, assignments
+from streaming.views.group_state_texts import coordinator_state, is_under_way
 from streaming.views.reader import Reader, Within, time_scalar
-from udfs.model.journal import UNDER_WAY
 
 _Queue: TypeAlias = tuple[str, str | None, int]
 # Of all groups together only these rows are read; of one group all are.
@@ -28,14 +28,15 @@ def progress(reader: Reader, group: Mapping[str, Any], members: Sequence[Row]) -
     Args:
         group: Its row in ``groups``. members: Its members now.
     Returns: by queue and owner; a queue without an owner has one row. ``lag_reliable`` is false while the queue moves:
-        the group is rebalancing, nobody of its members holds the queue, or its owner has not committed yet.
+        the group is rebalancing, nobody of its members holds the queue, or its owner has not committed yet. Members of
+        a streams group own tasks, no queues: its lag is reliable while it is stable.
     """
     where = {"cluster": group["cluster"], "group_id": group["group_id"]}
     spans = assignments(reader, group=group["group_id"], cluster=group["cluster"])
     origin = "reported" if any(span["origin"] == "reported" for span in spans) else "computed"
     owners: dict[_Queue, list[Row]] = {}
     for span in spans:
-        if span["origin"] == origin and span["queue_id"] != SHARED_BY_MESSAGE:
+        if span["origin"] == origin and span["queue_id"] != SHARED_BY_MESSAGE and not _has_tasks(group):
             owners.setdefault(_queue_of(span), []).append(span)
     newest = _newest(reader, where)
     newest = {queue: row for queue, row in newest.items() if queue in owners or not _is_deleted(row)}
@@ -90,11 +91,18 @@ def lag_text(row: Row) -> str:
 def _is_reliable(group: Mapping[str, Any], span: Row, offsets: Row, *, has_members: bool) -> bool | None:
     if offsets.get("lag") is None:
         return None
-    if group["state"] in UNDER_WAY:
+    if is_under_way(group):
         return False
+    if _has_tasks(group):
+        return coordinator_state(group) in ("stable", "empty")
     if not span:
         return not has_members
     return offsets["committed_at"] is None or offsets["committed_at"] >= span["valid_from"]
+
+
+def _has_tasks(group: Mapping[str, Any]) -> bool:
+    """Return whether members own tasks, which read several queues each: offsets then have no owner."""
+    return group.get("protocol") == "streams"
 
 
 def _newest(reader: Reader, where: Mapping[str, Any]) -> dict[_Queue, Row]:

@@ -259,3 +259,12 @@ def test_members_that_are_not_known_have_no_sample() -> None:
     assert found["group_queues"] == {("c", "connect"): 0, ("c", "share"): 0}
     found = samples(GivenRows(groups=[unknown, known]), metrics(max_groups=0))
     assert found["group_members"] == {("c", "other"): 2}
+
+
+def test_a_streams_group_rebalances_while_its_members_reconcile() -> None:
+    streams = {"cluster": "c", "system": "kafka", "state": "not_followed", "protocol": "streams", "members": 2}
+    streams |= {"generation": 3, "epoch": 3, "assignment_epoch": 3}
+    waits = {"calm": None, "stuck": "m has yet to revoke subtopology 0-1"}
+    found = samples(GivenRows(groups=[streams | {"group_id": name, "waits": waits[name]} for name in waits]), metrics())
+    assert found["group_rebalancing"] == {("c", "calm"): 0, ("c", "stuck"): 1}
+    assert found["groups"] == {("c", "kafka", "not_followed"): 2}

@@ -17,6 +17,7 @@ from streaming.tables.schema import ASSIGNMENTS, QUEUE_PROGRESS, Table
 from streaming.tables.writer import Mark
 from streaming.views.progress import progress
 from streaming.views.reader import Reader
+from udfs.model.journal import TOPOLOGY_NOT_READY
 
 T0 = 1_700_000_000_000
 GROUP = {"cluster": "c", "group_id": "g", "state": "stable"}
@@ -147,3 +148,27 @@ def test_a_group_without_members_has_a_reliable_lag(tmp_path: Path) -> None:
 def test_tables_without_progress_show_the_owners(tmp_path: Path) -> None:
     write(tmp_path, ASSIGNMENTS, [span(0, 0)])
     assert lines(tmp_path) == [(0, None, None, None, None, "a", "app")]
+
+
+STREAMS = GROUP | {"state": "not_followed", "protocol": "streams", "generation": 2, "epoch": 2, "assignment_epoch": 2}
+
+
+@pytest.mark.parametrize(
+    ("why", "more", "reliable"),
+    [
+        ("it is stable", {}, True),
+        ("it reconciles", {"waits": "a has yet to revoke subtopology 0-1"}, False),
+        ("it is between two epochs", {"epoch": 3}, False),
+        ("no member gets a task", {"waits": TOPOLOGY_NOT_READY}, False),
+        ("its members are gone", {"members": 0}, True),
+    ],
+)
+def test_offsets_of_a_streams_group_have_no_owner_and_a_reliable_lag_while_it_is_stable(
+    tmp_path: Path, why: str, more: dict[str, Any], reliable: bool
+) -> None:
+    tasks = [span(0, 2_000) | {"topic": topic} for topic in ("subtopology 0", "subtopology 0 (standby)")]
+    write(tmp_path, ASSIGNMENTS, tasks)
+    write(tmp_path, QUEUE_PROGRESS, [moved(0, 1_000, 29, 49)])
+    assert lines(tmp_path, STREAMS | {"members": 1, "waits": None} | more) == [(0, 29, 49, 20, reliable, None, None)], (
+        why
+    )
