@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import pyarrow as pa
@@ -12,10 +12,10 @@ from streaming.tables.arrow_rows import from_arrow
 from streaming.tables.schema import QUEUE_PROGRESS, Row
 from streaming.views.assignments import SHARED_BY_MESSAGE, assignments
 from streaming.views.group_state_texts import coordinator_state, is_under_way
-from streaming.views.reader import Reader, Within, time_scalar
+from streaming.views.reader import Except, Reader, Within, time_scalar
 
 _Queue: TypeAlias = tuple[str, str | None, int]
-# Of all groups together only these rows are read; of one group all are.
+# Of all groups together only these rows are read; of one group those of queues that have not moved within them, too.
 RECENT_MS = 3_600_000
 _NAMES = ("topic", "broker", "queue_id")
 _ORDER = ("event_time", "committed_at", "end_at")
@@ -106,7 +106,34 @@ def _has_tasks(group: Mapping[str, Any]) -> bool:
 
 
 def _newest(reader: Reader, where: Mapping[str, Any]) -> dict[_Queue, Row]:
-    """Return the newest row of each queue of a group, however old it is: a queue that has stopped lags on."""
+    """Return the newest row of each queue of a group, however old it is: a queue that has stopped lags on.
+
+    Of topics all of whose queues moved lately no older rows are read: a busy group has millions.
+    """
+    recent = recent_rows(reader)
+    if recent is None:
+        return {}
+    found = _last_rows(reader, {**where, "event_time": recent})
+    others = Except(_whole_topics(reader, where["cluster"], found.keys()))
+    older = _last_rows(reader, {**where, "event_time": Within(None, recent.since_ms), "topic": others})
+    return {**older, **found}
+
+
+def _whole_topics(reader: Reader, cluster: str, found: Collection[_Queue]) -> frozenset[str]:
+    """Return the topics all of whose queues, as they are now, were found."""
+    where = {"cluster": cluster, "topic": {topic for topic, _, _ in found}}
+    rows = reader.rows("topics", where=where, keep=lambda topics: topics["valid_to"].is_null())
+
+    def is_found(topic: str, queue: Row) -> bool:
+        # Of Kafka's queues no broker is a part, but a topic's row may have one.
+        return any((topic, broker, queue["queue_id"]) in found for broker in (queue["broker"], None))
+
+    described = {row["topic"]: row["queues"] for row in rows if row["queues"]}
+    return frozenset(topic for topic, queues in described.items() if all(is_found(topic, one) for one in queues))
+
+
+def _last_rows(reader: Reader, where: Mapping[str, Any]) -> dict[_Queue, Row]:
+    """Return the newest row of each queue."""
     found: pa.Table | None = None
     for block in reader.blocks("queue_progress", columns=(*_NAMES, "event_time", *_OFFSETS), where=where):
         found = _last_of_each(block if found is None else pa.concat_tables([found, block]))

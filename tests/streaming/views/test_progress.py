@@ -5,15 +5,16 @@ from __future__ import annotations
 import random
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from streaming.tables.arrow_rows import to_arrow
 from streaming.tables.delta_rs import DeltaRsTable
-from streaming.tables.schema import ASSIGNMENTS, QUEUE_PROGRESS, Table
+from streaming.tables.schema import ASSIGNMENTS, QUEUE_PROGRESS, TOPICS, Table
 from streaming.tables.writer import Mark
 from streaming.views.progress import progress
 from streaming.views.reader import Reader
@@ -25,7 +26,9 @@ MEMBERS = [{"member_id": "a", "host": "/10.0.0.1", "client_id": "app"}]
 
 
 def write(root: Path, table: Table, rows: Sequence[dict[str, Any]]) -> None:
-    full = [dict.fromkeys(table.names) | {"cluster": "c", "group_id": "g", "topic": "t"} | row for row in rows]
+    place = {"cluster": "c", "group_id": "g", "topic": "t"}
+    here = {name: value for name, value in place.items() if name in table.names}
+    full = [dict.fromkeys(table.names) | here | row for row in rows]
     DeltaRsTable(root, table).append(to_arrow(table, full), Mark(f"{table.name}-{rows[0]}", 0))
 
 
@@ -106,6 +109,38 @@ def test_the_newest_row_is_found_in_whichever_file_it_is(tmp_path: Path) -> None
     found = progress(Reader(tmp_path), {**GROUP, "state": "empty"}, [])
     assert [(row["topic"], row["broker"], row["queue_id"]) for row in found] == queues
     assert {row["committed_offset"] for row in found} == {50}
+
+
+class Watched(Reader):
+    """Counts the rows of ``queue_progress`` that are read."""
+
+    read_rows = 0
+
+    def blocks(self, name: str, **more: Any) -> Iterator[pa.Table]:
+        for block in super().blocks(name, **more):
+            self.read_rows += block.num_rows if name == "queue_progress" else 0
+            yield block
+
+
+@pytest.mark.parametrize(
+    ("why", "topics", "read_rows"),
+    [
+        ("the topic has two queues, and both moved within the hour", [("t", "1", 2)], 2),
+        ("a queue of it did not move", [("t", "1", 3)], 6),
+        ("how many queues it has is not known", [], 6),
+        ("it was deleted", [("t", "1", 0)], 6),
+    ],
+)
+def test_older_rows_are_read_of_topics_alone_of_which_some_queue_has_not_moved(
+    tmp_path: Path, why: str, topics: list[tuple[str, str, int]], read_rows: int
+) -> None:
+    write(tmp_path, QUEUE_PROGRESS, [moved(queue, at, 5, 9) for at in (0, 60_000, 2 * HOURS) for queue in (0, 1)])
+    for topic, broker, count in topics:
+        queues = [{"broker": broker, "queue_id": queue, "racks": []} for queue in range(count)]
+        write(tmp_path, TOPICS, [{"topic": topic, "queue_count": count, "queues": queues, "valid_from": T0}])
+    reader = Watched(tmp_path)
+    found = progress(reader, {**GROUP, "state": "empty"}, [])
+    assert ([row["queue_id"] for row in found], reader.read_rows) == ([0, 1], read_rows), why
 
 
 def test_of_one_span_the_row_that_was_observed_last_counts(tmp_path: Path) -> None:
