@@ -55,6 +55,8 @@ def began_ms(rebalance: Row, origin: str) -> int:
         >>> began_ms(newer, "reported"), began_ms(newer, "computed")
         (40000, 47000)
     """
-    began, at = rebalance.get("began_at"), rebalance["event_time"]
-    is_gradual = origin == "reported" and began is not None and has_reconciliation(rebalance)
-    return min(began, at) if is_gradual else at
+    began: int | None = rebalance.get("began_at")
+    at: int = rebalance["event_time"]
+    if origin != "reported" or began is None or not has_reconciliation(rebalance):
+        return at
+    return min(began, at)

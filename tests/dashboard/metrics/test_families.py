@@ -251,13 +251,13 @@ def finding_of(cluster: str, kind: str, closed_at: int | None = None) -> Row:
     return {**about, "severity": "warning", "opened_at": 0, "closed_at": closed_at}
 
 
-def test_members_that_are_not_known_have_no_sample() -> None:
-    unknown = {"cluster": "c", "group_id": "share", "system": "kafka", "state": "not_followed", "members": None}
-    known = unknown | {"group_id": "connect", "members": 2}
-    found = samples(GivenRows(groups=[row | {"queues": 0} for row in (unknown, known)]), metrics())
+def test_a_group_without_a_number_of_members_has_no_sample_of_them() -> None:
+    polled = {"cluster": "c", "group_id": "share", "system": "kafka", "state": "not_followed", "members": None}
+    counted = polled | {"group_id": "connect", "members": 2}
+    found = samples(GivenRows(groups=[row | {"queues": 0} for row in (polled, counted)]), metrics())
     assert found["group_members"] == {("c", "connect"): 2}
     assert found["group_queues"] == {("c", "connect"): 0, ("c", "share"): 0}
-    found = samples(GivenRows(groups=[unknown, known]), metrics(max_groups=0))
+    found = samples(GivenRows(groups=[polled, counted]), metrics(max_groups=0))
     assert found["group_members"] == {("c", "other"): 2}
 
 

@@ -227,10 +227,10 @@ def test_pieces_one_after_another_do_what_the_whole_does(name: str, seed: int, c
     assert current == apply_changes(name, changes)
 
 
-def test_members_that_are_not_known_are_null_in_rows_and_minutes() -> None:
+def test_a_group_without_a_number_of_members_has_null_in_its_row_and_minutes() -> None:
     history = Journal()
-    unknown = journal.GroupChanged(system="kafka", state="not_followed", members=None)
-    first = [history.change(0, unknown)]
+    polled = journal.GroupChanged(system="kafka", state="not_followed", members=None)
+    first = [history.change(0, polled)]
     later = [history.change(MINUTE, journal.MemberChanged(member_id="a", joined_at=T0, rack="r"))]
     minutes, groups = apply_changes("group_minutes", first), apply_changes("groups", first)
     assert [row["members"] for row in groups] == [None]

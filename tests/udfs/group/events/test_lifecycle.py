@@ -263,7 +263,7 @@ def test_an_empty_group_is_listed_with_the_mode_it_has_now() -> None:
 
 
 @pytest.mark.parametrize(
-    ("why", "generation", "members", "known"),
+    ("why", "generation", "members", "number"),
     [
         ("it shows no more than that the group exists", None, (), None),
         ("it shows a generation without members", 3, (), 0),
@@ -271,16 +271,16 @@ def test_an_empty_group_is_listed_with_the_mode_it_has_now() -> None:
     ],
 )
 def test_a_group_that_is_not_followed_has_as_many_members_as_its_snapshot_shows(
-    why: str, generation: int | None, members: tuple[str, ...], known: int | None
+    why: str, generation: int | None, members: tuple[str, ...], number: int | None
 ) -> None:
     script = Script()
     script.snapshot(10, generation, dict.fromkeys(members, ()), state="not_followed")
-    assert script.run(20).row().members == known, why
+    assert script.run(20).row().members == number, why
     script.snapshot(30, generation, {"x": ()}, state="not_followed")
     assert script.run(40).row().members == 1
 
 
-def test_a_group_whose_members_are_not_known_any_more_has_none_in_its_row() -> None:
+def test_a_snapshot_without_members_takes_their_number_out_of_the_row() -> None:
     script = Script()
     script.snapshot(10, None, {"x": ()}, state="not_followed", protocol="connect")
     script.snapshot(20, None, {}, state="not_followed")
