@@ -16,9 +16,9 @@ from dashboard.metrics.lag import lag_by_group
 from streaming.settings.model import Metrics
 from streaming.tables.arrow_rows import from_arrow_columns
 from streaming.tables.shared_columns import COST_NAMES
+from streaming.views.group_state_texts import STATE_COLUMNS, is_under_way
 from streaming.views.reader import Reader
 from streaming.views.widespread import WidespreadKind
-from udfs.model.journal import UNDER_WAY
 
 PREFIX = "rebalance_monitor_"
 GROUP = ("cluster", "group")
@@ -28,13 +28,14 @@ TABLES_READ = ("rebalances", "groups", "findings", "rejected_events", "queue_pro
 # summed.
 MOST_KINDS = 100
 _GAUGES = (
-    ("members", "members", "Members of the group."),
+    ("members", "members", "Members of the group; none where they are not known."),
     ("queues", "queues", "Queues of subscribed topics."),
     ("idle_members", "idle_members", "Members without queues."),
     ("unassigned_queues", "unassigned_queues", "Subscribed queues without an owner."),
     ("spread_queues", "spread", "Most minus fewest queues of a member; of `other` the largest."),
 )
 _LARGEST = frozenset({"spread"})
+_GROUPS = ("cluster", "group_id", "system", "strategy_verdict", *STATE_COLUMNS, *(one[1] for one in _GAUGES))
 
 _DECIDED = ("cluster", "group_id", "trigger", "status")
 _REBALANCES = (
@@ -67,9 +68,7 @@ def families(
     """
     rebalances = summed(reader, "rebalances", _REBALANCES, _of_rows)
     decided = _decided(rebalances["decided"])
-    current = reader.read(
-        "groups", columns=["cluster", "group_id", "system", "state", "strategy_verdict", *(one[1] for one in _GAUGES)]
-    )
+    current = reader.read("groups", columns=[*dict.fromkeys(_GROUPS)])
     found = reader.read("findings", columns=["cluster", "group_id", "kind", "severity", "opened_at", "closed_at"])
     first = _first_decided(decided)
     clusters = [cluster for cluster, _ in first]
@@ -83,7 +82,10 @@ def families(
         _of_delays(rebalances["newest"], groups),
         *_of_groups(current, groups),
         _gauge(
-            "group_lag_messages", "Messages between commits and ends of queues.", GROUP, lag_by_group(reader, groups)
+            "group_lag_messages",
+            "Messages between commits and ends, of queues that moved within the last hour.",
+            GROUP,
+            lag_by_group(reader, groups),
         ),
         *_of_findings(found, groups),
         _of_widespread(found, widespread, widespread_kinds, groups),
@@ -200,14 +202,17 @@ def _of_groups(current: pa.Table, groups: GroupLabels) -> Iterable[Metric]:
     sums: dict[str, Values] = {column: defaultdict(float) for _, column, _ in _GAUGES}
     states: Values = defaultdict(float)
     under_way: Values = defaultdict(float)
-    columns = ("cluster", "group_id", "system", "state", *sums)
-    for cluster, group, system, state, *values in _rows(current, *columns):
+    columns = ("cluster", "group_id", "system", *STATE_COLUMNS)
+    rows = zip(_rows(current, *columns), _rows(current, *sums), strict=True)
+    for (cluster, group, system, *shown), values in rows:
+        row = dict(zip(STATE_COLUMNS, shown, strict=True))
         key = groups.of(cluster, group)
-        states[groups.cluster(cluster), system or "", state or ""] += 1
-        under_way[key] += state in UNDER_WAY
+        states[groups.cluster(cluster), system or "", row["state"] or ""] += 1
+        under_way[key] += is_under_way(row)
         for column, value in zip(sums, values, strict=True):
-            before = sums[column][key]
-            sums[column][key] = max(before, value or 0) if column in _LARGEST else before + (value or 0)
+            if value is not None:
+                before = sums[column][key]
+                sums[column][key] = max(before, value) if column in _LARGEST else before + value
     for name, column, text in _GAUGES:
         yield _gauge(f"group_{name}", text, GROUP, sums[column])
     text = "1 while the group rebalances, and its lag is not reliable; of `other` how many do."

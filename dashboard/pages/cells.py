@@ -13,6 +13,7 @@ from dashboard.pages.page_columns import PageColumn
 from streaming.tables.schema import Row
 from streaming.terminal.causes import describe_cause
 from streaming.terminal.escape import printable
+from streaming.views.group_state_texts import state_text
 from streaming.views.phase_texts import phases_text
 
 _ESTIMATED = Markup('<abbr title="estimated">~</abbr>')
@@ -149,6 +150,7 @@ _CELLS: Mapping[str, Callable[[Cell], str]] = {
     "health": lambda cell: health(cell.value),
     "spark": lambda cell: spark(cell.value),
     "members": lambda cell: members(cell.row),
+    "group_state": lambda cell: shown(state_text(cell.row)),
     "cause": _cause,
     "pause": lambda cell: observed_or_estimated(cell.row["pause_ms"], cell.row.get("pause_estimated_ms")),
     "queue_pause": lambda cell: observed_or_estimated(

@@ -36,6 +36,8 @@ _QUEUE_PAUSE = "time without an owner, summed over queues; ~ is estimated"
 _REPEATED = "messages that new owners of queues read again; ~ is estimated"
 _WAITING = "messages between the committed offset and the end of a queue when it got its new owner"
 _EPOCH = "the group epoch that the member is at; -2 is a static member that is away"
+_STATE = "of a kind that is not followed the coordinator's, where its records show it"
+_SIBLINGS = "what became of the same client's sessions in other groups"
 _HOUR, _DAY = "rebalances of the last 60 minutes", "rebalances of the last 24 hours"
 
 
@@ -69,7 +71,8 @@ GROUPS = (
     PageColumn("health", "Health", "health", "health"),
     PageColumn("group_id", "Group", "group", "group_id"),
     PageColumn("cluster", "Cluster", "name", "cluster", wide=True),
-    PageColumn("state", "State", "text", "state", wide=True),
+    PageColumn("state", "State", "group_state", "state", wide=True, hint=_STATE),
+    PageColumn("protocol", "Protocol", "text", wide=True, needs_any=("protocol",)),
     PageColumn("open_findings", "Findings", "findings", "open_findings"),
     PageColumn("rebalances_hour", "Rebalances 1 h", "count", "rebalances_hour", hint=_HOUR),
     PageColumn("rebalances_day", "24 h", "count", "rebalances_day", hint=_DAY),
@@ -167,6 +170,7 @@ CAUSES = (
     PageColumn("member_id", "Member", "member"),
     PageColumn("topic", "Topic", "name", wide=True),
     PageColumn("detail", "Detail", "prose"),
+    PageColumn("siblings_text", "Elsewhere", "prose", wide=True, hint=_SIBLINGS, needs_any=("siblings_text",)),
     PageColumn("host", "Host", "name", wide=True),
     PageColumn("last_heartbeat_at", "Last heartbeat", "time", wide=True),
     PageColumn("event_id", "Event", "name"),

@@ -10,7 +10,8 @@ from streaming.terminal.format import queue_name, queues_text
 from streaming.views.audit_texts import owners_text, reason_text
 from streaming.views.explain import explain
 from streaming.views.phase_texts import Part, part_text
-from streaming.views.reader import Within
+from streaming.views.rebalance_spans import is_after, is_before, spans_of
+from streaming.views.siblings import Siblings
 
 # Of each kind: queues that moved, members.
 MAX_ROWS = 1_000
@@ -24,27 +25,18 @@ def rebalance_detail(reading: Reading, rebalance_id: str) -> dict[str, Any]:
         rebalance_id: The id, or how it begins.
 
     Returns:
-        As ``streaming.views.explain``, with ``sides``: a row a member with its queues as text, ``origins``, and
-        the audit's ``queue_rows``.
+        As ``streaming.views.explain``, causes with ``siblings_text``; with ``sides``: a row a member with its queues as
+        text, ``origins``, and the audit's ``queue_rows``.
 
     Raises:
         NotFoundError, AmbiguousError: None fits, or several.
     """
     found = explain(reading.tables, rebalance_id)
     rebalance = found["rebalance"]
-    at = rebalance["event_time"]
-    spans = reading.tables.rows(
-        "assignments",
-        where={
-            "cluster": rebalance["cluster"],
-            "group_id": rebalance["group_id"],
-            "valid_from": Within(until_ms=at + 1),
-            "valid_to": Within(since_ms=at, or_null=True),
-        },
-    )
-    sides = _sides(spans, at)
+    sides = _sides(spans_of(reading.tables, rebalance), rebalance)
     changed = [side for side in sides if side["computed_before"] != side["computed_after"] or side["differs"]]
     return found | {
+        "causes": [cause | {"siblings_text": _siblings_text(cause)} for cause in found["causes"]],
         "audit": _shown(found["audit"]),
         "part_text": part_text(rebalance, [Part(**part) for part in found["parts"]]),
         "sides": (changed + [side for side in sides if side not in changed])[:MAX_ROWS],
@@ -54,6 +46,12 @@ def rebalance_detail(reading: Reading, rebalance_id: str) -> dict[str, Any]:
         "moves": {origin: moves[:MAX_ROWS] for origin, moves in found["moves"].items()},
         "moved": {origin: len(moves) for origin, moves in found["moves"].items()},
     }
+
+
+def _siblings_text(cause: Row) -> str | None:
+    """Return what became of the client of a departed member in other groups; None: it is in none, or not known."""
+    found = cause.get("siblings")
+    return None if found is None else Siblings(**found).text
 
 
 def _shown(audit: Row | None) -> Row | None:
@@ -72,14 +70,13 @@ def _shown(audit: Row | None) -> Row | None:
     return audit | {"reason_text": reason_text(audit["reason"]), "queue_rows": queues}
 
 
-def _sides(spans: list[Row], at: int) -> list[Row]:
+def _sides(spans: list[Row], rebalance: Row) -> list[Row]:
     held: dict[str, dict[str, list[Row]]] = {}
-    order = sorted(spans, key=lambda span: (span["topic"], span["broker"] or "", span["queue_id"]))
-    for span in order:
+    for span in spans:
         member = held.setdefault(span["member_id"], {})
-        if span["valid_from"] < at:
+        if is_before(span, rebalance):
             member.setdefault(f"{span['origin']}_before", []).append(span)
-        if span["valid_to"] is None or span["valid_to"] > at:
+        if is_after(span, rebalance):
             member.setdefault(f"{span['origin']}_after", []).append(span)
     is_reported = any(span["origin"] == "reported" for span in spans)
     names = ("computed_before", "computed_after", "reported_before", "reported_after")

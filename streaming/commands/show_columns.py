@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 def group_columns() -> list[Shown]:
     """Return the columns of groups."""
     from streaming.terminal.output import Shown, field, time_field
-    from streaming.views.groups import generation_text, state_text
+    from streaming.views.group_state_texts import generation_text, state_text
 
     return [
         field("CLUSTER", "cluster"),
@@ -48,7 +48,7 @@ def member_columns(*, with_group: bool, with_epoch: bool = False) -> list[Shown]
         Shown("COMPUTED", lambda row: queues_text(row["computed"])),
         Shown("REPORTED", lambda row: queues_text(row["reported"])),
         Shown("AGREES", lambda row: {True: "yes", False: "no", None: "-"}[row["agrees"]]),
-        *([field("CURRENT-EPOCH", "epoch")] if with_epoch else []),
+        *([field("CURRENT-EPOCH", "epoch"), field("TARGET-EPOCH", "target_epoch")] if with_epoch else []),
         time_field("JOINED", "joined_at"),
     ]
 

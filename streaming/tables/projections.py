@@ -195,7 +195,7 @@ def _pause_of(body: journal.Body | None) -> int | None:
 
 
 def _state(row: Mapping[str, Any] | None) -> Row:
-    return {name: (row or {}).get(name) or 0 for name in _STATE}
+    return {name: (row or {}).get(name, 0) for name in _STATE}
 
 
 def _with_rebalance(minute: Row, body: journal.Rebalanced) -> Row:

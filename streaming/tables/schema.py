@@ -213,7 +213,7 @@ GROUPS = Table(
         Column("strategy", TEXT, "Strategy that computes the assignment, by its qualified name"),
         Column("generation", LONG, "Last generation"),
         Column("generation_source", TEXT, "reported or counted"),
-        Column("members", COUNT, "Members"),
+        Column("members", COUNT, "Members; null = not known, of a kind that is not followed"),
         Column("queues", COUNT, "Queues of subscribed, known topics"),
         IDLE,
         UNASSIGNED,
@@ -285,7 +285,7 @@ GROUP_MINUTES = Table(
         CLUSTER,
         GROUP,
         Column("minute", TIME, "Start of the minute"),
-        Column("members", COUNT, "Members at the end of the minute"),
+        Column("members", COUNT, "Members at the end of the minute; null = not known"),
         Column("rebalances", COUNT, "Rebalances in the minute"),
         Column("queues_moved", LONG, "Queues moved in the minute"),
         Column(

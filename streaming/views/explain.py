@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-import pyarrow as pa
 import pyarrow.compute as pc
 
 from streaming.tables.schema import Row
@@ -14,8 +13,9 @@ from streaming.views import audit_texts, phase_texts
 from streaming.views.members import DEPARTURES
 from streaming.views.reader import Reader, time_scalar
 from streaming.views.rebalance_costs import repeated_text
+from streaming.views.rebalance_spans import began_ms, is_after, is_before, is_new, spans_of
 from streaming.views.rebalances import one_rebalance
-from streaming.views.siblings import siblings_of
+from streaming.views.siblings import Siblings, siblings_of
 from udfs.model.comparability import NOT_REPORTED, SENTENCES
 from udfs.model.systems import SYSTEMS
 
@@ -68,9 +68,7 @@ def explain(reader: Reader, prefix: str) -> dict[str, Any]:
     rebalance = one_rebalance(reader, prefix)
     where = {"cluster": rebalance["cluster"], "group_id": rebalance["group_id"]}
     of_group = {"cluster": rebalance["cluster"], "group": rebalance["group_id"]}
-    at = time_scalar(rebalance["event_time"])
-    spans = reader.rows("assignments", where=where, keep=lambda rows: _touch(rows, at))
-    spans.sort(key=lambda span: span["member_id"])
+    spans = spans_of(reader, rebalance)
     return {
         "rebalance": rebalance,
         "causes": _causes(reader, rebalance, where),
@@ -86,20 +84,16 @@ def explain(reader: Reader, prefix: str) -> dict[str, Any]:
     }
 
 
-def _touch(rows: pa.Table, at: pa.Scalar) -> pa.ChunkedArray:
-    """Return the spans that begin, end or are open at a time."""
-    not_over = pc.or_kleene(rows["valid_to"].is_null(), pc.greater_equal(rows["valid_to"], at))
-    return pc.and_kleene(pc.less_equal(rows["valid_from"], at), not_over)
-
-
 def _taken_over(reader: Reader, rebalance: Row, where: dict[str, str]) -> list[Row]:
-    """Return the queues that members took over by themselves since, and for how long each had no owner before."""
-    at = time_scalar(rebalance["event_time"])
+    """Return the queues that members took over by themselves, and for how long each had no owner before."""
+    began = time_scalar(began_ms(rebalance, "reported"))
     wanted = {**where, "rebalance_id": rebalance["rebalance_id"], "origin": "reported"}
     columns = ("topic", "broker", "queue_id", "member_id", "valid_from", "pause_ms", "pause_estimated_ms")
     found = [
         {name: span.get(name) for name in columns}
-        for span in reader.rows("assignments", where=wanted, keep=lambda rows: pc.greater_equal(rows["valid_from"], at))
+        for span in reader.rows(
+            "assignments", where=wanted, keep=lambda rows: pc.greater_equal(rows["valid_from"], began)
+        )
         if span.get("pause_ms") is not None or span.get("pause_estimated_ms") is not None
     ]
     return sorted(found, key=lambda span: (span["topic"], span["broker"] or "", span["queue_id"], span["valid_from"]))
@@ -123,29 +117,28 @@ def _causes(reader: Reader, rebalance: Row, where: dict[str, str]) -> list[Row]:
 
 
 def _moves(spans: list[Row], rebalance: Row, origin: str) -> list[Move]:
-    at = rebalance["event_time"]
     before: dict[tuple[Any, ...], list[Row]] = {}
     after: dict[tuple[Any, ...], list[Row]] = {}
     for span in spans:
         if span["origin"] != origin:
             continue
         queue = (span["topic"], span["broker"], span["queue_id"])
-        if span["valid_from"] < at:
+        if is_before(span, rebalance):
             before.setdefault(queue, []).append(span)
-        if span["valid_to"] is None or span["valid_to"] > at:
+        if is_after(span, rebalance):
             after.setdefault(queue, []).append(span)
     queues = sorted(before.keys() | after.keys(), key=lambda queue: (queue[0], queue[1] or "", queue[2]))
     is_static = SYSTEMS[rebalance["system"]].has_static_members
     return [
-        _move(queue, before.get(queue, []), after.get(queue, []), at)
+        _move(queue, before.get(queue, []), after.get(queue, []), rebalance)
         for queue in queues
         if _owners_of(is_static, before.get(queue, [])) != _owners_of(is_static, after.get(queue, []))
     ]
 
 
-def _move(queue: tuple[Any, ...], before: list[Row], after: list[Row], at: int) -> Move:
+def _move(queue: tuple[Any, ...], before: list[Row], after: list[Row], rebalance: Row) -> Move:
     # What it costs that a queue gets new owners is of the queue: each of their spans has it.
-    new = [span for span in after if span["valid_from"] == at]
+    new = [span for span in after if is_new(span, rebalance)]
     costs = [next((span[name] for span in new if span.get(name) is not None), None) for name in COST_NAMES]
     return Move(*queue, *([span["member_id"] for span in spans] for spans in (before, after)), *costs)
 
@@ -207,10 +200,7 @@ def _why(reported: dict[str, Any]) -> list[str]:
         if cause["detail"]:
             text += f": {cause['detail']}"
         if found := cause.get("siblings"):
-            text += (
-                f"; the same client in {count(found['ended'] + found['went_on'], 'other group')}: its session ended"
-                f" with it in {found['ended']}, went on in {found['went_on']} (inferred)"
-            )
+            text += f"; {Siblings(**found).text}"
         lines.append(f"  {cause['kind']}: {text}" + (f"  [event {cause['event_id']}]" if cause["event_id"] else ""))
     return lines
 

@@ -14,10 +14,8 @@ from streaming.views.members import departures, members, with_epochs
 from streaming.views.progress import progress, recent_committers
 from streaming.views.reader import Reader
 from streaming.views.rebalances import rebalances
-from udfs.model.journal import TOPOLOGY_NOT_READY
 
 LAST_REBALANCES = 5
-NOT_FOLLOWED = "not_followed"
 
 
 def groups(reader: Reader, *, cluster: str | None = None, group: str | None = None) -> list[Row]:
@@ -76,43 +74,3 @@ def group(reader: Reader, name: str, cluster: str | None = None) -> dict[str, An
 def never_had_members(row: Row) -> bool:
     """Return whether no member of a group was ever observed: it is known by its commits, or as an empty one."""
     return row["state"] == "empty" and row["last_rebalance_at"] is None
-
-
-def state_text(row: Row) -> str:
-    """Return a group's state; of a kind that is not followed also the coordinator's, as its records show it.
-
-    A share group, or a classic one, is empty or stable. A streams group may be between two epochs, too.
-    """
-    is_recorded = row["generation"] is not None or row["epoch"] is not None
-    if row["state"] != NOT_FOLLOWED or not is_recorded:
-        return str(row["state"])
-    return f"{_recorded_state(row)} ({NOT_FOLLOWED})"
-
-
-def _recorded_state(row: Row) -> str:
-    """Return the state of a group that is not followed.
-
-    Source: kafka-group-coordinator 4.1 ``StreamsGroup#maybeUpdateGroupState``, ``ShareGroup#maybeUpdateGroupState``.
-    """
-    if not row["members"]:
-        return "empty"
-    if row["protocol"] != "streams":
-        return "stable"
-    if row["waits"] == TOPOLOGY_NOT_READY:
-        return "not_ready"
-    if row["epoch"] != row["assignment_epoch"]:
-        return "assigning"
-    return "reconciling" if row["waits"] else "stable"
-
-
-def generation_text(row: Row) -> str:
-    """Return a group's generation, with what alone shows it, where that is less than the coordinator's records.
-
-    Between two epochs of Kafka's newer protocols: the last that its members have taken over, and how far the next is.
-    """
-    generation, epoch = row["generation"], row.get("epoch")
-    text = "-" if generation is None else str(generation)
-    if epoch is not None and epoch != generation:
-        target = row["assignment_epoch"]
-        return f"{text} (epoch {epoch}, target {'-' if target is None else target})"
-    return f"{text} ({row['observed_by']})" if generation is not None and row.get("observed_by") else text

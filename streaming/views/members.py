@@ -40,16 +40,17 @@ def members(
 
 
 def with_epochs(group: Row, found: list[Row]) -> list[Row]:
-    """Return members of a group as they are now, with the ``epoch`` of each; null where it is not known.
+    """Return members of a group as they are now, with ``epoch`` and ``target_epoch`` of each; null where not known.
 
     Args:
         group: The row of their group.
     """
     listed = group.get("member_epochs")
     if listed is None:
-        return [row | {"epoch": None} for row in found]
+        return [row | {"epoch": None, "target_epoch": None} for row in found]
     others = {one["member_id"]: one["epoch"] for one in listed}
-    return [row | {"epoch": others.get(row["member_id"], group["assignment_epoch"])} for row in found]
+    target = group["assignment_epoch"]
+    return [row | {"epoch": others.get(row["member_id"], target), "target_epoch": target} for row in found]
 
 
 def departures(reader: Reader, group: str, cluster: str) -> list[Row]:

@@ -77,8 +77,13 @@ def times_text(rebalance: Row) -> str | None:
     return ", ".join(found) or None
 
 
+def has_reconciliation(rebalance: Row) -> bool:
+    """Return whether members take the assignment over one by one, as those of Kafka's newer protocols do."""
+    return (rebalance.get("strategy") or "").startswith(_OF_COORDINATOR)
+
+
 def _names(rebalance: Row) -> tuple[str, str]:
-    return _NEWER if (rebalance.get("strategy") or "").startswith(_OF_COORDINATOR) else _CLASSIC
+    return _NEWER if has_reconciliation(rebalance) else _CLASSIC
 
 
 def continued(rebalance: Row) -> str | None:

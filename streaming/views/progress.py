@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, TypeAlias
 
-from streaming.tables.schema import Row
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from streaming.tables.arrow_rows import from_arrow
+from streaming.tables.schema import QUEUE_PROGRESS, Row
 from streaming.views.assignments import SHARED_BY_MESSAGE, assignments
-from streaming.views.reader import Reader, Within
-from udfs.model.journal import UNDER_WAY
+from streaming.views.group_state_texts import coordinator_state, is_under_way
+from streaming.views.reader import Except, Reader, Within, time_scalar
 
 _Queue: TypeAlias = tuple[str, str | None, int]
-# Most queues move within this time; older rows are read only for queues without a newer one.
+# Of all groups together only these rows are read; of one group those of queues that have not moved within them, too.
 RECENT_MS = 3_600_000
+_NAMES = ("topic", "broker", "queue_id")
+_ORDER = ("event_time", "committed_at", "end_at")
 _OFFSETS = ("committed_offset", "committed_at", "end_offset", "end_at", "lag")
 
 
@@ -22,16 +28,17 @@ def progress(reader: Reader, group: Mapping[str, Any], members: Sequence[Row]) -
     Args:
         group: Its row in ``groups``. members: Its members now.
     Returns: by queue and owner; a queue without an owner has one row. ``lag_reliable`` is false while the queue moves:
-        the group is rebalancing, nobody of its members holds the queue, or its owner has not committed yet.
+        the group is rebalancing, nobody of its members holds the queue, or its owner has not committed yet. Members of
+        a streams group own tasks, no queues: its lag is reliable while it is stable.
     """
     where = {"cluster": group["cluster"], "group_id": group["group_id"]}
     spans = assignments(reader, group=group["group_id"], cluster=group["cluster"])
     origin = "reported" if any(span["origin"] == "reported" for span in spans) else "computed"
     owners: dict[_Queue, list[Row]] = {}
     for span in spans:
-        if span["origin"] == origin and span["queue_id"] != SHARED_BY_MESSAGE:
+        if span["origin"] == origin and span["queue_id"] != SHARED_BY_MESSAGE and not _has_tasks(group):
             owners.setdefault(_queue_of(span), []).append(span)
-    newest = _newest(reader, where, set(owners))
+    newest = _newest(reader, where)
     newest = {queue: row for queue, row in newest.items() if queue in owners or not _is_deleted(row)}
     described = {row["member_id"]: row for row in members}
     rows = []
@@ -42,7 +49,7 @@ def progress(reader: Reader, group: Mapping[str, Any], members: Sequence[Row]) -
             rows.append(
                 {
                     **where,
-                    **dict(zip(("topic", "broker", "queue_id"), queue, strict=True)),
+                    **dict(zip(_NAMES, queue, strict=True)),
                     **{name: offsets.get(name) for name in _OFFSETS},
                     "lag_reliable": _is_reliable(group, span, offsets, has_members=bool(members)),
                     "member_id": span.get("member_id"),
@@ -84,24 +91,72 @@ def lag_text(row: Row) -> str:
 def _is_reliable(group: Mapping[str, Any], span: Row, offsets: Row, *, has_members: bool) -> bool | None:
     if offsets.get("lag") is None:
         return None
-    if group["state"] in UNDER_WAY:
+    if is_under_way(group):
         return False
+    if _has_tasks(group):
+        return coordinator_state(group) in ("stable", "empty")
     if not span:
         return not has_members
     return offsets["committed_at"] is None or offsets["committed_at"] >= span["valid_from"]
 
 
-def _newest(reader: Reader, where: Mapping[str, Any], held: set[_Queue]) -> dict[_Queue, Row]:
-    """Return the newest row of each queue of a group."""
+def _has_tasks(group: Mapping[str, Any]) -> bool:
+    """Return whether members own tasks, which read several queues each: offsets then have no owner."""
+    return group.get("protocol") == "streams"
+
+
+def _newest(reader: Reader, where: Mapping[str, Any]) -> dict[_Queue, Row]:
+    """Return the newest row of each queue of a group, however old it is: a queue that has stopped lags on.
+
+    Of topics all of whose queues moved lately no older rows are read: a busy group has millions.
+    """
     recent = recent_rows(reader)
     if recent is None:
         return {}
-    found: dict[_Queue, Row] = {}
-    for within in (recent, Within(None, recent.since_ms)):
-        if not found or held - found.keys():
-            for row in reader.rows("queue_progress", where={**where, "event_time": within}):
-                _keep_newest(found, row)
-    return found
+    found = _last_rows(reader, {**where, "event_time": recent})
+    others = Except(_whole_topics(reader, where["cluster"], found.keys()))
+    older = _last_rows(reader, {**where, "event_time": Within(None, recent.since_ms), "topic": others})
+    return {**older, **found}
+
+
+def _whole_topics(reader: Reader, cluster: str, found: Collection[_Queue]) -> frozenset[str]:
+    """Return the topics all of whose queues, as they are now, were found."""
+    where = {"cluster": cluster, "topic": {topic for topic, _, _ in found}}
+    rows = reader.rows("topics", where=where, keep=lambda topics: topics["valid_to"].is_null())
+
+    def is_found(topic: str, queue: Row) -> bool:
+        # Of Kafka's queues no broker is a part, but a topic's row may have one.
+        return any((topic, broker, queue["queue_id"]) in found for broker in (queue["broker"], None))
+
+    described = {row["topic"]: row["queues"] for row in rows if row["queues"]}
+    return frozenset(topic for topic, queues in described.items() if all(is_found(topic, one) for one in queues))
+
+
+def _last_rows(reader: Reader, where: Mapping[str, Any]) -> dict[_Queue, Row]:
+    """Return the newest row of each queue."""
+    found: pa.Table | None = None
+    for block in reader.blocks("queue_progress", columns=(*_NAMES, "event_time", *_OFFSETS), where=where):
+        found = _last_of_each(block if found is None else pa.concat_tables([found, block]))
+    return {} if found is None else {_queue_of(row): row for row in from_arrow(QUEUE_PROGRESS, found)}
+
+
+def _last_of_each(rows: pa.Table) -> pa.Table:
+    """Return the newest row of each queue. Not group_by(): it imports pandas."""
+    queue = [_numbered(rows["topic"]), _numbered(rows["broker"]), rows["queue_id"].combine_chunks()]
+    times = [pc.fill_null(rows[name], time_scalar(0)).combine_chunks() for name in _ORDER]
+    columns = [*queue, *times]
+    names = [str(place) for place in range(len(columns))]
+    order = pc.sort_indices(pa.Table.from_arrays(columns, names), sort_keys=[(name, "ascending") for name in names])
+    ends: pa.Array | None = None
+    for column in (one.take(order) for one in queue):
+        changes = pc.not_equal(column[1:], column[:-1])
+        ends = changes if ends is None else pc.or_(ends, changes)
+    return rows.take(pa.concat_arrays([order[:-1].filter(ends), order[-1:]]))
+
+
+def _numbered(names: pa.ChunkedArray) -> pa.Array:
+    """Return a number for each name, null included."""
+    return names.combine_chunks().dictionary_encode("encode").indices
 
 
 def _keep_newest(found: dict[_Queue, Row], row: Row) -> None:

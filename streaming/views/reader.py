@@ -42,6 +42,12 @@ class Between(NamedTuple):
     last: str
 
 
+class Except(NamedTuple):
+    """A condition on a text: any but these."""
+
+    values: frozenset[str]
+
+
 class Reader:
     """The tables below one root folder.
 
@@ -72,8 +78,8 @@ class Reader:
         """Read a table, or the rows that match; a table that does not exist yet is empty.
 
         Args:
-            where: Column -> the value that it must have, a set of those that it may have, ``Within`` or
-                ``Between``; None = any.
+            where: Column -> the value that it must have, a set of those that it may have, ``Within``,
+                ``Between`` or ``Except``; None = any.
             keep: A further condition.
         """
         names = list(columns or TABLES[name].names)
@@ -159,6 +165,8 @@ def _test(column: str, value: object) -> str:
         return f"({column} IS NULL OR ({inside}))" if value.or_null else inside
     if isinstance(value, Between):
         return f"{column} BETWEEN {_literal(value.first)} AND {_literal(value.last)}"
+    if isinstance(value, Except):
+        return f"{column} NOT IN ({', '.join(sorted(map(_literal, value.values)))})" if value.values else "TRUE"
     if isinstance(value, set):
         if not value:
             return "FALSE"

@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 
 from streaming.settings.defaults import default
 from streaming.tables.schema import Row
+from streaming.terminal.format import count
 from streaming.views.reader import Reader, time_scalar
 
 # Where a session reports none.
@@ -28,6 +29,18 @@ class Siblings(NamedTuple):
 
     ended: int
     went_on: int
+
+    @property
+    def text(self) -> str:
+        """Return it as text.
+
+        Example:
+            >>> Siblings(ended=1, went_on=2).text
+            'the same client in 3 other groups: its session ended with it in 1, went on in 2 (inferred)'
+        """
+        others = count(self.ended + self.went_on, "other group")
+        became = f"its session ended with it in {self.ended}, went on in {self.went_on}"
+        return f"the same client in {others}: {became} (inferred)"
 
 
 def siblings_of(reader: Reader, session: Row, cluster: str, group: str, at_ms: int) -> Siblings | None:

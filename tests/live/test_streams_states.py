@@ -8,7 +8,7 @@ import msgspec
 import pytest
 from confluent_kafka import Consumer, TopicPartition
 
-from streaming.views.groups import state_text
+from streaming.views.group_state_texts import state_text
 from tests.kit.brokers import NEWEST, Broker, kafka_41
 from tests.kit.kafka_tools import STREAMS_GROUPS, states_of
 from tests.kit.other_groups import EVERY_KIND, FEATURES, join_streams_group

@@ -164,7 +164,7 @@ class GroupChanged(VerdictFields, kw_only=True, tag_field="kind", tag="group_cha
     strategy: str | None = None
     generation: int | None = None
     generation_source: str | None = None
-    members: int = 0
+    members: int | None = 0  # None: not known, of a group that is not followed
     queues: int = 0
     idle_members: int = 0
     unassigned_queues: int = 0

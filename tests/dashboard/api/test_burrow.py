@@ -76,6 +76,20 @@ def test_a_group_that_only_commits_is_a_consumer_with_its_lag(tmp_path: Path, se
     assert (status["status"], status["partition_count"], status["totallag"], status["members"]) == ("OK", 1, 7, 0)
 
 
+def test_total_lag_has_the_queues_that_have_not_moved_for_hours(tmp_path: Path, settings: Dashboard) -> None:
+    empty = {"cluster": "c1", "group_id": "loader", "system": "kafka", "state": "empty", "members": 0, "queues": 0}
+    write_story(tmp_path)
+    DeltaRsTable(tmp_path, GROUPS).append(to_arrow(GROUPS, [dict.fromkeys(GROUPS.names) | empty]), Mark("more", 0))
+    rows = [moved(0, 0, 4, 40), moved(1, 7_200_000, 8, 20)]
+    rows = [row | {"group_id": "loader"} for row in rows]
+    DeltaRsTable(tmp_path, QUEUE_PROGRESS).append(to_arrow(QUEUE_PROGRESS, rows), Mark("offsets", 0))
+    with TestClient(create_app(tmp_path, settings)) as client:
+        status = client.get("/v3/kafka/c1/consumer/loader/lag").json()["status"]
+        listed = client.get("/api/v1/progress", params={"cluster": "c1", "group_id": "loader"}).json()["rows"]
+    assert (status["totallag"], status["partition_count"]) == (48, 2)
+    assert [row["lag"] for row in listed] == [36, 12]
+
+
 def test_deleted_groups_and_commits_are_no_consumers_of_a_topic(tmp_path: Path, settings: Dashboard) -> None:
     write_story(tmp_path)
     names = ("gone", "elsewhere", "polled", "again")

@@ -249,3 +249,22 @@ def test_of_clusters_that_are_summed_one_with_few_such_groups_counts_for_all(clo
 def finding_of(cluster: str, kind: str, closed_at: int | None = None) -> Row:
     about = {"finding_id": f"{cluster}-{kind}", "cluster": cluster, "kind": kind, "group_id": "g"}
     return {**about, "severity": "warning", "opened_at": 0, "closed_at": closed_at}
+
+
+def test_a_group_without_a_number_of_members_has_no_sample_of_them() -> None:
+    polled = {"cluster": "c", "group_id": "share", "system": "kafka", "state": "not_followed", "members": None}
+    counted = polled | {"group_id": "connect", "members": 2}
+    found = samples(GivenRows(groups=[row | {"queues": 0} for row in (polled, counted)]), metrics())
+    assert found["group_members"] == {("c", "connect"): 2}
+    assert found["group_queues"] == {("c", "connect"): 0, ("c", "share"): 0}
+    found = samples(GivenRows(groups=[polled, counted]), metrics(max_groups=0))
+    assert found["group_members"] == {("c", "other"): 2}
+
+
+def test_a_streams_group_rebalances_while_its_members_reconcile() -> None:
+    streams = {"cluster": "c", "system": "kafka", "state": "not_followed", "protocol": "streams", "members": 2}
+    streams |= {"generation": 3, "epoch": 3, "assignment_epoch": 3}
+    waits = {"calm": None, "stuck": "m has yet to revoke subtopology 0-1"}
+    found = samples(GivenRows(groups=[streams | {"group_id": name, "waits": waits[name]} for name in waits]), metrics())
+    assert found["group_rebalancing"] == {("c", "calm"): 0, ("c", "stuck"): 1}
+    assert found["groups"] == {("c", "kafka", "not_followed"): 2}

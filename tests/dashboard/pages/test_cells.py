@@ -118,3 +118,14 @@ def test_where_a_phone_hides_the_cluster_the_group_names_it() -> None:
     rows = table_rows(columns, [{"group_id": "g", "cluster": "<b>"}])
     assert '<small class="narrow" data-cluster="&lt;b&gt;"></small></td>' in rows
     assert "narrow" not in table_rows(columns[:1], [{"group_id": "g", "cluster": "c"}])
+
+
+def test_a_group_that_is_not_followed_has_its_coordinators_state_too() -> None:
+    share = {"group_id": "g", "state": "not_followed", "members": 1, "protocol": "share", "generation": 3, "epoch": 3}
+    polled = share | {"members": None, "protocol": None, "generation": None, "epoch": None}
+    rows = table_rows([PageColumn("state", "State", "group_state")], [share, polled, {"state": "stable"}])
+    assert [text.partition("</bdi>")[0] for text in rows.split('<bdi class="id">')[1:]] == [
+        "stable (not_followed)",
+        "not_followed",
+        "stable",
+    ]

@@ -264,3 +264,21 @@ def test_churn_of_one_group_and_delays_are_their_tables(many: TestClient) -> Non
     for path, kind in ((GROUP, "heat"), ("/job", "delay")):
         figure, downloaded, drawn = chart(many, path, kind)
         assert 0 < len(drawn) == len(downloaded) == rows_in(figure)
+
+
+def test_groups_that_are_not_followed_are_listed_with_protocol_and_the_coordinators_state(
+    tmp_path: Path, settings: Dashboard
+) -> None:
+    group = {"cluster": "c", "system": "kafka", "state": "not_followed"}
+    recorded = {"protocol": "share", "members": 2, "generation": 3, "epoch": 3, "assignment_epoch": 3}
+    write_rows(tmp_path, "groups", [group | {"group_id": "polled"}, group | {"group_id": "recorded"} | recorded])
+    with TestClient(create_app(tmp_path, settings)) as client:
+        page = client.get("/").text
+    kinds = ("group", "group_state", "text", "count")
+    cells = [re.findall(r'<td class="k-(\w+)[^>]*>(.*?)</td>', row) for row in page.split("<tr>") if "k-group" in row]
+    shown = [[re.sub("<.*?>", "", text) for kind, text in row if kind in kinds] for row in cells]
+    # Between them are the rebalances of an hour and a day.
+    assert [[*row[:3], row[5]] for row in shown if row] == [
+        ["polled", "not_followed", "–", "–"],
+        ["recorded", "stable (not_followed)", "share", "2"],
+    ]

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
-import pytest
+from pathlib import Path
 
+import pytest
+from fastapi.testclient import TestClient
+
+from dashboard.app import create_app
 from dashboard.reading.questions import Reading
 from dashboard.reading.rebalance_detail import rebalance_detail
+from streaming.settings.model import Dashboard
 from streaming.tables.errors import NotFoundError
-from tests.streaming.views.story import THIRD
+from tests.streaming.views.reconciled_story import RECONCILED, write_reconciled
+from tests.streaming.views.story import SECOND, THIRD
+from tests.streaming.views.test_siblings import write as write_siblings
 
 
 @pytest.mark.parametrize("prefix", [THIRD, THIRD[:2]])
@@ -28,3 +35,29 @@ def test_members_before_and_after_computed_beside_reported(reading: Reading, pre
 def test_an_id_that_is_not_there_is_named(reading: Reading) -> None:
     with pytest.raises(NotFoundError, match="nosuch"):
         rebalance_detail(reading, "nosuch")
+
+
+def test_members_reported_before_what_they_had_when_the_epoch_began(tmp_path: Path, settings: Dashboard) -> None:
+    write_reconciled(tmp_path)
+    found = rebalance_detail(Reading.of(tmp_path, settings), RECONCILED)
+    names = ("member_id", "reported_before", "reported_after")
+    assert [tuple(side[name] for name in names) for side in found["sides"]] == [
+        ("a", "orders(0,1,2)", "orders(0,1)"),
+        ("b", "orders(3,4,5)", "orders(3,4)"),
+        ("c", "-", "orders(2,5)"),
+    ]
+    assert found["moves"]["reported"] == found["moves"]["computed"]
+
+
+def test_a_departure_has_what_became_of_the_same_client_in_other_groups(tmp_path: Path, settings: Dashboard) -> None:
+    write_siblings(tmp_path)
+    found = rebalance_detail(Reading.of(tmp_path, settings), "r2")
+    text = "the same client in 2 other groups: its session ended with it in 1, went on in 1 (inferred)"
+    assert [cause["siblings_text"] for cause in found["causes"]] == [text]
+    with TestClient(create_app(tmp_path, settings)) as client:
+        page = client.get("/rebalance", params={"id": "r2"}).text
+    assert text in page
+
+
+def test_a_cause_that_is_no_departure_has_nothing_of_other_groups(reading: Reading) -> None:
+    assert [cause["siblings_text"] for cause in rebalance_detail(reading, SECOND)["causes"]] == [None]

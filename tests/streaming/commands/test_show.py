@@ -31,10 +31,11 @@ def test_members_have_the_column_names_of_kafkas_own_tool(tables: Path) -> None:
 def test_members_of_a_group_with_epochs_show_theirs(tmp_path: Path) -> None:
     write_rebalancing(tmp_path)
     (group,) = json_of(tmp_path, "show", "group", "newer")
-    assert [(row["member_id"], row["epoch"]) for row in group["member_list"]] == [("old", 2)]
+    assert [(row["member_id"], row["epoch"], row["target_epoch"]) for row in group["member_list"]] == [("old", 2, 3)]
     assert group["member_epochs"] == [{"member_id": "old", "epoch": 2}]
     headers = [run(tmp_path, "show", "group", name).stdout.split() for name in ("newer", "classic")]
-    assert ["CURRENT-EPOCH" in header for header in headers] == [True, False]
+    for name in ("CURRENT-EPOCH", "TARGET-EPOCH"):
+        assert [name in header for header in headers] == [True, False]
 
 
 @pytest.mark.parametrize(

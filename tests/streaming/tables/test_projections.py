@@ -225,3 +225,14 @@ def test_pieces_one_after_another_do_what_the_whole_does(name: str, seed: int, c
         current = apply_changes(name, changes[begin:end], current, groups)
         groups = apply_changes("groups", changes[begin:end], groups)
     assert current == apply_changes(name, changes)
+
+
+def test_a_group_without_a_number_of_members_has_null_in_its_row_and_minutes() -> None:
+    history = Journal()
+    polled = journal.GroupChanged(system="kafka", state="not_followed", members=None)
+    first = [history.change(0, polled)]
+    later = [history.change(MINUTE, journal.MemberChanged(member_id="a", joined_at=T0, rack="r"))]
+    minutes, groups = apply_changes("group_minutes", first), apply_changes("groups", first)
+    assert [row["members"] for row in groups] == [None]
+    rows = apply_changes("group_minutes", [*later, history.change(2 * MINUTE, stable(2))], minutes, groups)
+    assert [(row["members"], row["spread"]) for row in rows] == [(None, 0), (None, 0), (2, 0)]

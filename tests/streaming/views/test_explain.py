@@ -9,6 +9,7 @@ import pytest
 from streaming.tables.shared_columns import COST_NAMES
 from streaming.terminal.format import time_text
 from tests.streaming.tables.journals import T0, Journal, assigned, released, resumed
+from tests.streaming.views.reconciled_story import RECONCILED, write_reconciled
 from tests.streaming.views.story import FOURTH, THIRD, json_of, rebalance, run, store
 from udfs.model import journal
 
@@ -155,3 +156,15 @@ def test_explain_reports_for_how_long_queues_were_paused_until_each_was_taken_ov
     ]
     (as_json,) = json_of(tmp_path, "explain", "r2")
     assert [(one["queue_id"], one["pause_ms"]) for one in as_json["taken_over"]] == [(0, 2_500), (1, None)]
+
+
+def test_explain_has_what_members_gave_up_and_took_over_before_the_last_one_had_converged(tmp_path: Path) -> None:
+    write_reconciled(tmp_path)
+    lines = run(tmp_path, "explain", RECONCILED).stdout.splitlines()
+    moved = ["  orders-2: a → c", "  orders-5: b → c"]
+    start = lines.index("  computed:")
+    assert lines[start + 1 : start + 6] == [*moved, "  reported:", *moved]
+    assert [line for line in lines if "then owned by" in line] == [
+        "  orders-2: 500 ms, then owned by c",
+        "  orders-5: 500 ms, then owned by c",
+    ]

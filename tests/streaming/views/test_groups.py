@@ -10,11 +10,10 @@ from deltalake import DeltaTable
 
 from streaming.tables.errors import NotFoundError
 from streaming.tables.schema import GROUPS, QUEUE_PROGRESS
-from streaming.views.groups import generation_text, group, state_text
+from streaming.views.groups import group
 from streaming.views.reader import Reader
 from tests.streaming.views.story import json_of, run
 from tests.streaming.views.test_progress import T0, moved, write
-from udfs.model.journal import TOPOLOGY_NOT_READY
 
 
 def test_groups_are_listed_by_cluster_and_name(tables: Path) -> None:
@@ -27,58 +26,6 @@ def test_a_group_in_two_clusters_needs_the_name_of_one(tables: Path) -> None:
     result = run(tables, "show", "group", "twin")
     assert (result.exit_code, "c1, c2" in result.stderr) == (2, True)
     assert json_of(tables, "show", "group", "twin", "--cluster", "c2")[0]["cluster"] == "c2"
-
-
-@pytest.mark.parametrize(
-    ("generation", "epoch", "target", "text"),
-    [
-        (7, 7, 7, "7"),
-        (7, 8, 7, "7 (epoch 8, target 7)"),
-        (None, 1, None, "- (epoch 1, target -)"),
-        (7, None, None, "7"),
-        (None, None, None, "-"),
-    ],
-)
-def test_a_group_between_two_epochs_shows_both(
-    generation: int | None, epoch: int | None, target: int | None, text: str
-) -> None:
-    assert generation_text({"generation": generation, "epoch": epoch, "assignment_epoch": target}) == text
-
-
-@pytest.mark.parametrize(
-    ("state", "members", "protocol", "generation", "text"),
-    [
-        ("stable", 1, None, 3, "stable"),
-        ("empty", 0, None, 3, "empty"),
-        ("not_followed", 1, "share", 3, "stable (not_followed)"),
-        ("not_followed", 0, "share", 3, "empty (not_followed)"),
-        ("not_followed", 0, "share", None, "not_followed"),  # by admin calls, which do not show its members
-        ("not_followed", 2, "connect", 3, "stable (not_followed)"),
-        ("not_followed", 0, "streams", 3, "empty (not_followed)"),
-    ],
-)
-def test_a_group_that_is_not_followed_has_the_state_that_its_members_make(
-    state: str, members: int, protocol: str | None, generation: int | None, text: str
-) -> None:
-    row = {"state": state, "members": members, "protocol": protocol, "generation": generation, "epoch": generation}
-    assert state_text(row | {"assignment_epoch": generation, "waits": None}) == text
-
-
-@pytest.mark.parametrize(
-    ("epoch", "target", "waits", "text"),
-    [
-        (3, 3, None, "stable (not_followed)"),
-        (3, 3, "m has yet to revoke subtopology 0-1", "reconciling (not_followed)"),
-        (3, 2, "m has yet to revoke subtopology 0-1", "assigning (not_followed)"),
-        (1, None, None, "assigning (not_followed)"),
-        (3, 3, TOPOLOGY_NOT_READY, "not_ready (not_followed)"),
-    ],
-)
-def test_a_streams_group_with_members_may_be_between_two_epochs(
-    epoch: int, target: int | None, waits: str | None, text: str
-) -> None:
-    row = {"state": "not_followed", "members": 2, "protocol": "streams", "generation": target, "epoch": epoch}
-    assert state_text(row | {"assignment_epoch": target, "waits": waits}) == text
 
 
 def test_a_group_that_only_commits_is_empty_and_has_its_offsets(tmp_path: Path) -> None:

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import random
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from streaming.tables.arrow_rows import to_arrow
 from streaming.tables.delta_rs import DeltaRsTable
-from streaming.tables.schema import ASSIGNMENTS, QUEUE_PROGRESS, Table
+from streaming.tables.schema import ASSIGNMENTS, QUEUE_PROGRESS, TOPICS, Table
 from streaming.tables.writer import Mark
 from streaming.views.progress import progress
 from streaming.views.reader import Reader
+from udfs.model.journal import TOPOLOGY_NOT_READY
 
 T0 = 1_700_000_000_000
 GROUP = {"cluster": "c", "group_id": "g", "state": "stable"}
@@ -21,7 +26,9 @@ MEMBERS = [{"member_id": "a", "host": "/10.0.0.1", "client_id": "app"}]
 
 
 def write(root: Path, table: Table, rows: Sequence[dict[str, Any]]) -> None:
-    full = [dict.fromkeys(table.names) | {"cluster": "c", "group_id": "g", "topic": "t"} | row for row in rows]
+    place = {"cluster": "c", "group_id": "g", "topic": "t"}
+    here = {name: value for name, value in place.items() if name in table.names}
+    full = [dict.fromkeys(table.names) | here | row for row in rows]
     DeltaRsTable(root, table).append(to_arrow(table, full), Mark(f"{table.name}-{rows[0]}", 0))
 
 
@@ -70,6 +77,87 @@ def test_a_queue_that_has_not_moved_for_long_is_found(tmp_path: Path) -> None:
     assert lines(tmp_path) == [(0, 8, 20, 12, True, "a", "app"), (1, 4, 4, 0, True, "a", "app")]
 
 
+HOURS = 3_600_000
+
+
+def test_a_group_without_members_has_all_queues_however_long_they_have_not_moved(tmp_path: Path) -> None:
+    rows = [moved(1, 0, 4, 40), moved(2, 0, 7, 70), moved(2, -60_000, 6, 99), moved(0, 2 * HOURS, 8, 20)]
+    write(tmp_path, QUEUE_PROGRESS, rows)
+    assert lines(tmp_path, {**GROUP, "state": "empty"}, []) == [
+        (0, 8, 20, 12, True, None, None),
+        (1, 4, 40, 36, True, None, None),
+        (2, 7, 70, 63, True, None, None),
+    ]
+
+
+def test_a_queue_that_no_member_owns_any_more_is_listed_however_long_it_has_not_moved(tmp_path: Path) -> None:
+    write(tmp_path, ASSIGNMENTS, [span(0, 0)])
+    write(tmp_path, QUEUE_PROGRESS, [moved(1, 0, 4, 40), moved(0, 2 * HOURS, 8, 20)])
+    assert lines(tmp_path) == [(0, 8, 20, 12, True, "a", "app"), (1, 4, 40, 36, False, None, None)]
+
+
+def test_the_newest_row_is_found_in_whichever_file_it_is(tmp_path: Path) -> None:
+    queues = [(topic, broker, queue) for topic in ("s", "t") for broker in (None, "b", "c") for queue in range(3)]
+    ages = dict(zip(queues, random.Random(7).sample(range(100), len(queues)), strict=True))
+    for part in range(4):
+        rows = [
+            moved(queue, 60_000 * (ages[topic, broker, queue] - back), 50 - back, 60, topic=topic, broker=broker)
+            for topic, broker, queue in queues
+            for back in range(part, 40, 4)
+        ]
+        write(tmp_path, QUEUE_PROGRESS, random.Random(part).sample(rows, len(rows)))
+    found = progress(Reader(tmp_path), {**GROUP, "state": "empty"}, [])
+    assert [(row["topic"], row["broker"], row["queue_id"]) for row in found] == queues
+    assert {row["committed_offset"] for row in found} == {50}
+
+
+class Watched(Reader):
+    """Counts the rows of ``queue_progress`` that are read."""
+
+    read_rows = 0
+
+    def blocks(self, name: str, **more: Any) -> Iterator[pa.Table]:
+        for block in super().blocks(name, **more):
+            self.read_rows += block.num_rows if name == "queue_progress" else 0
+            yield block
+
+
+@pytest.mark.parametrize(
+    ("why", "topics", "read_rows"),
+    [
+        ("the topic has two queues, and both moved within the hour", [("t", "1", 2)], 2),
+        ("a queue of it did not move", [("t", "1", 3)], 6),
+        ("how many queues it has is not known", [], 6),
+        ("it was deleted", [("t", "1", 0)], 6),
+    ],
+)
+def test_older_rows_are_read_of_topics_alone_of_which_some_queue_has_not_moved(
+    tmp_path: Path, why: str, topics: list[tuple[str, str, int]], read_rows: int
+) -> None:
+    write(tmp_path, QUEUE_PROGRESS, [moved(queue, at, 5, 9) for at in (0, 60_000, 2 * HOURS) for queue in (0, 1)])
+    for topic, broker, count in topics:
+        queues = [{"broker": broker, "queue_id": queue, "racks": []} for queue in range(count)]
+        write(tmp_path, TOPICS, [{"topic": topic, "queue_count": count, "queues": queues, "valid_from": T0}])
+    reader = Watched(tmp_path)
+    found = progress(reader, {**GROUP, "state": "empty"}, [])
+    assert ([row["queue_id"] for row in found], reader.read_rows) == ([0, 1], read_rows), why
+
+
+def test_of_one_span_the_row_that_was_observed_last_counts(tmp_path: Path) -> None:
+    before = moved(0, 0, None, 9) | {"committed_offset": 1}
+    write(tmp_path, QUEUE_PROGRESS, [moved(0, 0, 3, 9), before, moved(0, 0, 2, 9) | {"committed_at": T0 + 4}])
+    assert lines(tmp_path, {**GROUP, "state": "empty"}, []) == [(0, 3, 9, 6, True, None, None)]
+
+
+def test_reading_imports_no_pandas(tmp_path: Path) -> None:
+    write(tmp_path, QUEUE_PROGRESS, [moved(0, 0, 3, 9)])
+    imports = "import sys; from pathlib import Path; from streaming.views.reader import Reader"
+    imports += "; from streaming.views.progress import progress"
+    reads = f"rows = progress(Reader(Path({str(tmp_path)!r})), {GROUP!r}, [])"
+    script = f"{imports}; {reads}; print(len(rows), 'pandas' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", script], capture_output=True, text=True).stdout == "1 False\n"
+
+
 @pytest.mark.parametrize(
     ("why", "group", "spans", "reliable"),
     [
@@ -95,3 +183,27 @@ def test_a_group_without_members_has_a_reliable_lag(tmp_path: Path) -> None:
 def test_tables_without_progress_show_the_owners(tmp_path: Path) -> None:
     write(tmp_path, ASSIGNMENTS, [span(0, 0)])
     assert lines(tmp_path) == [(0, None, None, None, None, "a", "app")]
+
+
+STREAMS = GROUP | {"state": "not_followed", "protocol": "streams", "generation": 2, "epoch": 2, "assignment_epoch": 2}
+
+
+@pytest.mark.parametrize(
+    ("why", "more", "reliable"),
+    [
+        ("it is stable", {}, True),
+        ("it reconciles", {"waits": "a has yet to revoke subtopology 0-1"}, False),
+        ("it is between two epochs", {"epoch": 3}, False),
+        ("no member gets a task", {"waits": TOPOLOGY_NOT_READY}, False),
+        ("its members are gone", {"members": 0}, True),
+    ],
+)
+def test_offsets_of_a_streams_group_have_no_owner_and_a_reliable_lag_while_it_is_stable(
+    tmp_path: Path, why: str, more: dict[str, Any], reliable: bool
+) -> None:
+    tasks = [span(0, 2_000) | {"topic": topic} for topic in ("subtopology 0", "subtopology 0 (standby)")]
+    write(tmp_path, ASSIGNMENTS, tasks)
+    write(tmp_path, QUEUE_PROGRESS, [moved(0, 1_000, 29, 49)])
+    assert lines(tmp_path, STREAMS | {"members": 1, "waits": None} | more) == [(0, 29, 49, 20, reliable, None, None)], (
+        why
+    )

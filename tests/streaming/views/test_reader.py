@@ -12,6 +12,7 @@ from streaming.tables.arrow_rows import to_arrow
 from streaming.tables.delta_rs import DeltaRsTable
 from streaming.tables.schema import CHANGES, MEMBERS
 from streaming.tables.writer import Mark
+from streaming.views.reader import Except, Reader
 from tests.streaming.views.story import json_of, run
 
 
@@ -53,3 +54,15 @@ def test_reading_at_a_time_imports_no_pandas(tmp_path: Path) -> None:
     reads = f"rows = Reader(Path({str(tmp_path)!r})).rows('members', keep=holds_at('joined_at', 'left_at', 5))"
     script = f"{imports}; {reads}; print(len(rows), 'pandas' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", script], capture_output=True, text=True).stdout == "1 False\n"
+
+
+def test_values_that_are_left_out(tmp_path: Path) -> None:
+    rows = [{"member_id": name, "joined_at": 1} for name in ("a", "b", "it's")]
+    DeltaRsTable(tmp_path, MEMBERS).append(to_arrow(MEMBERS, rows), Mark("job", 0))
+
+    def left(*names: str) -> list[str]:
+        found = Reader(tmp_path).rows("members", where={"member_id": Except(frozenset(names))})
+        return sorted(row["member_id"] for row in found)
+
+    assert left("it's", "a", "none") == ["b"]
+    assert left() == ["a", "b", "it's"]

@@ -123,8 +123,12 @@ def close_all_sessions(context: GroupContext, due: DueEvent, at: int) -> None:
 
 
 def mark_not_followed(context: GroupContext, snapshot: GroupSnapshot, at: int) -> None:
-    """List a group of a kind that is not recomputed; its open sessions and spans end."""
+    """List a group of a kind that is not recomputed; its open sessions and spans end.
+
+    A snapshot with neither a generation nor members shows no more than that the group exists.
+    """
     group = context.group
+    are_known = bool(snapshot.members) or snapshot.generation is not None
     end_followed(context, at)
     context.write_row(
         at,
@@ -133,7 +137,7 @@ def mark_not_followed(context: GroupContext, snapshot: GroupSnapshot, at: int) -
             state="not_followed",
             generation=snapshot.generation,
             generation_source=None if snapshot.generation is None else "reported",
-            members=len(snapshot.members),
+            members=len(snapshot.members) if are_known else None,
             last_rebalance_at=group.last_rebalance_at,
             last_rebalance_id=group.last_rebalance_id,
             protocol=snapshot.protocol,

@@ -247,7 +247,7 @@ def _evaluate_balance(context: GroupContext, row: GroupChanged, at: int, event_i
         system=context.system,
         at=at,
         generation=group.current_generation,
-        members=row.members,
+        members=row.members or 0,
         queues=row.queues,
         unassigned=row.unassigned_queues,
         idle=row.idle_members,

@@ -260,3 +260,28 @@ def test_an_empty_group_is_listed_with_the_mode_it_has_now() -> None:
     row = script.run(7_000).row()
     assert (row.state, row.mode, row.generation) == ("empty", "message", 2)
     assert len(script.rebalances) == 2
+
+
+@pytest.mark.parametrize(
+    ("why", "generation", "members", "number"),
+    [
+        ("it shows no more than that the group exists", None, (), None),
+        ("it shows a generation without members", 3, (), 0),
+        ("it shows members without a generation", None, ("v", "w"), 2),
+    ],
+)
+def test_a_group_that_is_not_followed_has_as_many_members_as_its_snapshot_shows(
+    why: str, generation: int | None, members: tuple[str, ...], number: int | None
+) -> None:
+    script = Script()
+    script.snapshot(10, generation, dict.fromkeys(members, ()), state="not_followed")
+    assert script.run(20).row().members == number, why
+    script.snapshot(30, generation, {"x": ()}, state="not_followed")
+    assert script.run(40).row().members == 1
+
+
+def test_a_snapshot_without_members_takes_their_number_out_of_the_row() -> None:
+    script = Script()
+    script.snapshot(10, None, {"x": ()}, state="not_followed", protocol="connect")
+    script.snapshot(20, None, {}, state="not_followed")
+    assert script.run(30).row().members is None

@@ -1,0 +1,58 @@
+"""Shell: the state and generation of a group as text; of kinds that are not followed, as their coordinator has them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from streaming.tables.schema import Row
+from udfs.model.journal import TOPOLOGY_NOT_READY, UNDER_WAY
+
+# Columns of ``groups`` that the state depends on.
+STATE_COLUMNS: Final = ("state", "generation", "epoch", "assignment_epoch", "members", "protocol", "waits")
+_NOT_FOLLOWED: Final = "not_followed"
+
+
+def state_text(row: Row) -> str:
+    """Return a group's state; of a kind that is not followed also the coordinator's, as its records show it."""
+    state = coordinator_state(row)
+    return state if state == row["state"] else f"{state} ({row['state']})"
+
+
+def is_under_way(row: Mapping[str, Any]) -> bool:
+    """Return whether a group rebalances, as far as its source shows it."""
+    return coordinator_state(row) in UNDER_WAY
+
+
+def coordinator_state(row: Mapping[str, Any]) -> str:
+    """Return a group's state; of a kind that is not followed the coordinator's, where its records show it.
+
+    A share group, or a classic one, is empty or stable. A streams group may be between two epochs, too.
+
+    Source: kafka-group-coordinator 4.1 ``StreamsGroup#maybeUpdateGroupState``, ``ShareGroup#maybeUpdateGroupState``.
+    """
+    state = str(row["state"])
+    if state != _NOT_FOLLOWED or (row["generation"] is None and row["epoch"] is None):
+        return state
+    if not row["members"]:
+        return "empty"
+    if row["protocol"] != "streams":
+        return "stable"
+    if row["waits"] == TOPOLOGY_NOT_READY:
+        return "not_ready"
+    if row["epoch"] != row["assignment_epoch"]:
+        return "assigning"
+    return "reconciling" if row["waits"] else "stable"
+
+
+def generation_text(row: Row) -> str:
+    """Return a group's generation, with what alone shows it, where that is less than the coordinator's records.
+
+    Between two epochs of Kafka's newer protocols: the last that its members have taken over, and how far the next is.
+    """
+    generation, epoch = row["generation"], row.get("epoch")
+    text = "-" if generation is None else str(generation)
+    if epoch is not None and epoch != generation:
+        target = row["assignment_epoch"]
+        return f"{text} (epoch {epoch}, target {'-' if target is None else target})"
+    return f"{text} ({row['observed_by']})" if generation is not None and row.get("observed_by") else text
