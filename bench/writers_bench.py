@@ -225,7 +225,7 @@ def _measured(job: JobProcess) -> Figures:
     job.wait_for_rows(_expected(1), lambda: time.sleep(0.5))
     number, now_ms = 0, shape.start_ms + 2 * load().rules().repeat_span_ms
 
-    def beat() -> float:
+    def heartbeat_ms() -> float:
         nonlocal number, now_ms
         now_ms += SPREAD_MS
         chosen = range(number * shape.members, (number + 1) * shape.members)
@@ -233,7 +233,7 @@ def _measured(job: JobProcess) -> Figures:
         number += 1
         return job.batch_ms(f"beat-{number - 1:06d}-1.jsonl")
 
-    quiet = [beat() for _ in range(_WARM_UP + _BEATS)][_WARM_UP:]
+    quiet = [heartbeat_ms() for _ in range(_WARM_UP + _BEATS)][_WARM_UP:]
     new = dataclasses.replace(shape, cluster="new", start_ms=now_ms)
     aside = job.events.parent / "new"
     aside.mkdir()
@@ -244,7 +244,7 @@ def _measured(job: JobProcess) -> Figures:
     write_clock(new, job.events, new.start_ms + 60_000)
     job.batch_ms(f"clock-{new.start_ms + 60_000}.jsonl")
     meanwhile: list[float] = []
-    job.wait_for_rows(_expected(2), lambda: meanwhile.append(beat()))
+    job.wait_for_rows(_expected(2), lambda: meanwhile.append(heartbeat_ms()))
     first_sight_s = (job.last_commit_ms(*_FOLLOWING) - begin_ms) / 1_000
     return Figures(statistics.median(quiet), first_sight_s, statistics.median(meanwhile), _changes(job))
 

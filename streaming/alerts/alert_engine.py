@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 
+from streaming.alerts.alert_state import AlertState, Remembered, Sent
 from streaming.alerts.channels import Compose, Request, without_secrets
 from streaming.alerts.delivery import Deliver, DeliveryError, attempt, unsendable
 from streaming.alerts.finding_costs import FindingCosts, ReadCosts
 from streaming.alerts.findings_reader import CurrentFindings
 from streaming.alerts.holds import Holds, cooling_key
-from streaming.alerts.ledger import Ledger, Remembered, Sent
 from streaming.alerts.notices import Bundle, Notice, bundled, notice, vanished
 from streaming.alerts.retries import Retries
 from streaming.machine.logs import logger
@@ -28,7 +28,7 @@ class AlertEngine:
     Args:
         settings: The section ``alerts``. widespread: The section of that name.
         channels: By name. deliver: What sends a request.
-        ledger: What was sent before.
+        state: What was sent before.
         now_ms: The wall clock.
         read_costs: Reads what the rebalances before findings cost.
     """
@@ -39,14 +39,14 @@ class AlertEngine:
         widespread: Widespread,
         channels: Mapping[str, Compose],
         deliver: Deliver,
-        ledger: Ledger,
+        state: AlertState,
         now_ms: Callable[[], int],
         read_costs: ReadCosts,
     ) -> None:
         self._settings = settings
         self._channels = channels
         self._deliver = deliver
-        self.ledger = ledger
+        self.state = state
         self._now_ms = now_ms
         self._retries = {name: Retries(settings.retry_first_ms, settings.retry_most_ms) for name in channels}
         self._holds = Holds(settings, widespread)
@@ -77,16 +77,16 @@ class AlertEngine:
                 yield from compose(bundle, now_ms)
 
     def _note_missing(self, missing: Set[str], now_ms: int) -> None:
-        since = self.ledger.missing_since
+        since = self.state.missing_since
         noted = {name: since.get(name, now_ms) for name in sorted(missing)}
         if noted != since:
-            self.ledger.missing_since = noted
+            self.state.missing_since = noted
             self._write(now_ms)
 
     def _messages(self, channel: str, findings: CurrentFindings, now_ms: int, *, is_last: bool) -> list[Bundle]:
         """Return what is due for a channel: what it refused before alone, what it often did not accept last."""
         retries, most = self._retries[channel], self._settings.max_findings
-        pending = self._pending(self.ledger.of(channel), findings, now_ms, is_last=is_last)
+        pending = self._pending(self.state.of(channel), findings, now_ms, is_last=is_last)
         retries.keep({(one.finding_id, one.status) for one in pending})
         alone = [one for one in pending if retries.is_refused((one.finding_id, one.status))]
         fresh = [one for one in pending if not retries.is_refused((one.finding_id, one.status))]
@@ -98,7 +98,7 @@ class AlertEngine:
         }
         due = [one for one in fresh if one.status == "closed" or one.key[:2] in ready]
         again = [one for one in alone if retries.is_due((one.finding_id, one.status), now_ms)]
-        due, again = (self._costs.added(those, findings.current, self.ledger.findings) for those in (due, again))
+        due, again = (self._costs.added(those, findings.current, self.state.findings) for those in (due, again))
         found = [*bundled(due, most), *bundled(again, 1)]
         return sorted(found, key=lambda bundle: retries.attempts(bundle.notices))
 
@@ -106,7 +106,7 @@ class AlertEngine:
         """Return what a channel was not sent yet."""
         closed = [notice(row, "closed") for name, row in findings.closed.items() if name in sent.opened]
         lost = [name for name in sorted(findings.missing & sent.opened.keys()) if self._has_vanished(name, now_ms)]
-        ended = [vanished(name, self.ledger.findings.get(name), now_ms) for name in lost]
+        ended = [vanished(name, self.state.findings.get(name), now_ms) for name in lost]
         opened = [
             notice(row, "opened")
             for name, row in findings.current.items()
@@ -117,7 +117,7 @@ class AlertEngine:
         return [*closed, *ended, *opened]
 
     def _has_vanished(self, name: str, now_ms: int) -> bool:
-        return self.ledger.missing_since.get(name, now_ms) + MISSING_MS <= now_ms
+        return self.state.missing_since.get(name, now_ms) + MISSING_MS <= now_ms
 
     def _send(self, channel: str, compose: Compose, bundle: Bundle, now_ms: int) -> int:
         """Send the requests of a message one by one; what was accepted is remembered at once."""
@@ -136,7 +136,7 @@ class AlertEngine:
             failure = attempt(self._deliver, request)
             if failure is None:
                 retries.accepted()
-                self._remember(self.ledger.of(channel), notices, now_ms)
+                self._remember(self.state.of(channel), notices, now_ms)
                 accepted += 1
                 continue
             self._note_failure(channel, notices, failure)
@@ -158,7 +158,7 @@ class AlertEngine:
 
     def _note_refused_resolutions(self, channel: str, notices: Sequence[Notice], now_ms: int) -> None:
         """Give up those that the channel has refused for too long: nothing else would end them."""
-        sent = self.ledger.of(channel)
+        sent = self.state.of(channel)
         for one in notices:
             since_ms = sent.refused.setdefault(one.finding_id, now_ms)
             if now_ms < since_ms + self._settings.resolve_for_ms:
@@ -173,7 +173,7 @@ class AlertEngine:
             if one.status == "opened":
                 sent.opened[one.finding_id] = now_ms
                 sent.cooling[cooling_key(*one.key)] = now_ms
-                self.ledger.findings[one.finding_id] = Remembered(
+                self.state.findings[one.finding_id] = Remembered(
                     one.cluster, one.group_id, one.kind, one.severity, one.opened_at_ms, one.cost
                 )
             else:
@@ -181,7 +181,7 @@ class AlertEngine:
         self._write(now_ms)
 
     def _write(self, now_ms: int) -> None:
-        self.ledger.write(now_ms - self._settings.cool_down_ms)
+        self.state.write(now_ms - self._settings.cool_down_ms)
 
     def _refresh(self, findings: CurrentFindings, now_ms: int) -> int:
         """Send open alerts to an Alertmanager again: it drops those that are not repeated."""
@@ -189,9 +189,9 @@ class AlertEngine:
         due_ms = now_ms if self._refreshed_ms is None else self._refreshed_ms + self._settings.alertmanager_refresh_ms
         if compose is None or now_ms < due_ms:
             return 0
-        sent, retries = self.ledger.of("alertmanager").opened, self._retries["alertmanager"]
+        sent, retries = self.state.of("alertmanager").opened, self._retries["alertmanager"]
         again = [notice(row, "opened") for name, row in findings.current.items() if sent.get(name, now_ms) < now_ms]
-        current = self._costs.added(again, findings.current, self.ledger.findings)
+        current = self._costs.added(again, findings.current, self.state.findings)
         accepted, most = 0, self._settings.max_findings
         for bundle in (Bundle(current[first : first + most]) for first in range(0, len(current), most)):
             if not retries.may_try(now_ms):

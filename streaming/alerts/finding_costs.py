@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from deltalake.exceptions import DeltaError
 
-from streaming.alerts.ledger import Remembered
+from streaming.alerts.alert_state import Remembered
 from streaming.alerts.notices import Notice
 from streaming.machine.logs import logger
 from streaming.tables.schema import Row

@@ -53,7 +53,7 @@ def follow(
         while True:
             pause_ms = settings.poll_interval_ms
             try:
-                engine.step(reader.read(engine.ledger.open_findings))
+                engine.step(reader.read(engine.state.open_findings))
             except (DeltaError, OSError) as error:
                 status.is_running = False
                 _log.warning("the findings could not be followed; tried again", reason=one_line(error))

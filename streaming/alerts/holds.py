@@ -6,8 +6,8 @@ import json
 import re
 from collections.abc import Sequence
 
+from streaming.alerts.alert_state import Sent
 from streaming.alerts.findings_reader import CurrentFindings
-from streaming.alerts.ledger import Sent
 from streaming.machine.logs import logger
 from streaming.settings.alerts import Alerts, in_maintenance
 from streaming.settings.model import Widespread

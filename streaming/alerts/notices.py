@@ -12,7 +12,7 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
-from streaming.alerts.ledger import Remembered
+from streaming.alerts.alert_state import Remembered
 from streaming.tables.schema import Row
 from streaming.terminal.escape import printable
 from streaming.terminal.format import time_text

@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import TypeAlias
 
 from streaming.alerts.alert_engine import AlertEngine, shown
+from streaming.alerts.alert_state import AlertState
 from streaming.alerts.channels import Request, channels
 from streaming.alerts.delivery import Deliver, http_delivery
 from streaming.alerts.findings_reader import FindingsReader
 from streaming.alerts.follower import AlertsStatus, follow
-from streaming.alerts.ledger import Ledger
 from streaming.alerts.templates import Texts
 from streaming.machine.clock import now_ms
 from streaming.machine.file_lock import exclusive_lock
@@ -43,7 +43,7 @@ def dry_run(
     """Return what would be sent now, without secrets; nothing is sent and nothing remembered."""
     reader = FindingsReader(root, widespread, now)
     engine = _engine(reader, settings, widespread, _refuse, now)
-    return shown(engine.due(reader.read(engine.ledger.open_findings)))
+    return shown(engine.due(reader.read(engine.state.open_findings)))
 
 
 def run_once(root: Location, settings: Alerts, widespread: Widespread, delivery: Delivery = http_delivery) -> int:
@@ -51,7 +51,7 @@ def run_once(root: Location, settings: Alerts, widespread: Widespread, delivery:
     reader = FindingsReader(root, widespread, now_ms)
     with _sole_sender(settings), delivery(settings) as deliver:
         engine = _engine(reader, settings, widespread, deliver, now_ms)
-        return engine.step(reader.read(engine.ledger.open_findings), is_last=True)
+        return engine.step(reader.read(engine.state.open_findings), is_last=True)
 
 
 def run(
@@ -69,7 +69,7 @@ def run(
     reader = FindingsReader(root, widespread, now_ms)
     with _sole_sender(settings), delivery(settings) as deliver:
         engine = _engine(reader, settings, widespread, deliver, now_ms)
-        _log.info("alerts", channels=sorted(channels(settings, _texts(settings))), open=dict(engine.ledger.shown()))
+        _log.info("alerts", channels=sorted(channels(settings, _texts(settings))), open=dict(engine.state.shown()))
         follow(reader, engine, wait, settings)
 
 
@@ -122,7 +122,7 @@ def _engine(
             "set alerts.webhook_url, alerts.alertmanager_url, alerts.slack_url or alerts.pagerduty_routing_key",
         )
     return AlertEngine(
-        settings, widespread, found, deliver, Ledger(Path(settings.state_file)), now, read_costs=reader.costs
+        settings, widespread, found, deliver, AlertState(Path(settings.state_file)), now, read_costs=reader.costs
     )
 
 

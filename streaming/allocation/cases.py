@@ -11,7 +11,7 @@ import msgspec
 from streaming.settings.defaults import default
 from udfs.model.errors import StrategyError
 from udfs.model.events import Mode, OwnedGeneration, QueueCount, QueueInfo, QueueRef
-from udfs.model.systems import KAFKA, System, system_of
+from udfs.model.systems import KAFKA, SYSTEMS, System, system_of
 from udfs.strategies.allocate import allocate
 from udfs.strategies.kafka.vote import vote_of
 from udfs.strategies.modes import WHOLE_BROKER
@@ -138,16 +138,18 @@ def answer_case(case: Case, number: int = 1) -> CaseAnswer:
 def read_problem(case: Case) -> Problem:
     """Make the core's question of a case.
 
-    Two members of one id are two connections of one client in RocketMQ and MetaQ; in Kafka's maps the later replaces
-    the earlier one.
+    Two members of one id are two connections of one client; where a coordinator makes the ids, in whose maps the later
+    replaces the earlier one.
     """
-    of_kafka = case.strategy.startswith("kafka.")
+    profile = SYSTEMS.get(system_of(case.strategy) or "")
+    has_distinct_ids = profile is not None and profile.makes_member_ids
+    per_broker = profile is None or profile.counts_queues_per_broker
     members: dict[str, Participant] = {}
     repeats: Counter[str] = Counter()
     subscriptions: dict[tuple[str, ...], tuple[str, ...]] = {}
     for member in case.members or ():
         member_id = member.member_id
-        if not case.strategy.startswith("kafka."):
+        if not has_distinct_ids:
             while member_id in members:
                 repeats[member.member_id] += 1
                 member_id = f"{member.member_id}#{1 + repeats[member.member_id]}"
@@ -164,16 +166,16 @@ def read_problem(case: Case) -> Problem:
             generation=member.generation,
         )
     topics = {
-        name: Topic(name=name, queues=_queues(topic, of_kafka), topic_id=topic.topic_id)
+        name: Topic(name=name, queues=_queues(topic, per_broker), topic_id=topic.topic_id)
         for name, topic in (case.topics or {}).items()
     }
     return Problem(group=case.group or "", members=tuple(members.values()), topics=topics, settings=case.settings or {})
 
 
-def _queues(topic: CaseTopic, of_kafka: bool) -> tuple[QueueInfo, ...]:
+def _queues(topic: CaseTopic, per_broker: bool) -> tuple[QueueInfo, ...]:
     if topic.queues is not None:
         # Clients hold a topic's queues in a set; in Kafka's a broker is no part of a partition's name.
-        distinct = {("" if of_kafka else queue.broker or "", queue.queue_id): queue for queue in topic.queues}
+        distinct = {(queue.broker or "" if per_broker else "", queue.queue_id): queue for queue in topic.queues}
         return tuple(distinct[key] for key in sorted(distinct))
     count = topic.queue_count or 0
     return _COUNTED[:count] + tuple(QueueInfo(number) for number in range(len(_COUNTED), count))

@@ -34,7 +34,7 @@ class CollectorLogs(Protocol):
 class FollowedSystem:
     """A system whose collector reports everything.
 
-    The module ``factory`` in its folder has ``checked(section, was_followed=)``: it checks that a cluster can be
+    The module ``factory`` in its folder has ``validated(section, was_followed=)``: it checks that a cluster can be
     reached, unless an earlier start followed it, and returns what makes the collector of a log.
 
     Args:
@@ -52,7 +52,7 @@ class FollowedSystem:
 
         Args:
             folder: Where the collector writes; the query must read it.
-            offsets_read: Answers up to where the query has read Kafka's ``__consumer_offsets``.
+            offsets_read: Returns up to where the query has read Kafka's ``__consumer_offsets``.
 
         Raises:
             SetupError: It cannot be reached or refuses access.
@@ -60,7 +60,7 @@ class FollowedSystem:
         from streaming.collectors.collector import CollectorCluster
         from streaming.collectors.event_log import EventFiles
 
-        make_collector = self._checked(settings, was_followed=EventFiles.knows(folder, self.profile.name))
+        make_collector = self._validated(settings, was_followed=EventFiles.knows(folder, self.profile.name))
         log = EventFiles(folder, self.profile.name)
         return CollectorCluster(make_collector(log), log)
 
@@ -73,13 +73,13 @@ class FollowedSystem:
         Raises:
             SetupError: It cannot be reached or refuses access.
         """
-        return self._checked(settings, was_followed=logs.remember())(logs.log())
+        return self._validated(settings, was_followed=logs.remember())(logs.log())
 
-    def _checked(self, settings: Settings, *, was_followed: bool) -> Callable[[EventLog], Collector]:
-        checked: Callable[..., Callable[[EventLog], Collector]] = import_module(
+    def _validated(self, settings: Settings, *, was_followed: bool) -> Callable[[EventLog], Collector]:
+        validated: Callable[..., Callable[[EventLog], Collector]] = import_module(
             f"streaming.collectors.{self.profile.name}.factory"
-        ).checked
-        return checked(settings.cluster(self.profile.name), was_followed=was_followed)
+        ).validated
+        return validated(settings.cluster(self.profile.name), was_followed=was_followed)
 
 
 class _FollowedKafka(FollowedSystem):
@@ -89,7 +89,7 @@ class _FollowedKafka(FollowedSystem):
         from streaming.collectors.kafka.factory import KafkaCluster
 
         lateness_ms = settings.time.allowed_lateness_ms
-        return KafkaCluster.checked(settings.kafka, folder, offsets_read, lateness_ms=lateness_ms)
+        return KafkaCluster.validated(settings.kafka, folder, offsets_read, lateness_ms=lateness_ms)
 
     def alone(self, settings: Settings, logs: CollectorLogs, stop: threading.Event) -> Collector:
         from streaming.collectors.kafka import factory

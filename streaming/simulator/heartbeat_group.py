@@ -136,8 +136,8 @@ class HeartbeatGroup(HeartbeatMembers):
             return
         member.alive = True
         member.life += 1
-        self.beat(member)
-        self._beat_after(member, self.interval_ms)
+        self.send_heartbeat(member)
+        self._schedule_heartbeat(member, self.interval_ms)
 
     def swap(self) -> None:
         """One member leaves and another joins in the same millisecond."""
@@ -175,7 +175,7 @@ class HeartbeatGroup(HeartbeatMembers):
         wanted = self.some_topics()
         if wanted != member.subscriptions:
             member.subscriptions = wanted
-            self.beat(member, described=True)
+            self.send_heartbeat(member, described=True)
             self.caused("subscription_changed", member.member_id)
 
     def prefer_otherwise(self) -> None:
@@ -187,7 +187,7 @@ class HeartbeatGroup(HeartbeatMembers):
             member.strategies = member.strategies[::-1]
         else:
             member.strategies = ("AVG_BY_CIRCLE",) if member.strategies == ("AVG",) else ("AVG",)
-        self.beat(member, described=True)
+        self.send_heartbeat(member, described=True)
         self.caused("strategy_changed", member.member_id)
 
     def change_settings(self) -> None:
@@ -213,7 +213,7 @@ class HeartbeatGroup(HeartbeatMembers):
         member.subscriptions = ()
         member.alive = True
         member.life += 1
-        self.beat(member)
+        self.send_heartbeat(member)
         self.later(self.rng.randrange(500, 4_000), lambda: self._speak_up(member, wanted))
         self.busy_for(4_500)
 
@@ -256,8 +256,8 @@ class HeartbeatGroup(HeartbeatMembers):
     def _beat_again(self, member: SimulatedMember) -> None:
         member.alive = True
         member.life += 1
-        self.beat(member)
-        self._beat_after(member, self.interval_ms)
+        self.send_heartbeat(member)
+        self._schedule_heartbeat(member, self.interval_ms)
 
     def leave_reported_late(self) -> None:
         """A leave arrives long after its time, but nothing else happened meanwhile: it counts as in time."""
@@ -305,7 +305,7 @@ class HeartbeatGroup(HeartbeatMembers):
         self.hold_topics(arrive - self.now)
 
     def _held_up(self, member: SimulatedMember, arrive: int) -> None:
-        self.beat(member, delay_ms=arrive - self.now)
+        self.send_heartbeat(member, delay_ms=arrive - self.now)
         member.heartbeat_at = self.now
 
     def _expect_late(self, kind: str, member: SimulatedMember, time_ms: int, until: int | None, required: bool) -> None:

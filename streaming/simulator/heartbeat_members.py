@@ -166,8 +166,8 @@ class HeartbeatMembers(GroupLife):
         member.life += 1
         kind = Heartbeat if self.describes_in_heartbeats() else MemberJoined
         self._emit(kind(**self.fields(), member_id=member.reported_id, **self.description(member)))
-        self._sign_of_life(member)
-        self._beat_after(member, self.rng.randrange(1, self.interval_ms))
+        self._note_liveness(member)
+        self._schedule_heartbeat(member, self.rng.randrange(1, self.interval_ms))
 
     def leave(self, member: SimulatedMember, delay_ms: int | None = None) -> None:
         """Stop a consumer; it sends a leave."""
@@ -185,31 +185,31 @@ class HeartbeatMembers(GroupLife):
         member.life += 1
         self.watch(member)
 
-    def beat(self, member: SimulatedMember, described: bool = False, delay_ms: int | None = None) -> None:
+    def send_heartbeat(self, member: SimulatedMember, described: bool = False, delay_ms: int | None = None) -> None:
         """Send one heartbeat."""
         description = self.description(member) if described or self.describes_in_heartbeats() else {}
         event = Heartbeat(**self.fields(), member_id=member.reported_id, **description)
         event.event_id = None
         self._emit(event, delay_ms=delay_ms)
         if delay_ms is None:
-            self._sign_of_life(member)
+            self._note_liveness(member)
 
     def _emit(self, event: Heartbeat | MemberJoined | MemberLeft, delay_ms: int | None = None) -> None:
         self.cluster.emit(event, delay_ms=delay_ms, may_repeat=self.may_repeat, rng=self.rng)
 
-    def _sign_of_life(self, member: SimulatedMember) -> None:
+    def _note_liveness(self, member: SimulatedMember) -> None:
         member.heartbeat_at = self.now
         if not member.present:
             member.present = True
             self.caused("member_joined", member.member_id)
 
-    def _beat_after(self, member: SimulatedMember, wait_ms: int) -> None:
+    def _schedule_heartbeat(self, member: SimulatedMember, wait_ms: int) -> None:
         life = member.life
-        self.cluster.timeline.at(self.now + wait_ms, lambda: self._beat_on(member, life), HEARTBEAT)
+        self.cluster.timeline.at(self.now + wait_ms, lambda: self._on_heartbeat_due(member, life), HEARTBEAT)
 
-    def _beat_on(self, member: SimulatedMember, life: int) -> None:
+    def _on_heartbeat_due(self, member: SimulatedMember, life: int) -> None:
         if member.life != life:
             return
         if not self.cluster.is_silent():
-            self.beat(member)
-        self._beat_after(member, self.interval_ms + self.rng.randrange(-50, 50))
+            self.send_heartbeat(member)
+        self._schedule_heartbeat(member, self.interval_ms + self.rng.randrange(-50, 50))

@@ -27,7 +27,7 @@ class Shown(NamedTuple):
 
     Attributes:
         header: As the source system's own tools write it, where they have it.
-        cell: Answers the text of a row.
+        cell: Returns the text of a row.
     """
 
     header: str

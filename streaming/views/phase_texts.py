@@ -7,10 +7,10 @@ from typing import Final, NamedTuple
 from streaming.tables.schema import Row
 from streaming.terminal.format import span_of_time, time_text
 from streaming.views.reader import Reader
+from udfs.model.systems import is_server_side
 
-# Of strategies of Kafka's newer protocols: there the coordinator computes a target, and members reconcile with it.
-_OF_COORDINATOR: Final = "kafka.server."
 _CLASSIC: Final = ("join", "sync")
+# Of Kafka's newer protocols: the coordinator computes a target, and members reconcile with it.
 _NEWER: Final = ("target", "reconciliation")
 _TIMES: Final = {
     _CLASSIC: ("began", "members had joined", "complete"),
@@ -79,7 +79,7 @@ def times_text(rebalance: Row) -> str | None:
 
 def has_reconciliation(rebalance: Row) -> bool:
     """Return whether members take the assignment over one by one, as those of Kafka's newer protocols do."""
-    return (rebalance.get("strategy") or "").startswith(_OF_COORDINATOR)
+    return is_server_side(rebalance.get("strategy"))
 
 
 def _names(rebalance: Row) -> tuple[str, str]:

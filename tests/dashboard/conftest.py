@@ -12,6 +12,7 @@ from dashboard.app import create_app
 from dashboard.reading.questions import Reading
 from streaming.settings.model import Dashboard, load
 from tests.dashboard.demo_tables import write_demo
+from tests.dashboard.whole_tables import write_whole
 
 
 @pytest.fixture(scope="session")
@@ -30,6 +31,14 @@ def settings() -> Dashboard:
 @pytest.fixture(scope="session")
 def reading(story_tables: Path, settings: Dashboard) -> Reading:
     return Reading.of(story_tables, settings)
+
+
+@pytest.fixture(scope="session")
+def whole_tables(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The small story, and what it lacks: each listing has some rows."""
+    root = tmp_path_factory.mktemp("whole")
+    write_whole(root)
+    return root
 
 
 # Not for the session: it goes on looking at its tables.

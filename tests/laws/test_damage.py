@@ -186,6 +186,7 @@ def arrived(line: bytes) -> AnyEvent | None:
 def test_a_damaged_export_is_rejected_or_what_it_was(kind: str) -> None:
     dice = random.Random(kind)
     lines = exported(kind)
+    rejected = 0
     for number in range(EACH):
         line = dice.choice(lines)
         # One letter in another's place is the damage that stays JSON.
@@ -202,6 +203,8 @@ def test_a_damaged_export_is_rejected_or_what_it_was(kind: str) -> None:
         rows = cluster.batch(event)
         assert [row.reason for row in rows if isinstance(row, Rejected)] == ["restored_unreadable"], damaged
         assert len(rows) == 1
+        rejected += 1
+    assert rejected > EACH // 8
 
 
 def mutated_letter(line: bytes, dice: random.Random) -> bytes:

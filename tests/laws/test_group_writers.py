@@ -1,4 +1,4 @@
-"""A group is changed in five modules; a function that takes a view changes nothing."""
+"""Fields of a group are assigned in five modules, what they hold in some more; a function that takes a view reads."""
 
 from __future__ import annotations
 
@@ -20,31 +20,111 @@ WRITERS = {"context", "history", "commit", "commit_spans", "audit_commit"}
 MAKERS = {"state_format", "restore"}
 FIELDS = set(state.Group.__struct_fields__)
 OF_MEMBERS = set(state.Member.__struct_fields__) | set(state.Departed.__struct_fields__)
-# Methods of containers that change them.
+# Methods of containers that change them, and of what a group holds.
 CHANGING = {"add", "append", "clear", "discard", "extend", "insert", "pop", "remove", "setdefault", "update"}
+OWN_CHANGING = {"forget_owned", "note_default_assignor"}
 WRITING = set(dir(GroupContext)) - set(dir(GroupView))
+PARTS = (state.Member, state.Departed, state.Evidence, state.WaitingReport, state.Replacement, state.Awaited)
+OF_PARTS = set().union(
+    *(part.__struct_fields__ for part in (*PARTS, state.Pending, state.GroupFinding, state.IdleQueue))
+)
+# What other modules change of what a group holds, by the names that it has there; a * is a field by its name.
+CHANGED_ELSEWHERE = {
+    # Members, by events, polls and generations that describe them.
+    "descriptions": {"member.*", "member.field_times", "member.timeout_since"},
+    "membership": {
+        *("member.by_heartbeats", "member.joined_at", "former.by_heartbeats"),
+        *("departed.last_heartbeat_at", "departed.left_at"),
+    },
+    "polls": {"member.by_heartbeats", "group.members[member_id].by_heartbeats"},
+    "reported_assignment": {"member.reported_at"},
+    "reported_generations": {
+        *("member.by_heartbeats", "member.forget_owned", "group.members[info.member_id].name"),
+        "causes.leader",  # no part of a group
+    },
+    "same_time": {"departed.last_heartbeat_at", "departed.member.joined_at", "now.holds_since", "now.joined_at"},
+    # Pending causes name a member by its present id.
+    "event_time": {"self._group.pending.triggers"},
+    # What Kafka's coordinator has recorded of the group.
+    "epoch_rebalance": {"group.recorded.note_default_assignor", "causes.triggers"},
+    "record_fold": {
+        *("recorded.members", "recorded.previous", "recorded.members[member_id].joined_at"),
+        *("member.event_id", "member.owned", "folded.departed"),
+    },
+    # No parts of a group: causes of a generation, and moves of queues.
+    "triggers": {"causes.triggers"},
+    "queue_handover": {"found.idle_queues", "found.pulls"},
+}
 
 
 def written(tree: ast.AST) -> Iterator[tuple[str, str]]:
-    """Return what is assigned, deleted, or changed by a method: of which name, which attribute."""
+    """Return what is assigned, deleted, or changed by a method, of which object: also under the name of a variable."""
+    other_names = aliases(tree)
     for node in ast.walk(tree):
         targets: list[ast.expr] = []
-        if isinstance(node, ast.Assign | ast.Delete):
-            targets = list(node.targets)
-        elif isinstance(node, ast.AugAssign | ast.AnnAssign):
-            targets = [node.target]
-        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in CHANGING:
-            targets = [node.func.value]
+        match node:
+            case ast.Assign(targets=found) | ast.Delete(targets=found):
+                targets = list(found)
+            case ast.AugAssign(target=target) | ast.AnnAssign(target=target):
+                targets = [target]
+            case ast.Call(func=ast.Attribute(value=owner, attr=name)) if name in CHANGING:
+                targets = [owner]
+                if isinstance(owner, ast.Name):
+                    yield from other_names.get(owner.id, ())
+            case ast.Call(func=ast.Attribute(value=owner, attr=name)) if name in OWN_CHANGING:
+                yield ast.unparse(owner), name
+            case ast.Call(func=ast.Name(id="setattr"), args=[owner, *_]):
+                yield ast.unparse(owner), "*"
         for target in targets:
             for one in target.elts if isinstance(target, ast.Tuple) else [target]:
-                if isinstance(found := _without_places(one), ast.Attribute):
-                    yield ast.unparse(found.value), found.attr
+                place = _without_places(one)
+                if isinstance(place, ast.Attribute):
+                    yield ast.unparse(place.value), place.attr
+                elif isinstance(place, ast.Name) and place is not one:
+                    yield from other_names.get(place.id, ())
+
+
+def aliases(tree: ast.AST) -> dict[str, set[tuple[str, str]]]:
+    """Return the attributes that variables are other names of, anywhere in a module."""
+    found: dict[str, set[tuple[str, str]]] = {}
+    for node in ast.walk(tree):
+        pairs: list[tuple[ast.expr, ast.expr]] = []
+        match node:
+            case ast.Assign(targets=[ast.Tuple(elts=names)], value=ast.Tuple(elts=values)):
+                pairs = list(zip(names, values, strict=False))
+            case ast.Assign(targets=[name], value=value) | ast.NamedExpr(target=name, value=value):
+                pairs = [(name, value)]
+        for name, value in pairs:
+            for one in (value.body, value.orelse) if isinstance(value, ast.IfExp) else (value,):
+                if isinstance(name, ast.Name) and isinstance(one, ast.Attribute):
+                    found.setdefault(name.id, set()).add((ast.unparse(one.value), one.attr))
+    return found
 
 
 def _without_places(node: ast.expr) -> ast.expr:
     while isinstance(node, ast.Subscript):
         node = node.value
     return node
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "group.pending = None",
+        "group.pending, other = None, 1",
+        "del group.members[name]",
+        "group.members[name].joined_at = 1",
+        "group.pending.triggers.append(one)",
+        "triggers = group.pending.triggers\ntriggers.append(one)",
+        "triggers, n = group.pending.triggers, 1\ntriggers[:] = []",
+        "triggers = [] if n else group.pending.triggers\ndel triggers[n:]",
+        "member.forget_owned()",
+        "setattr(member, name, value)",
+    ],
+)
+def test_a_change_is_found_under_whatever_name(text: str) -> None:
+    names = FIELDS | OF_PARTS | OWN_CHANGING | {"*"}
+    assert [attribute for _, attribute in written(ast.parse(text)) if attribute in names]
 
 
 def functions_with_a_view() -> Iterator[tuple[str, str, ast.FunctionDef]]:
@@ -64,6 +144,17 @@ def test_fields_of_a_group_are_assigned_as_events_come_or_decisions_are_made(pat
     tree = ast.parse(path.read_text(encoding="utf-8"))
     groups = ("group", "self.group", "view.group", "context.group", "self.context.group")
     assert sorted({attribute for owner, attribute in written(tree) if owner in groups and attribute in FIELDS}) == []
+
+
+def test_what_a_group_holds_is_changed_where_it_is_written_here() -> None:
+    found: dict[str, set[str]] = {}
+    for path in MODULES:
+        if path.stem in WRITERS | MAKERS | {"member_format"}:
+            continue
+        for owner, attribute in written(ast.parse(path.read_text(encoding="utf-8"))):
+            if attribute in FIELDS | OF_PARTS | OWN_CHANGING | {"*"} and owner != "self":
+                found.setdefault(path.stem, set()).add(f"{owner}.{attribute}")
+    assert found == CHANGED_ELSEWHERE
 
 
 def test_a_function_that_takes_a_view_changes_nothing() -> None:

@@ -73,14 +73,14 @@ def play(broker: Broker, number: int, regime: Regime, rounds: int) -> dict[str, 
         for lap in range(2 * rounds):
             leaver = member("goes")
             wait_until_assigned([stays, leaver], partitions(group, 4))
-            time.sleep(3 * _COMMIT_MS / 1_000)
+            time.sleep(3 * _COMMIT_MS / 1_000)  # what is measured is how long ago the last commit was: three are made
             how = "killed" if lap % 2 else "left"
             truth[leaver.member_id or ""] = how
             if regime.is_slow:
                 stays.stop_polling()
             leaver.kill() if how == "killed" else leaver.stop()
             if regime.is_slow:
-                time.sleep(1.5 * _SESSION_MS / 1_000)
+                time.sleep(1.5 * _SESSION_MS / 1_000)  # this member is as late as that
                 stays.poll_again()
             wait_until_assigned([stays], partitions(group, 4))
     return truth

@@ -2,8 +2,8 @@
 
 Read it from top to bottom:
 
-1. ``advance`` gets what one batch brought for a group. What came late applies first; then events and timers, in the
-   order of their times.
+1. ``advance`` gets the input of a group from one batch. What came late applies first; then, in the order of their
+   times, events, the expiries of members that have fallen silent, and timers.
 2. An event changes the group: members, topics, settings. Each change is noted as a cause of the pending rebalance;
    where a coordinator reports generations, as evidence that its next generation may show.
 3. When all events of one time are applied, what cancelled out within it is struck.
@@ -120,7 +120,7 @@ class Coordinator:
         self.reports: list[DueEvent] = []
 
     def run(self) -> GroupOutput:
-        """Apply what came late, then all events and timers in the order of their times."""
+        """Apply what came late, then all events, expiries and timers in the order of their times."""
         self._apply_late()
         self._schedule()
         while self._step():
@@ -373,8 +373,7 @@ class Coordinator:
             return
         of_now: list[Trigger] = []
         if pending.changed_at >= at and (before.triggers or context.group.exists):
-            of_now, pending.changed_at = pending.triggers[before.triggers :], before.changed_at
-            del pending.triggers[before.triggers :]
+            of_now = context.take_back_causes()
         if pending.triggers:
             self._decide()
         else:

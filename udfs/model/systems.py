@@ -1,7 +1,8 @@
-"""Core: what the core must know of each cluster system: one profile each; no other module compares names. No I/O.
+"""Core: what the core must know of each cluster system: one profile each. No I/O.
 
 A strategy's qualified name begins with the name of its system. How a live cluster is followed is in
-``streaming/collectors/registry.py``.
+``streaming/collectors/registry.py``. Elsewhere names are compared only by what is made for one system alone, and by the
+modules that ``tests/udfs/model/test_systems.py`` lists.
 """
 
 from __future__ import annotations
@@ -111,3 +112,13 @@ def system_of(qualified: str) -> str | None:
     """
     prefix, dot, _ = qualified.partition(".")
     return prefix if dot and prefix in SYSTEMS else None
+
+
+def is_server_side(qualified: str | None) -> bool:
+    """Return whether Kafka's coordinator itself assigns by a strategy, as it does in groups of the newer protocols.
+
+    Example:
+        >>> is_server_side("kafka.server.uniform"), is_server_side("kafka.range"), is_server_side(None)
+        (True, False, False)
+    """
+    return (qualified or "").startswith(f"{KAFKA.name}.server.")

@@ -1,7 +1,7 @@
 """Core: input of groups that exceeded one batch's work limit, waiting for the next batch. No I/O.
 
 A group stops between two event times, and its remaining input waits here, batch by batch. Later it is applied with
-the clock and the topics of the batch that brought it. So decisions do not depend on how often a group had to stop.
+the clock and the topics of the batch in which it came. So decisions do not depend on how often a group had to stop.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from udfs.model.errors import StateVersionError
 from udfs.model.events import AnyEvent, TopicQueues
 from udfs.model.group_api import Progress, observed_since
 from udfs.model.observations import Observation, Offsets, ReadOffsets
+from udfs.model.systems import System
 from udfs.packets.packet import CarriedEvent, read_event
 from udfs.shard.deleted_groups import deletions_of
 from udfs.shard.state_format import Buffer
@@ -72,11 +73,23 @@ def _copied(progress: Progress, offsets: Offsets) -> tuple[dict[int, list[int]],
     return times, {queue: list(observed) for queue, observed in offsets.items()}
 
 
-class Brought(NamedTuple):
+class CollectedInput:
+    """The due input of one group in the current batch, as it is collected."""
+
+    __slots__ = ("events", "name", "system", "unknown_member_heartbeats")
+
+    def __init__(self, name: str, system: System) -> None:
+        self.name = name
+        self.system = system
+        self.events: list[tuple[AnyEvent, CarriedEvent]] = []
+        self.unknown_member_heartbeats: list[tuple[str, int]] = []
+
+
+class BatchInput(NamedTuple):
     """The input of one group from one batch: as ``Held``, with parsed events.
 
     Attributes:
-        mine: Topics that the group subscribed to at the start of the batch, or may subscribe to with these events.
+        own_topics: Those that the group subscribed to at the start of the batch, or may subscribe to with these events.
     """
 
     batch: int
@@ -84,13 +97,13 @@ class Brought(NamedTuple):
     clock: int
     events: list[tuple[AnyEvent, CarriedEvent]]
     topic_changes: list[tuple[TopicQueues, CarriedEvent]]
-    mine: set[str]
+    own_topics: set[str]
     heartbeats: list[tuple[str, int]]
     progress: Progress
     offsets: Offsets
 
     @classmethod
-    def of(cls, held: Held) -> Brought:
+    def of(cls, held: Held) -> BatchInput:
         """Return waiting input, parsed."""
         topic_changes = [(event, one) for one in held.topics if isinstance(event := read_event(one), TopicQueues)]
         events = [(read_event(one), one) for one in held.events]

@@ -15,7 +15,7 @@ from udfs.model.events import (
 )
 from udfs.model.group_api import DueEvent
 from udfs.packets.packet import CarriedEvent, carry_event, order_of, read_event
-from udfs.shard.backlog import Brought
+from udfs.shard.backlog import BatchInput
 from udfs.shard.deduplication import DedupWindow
 from udfs.shard.state import Record
 
@@ -39,43 +39,43 @@ class SortedDue(NamedTuple):
 def sort_due(
     cluster: str,
     record: Record,
-    last_beats: dict[str, int],
-    brought: Brought,
-    beats: dict[str, list[int]],
-    late_beats: list[tuple[str, int]],
+    last_heartbeats: dict[str, int],
+    given: BatchInput,
+    in_time: dict[str, list[int]],
+    late_heartbeats: list[tuple[str, int]],
     dedup: DedupWindow,
 ) -> SortedDue:
     """Return the events that are due for a group.
 
     Args:
-        beats: Heartbeats in time; those of this input are added to it.
-        late_beats: Late heartbeats: they become events.
+        in_time: Heartbeats in time; those of this input are added to it.
+        late_heartbeats: Late heartbeats: they become events.
     """
-    before = brought.clock_before
+    before = given.clock_before
     events: list[DueEvent] = []
     late_rows: dict[str, CarriedEvent] = {}
     carriers: dict[str, CarriedEvent] = {}
-    both: list[tuple[AnyEvent, CarriedEvent]] = [*brought.events, *brought.topic_changes]
+    both: list[tuple[AnyEvent, CarriedEvent]] = [*given.events, *given.topic_changes]
     for event, carried in sorted(both, key=lambda pair: order_of(pair[1])):
         late = _is_older(event.event_time, before) and _is_older(event.event_time, record.last_applied)
         if isinstance(event, TopicQueues):
-            late = late and event.topic in brought.mine
+            late = late and event.topic in given.own_topics
         elif late and dedup.was_applied(carried.event_id, event.event_time):
             continue
         if late:
             late_rows[carried.event_id] = carried
         carriers[carried.event_id] = carried
         events.append(DueEvent(event, carried.event_id, late, carried.source, carried.position))
-    late_beats = list(late_beats)
-    for member_id, at in sorted(brought.heartbeats):
-        last = last_beats.get(member_id)
+    late_heartbeats = list(late_heartbeats)
+    for member_id, at in sorted(given.heartbeats):
+        last = last_heartbeats.get(member_id)
         if _is_older(at, before) and _is_older(at, record.last_applied) and (last is None or at < last):
-            late_beats.append((member_id, at))
+            late_heartbeats.append((member_id, at))
         elif last is None or at > last:
-            times = beats.setdefault(member_id, [])
+            times = in_time.setdefault(member_id, [])
             if not times or at > times[-1]:
                 times.append(at)
-    for member_id, at in sorted(set(late_beats)):
+    for member_id, at in sorted(set(late_heartbeats)):
         carried = carry_heartbeat(cluster, record, member_id, at)
         late_rows[carried.event_id] = carried
         events.append(DueEvent(read_event(carried), carried.event_id, late=True))
@@ -84,7 +84,7 @@ def sort_due(
 
 def carry_heartbeat(cluster: str, record: Record, member_id: str, at: int) -> CarriedEvent:
     """Return a packed heartbeat as an event of its own."""
-    beat = Heartbeat(
+    heartbeat = Heartbeat(
         schema_version=1,
         event_time=at,
         system=record.system,
@@ -92,7 +92,7 @@ def carry_heartbeat(cluster: str, record: Record, member_id: str, at: int) -> Ca
         group=record.name,
         member_id=member_id,
     )
-    return carry_event(beat, _PACKED, _PACKED)
+    return carry_event(heartbeat, _PACKED, _PACKED)
 
 
 def _is_older(time_ms: int, than: int | None) -> bool:

@@ -11,14 +11,14 @@ import numpy as np
 from udfs.model.arrays import Int64
 from udfs.model.config import CoreConfig
 from udfs.model.errors import InvariantError
-from udfs.model.events import AnyEvent, TopicQueues
+from udfs.model.events import TopicQueues
 from udfs.model.group_api import GroupInput, GroupLogic, GroupOutput
 from udfs.model.journal import Change, ClusterBegun, Rebalance, Rejected, Unfinished
 from udfs.model.queue_progress import QueueProgress
 from udfs.model.rejection import Rejection, rejected
 from udfs.model.systems import System
 from udfs.packets.packet import CarriedEvent, order_of
-from udfs.shard.backlog import Brought
+from udfs.shard.backlog import BatchInput, CollectedInput
 from udfs.shard.deleted_groups import deletions_of
 from udfs.shard.due_input import carry_heartbeat, may_bring_back, sort_due, topics_in
 from udfs.shard.liveness import AppliedHeartbeats, Bools
@@ -30,19 +30,7 @@ Row: TypeAlias = Rebalance | Change | Rejected | ClusterBegun | QueueProgress | 
 _CHUNK = 512  # groups decoded at a time: bounds memory, and hashes their members' ids at once
 
 
-class Work:
-    """The due input of one group in this batch."""
-
-    __slots__ = ("events", "name", "system", "unknown_member_heartbeats")
-
-    def __init__(self, name: str, system: System) -> None:
-        self.name = name
-        self.system = system
-        self.events: list[tuple[AnyEvent, CarriedEvent]] = []
-        self.unknown_member_heartbeats: list[tuple[str, int]] = []
-
-
-class _Pairs(NamedTuple):
+class _DueHeartbeats(NamedTuple):
     """The due heartbeats of the groups being advanced, by group, member, time."""
 
     groups: Int64
@@ -60,26 +48,28 @@ class ShardGroups:
         self._rules = rules
         self._logic = logic
         # By key, then by name: two groups with one key are not merged.
-        self._works: dict[int, dict[str, Work]] = {}
+        self._collected: dict[int, dict[str, CollectedInput]] = {}
         self._topic_changes: dict[str, list[tuple[TopicQueues, CarriedEvent]]] = {}
         self._changed_hashes: dict[int, list[str]] = {}
         self._names: dict[tuple[int, int], tuple[Record, str]] = {}
         self._advanced: list[tuple[int, Record, bytes, GroupOutput]] = []
 
-    def work(self, key: int, name: str, system: System) -> Work:
+    def input_of(self, key: int, name: str, system: System) -> CollectedInput:
         """Return a group's collected input, to be added to."""
-        works = self._works.setdefault(key, {})
-        if name not in works:
-            works[name] = Work(name, system)
-        return works[name]
+        by_name = self._collected.setdefault(key, {})
+        if name not in by_name:
+            by_name[name] = CollectedInput(name, system)
+        return by_name[name]
 
     def has_group(self, key: int) -> bool:
         """Return whether there is a group of that key, or some input of one."""
-        return key in self._works or bool(self._state.find(np.asarray([key], np.uint64))[0] >= 0)
+        return key in self._collected or bool(self._state.find(np.asarray([key], np.uint64))[0] >= 0)
 
     def deletions(self, key: int) -> list[int]:
         """Return when a group is deleted by its collected input."""
-        return deletions_of(event for work in self._works.get(key, {}).values() for event, _ in work.events)
+        return deletions_of(
+            event for collected in self._collected.get(key, {}).values() for event, _ in collected.events
+        )
 
     def add_topic_change(self, event: TopicQueues, carried: CarriedEvent) -> None:
         """Record a topic's change; called in the order of the changes."""
@@ -91,46 +81,48 @@ class ShardGroups:
     def advance(self, applied: AppliedHeartbeats, clock: int, batch_ms: int) -> Iterator[Row]:
         """Advance every due group, existing ones first, and store their new state."""
         state = self._state
-        for key, works in self._works.items():
-            events = [event for work in works.values() for event, _ in work.events]
+        for key, by_name in self._collected.items():
+            events = [event for collected in by_name.values() for event, _ in collected.events]
             state.commits.note_deletions(key, deletions_of(events))
         touched = applied.due_groups | state.wake_index.due(clock)
         if self._topic_changes:
             touched |= state.wake_index.subscribed(self._topic_changes)
-        keys = np.fromiter(self._works, dtype=np.uint64, count=len(self._works))
+        keys = np.fromiter(self._collected, dtype=np.uint64, count=len(self._collected))
         numbers = state.find(keys)
         touched[numbers[numbers >= 0]] = True
         touched[state.find(np.asarray(state.backlog.groups, dtype=np.uint64))] = True
-        perhaps = np.zeros(len(touched), dtype=np.bool_)
-        perhaps[state.live.numbers[applied.members[applied.is_late]]] = True
-        due = np.flatnonzero(touched | perhaps)
-        pairs = self._pairs_of(applied, touched | perhaps)
+        maybe_late = np.zeros(len(touched), dtype=np.bool_)
+        maybe_late[state.live.numbers[applied.members[applied.is_late]]] = True
+        due = np.flatnonzero(touched | maybe_late)
+        heartbeats = self._due_heartbeats(applied, touched | maybe_late)
         for start in range(0, len(due), _CHUNK):
-            yield from self._advance_existing(due[start : start + _CHUNK], touched, applied, pairs, clock, batch_ms)
+            yield from self._advance_existing(
+                due[start : start + _CHUNK], touched, applied, heartbeats, clock, batch_ms
+            )
         for key in sorted(keys[numbers < 0].tolist()):
-            work = self._works[key][min(self._works[key])]
-            yield from self._refuse_others(key, work.name, batch_ms)
-            record = Record(work.name, work.system, None, None, b"")
-            group = self._logic.new_group(self._cluster, work.system, work.name)
+            collected = self._collected[key][min(self._collected[key])]
+            yield from self._refuse_others(key, collected.name, batch_ms)
+            record = Record(collected.name, collected.system, None, None, b"")
+            group = self._logic.new_group(self._cluster, collected.system, collected.name)
             yield from self._advance_one(key, -1, record, group, {}, {}, [], clock, batch_ms)
         self._write()
         unfinished = len(state.backlog.groups)
         if unfinished:
             yield Unfinished(cluster=self._cluster, groups=unfinished)
 
-    def _pairs_of(self, applied: AppliedHeartbeats, wanted: Bools) -> _Pairs:
+    def _due_heartbeats(self, applied: AppliedHeartbeats, wanted: Bools) -> _DueHeartbeats:
         groups = self._state.live.numbers[applied.members]
         chosen = wanted[groups]
         members, times, is_late = applied.members[chosen], applied.times[chosen], applied.is_late[chosen]
         order = np.lexsort((times, members))
-        return _Pairs(groups[chosen][order], members[order], times[order], is_late[order].tolist())
+        return _DueHeartbeats(groups[chosen][order], members[order], times[order], is_late[order].tolist())
 
     def _advance_existing(
         self,
         numbers: Int64,
         touched: Bools,
         applied: AppliedHeartbeats,
-        pairs: _Pairs,
+        heartbeats: _DueHeartbeats,
         clock: int,
         batch_ms: int,
     ) -> Iterator[Row]:
@@ -139,12 +131,12 @@ class ShardGroups:
         records = [state.record(number) for number in numbers.tolist()]
         groups = [logic.decode_group(record.group) for record in records]
         ids: list[list[str]] = [
-            list(logic.members_by_heartbeat(group)) if record.last_beats is None else []
+            list(logic.members_by_heartbeat(group)) if record.last_heartbeats is None else []
             for record, group in zip(records, groups, strict=True)
         ]
         keys = iter(cut_keys([member_id for of_group in ids for member_id in of_group]).tolist())
-        firsts = np.searchsorted(pairs.groups, numbers).tolist()
-        lasts = np.searchsorted(pairs.groups, numbers, side="right").tolist()
+        firsts = np.searchsorted(heartbeats.groups, numbers).tolist()
+        lasts = np.searchsorted(heartbeats.groups, numbers, side="right").tolist()
         waiting = set(np.unique(state.live.numbers[state.live.waiting_members]).tolist())
         for at, number in enumerate(numbers.tolist()):
             record, key = records[at], int(state.groups.keys[number])
@@ -157,41 +149,45 @@ class ShardGroups:
             if number in waiting:
                 self._names |= {(key, row_key): (record, names[row_key]) for row_key in row_keys}
             last = applied.last_before[rows].tolist()
-            last_beats = {names[row_key]: at_ms for row_key, at_ms in zip(row_keys, last, strict=True)}
+            last_heartbeats = {names[row_key]: at_ms for row_key, at_ms in zip(row_keys, last, strict=True)}
             if state.backlog.of(key):
                 due = slice(firsts[at], lasts[at])
-                heartbeats = zip(pairs.members[due].tolist(), pairs.times[due].tolist(), strict=True)
-                unsorted = [(names[row_keys[row - rows.start]], at_ms) for row, at_ms in heartbeats]
-                yield from self._apply_backlog(key, record, groups[at], last_beats, unsorted, clock, batch_ms)
+                times_of_rows = zip(heartbeats.members[due].tolist(), heartbeats.times[due].tolist(), strict=True)
+                unsorted = [(names[row_keys[row - rows.start]], at_ms) for row, at_ms in times_of_rows]
+                yield from self._apply_backlog(key, record, groups[at], last_heartbeats, unsorted, clock, batch_ms)
                 continue
-            beats, late = self._beats(record, last_beats, names, row_keys, rows.start, pairs, firsts[at], lasts[at])
+            in_time, late = self._split_due(
+                record, last_heartbeats, names, row_keys, rows.start, heartbeats, firsts[at], lasts[at]
+            )
             if touched[number] or late:
-                yield from self._advance_one(key, number, record, groups[at], last_beats, beats, late, clock, batch_ms)
+                yield from self._advance_one(
+                    key, number, record, groups[at], last_heartbeats, in_time, late, clock, batch_ms
+                )
 
-    def _beats(
+    def _split_due(
         self,
         record: Record,
-        last_beats: dict[str, int],
+        last_heartbeats: dict[str, int],
         names: dict[int, str],
         row_keys: list[int],
         first_row: int,
-        pairs: _Pairs,
+        heartbeats: _DueHeartbeats,
         first: int,
         last: int,
     ) -> tuple[dict[str, list[int]], list[tuple[str, int]]]:
         """Split a group's due heartbeats of its members into those in time and late ones."""
-        beats: dict[str, list[int]] = {}
+        in_time: dict[str, list[int]] = {}
         late: list[tuple[str, int]] = []
-        times = pairs.times[first:last].tolist()
-        for offset, row in enumerate(pairs.members[first:last].tolist()):
-            at, member_id = times[offset], names[row_keys[row - first_row]]
-            if pairs.is_late[first + offset] and record.last_applied is not None and at < record.last_applied:
+        due_at = heartbeats.times[first:last].tolist()
+        for offset, row in enumerate(heartbeats.members[first:last].tolist()):
+            at, member_id = due_at[offset], names[row_keys[row - first_row]]
+            if heartbeats.is_late[first + offset] and record.last_applied is not None and at < record.last_applied:
                 late.append((member_id, at))
-            elif at > last_beats[member_id]:
-                beat_times = beats.setdefault(member_id, [])
-                if not beat_times or at > beat_times[-1]:
-                    beat_times.append(at)
-        return beats, late
+            elif at > last_heartbeats[member_id]:
+                times = in_time.setdefault(member_id, [])
+                if not times or at > times[-1]:
+                    times.append(at)
+        return in_time, late
 
     def _advance_one(
         self,
@@ -199,24 +195,22 @@ class ShardGroups:
         number: int,
         record: Record,
         group: Any,
-        last_beats: dict[str, int],
-        beats: dict[str, list[int]],
-        late_beats: list[tuple[str, int]],
+        last_heartbeats: dict[str, int],
+        in_time: dict[str, list[int]],
+        late: list[tuple[str, int]],
         clock: int,
         batch_ms: int,
     ) -> Iterator[Row]:
         """Apply this batch's input to a group; ``number``: -1 for a new one."""
-        work = self._works.get(key, {}).get(record.name)
-        mine, topic_changes = self._topic_changes_for(number, work)
-        if record.last_beats is not None:
-            last_beats = record.last_beats
-        brought = self._brought(key, record.name, clock, topic_changes, mine)
-        advanced = yield from self._apply_brought(
-            key, record, group, last_beats, brought, beats, late_beats, batch_ms, 0
-        )
+        collected = self._collected.get(key, {}).get(record.name)
+        own_topics, topic_changes = self._topic_changes_for(number, collected)
+        if record.last_heartbeats is not None:
+            last_heartbeats = record.last_heartbeats
+        given = self._batch_input(key, record.name, clock, topic_changes, own_topics)
+        advanced = yield from self._apply_input(key, record, group, last_heartbeats, given, in_time, late, batch_ms, 0)
         if advanced.stopped_at is not None:
-            heartbeats = [(member_id, at) for member_id, times in beats.items() for at in times]
-            self._state.backlog.put(key, [brought.held(heartbeats).since(advanced.stopped_at)])
+            heartbeats = [(member_id, at) for member_id, times in in_time.items() for at in times]
+            self._state.backlog.put(key, [given.held(heartbeats).since(advanced.stopped_at)])
         self._keep(key, record, group, advanced)
 
     def _apply_backlog(
@@ -224,7 +218,7 @@ class ShardGroups:
         key: int,
         record: Record,
         group: Any,
-        last_beats: dict[str, int],
+        last_heartbeats: dict[str, int],
         heartbeats: list[tuple[str, int]],
         clock: int,
         batch_ms: int,
@@ -235,27 +229,27 @@ class ShardGroups:
             heartbeats: Of its members, due in this batch: member and time.
         """
         topic_changes = [change for topic in sorted(self._topic_changes) for change in self._topic_changes[topic]]
-        now = self._brought(key, record.name, clock, topic_changes, set()).held(heartbeats)
+        now = self._batch_input(key, record.name, clock, topic_changes, set()).held(heartbeats)
         held = list(self._state.backlog.of(key))
         if now.only_moves_the_clock_after(held[-1]):
             held[-1].clock = clock
         else:
             held.append(now)
-        if record.last_beats is not None:
-            last_beats = record.last_beats
+        if record.last_heartbeats is not None:
+            last_heartbeats = record.last_heartbeats
         done = 0
         number = int(self._state.find(np.asarray([key], dtype=np.uint64))[0])
         topics = self._state.wake_index.topics_of(number)
         while held:
-            brought = Brought.of(held[0])
-            brought.mine.update(
-                change.topic for change, _ in brought.topic_changes if topic_hash(change.topic) in topics
+            given = BatchInput.of(held[0])
+            given.own_topics.update(
+                change.topic for change, _ in given.topic_changes if topic_hash(change.topic) in topics
             )
-            brought.mine.update(*(topics_in(event) for event, _ in brought.events))
-            advanced = yield from self._apply_brought(key, record, group, last_beats, brought, {}, [], batch_ms, done)
+            given.own_topics.update(*(topics_in(event) for event, _ in given.events))
+            advanced = yield from self._apply_input(key, record, group, last_heartbeats, given, {}, [], batch_ms, done)
             done += advanced.work
             record = msgspec.structs.replace(record, last_applied=advanced.last_applied_ms)
-            last_beats, topics = dict(advanced.last_heartbeat), frozenset(map(topic_hash, advanced.topics))
+            last_heartbeats, topics = dict(advanced.last_heartbeat), frozenset(map(topic_hash, advanced.topics))
             if advanced.stopped_at is not None:
                 held[0] = held[0].since(advanced.stopped_at)
                 break
@@ -265,54 +259,59 @@ class ShardGroups:
         self._state.backlog.put(key, held)
         self._keep(key, record, group, advanced)
 
-    def _brought(
-        self, key: int, name: str, clock: int, topic_changes: list[tuple[TopicQueues, CarriedEvent]], mine: set[str]
-    ) -> Brought:
-        work = self._works.get(key, {}).get(name)
-        return Brought(
+    def _batch_input(
+        self,
+        key: int,
+        name: str,
+        clock: int,
+        topic_changes: list[tuple[TopicQueues, CarriedEvent]],
+        own_topics: set[str],
+    ) -> BatchInput:
+        collected = self._collected.get(key, {}).get(name)
+        return BatchInput(
             batch=self._state.header.batches,
             clock_before=self._state.clock_before,
             clock=clock,
-            events=work.events if work else [],
+            events=collected.events if collected else [],
             topic_changes=topic_changes,
-            mine=mine,
-            heartbeats=work.unknown_member_heartbeats if work else [],
+            own_topics=own_topics,
+            heartbeats=collected.unknown_member_heartbeats if collected else [],
             progress=self._state.commits.of(key),
             offsets=self._state.commits.offsets_of(key),
         )
 
-    def _apply_brought(
+    def _apply_input(
         self,
         key: int,
         record: Record,
         group: Any,
-        last_beats: dict[str, int],
-        brought: Brought,
-        beats: dict[str, list[int]],
-        late_beats: list[tuple[str, int]],
+        last_heartbeats: dict[str, int],
+        given: BatchInput,
+        in_time: dict[str, list[int]],
+        late: list[tuple[str, int]],
         batch_ms: int,
         done: int,
     ) -> Generator[Row, None, GroupOutput]:
         """Apply one batch's input to a group and return its output; ``done``: its work in this batch so far."""
         state = self._state
         dedup = state.dedup.of(key)
-        dedup.set_clock_before(brought.clock_before)
-        due = sort_due(self._cluster, record, last_beats, brought, beats, late_beats, dedup)
+        dedup.set_clock_before(given.clock_before)
+        due = sort_due(self._cluster, record, last_heartbeats, given, in_time, late, dedup)
         facts = GroupInput(
             cluster=self._cluster,
             system=record.system,
             group_id=record.name,
-            clock_before=brought.clock_before,
-            clock=brought.clock,
+            clock_before=given.clock_before,
+            clock=given.clock,
             detected_at=batch_ms,
             events=due.events,
-            heartbeats=beats,
-            last_heartbeat=last_beats,
-            progress=brought.progress,
-            offsets=brought.offsets,
+            heartbeats=in_time,
+            last_heartbeat=last_heartbeats,
+            progress=given.progress,
+            offsets=given.offsets,
             work_limit=self._rules.max_group_work - done,
         )
-        topics = TopicsAtBatch(state.topics, brought.batch)
+        topics = TopicsAtBatch(state.topics, given.batch)
         advanced: GroupOutput = self._logic.advance(group, facts, topics, dedup, self._rules)
         outdated = {event_id: due.carriers[event_id] for event_id in advanced.outdated if event_id in due.carriers}
         for event_id, carried in (due.late_rows | outdated).items():
@@ -328,7 +327,7 @@ class ShardGroups:
         return advanced
 
     def _topic_changes_for(
-        self, number: int, work: Work | None
+        self, number: int, collected: CollectedInput | None
     ) -> tuple[set[str], list[tuple[TopicQueues, CarriedEvent]]]:
         """Return the topics that a group subscribes to, or may subscribe to after this batch, and their changes.
 
@@ -338,25 +337,25 @@ class ShardGroups:
         if not self._topic_changes:
             return set(), []
         hashes = self._state.wake_index.topics_of(number) if number >= 0 else frozenset[int]()
-        mine = {topic for one in hashes for topic in self._changed_hashes.get(one, ())}
+        own_topics = {topic for one in hashes for topic in self._changed_hashes.get(one, ())}
         returning = False
-        if work is not None:
-            returning = number >= 0 and bool(work.unknown_member_heartbeats)
-            for event, _ in work.events:
-                mine |= topics_in(event)
+        if collected is not None:
+            returning = number >= 0 and bool(collected.unknown_member_heartbeats)
+            for event, _ in collected.events:
+                own_topics |= topics_in(event)
                 returning |= may_bring_back(event)
-        topics = sorted(self._topic_changes) if returning else sorted(mine & self._topic_changes.keys())
-        return mine, [change for topic in topics for change in self._topic_changes[topic]]
+        topics = sorted(self._topic_changes) if returning else sorted(own_topics & self._topic_changes.keys())
+        return own_topics, [change for topic in topics for change in self._topic_changes[topic]]
 
     def _refuse_others(self, key: int, name: str, batch_ms: int) -> Iterator[Rejected]:
         """Reject the input of other groups with the same key: only one group can have it."""
-        for other, work in sorted(self._works.get(key, {}).items()):
+        for other, collected in sorted(self._collected.get(key, {}).items()):
             if other == name:
                 continue
             rejection = Rejection("group_key_collision", key_collision("group", name), self._cluster, other)
-            record = Record(other, work.system, None, None, b"")
-            beats = [carry_heartbeat(self._cluster, record, *beat) for beat in work.unknown_member_heartbeats]
-            carried = [*(one for _, one in work.events), *beats]
+            record = Record(other, collected.system, None, None, b"")
+            heartbeats = [carry_heartbeat(self._cluster, record, *one) for one in collected.unknown_member_heartbeats]
+            carried = [*(one for _, one in collected.events), *heartbeats]
             for one in sorted(carried, key=order_of):
                 yield self.rejected(one, rejection, batch_ms)
 

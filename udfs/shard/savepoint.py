@@ -166,11 +166,13 @@ def _export_group(
     record, key = state.record(position), int(state.groups.keys[position])
     group = logic.decode_group(record.group)
     live, rows = state.live, state.rows_of(position)
-    ids = [] if record.last_beats is not None else list(logic.members_by_heartbeat(group))
+    ids = [] if record.last_heartbeats is not None else list(logic.members_by_heartbeat(group))
     names = dict(zip(cut_keys(ids).tolist(), ids, strict=True))
     row_names = [names[row_key] for row_key in live.keys[rows].tolist()]
     last, timeouts = live.last[rows].tolist(), live.timeouts[rows].tolist()
-    last_beats = record.last_beats if record.last_beats is not None else dict(zip(row_names, last, strict=True))
+    last_heartbeats = record.last_heartbeats
+    if last_heartbeats is None:
+        last_heartbeats = dict(zip(row_names, last, strict=True))
     image = GroupImage(
         version=STATE_VERSION,
         record=record,
@@ -183,16 +185,16 @@ def _export_group(
         queues=state.commits.rows_of(key)[1],
         waiting=state.commits.waiting_of(key),
     )
-    snapshot = logic.snapshot_of(group, last_beats, stamp)
+    snapshot = logic.snapshot_of(group, last_heartbeats, stamp)
     snapshot.system, snapshot.cluster, snapshot.group = record.system, cluster, record.name
     snapshot.event_time, snapshot.event_id, snapshot.restored = stamp, EXPORTED, True
     snapshot.restored_group = _pack(snapshot, image)
     yield snapshot
     mine = (live.waiting_members >= rows.start) & (live.waiting_members < rows.stop)
     waiting = zip(live.waiting_members[mine].tolist(), live.waiting_times[mine].tolist(), strict=True)
-    beats = {(row_names[row - rows.start], at) for row, at in waiting}
-    beats.update(one for held in state.backlog.of(key) for one in held.heartbeats)
-    for member_id, at in sorted(beats):
+    heartbeats = {(row_names[row - rows.start], at) for row, at in waiting}
+    heartbeats.update(one for held in state.backlog.of(key) for one in held.heartbeats)
+    for member_id, at in sorted(heartbeats):
         yield _heartbeat(cluster, record.system, record.name, member_id, at)
 
 
@@ -393,6 +395,6 @@ def _check_unsealed(image: GroupImage, logic: GroupLogic) -> None:
     """Raise unless a group without a hash can be decoded and has exactly the members of its rows."""
     with refusing("it"):
         named = logic.members_by_heartbeat(logic.decode_group(image.record.group))
-        last_beats = image.record.last_beats
-        rows = [member_id for member_id, _, _ in image.members] if last_beats is None else last_beats
+        last_heartbeats = image.record.last_heartbeats
+        rows = [member_id for member_id, _, _ in image.members] if last_heartbeats is None else last_heartbeats
         must_hold(sorted(named) == sorted(rows), "its members differ from those of its rows")

@@ -103,10 +103,10 @@ class Shard:
         forget_before = (state.clock_before or 0) - self._rules.forget_after_ms
         for key, name in state.commits.beginning_groups(state.find, forget_before):
             # Only Kafka's commits lack the system.
-            self._groups.work(key, name, state.header.system or KAFKA.name)
+            self._groups.input_of(key, name, state.header.system or KAFKA.name)
         for key, event, carried in deleted:
             if self._groups.has_group(key):
-                self._groups.work(key, event.group, event.system).events.append((event, carried))
+                self._groups.input_of(key, event.group, event.system).events.append((event, carried))
         applied = self._apply_due_heartbeats(packets, clock)
         yield from self._groups.advance(applied, clock, batch_ms)
         spans = state.commits.apply_due(
@@ -206,7 +206,7 @@ class Shard:
                     ProgressColumns.of_commits(np.full(len(queues), key, dtype=np.uint64), queues, times)
                 )
                 continue
-            self._groups.work(key, name, event.system).events.append((event, carried))
+            self._groups.input_of(key, name, event.system).events.append((event, carried))
         return self._delete_commits(deleted)
 
     def _delete_commits(self, deleted: Sequence[_DeletedCommits]) -> list[_DeletedCommits]:
@@ -268,8 +268,8 @@ class Shard:
         if unknown.time >= clock:
             self.state.unknown_member_heartbeats.append(unknown)
         else:
-            work = self._groups.work(key, unknown.group, unknown.system)
-            work.unknown_member_heartbeats.append((unknown.member_id, unknown.time))
+            collected = self._groups.input_of(key, unknown.group, unknown.system)
+            collected.unknown_member_heartbeats.append((unknown.member_id, unknown.time))
 
 
 def _system_of(packets: Sequence[Packet]) -> System | None:

@@ -51,7 +51,7 @@ class Silence(msgspec.Struct, kw_only=True):
             if clock is None or point >= clock:
                 waiting.append(point)
             elif self.last is None or point > self.last:
-                self._meet(cluster, point, after_ms, changes)
+                self._observe(cluster, point, after_ms, changes)
         self.pending = _thinned(waiting, after_ms)
         if self.last is not None and clock is not None and self.last + after_ms < clock:
             self._open(cluster, self.last + after_ms, changes)
@@ -86,7 +86,7 @@ class Silence(msgspec.Struct, kw_only=True):
                 self.write(cluster, closes_at, closed, changes)
         return changes
 
-    def _meet(self, cluster: str, point: int, after_ms: int, changes: list[Change]) -> None:
+    def _observe(self, cluster: str, point: int, after_ms: int, changes: list[Change]) -> None:
         if self.last is not None and point - self.last > after_ms:
             self._open(cluster, self.last + after_ms, changes)
         if self.opened_at is not None and point > self.opened_at - after_ms:

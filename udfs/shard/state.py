@@ -46,15 +46,15 @@ class Record(msgspec.Struct, array_like=True):
 
     Attributes:
         last_applied: Events before it are late (``GroupOutput.last_applied_ms``).
-        last_beats: Each member's last heartbeat; only if the keys of two members collide: the group then has no rows in
-            the hot columns, and its heartbeats are applied one by one.
+        last_heartbeats: Each member's; only if the keys of two members collide: the group then has no rows in the hot
+            columns, and its heartbeats are applied one by one.
         group: The group's own encoding.
     """
 
     name: str
     system: System
     last_applied: int | None
-    last_beats: dict[str, int] | None
+    last_heartbeats: dict[str, int] | None
     group: bytes
 
 
@@ -216,7 +216,7 @@ def written_of(record: Record, group: bytes, advanced: GroupOutput, keys: UInt64
         name=record.name,
         system=record.system,
         last_applied=advanced.last_applied_ms,
-        last_beats=dict(sorted(last_heartbeat.items())) if collide else None,
+        last_heartbeats=dict(sorted(last_heartbeat.items())) if collide else None,
         group=group,
     )
     return Written(

@@ -64,7 +64,7 @@ class PolledKafkaCluster(CollectorCluster):
 
 
 class KafkaCluster(CollectorCluster):
-    """Follows one cluster: ``checked`` makes it, before Spark starts. Spark reads the group records itself."""
+    """Follows one cluster: ``validated`` makes it, before Spark starts. Spark reads the group records itself."""
 
     def __init__(
         self,
@@ -85,7 +85,7 @@ class KafkaCluster(CollectorCluster):
         self._partitions = partitions
 
     @classmethod
-    def checked(
+    def validated(
         cls, settings: Kafka, folder: Place, offsets_read: OffsetsRead, *, lateness_ms: int = LATENESS_MS
     ) -> KafkaCluster | PolledKafkaCluster:
         """Check that the cluster can be followed.

@@ -21,7 +21,7 @@ def options_of(settings: Metaq) -> MetaqOptions:
     return MetaqOptions(**dict(settings))
 
 
-def checked(settings: Metaq, *, was_followed: bool) -> Callable[[EventLog], MetaqCollector]:
+def validated(settings: Metaq, *, was_followed: bool) -> Callable[[EventLog], MetaqCollector]:
     """Check that ZooKeeper can be reached, unless it was followed before; return the factory of the collector.
 
     Raises:

@@ -19,7 +19,7 @@ def options_of(settings: RocketMq) -> RocketMqOptions:
     return RocketMqOptions(**dict(settings))
 
 
-def checked(settings: RocketMq, *, was_followed: bool) -> Callable[[EventLog], RocketMqCollector]:
+def validated(settings: RocketMq, *, was_followed: bool) -> Callable[[EventLog], RocketMqCollector]:
     """Check that a name server can be reached, unless it was followed before; return the factory of the collector.
 
     Raises:

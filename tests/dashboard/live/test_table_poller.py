@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import threading
-import time
 from pathlib import Path
 
 import pytest
@@ -43,19 +42,28 @@ def test_it_ends_after_the_refresh_under_way_since_no_thread_may_read_while_the_
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     append(tmp_path, "a", 1)
-    snapshots, began, reading = TableSnapshots(tmp_path), threading.Event(), list[str]()
+    snapshots, began, may_end, reading = TableSnapshots(tmp_path), threading.Event(), threading.Event(), list[str]()
 
     def refresh() -> bool:
         reading.append("one")
         began.set()
-        time.sleep(0.1)
+        may_end.wait()
         reading.clear()
         return False
+
+    async def end_later() -> None:
+        # The loop comes round often enough for one that does not wait for the refresh to be left before.
+        for _ in range(100):
+            await asyncio.sleep(0)
+        may_end.set()
 
     async def run() -> list[str]:
         async with Poller(snapshots, 0.01):
             await asyncio.to_thread(began.wait)
-        return list(reading)
+            ending = asyncio.create_task(end_later())
+        left_with = list(reading)
+        await ending
+        return left_with
 
     monkeypatch.setattr(snapshots, "refresh", refresh)
     assert asyncio.run(run()) == []

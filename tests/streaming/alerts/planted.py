@@ -6,10 +6,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from streaming.alerts.alert_engine import AlertEngine
+from streaming.alerts.alert_state import AlertState
 from streaming.alerts.channels import Request, channels
 from streaming.alerts.delivery import DeliveryError
 from streaming.alerts.findings_reader import CurrentFindings
-from streaming.alerts.ledger import Ledger
 from streaming.alerts.templates import Texts
 from streaming.settings.alerts import Alerts
 from streaming.settings.model import Widespread, load
@@ -76,7 +76,7 @@ class Receiver:
 class Scene:
     """An engine at a time that a test moves, with the findings that it sees."""
 
-    def __init__(self, ledger: Ledger | None = None, **values: object) -> None:
+    def __init__(self, state: AlertState | None = None, **values: object) -> None:
         self.now_ms = T0
         self.receiver = Receiver()
         self.settings = settings(**values)
@@ -89,7 +89,7 @@ class Scene:
             widespread(),
             found,
             self.receiver,
-            ledger or Ledger(None),
+            state or AlertState(None),
             lambda: self.now_ms,
             read_costs=self._read_costs,
         )

@@ -8,9 +8,9 @@ import pytest
 from structlog.testing import capture_logs
 
 from streaming.alerts.alert_engine import MISSING_MS
+from streaming.alerts.alert_state import AlertState
 from streaming.alerts.channels import Request
 from streaming.alerts.delivery import DeliveryError
-from streaming.alerts.ledger import Ledger
 from tests.streaming.alerts.planted import Scene, bodies, finding
 from tests.streaming.tables.journals import T0
 
@@ -199,7 +199,7 @@ def test_an_event_that_one_channel_refuses_alone_does_not_hold_up_its_others() -
     scene.engine._deliver = deliver
     scene.open(finding("a"), finding("poison"), finding("z"))
     scene.step()
-    assert scene.engine.ledger.of("pagerduty").opened.keys() == {"a", "z"}
+    assert scene.engine.state.of("pagerduty").opened.keys() == {"a", "z"}
 
 
 def test_a_receiver_sets_how_long_to_wait() -> None:
@@ -224,24 +224,24 @@ def test_a_channel_that_fails_does_not_hold_up_others() -> None:
     scene.engine._deliver = deliver
     scene.open(finding("f"))
     scene.step()
-    assert scene.engine.ledger.shown() == {"webhook": 0, "slack": 1}
+    assert scene.engine.state.shown() == {"webhook": 0, "slack": 1}
 
 
 def test_after_a_restart_nothing_is_sent_twice_and_what_closed_meanwhile_is_resolved(tmp_path: Path) -> None:
     path = tmp_path / "deep" / "alerts.json"
-    before = Scene(Ledger(path), cool_down_ms=600_000)
+    before = Scene(AlertState(path), cool_down_ms=600_000)
     before.open(finding("kept"), finding("ended", group="payments"))
     assert len(before.step()) == 2
-    after = Scene(Ledger(path), cool_down_ms=600_000)
+    after = Scene(AlertState(path), cool_down_ms=600_000)
     after.open(finding("kept"), finding("ended", group="payments"), finding("again"))
     after.close("ended")
     assert after.step(1_000) == [("closed", ["ended"])]
-    assert after.engine.ledger.open_findings == {"kept"}
+    assert after.engine.state.open_findings == {"kept"}
 
 
 def test_a_crash_between_two_messages_repeats_neither(tmp_path: Path) -> None:
     path = tmp_path / "alerts.json"
-    scene = Scene(Ledger(path))
+    scene = Scene(AlertState(path))
     scene.open(finding("a", group="a"), finding("b", group="b"))
     accept = scene.receiver
 
@@ -253,7 +253,7 @@ def test_a_crash_between_two_messages_repeats_neither(tmp_path: Path) -> None:
     scene.engine._deliver = crash_at_the_second
     with pytest.raises(KeyboardInterrupt):
         scene.step()
-    after = Scene(Ledger(path))
+    after = Scene(AlertState(path))
     after.open(*scene.current.values())
     assert after.step() == [("opened", ["b"])]
 
@@ -274,7 +274,7 @@ def test_what_is_open_is_repeated_to_an_alertmanager_as_soon_as_a_process_starts
     before = Scene(**values)
     before.open(finding("f"))
     assert before.engine.step(before.findings) == 1
-    after = Scene(before.engine.ledger, **values)
+    after = Scene(before.engine.state, **values)
     after.open(finding("f"), finding("g", group="payments"))
     after.now_ms += 1_000
     assert after.engine.step(after.findings, is_last=True) == 2
@@ -310,13 +310,13 @@ def test_in_a_last_step_nothing_waits_for_more_of_its_group() -> None:
 
 def test_a_finding_without_a_row_is_resolved_as_it_was_sent_also_by_another_process(tmp_path: Path) -> None:
     path = tmp_path / "alerts.json"
-    before = Scene(Ledger(path))
+    before = Scene(AlertState(path))
     before.open(finding("f", cluster="c9", severity="warning"))
     before.step()
     before.current.clear()
     before.missing = {"f"}
     assert before.step() == []
-    after = Scene(Ledger(path))
+    after = Scene(AlertState(path))
     after.missing = {"f"}
     assert after.step(MISSING_MS - 1) == []
     after.now_ms += 1
@@ -325,8 +325,8 @@ def test_a_finding_without_a_row_is_resolved_as_it_was_sent_also_by_another_proc
     (ended,) = body["findings"]
     assert (body["status"], body["cluster"], body["severity"]) == ("closed", "c9", "warning")
     assert (ended["kind"], ended["closed_at"]) == ("duplicate_ids", "2026-01-01T00:01:00.000Z")
-    assert Ledger(path).open_findings == set()
-    assert (Ledger(path).findings, Ledger(path).missing_since) == ({}, {})
+    assert AlertState(path).open_findings == set()
+    assert (AlertState(path).findings, AlertState(path).missing_since) == ({}, {})
 
 
 def test_a_row_that_is_away_for_a_while_is_not_resolved() -> None:
@@ -343,7 +343,7 @@ def test_a_row_that_is_away_for_a_while_is_not_resolved() -> None:
 
 def test_a_finding_without_a_row_that_an_earlier_release_sent_is_resolved() -> None:
     scene = Scene()
-    scene.engine.ledger.of("webhook").opened["f"] = T0
+    scene.engine.state.of("webhook").opened["f"] = T0
     scene.missing = {"f"}
     scene.step()
     assert scene.step(MISSING_MS) == [("closed", ["f"])]
@@ -353,7 +353,7 @@ def test_a_dry_run_shows_what_is_due_and_changes_nothing() -> None:
     scene = Scene(group_wait_ms=60_000)
     scene.open(finding("f"))
     assert [request.channel for request in scene.engine.due(scene.findings)] == ["webhook"]
-    assert scene.engine.ledger.open_findings == set()
+    assert scene.engine.state.open_findings == set()
     assert scene.receiver.attempts == 0
 
 
@@ -369,13 +369,13 @@ class RefusingResolutions(Refusing):
 def test_a_resolution_that_is_refused_for_ever_is_given_up_with_an_error_also_across_restarts(tmp_path: Path) -> None:
     path = tmp_path / "alerts.json"
     values = {"resolve_for_ms": 3_600_000, "retry_first_ms": 1_000, "retry_most_ms": 60_000}
-    before = Scene(Ledger(path), **values)
+    before = Scene(AlertState(path), **values)
     RefusingResolutions(before, "")
     before.open(finding("f"), finding("open"))
     before.step()
     before.close("f")
     before.step(1_000)
-    after = Scene(Ledger(path), **values)
+    after = Scene(AlertState(path), **values)
     refusing = RefusingResolutions(after, "")
     after.open(finding("open"))
     after.closed |= before.closed
@@ -386,8 +386,8 @@ def test_a_resolution_that_is_refused_for_ever_is_given_up_with_an_error_also_ac
     given_up = [line for line in logged if line["log_level"] == "error"]
     assert [(line["channel"], line["finding_id"]) for line in given_up] == [("webhook", "f")]
     assert 3_600_000 <= refusing.tried[-1][0] - 1_000 < 3_600_000 + 70_000
-    assert Ledger(path).open_findings == {"open"}
-    assert Ledger(path).of("webhook").refused == {}
+    assert AlertState(path).open_findings == {"open"}
+    assert AlertState(path).of("webhook").refused == {}
 
 
 def test_a_resolution_that_is_accepted_in_time_is_forgotten_with_its_refusals() -> None:
@@ -397,7 +397,7 @@ def test_a_resolution_that_is_accepted_in_time_is_forgotten_with_its_refusals() 
     scene.step()
     scene.close("f")
     assert scene.step() == []
-    assert scene.engine.ledger.of("webhook").refused == {"f": scene.now_ms}
+    assert scene.engine.state.of("webhook").refused == {"f": scene.now_ms}
     scene.engine._deliver = refusing.accept
     assert scene.step(3_600_000) == [("closed", ["f"])]
-    assert scene.engine.ledger.of("webhook").refused == {}
+    assert scene.engine.state.of("webhook").refused == {}

@@ -8,8 +8,8 @@ from pathlib import Path
 from deltalake.exceptions import DeltaError
 from structlog.testing import capture_logs
 
+from streaming.alerts.alert_state import AlertState
 from streaming.alerts.finding_costs import FindingCosts
-from streaming.alerts.ledger import Ledger
 from streaming.alerts.notices import notice
 from streaming.tables.schema import Row
 from streaming.views.rebalance_costs import Cost
@@ -47,13 +47,13 @@ def test_without_costs_the_message_has_nothing_of_them() -> None:
 
 
 def test_costs_are_read_once_also_while_the_receiver_refuses(tmp_path: Path) -> None:
-    scene = Scene(Ledger(tmp_path / "state.json"), alertmanager_url="http://127.0.0.1:1", retry_first_ms=1)
+    scene = Scene(AlertState(tmp_path / "state.json"), alertmanager_url="http://127.0.0.1:1", retry_first_ms=1)
     scene.costs["a"] = COST
     scene.open(finding("a"), finding("b"))
     for _ in range(3):
         scene.step(60_000)
     assert scene.costs_read == ["a", "b"]
-    again = Scene(Ledger(tmp_path / "state.json"), alertmanager_url="http://127.0.0.1:1")
+    again = Scene(AlertState(tmp_path / "state.json"), alertmanager_url="http://127.0.0.1:1")
     again.open(finding("a"), finding("b"))
     again.now_ms = scene.now_ms + 60_000
     again.engine.step(again.findings)

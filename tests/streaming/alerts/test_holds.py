@@ -6,7 +6,7 @@ from pathlib import Path
 
 from structlog.testing import capture_logs
 
-from streaming.alerts.ledger import Ledger
+from streaming.alerts.alert_state import AlertState
 from streaming.views.widespread import WidespreadKind
 from tests.streaming.alerts.planted import Scene, finding, widespread
 from tests.streaming.tables.journals import T0
@@ -79,16 +79,16 @@ def test_a_last_step_waits_for_the_time_since_the_opening() -> None:
 
 def test_after_a_restart_what_was_held_stays_held_and_what_was_sent_is_not_sent_again(tmp_path: Path) -> None:
     path = tmp_path / "alerts.json"
-    before = Scene(Ledger(path))
+    before = Scene(AlertState(path))
     before.open(flapping("sent"))
     before.step()
     assert before.step(SPAN_MS) == [("opened", ["sent"])]
     storm(before)
     assert before.step(SPAN_MS) == []
-    after = Scene(Ledger(path))
+    after = Scene(AlertState(path))
     after.open(flapping("sent"))
     storm(after)
     assert [after.step(SPAN_MS) for _ in range(2)] == [[], []]
     after.close("sent")
     assert after.step() == [("closed", ["sent"])]
-    assert after.engine.ledger.open_findings == set()
+    assert after.engine.state.open_findings == set()

@@ -11,7 +11,7 @@ from streaming.tables.schema import TABLES
 from tests.udfs.group.group_script import T0, Script
 from udfs.group.format.snapshot import snapshot_of
 from udfs.group.format.state_format import decode_group, encode_group
-from udfs.group.members.descriptions import describe
+from udfs.group.members.descriptions import set_description
 from udfs.model.events import MemberInfo, QueueRef
 from udfs.model.journal import MemberOpened
 from udfs.model.member_fields import FIELDS, SHOWN, TRAITS, kind_of
@@ -29,7 +29,7 @@ def joined(**described: Any) -> Script:
 @pytest.mark.parametrize("name", FIELDS)
 def test_a_field_is_reported_kept_in_the_state_and_exported(name: str):
     group = joined().group
-    describe(group.members["m"], MemberInfo(member_id="m", **{name: VALUES[name]}), T0 + 10)
+    set_description(group.members["m"], MemberInfo(member_id="m", **{name: VALUES[name]}), T0 + 10)
     group = decode_group(encode_group(group))
     assert getattr(group.members["m"], name) == VALUES[name]
     assert group.members["m"].field_times[name] == T0 + 10

@@ -1,4 +1,4 @@
-"""What a batch brought for a group: what counts, what came late, what is repeated."""
+"""The input of a group from one batch: what counts, what came late, what is repeated."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.udfs.shard.shard_script import CLUSTER, T0, Cluster, beat, clock, cou
 from udfs.model.events import AnyEvent, TopicQueues
 from udfs.model.observations import ReadOffsets
 from udfs.packets.packet import carry_event, read_event
-from udfs.shard.backlog import Brought
+from udfs.shard.backlog import BatchInput
 from udfs.shard.deduplication import DedupStore
 from udfs.shard.due_input import carry_heartbeat, may_bring_back, sort_due, topics_in
 from udfs.shard.state import Record
@@ -65,34 +65,38 @@ def test_a_repeated_event_that_comes_late_is_a_repeat(cluster: Cluster, logic: P
     assert cluster.batch(join("m", 0)) == []
 
 
-def brought(*events: AnyEvent, beats: list[tuple[str, int]] | None = None, mine: set[str] | None = None) -> Brought:
+def batch_input(
+    *events: AnyEvent, heartbeats: list[tuple[str, int]] | None = None, own_topics: set[str] | None = None
+) -> BatchInput:
     carried = [(event, carry_event(event, "s", "p")) for event in events]
-    return Brought(
+    return BatchInput(
         batch=0,
         clock_before=T0 + 200,
         clock=T0 + 900,
         events=[pair for pair in carried if not isinstance(pair[0], TopicQueues)],
         topic_changes=[pair for pair in carried if isinstance(pair[0], TopicQueues)],
-        mine=mine or set(),
-        heartbeats=beats or [],
+        own_topics=own_topics or set(),
+        heartbeats=heartbeats or [],
         progress={},
         offsets=ReadOffsets(),
     )
 
 
 def due(
-    given: Brought,
+    given: BatchInput,
     record: Record | None = None,
     last_heartbeats: dict[str, int] | None = None,
     heartbeats: dict[str, list[int]] | None = None,
 ) -> tuple[list[tuple[str, int, bool]], dict[str, list[int]]]:
     """Return the events as (type, time, late), and the heartbeats that count."""
     record = record or Record("g", "kafka", T0 + 100, None, b"")
-    beats = heartbeats or {}
-    found = sort_due(CLUSTER, record, last_heartbeats or {}, given, beats, [], DedupStore(b"", None, 600_000).of(7))
+    heartbeats = heartbeats or {}
+    found = sort_due(
+        CLUSTER, record, last_heartbeats or {}, given, heartbeats, [], DedupStore(b"", None, 600_000).of(7)
+    )
     events = [(type(one.event).__name__, one.event.event_time - T0, one.late) for one in found.events]
     assert set(found.late_rows) == {one.event_id for one in found.events if one.late}
-    return events, {member: [at - T0 for at in times] for member, times in beats.items()}
+    return events, {member: [at - T0 for at in times] for member, times in heartbeats.items()}
 
 
 @pytest.mark.parametrize(
@@ -108,20 +112,20 @@ def due(
 def test_late_is_what_is_older_than_the_clock_before_and_than_what_was_applied(
     at: int, clock_before: int | None, last_applied: int | None, is_late: bool
 ) -> None:
-    given = brought(leave("m", at))
+    given = batch_input(leave("m", at))
     given = given._replace(clock_before=None if clock_before is None else T0 + clock_before)
     record = Record("g", "kafka", None if last_applied is None else T0 + last_applied, None, b"")
     assert due(given, record) == ([("MemberLeft", at, is_late)], {})
 
 
 def test_a_count_is_late_only_for_groups_that_subscribe_to_its_topic() -> None:
-    assert due(brought(count("t", 4, 50), mine={"t"}))[0] == [("TopicQueues", 50, True)]
-    assert due(brought(count("t", 4, 50), mine={"u"}))[0] == [("TopicQueues", 50, False)]
+    assert due(batch_input(count("t", 4, 50), own_topics={"t"}))[0] == [("TopicQueues", 50, True)]
+    assert due(batch_input(count("t", 4, 50), own_topics={"u"}))[0] == [("TopicQueues", 50, False)]
 
 
 def test_events_come_by_time_and_at_one_time_in_the_order_of_the_contract() -> None:
     events = [join("m", 300), leave("m", 300), count("t", 4, 300), join("n", 250)]
-    assert due(brought(*events))[0] == [
+    assert due(batch_input(*events))[0] == [
         ("MemberJoined", 250, False),
         ("TopicQueues", 300, False),
         ("MemberLeft", 300, False),
@@ -130,18 +134,22 @@ def test_events_come_by_time_and_at_one_time_in_the_order_of_the_contract() -> N
 
 
 def test_heartbeats_that_the_batch_brought_count_once_in_ascending_order_behind_those_that_are_there() -> None:
-    given = brought(beats=[("m", T0 + 300), ("m", T0 + 250), ("m", T0 + 300), ("m", T0 + 240), ("n", T0 + 260)])
-    events, beats = due(given, last_heartbeats={"m": T0 + 220}, heartbeats={"m": [T0 + 245]})
+    given = batch_input(
+        heartbeats=[("m", T0 + 300), ("m", T0 + 250), ("m", T0 + 300), ("m", T0 + 240), ("n", T0 + 260)]
+    )
+    events, heartbeats = due(given, last_heartbeats={"m": T0 + 220}, heartbeats={"m": [T0 + 245]})
     assert events == []
-    assert beats == {"m": [245, 250, 300], "n": [260]}
+    assert heartbeats == {"m": [245, 250, 300], "n": [260]}
 
 
 def test_a_heartbeat_older_than_what_was_applied_is_an_event_of_its_own_unless_its_member_has_been_alive_since() -> (
     None
 ):
-    events, beats = due(brought(beats=[("m", T0 + 50), ("n", T0 + 60)]), last_heartbeats={"m": T0 + 70, "n": T0 + 50})
+    events, heartbeats = due(
+        batch_input(heartbeats=[("m", T0 + 50), ("n", T0 + 60)]), last_heartbeats={"m": T0 + 70, "n": T0 + 50}
+    )
     assert events == [("Heartbeat", 50, True)]
-    assert beats == {"n": [60]}
+    assert heartbeats == {"n": [60]}
 
 
 def test_a_heartbeat_that_travelled_packed_becomes_an_event_with_its_time_and_member() -> None:

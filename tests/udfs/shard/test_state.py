@@ -62,13 +62,13 @@ def test_a_group_with_members_of_one_key_has_no_rows_and_is_woken_at_the_first_d
     advanced.session_timeouts_ms = {first: 100, second: 50}
     written = written_of(NEW, b"bytes", advanced, cut_keys(list(COLLIDING)))
     assert written.last_heartbeat == {}
-    assert msgspec.msgpack.decode(written.record, type=Record).last_beats == {first: 10, second: 40}
+    assert msgspec.msgpack.decode(written.record, type=Record).last_heartbeats == {first: 10, second: 40}
     assert written.wake_at == 77  # sooner than both deadlines
     advanced.wake_at = None
     assert written_of(NEW, b"", advanced, cut_keys(list(COLLIDING))).wake_at == 40 + 50
     apart = written_of(NEW, b"", output(a=1, b=2), cut_keys(["a", "b"]))
     assert apart.last_heartbeat == {"a": 1, "b": 2}
-    assert msgspec.msgpack.decode(apart.record, type=Record).last_beats is None
+    assert msgspec.msgpack.decode(apart.record, type=Record).last_heartbeats is None
 
 
 def test_keys_of_members_have_40_bits() -> None:

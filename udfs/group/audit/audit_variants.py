@@ -20,6 +20,7 @@ from udfs.group.state.group import Owners, Queue
 from udfs.group.state.view import GroupView
 from udfs.model import audit_reasons as reasons
 from udfs.model.events import QueueInfo, QueueRef
+from udfs.model.systems import is_server_side
 from udfs.strategies.problem import Participant, Problem
 from udfs.strategies.registry import built_in, ignores_owned
 
@@ -28,7 +29,6 @@ LIBRARIES: Final = (
     *("java-4.1", "java-3.7", "java-3.4", "java-3.2", "java-2.8", "java-2.4", "java-2.3"),
     *("librdkafka", "kafka-python", "aiokafka", "franz-go", "sarama"),
 )
-SERVER_SIDE: Final = "kafka.server."
 # Of so many members at most it is tried what each would do if it did not know one of the others.
 MAX_MEMBERS_LEFT_OUT: Final = 20
 
@@ -80,14 +80,14 @@ def leader_variants(view: GroupView, basis: Basis, used: str | None, reported: O
     Args:
         used: The qualified strategy.
     """
-    name, is_server_side = used or "", (used or "").startswith(SERVER_SIDE)
+    name = used or ""
 
     def variant(reason: str, text: str, altered: Callable[[Problem], Problem], other: str | None = None) -> Variant:
         return Variant(reason, text, lambda: recomputed(view, basis, altered, other))
 
     if any(member.rack for member in view.group.members.values()):
         yield variant(reasons.RACKS_IGNORED, "without the racks of members and queues", _without_racks)
-    if not is_server_side:
+    if not is_server_side(used):
         # Without what is reported: no older version is searched that fits; of two members some order by hash would.
         of_today = msgspec.structs.replace(basis, reported=None)
         for library in LIBRARIES:
@@ -103,7 +103,7 @@ def leader_variants(view: GroupView, basis: Basis, used: str | None, reported: O
             reasons.OTHER_OWNERSHIP, "from the assignment before, not from what members claim", _without_claims
         )
     for other in built_in(view.system):
-        if other != name and other.startswith(SERVER_SIDE) == is_server_side:
+        if other != name and is_server_side(other) == is_server_side(used):
             yield variant(reasons.ANOTHER_STRATEGY, f"by {other}", _unchanged, other)
 
 

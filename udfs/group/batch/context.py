@@ -237,6 +237,20 @@ class GroupContext(GroupHistory):
         if self.group.pending is not None:
             self.group.pending.changed_at = max(at, self.group.pending.changed_at)
 
+    def keep_causes(self, kept: list[Trigger]) -> None:
+        """Keep only these causes of the pending rebalance: the others have cancelled out."""
+        if self.group.pending is not None:
+            self.group.pending.triggers[:] = kept
+
+    def take_back_causes(self) -> list[Trigger]:
+        """Take the causes of this event time out of the pending rebalance, with its time, and return them."""
+        pending = self.group.pending
+        if pending is None:
+            return []
+        taken, pending.changed_at = pending.triggers[self.before.triggers :], self.before.changed_at
+        del pending.triggers[self.before.triggers :]
+        return taken
+
     def cancel_pending(self) -> None:
         """Drop the pending rebalance: its changes have cancelled out."""
         self.group.pending = None

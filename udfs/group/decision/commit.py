@@ -1,8 +1,11 @@
-"""Core: the commit of what was decided: the only place where a decision changes a group. No I/O.
+"""Core: the commit of what was decided: how rebalances, generations and reports change a group. No I/O.
 
-``context`` and ``history`` change a group as events come, ``audit_commit`` as audits are made; this module and
-``commit_spans`` as rebalances, generations and spans are decided. No other module assigns a field of a group, but for
-those that make one: ``state_format`` and ``restore``.
+Fields of a group are assigned here and in ``commit_spans`` as such a thing is decided; in ``context`` and ``history``
+as events come; in ``audit_commit`` as audits are made; and by those that make a group: ``state_format``, ``restore``.
+What a field holds changes in other modules, too: a member by what describes it (``descriptions``, ``membership``,
+``polls``, ``reported_generations``, ``reported_assignment``, ``same_time``), the id in a pending cause
+(``event_time``), what Kafka's coordinator has recorded (``record_fold``, ``epoch_rebalance``). The list is in
+``tests/laws/test_group_writers.py``.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from udfs.group.batch.event_queue import HEARTBEAT
 from udfs.group.batch.phases import has_joined, is_under_way
-from udfs.group.members.descriptions import describes
+from udfs.group.members.descriptions import has_description
 from udfs.model.events import ORDER_AT_ONE_TIME, GroupSnapshot, Heartbeat
 from udfs.model.group_api import DueEvent
 
@@ -19,7 +19,7 @@ def order_of(due: DueEvent) -> int:
 
 def is_bare(event: object) -> bool:
     """Return whether an event is a heartbeat without a description."""
-    return isinstance(event, Heartbeat) and not describes(event)
+    return isinstance(event, Heartbeat) and not has_description(event)
 
 
 def snapshot_order_of(due: DueEvent) -> tuple[int, int]:

@@ -16,8 +16,8 @@ from udfs.group.decision.commit_spans import replace_members
 from udfs.group.members.client_ids import resolve_member_id
 from udfs.group.members.descriptions import (
     SILENT_FIELDS,
-    describe,
     distinct,
+    set_description,
     timeout_with,
     update_description,
     update_session,
@@ -63,7 +63,7 @@ def on_join(context: GroupContext, due: DueEvent, event: MemberJoined | Heartbea
             return reopened
         departed = group.departed.get(member_id)
         if departed is not None and not _may_return(departed, event):
-            changed, outdated = describe(departed.member, event, own)  # for when it comes back
+            changed, outdated = set_description(departed.member, event, own)  # for when it comes back
             return Applied(bool(changed), outdated)
         former = place_of(context, member_id, event.instance_id or _instance_of(departed))
         if former is not None and not (due.late and is_alive_after(context, former, own)):
@@ -167,7 +167,7 @@ def _arrive(
     else:
         member = Member(member_id=member_id, name=name, joined_at=at)
     if event is not None:
-        _, outdated = describe(member, event, own)
+        _, outdated = set_description(member, event, own)
     if due is not None and due.late and own + context.timeout_of(member) < at:
         # It joined and expired in the past: only its session is written.
         member.joined_at = own
@@ -211,12 +211,12 @@ def _reopen(
             last = time
     left_at = max(last + timeout, departed.left_at)
     if not is_news:
-        changed, outdated = describe(member, event, own)  # had been reported when it expired: not evidence
+        changed, outdated = set_description(member, event, own)  # had been reported when it expired: not evidence
         return Applied(bool(changed), outdated)
     departed.last_heartbeat_at = last
     if left_at < at:
         departed.left_at = left_at
-        _, outdated = describe(member, event, own)
+        _, outdated = set_description(member, event, own)
         context.write(at, closed(member, departed.left_at, "expired", last))
         return Applied(True, outdated)
     late_cause(context, due, at)

@@ -7,7 +7,7 @@ from udfs.group.decision.commit_spans import replace_members
 from udfs.group.events.membership import apply_description, is_alive_after, late_cause
 from udfs.group.members.client_ids import match_connections, match_departures, replaced
 from udfs.group.members.departure_causes import departure_cause
-from udfs.group.members.descriptions import describe
+from udfs.group.members.descriptions import set_description
 from udfs.group.members.static_members import returned
 from udfs.group.state.group import Member
 from udfs.model.events import Departure, GroupSnapshot, MemberInfo
@@ -83,7 +83,7 @@ def arrive_by_snapshot(context: GroupContext, member_id: str, info: MemberInfo, 
     else:
         member = Member(member_id=member_id, name=info.member_id, joined_at=at)
     member.by_heartbeats = False
-    _, outdated = describe(member, info, own)
+    _, outdated = set_description(member, info, own)
     context.open_session(member, at)
     return outdated
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from udfs.group.assignment.target_assignment import compute_target_assignment, topics_with_metadata
 from udfs.group.batch.context import GroupContext
 from udfs.group.events.topic_changes import queues_shown
-from udfs.group.members.descriptions import describe
+from udfs.group.members.descriptions import set_description
 from udfs.group.state.assignment_diff import owners_of
 from udfs.group.state.group import Member, Owners, key_of
 from udfs.model.events import GroupSnapshot, MemberInfo
@@ -69,5 +69,5 @@ def _restored_member(info: MemberInfo, names: set[str], event_time: int) -> Memb
         joined_at=event_time if info.joined_at is None else info.joined_at,
         by_heartbeats=info.lives_by == "heartbeats",
     )
-    describe(member, info, member.joined_at)
+    set_description(member, info, member.joined_at)
     return member

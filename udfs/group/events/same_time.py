@@ -41,7 +41,7 @@ def end_event_time(context: GroupContext, at: int) -> None:
     stayed = [one for one in before if _left_and_rejoined(context, one)]
     joined_by = {one.member_id: one.event_id for one in pending.triggers if one.kind == "member_joined"}
     struck = len(kept) < len(pending.triggers)
-    pending.triggers[:] = kept
+    context.keep_causes(kept)
     fleeting = {
         one
         for one, was in before.items()
@@ -69,7 +69,7 @@ def end_event_time(context: GroupContext, at: int) -> None:
         return
     context.take_back_applied(at)
     if first:
-        pending.changed_at = context.before.changed_at
+        context.take_back_causes()  # nothing is left of them but their time
         return
     context.cancel_pending()
     if pending.reported is not None and group.last_rebalance_id is not None:

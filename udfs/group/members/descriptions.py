@@ -22,7 +22,7 @@ _OF_A_GENERATION = tuple(name for name in FIELDS if TRAITS[name].updated_by == "
 _ALLOCATING = tuple(name for name in FIELDS if TRAITS[name].updated_by != "member")
 
 
-def describe(member: Member, reported: MemberFields, own: int) -> tuple[set[str], bool]:
+def set_description(member: Member, reported: MemberFields, own: int) -> tuple[set[str], bool]:
     """Set the fields that an event of this time carries, except those that a newer event carried.
 
     Returns: the fields that changed; whether some were older than the stored ones and were ignored.
@@ -53,7 +53,7 @@ def update_description(
     A changed timeout counts from then on.
     """
     context.before.note_member(member.member_id)
-    changed, outdated = describe(member, reported, own)
+    changed, outdated = set_description(member, reported, own)
     if "session_timeout_ms" in changed and member.by_heartbeats:
         member.timeout_since = at if at > own else None
         context.schedule_expiry(member.member_id)
@@ -80,7 +80,7 @@ def timeout_with(view: GroupView, member: Member, reported: MemberFields, own: i
     return value
 
 
-def describes(reported: MemberFields) -> bool:
+def has_description(reported: MemberFields) -> bool:
     """Return whether an event carries a description, not only liveness."""
     return any(value is not None for value in _VALUES(reported))
 

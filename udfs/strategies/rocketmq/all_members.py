@@ -15,14 +15,12 @@ from udfs.strategies.subscriptions import subscribers_by_topic, topics_with_queu
 TopicAllocation: TypeAlias = Callable[[Sequence[QueueRef], Sequence[str]], Mapping[str, Sequence[QueueRef]]]
 
 
-def allocate_each_topic(problem: Problem, allocate: TopicAllocation, *, checked: bool = True) -> Assignment:
+def allocate_each_topic(problem: Problem, allocate: TopicAllocation) -> Assignment:
     """Return each subscribed topic allocated over all members; a non-subscriber's slice has no owner.
 
     Two connections with one id take the same slice, the first; the second slice has no owner.
 
-    Args:
-        checked: The class checks its arguments (``AbstractAllocateMessageQueueStrategy#check``): a client without an id
-            fails as soon as it allocates a topic.
+    A client without an id fails as soon as it allocates a topic (``AbstractAllocateMessageQueueStrategy#check``).
 
     Source: rocketmq-client 4.9 and 5.5 ``RebalanceImpl#rebalanceByTopic``.
     """
@@ -34,7 +32,7 @@ def allocate_each_topic(problem: Problem, allocate: TopicAllocation, *, checked:
         members_by_name.setdefault(member.name, []).append(index)
     # Topics with the same subscribers share one list.
     sets = {id(members): frozenset(members) for members in subscribers.values()}
-    nameless = members_by_name.get("", ()) if checked else ()
+    nameless = members_by_name.get("", ())
     for topic in topics_with_queues(problem, subscribers):
         subscribed = sets[id(subscribers[topic.name])]
         if not subscribed.isdisjoint(nameless):

@@ -26,36 +26,36 @@ def test_the_settings_become_the_options_of_the_collector() -> None:
 
 
 @pytest.fixture
-def checked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> KafkaCluster:
+def validated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> KafkaCluster:
     missing = Missing("Describe", "topic", "*", "racks stay unknown", needed=False)
     monkeypatch.setattr(group_source, "check_rights", lambda _: [missing])
     monkeypatch.setattr(group_source, "offsets_partitions", lambda _: 5)
     with capture_logs() as logged:
-        cluster = KafkaCluster.checked(load(None, GIVEN).kafka, tmp_path / "collected", dict)
+        cluster = KafkaCluster.validated(load(None, GIVEN).kafka, tmp_path / "collected", dict)
     assert [line["log_level"] for line in logged] == ["warning", "info"]
     assert isinstance(cluster, KafkaCluster)
     return cluster
 
 
-def test_the_source_that_was_taken_is_kept_with_its_cluster(checked: KafkaCluster) -> None:
-    assert checked.group_source == ("c", "records: the settings say so")
+def test_the_source_that_was_taken_is_kept_with_its_cluster(validated: KafkaCluster) -> None:
+    assert validated.group_source == ("c", "records: the settings say so")
 
 
-def test_spark_reads_every_partition_that_was_found(checked: KafkaCluster, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_spark_reads_every_partition_that_was_found(validated: KafkaCluster, monkeypatch: pytest.MonkeyPatch) -> None:
     def source(_spark: object, options: KafkaOptions, **how: Any) -> object:
         return options.bootstrap_servers, how
 
     monkeypatch.setattr(factory, "offsets_source", source)
     how = {"max_offsets_per_batch": 9, "is_tolerant": True}
-    assert checked.source(None, **how) == ("h:1", {"partitions": 5, **how})  # type: ignore[arg-type]
+    assert validated.source(None, **how) == ("h:1", {"partitions": 5, **how})  # type: ignore[arg-type]
 
 
-def test_a_query_that_a_broker_ended_may_start_again_and_any_other_not(checked: KafkaCluster) -> None:
+def test_a_query_that_a_broker_ended_may_start_again_and_any_other_not(validated: KafkaCluster) -> None:
     away = "org.apache.kafka.common.errors.DisconnectException"
-    assert str(checked.connection_error(RuntimeError(away))).strip() == away
-    assert checked.connection_error(RuntimeError("java.lang.OutOfMemoryError")) is None
+    assert str(validated.connection_error(RuntimeError(away))).strip() == away
+    assert validated.connection_error(RuntimeError("java.lang.OutOfMemoryError")) is None
 
 
-def test_without_a_round_no_clock_is_owed(checked: KafkaCluster) -> None:
-    assert not checked.flush_clock()
-    checked.stop()
+def test_without_a_round_no_clock_is_owed(validated: KafkaCluster) -> None:
+    assert not validated.flush_clock()
+    validated.stop()

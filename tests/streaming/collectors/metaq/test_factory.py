@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from streaming.collectors.event_log import EventFiles
-from streaming.collectors.metaq.factory import checked, options_of
+from streaming.collectors.metaq.factory import options_of, validated
 from streaming.settings.model import load
 from streaming.setup.errors import SetupError
 from tests.kit.processes import free_port
@@ -33,13 +33,13 @@ def test_servers_without_a_port_are_tried_at_that_of_zookeeper(monkeypatch: pyte
         "streaming.collectors.metaq.factory.require_reachable", lambda servers, **_: tried.extend(servers)
     )
     settings = load(None, {"metaq.zookeeper": "z,y:1/old", "metaq.cluster": "m"}).metaq
-    checked(settings, was_followed=False)
+    validated(settings, was_followed=False)
     assert tried == ["z:2181", "y:1"]
 
 
 def test_a_cluster_observed_before_may_be_away_at_the_next_start(tmp_path: Path) -> None:
     settings = load(None, {"metaq.zookeeper": f"127.0.0.1:{free_port()}", "metaq.cluster": "m"}).metaq
     with pytest.raises(SetupError, match="no ZooKeeper of MetaQ can be reached"):
-        checked(settings, was_followed=False)
-    collector = checked(settings, was_followed=True)(EventFiles(tmp_path, "metaq"))
+        validated(settings, was_followed=False)
+    collector = validated(settings, was_followed=True)(EventFiles(tmp_path, "metaq"))
     assert collector.status().cluster == "m"

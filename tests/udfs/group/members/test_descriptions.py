@@ -8,7 +8,7 @@ import pytest
 
 from tests.udfs.group.group_script import Script
 from udfs.group.format.field_times import DESCRIBED
-from udfs.group.members.descriptions import describe, describes, distinct
+from udfs.group.members.descriptions import distinct, has_description, set_description
 from udfs.group.state.group import Member
 from udfs.model.events import MemberFields
 from udfs.model.journal import MemberChanged
@@ -38,28 +38,28 @@ def member(**fields: Any) -> Member:
 
 def test_each_field_has_the_value_of_the_newest_event_time_that_carried_it() -> None:
     one = member(host="h", field_times={"host": 50, "rack": 50})
-    assert describe(one, MemberFields(host="older", rack="older", client_id="i"), 49) == ({"client_id"}, True)
+    assert set_description(one, MemberFields(host="older", rack="older", client_id="i"), 49) == ({"client_id"}, True)
     assert (one.host, one.rack, one.client_id) == ("h", None, "i")
     # Of one time the last applied counts; the same value is no change, but newer.
-    assert describe(one, MemberFields(host="new", client_id="i"), 50) == ({"host"}, False)
+    assert set_description(one, MemberFields(host="new", client_id="i"), 50) == ({"host"}, False)
     assert (one.host, one.field_times) == ("new", {"host": 50, "rack": 50, "client_id": 50})
     # An older event with the same value is not outdated: it says nothing else.
-    assert describe(one, MemberFields(host="new"), 40) == (set(), False)
+    assert set_description(one, MemberFields(host="new"), 40) == (set(), False)
 
 
 def test_subscriptions_are_a_set() -> None:
     one = member()
-    assert describe(one, MemberFields(subscriptions=("u", "t", "u")), 1) == ({"subscriptions"}, False)
+    assert set_description(one, MemberFields(subscriptions=("u", "t", "u")), 1) == ({"subscriptions"}, False)
     assert one.subscriptions == ("t", "u") == distinct(["u", "t", "t"])
-    assert describe(one, MemberFields(subscriptions=("u", "t")), 2) == (set(), False)
+    assert set_description(one, MemberFields(subscriptions=("u", "t")), 2) == (set(), False)
 
 
 @pytest.mark.parametrize("field", DESCRIBED)
 def test_every_field_alone_is_a_description(field: str) -> None:
     values = {"subscriptions": (), "strategies": (), "strategy_settings": {}, "owned": (), "ordered": False}
     value = values.get(field, 0 if field.endswith(("_ms", "generation")) else "x")
-    assert describes(MemberFields(**{field: value}))
-    assert not describes(MemberFields())
+    assert has_description(MemberFields(**{field: value}))
+    assert not has_description(MemberFields())
 
 
 def test_where_generations_are_reported_what_the_next_one_decides_waits_for_it() -> None:

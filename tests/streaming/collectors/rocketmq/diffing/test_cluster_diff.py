@@ -76,9 +76,14 @@ def test_a_listed_member_is_always_reported_and_a_repeated_report_has_a_reason(d
     rounds = Rounds()
     boots: Counter[str] = Counter()
     last: GroupSnapshot | None = None
+    answered: dict[str, list[list[tuple[str, str, int]]]] = {}
     for lists, states, infos, restarts, later_ms in drawn:
         polled = {name: listed for name, listed in lists.items() if states.get(name) != "away"}
         events = rounds.take({"g": polled}, brokers=list(brokers_of(states, boots)), infos=infos, later_ms=later_ms + 1)
+        for client_id, answer in infos.items():
+            if isinstance(answer, RunningInfo):  # all of its queues, but for those of pop consumption
+                queues = [(one.topic, one.broker_name, one.queue_id) for one in answer.queues if one.queue_id >= 0]
+                answered.setdefault(client_id, []).append(sorted(queues))
         for snapshot in snapshots(events):
             content = (snapshot.members, snapshot.observations)
             assert last is None or content != (last.members, last.observations), "reported again though nothing changed"
@@ -94,7 +99,7 @@ def test_a_listed_member_is_always_reported_and_a_repeated_report_has_a_reason(d
             if isinstance(report, AssignmentReported):
                 assert last is not None
                 assert report.member_id in {member.member_id for member in last.members}
-                assert all(queue.queue_id >= 0 for queue in report.queues)
+                assert [(one.topic, one.broker, one.queue_id) for one in report.queues] in answered[report.member_id]
         if restarts:
             rounds.restart()
 

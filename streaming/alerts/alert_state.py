@@ -47,7 +47,7 @@ class _File(msgspec.Struct):
     missing_since: dict[str, int] = msgspec.field(default_factory=dict)
 
 
-class Ledger:
+class AlertState:
     """What each channel was sent. Holds open findings only: those that closed are forgotten once that was sent.
 
     Args:

@@ -6,17 +6,17 @@ from pathlib import Path
 
 import pytest
 
-from streaming.alerts.ledger import Ledger, Remembered
+from streaming.alerts.alert_state import AlertState, Remembered
 from streaming.setup.errors import SetupError
 
 
 def test_it_is_read_as_it_was_written_and_old_cool_downs_are_dropped(tmp_path: Path) -> None:
     path = tmp_path / "state.json"
-    ledger = Ledger(path)
-    ledger.of("slack").opened["f"] = 5
-    ledger.of("slack").cooling |= {"old": 10, "new": 11}
-    ledger.write(10)
-    again = Ledger(path)
+    state = AlertState(path)
+    state.of("slack").opened["f"] = 5
+    state.of("slack").cooling |= {"old": 10, "new": 11}
+    state.write(10)
+    again = AlertState(path)
     assert again.of("slack").opened == {"f": 5}
     assert again.of("slack").cooling == {"new": 11}
     assert again.open_findings == {"f"}
@@ -26,18 +26,18 @@ def test_it_is_read_as_it_was_written_and_old_cool_downs_are_dropped(tmp_path: P
 def test_a_file_of_an_earlier_release_has_no_details_of_its_findings(tmp_path: Path) -> None:
     path = tmp_path / "state.json"
     path.write_bytes(b'{"version":1,"channels":{"slack":{"opened":{"f":5},"cooling":{}}}}')
-    ledger = Ledger(path)
-    assert (ledger.open_findings, ledger.findings, ledger.missing_since) == ({"f"}, {}, {})
+    state = AlertState(path)
+    assert (state.open_findings, state.findings, state.missing_since) == ({"f"}, {}, {})
 
 
 def test_details_are_kept_of_open_findings_alone(tmp_path: Path) -> None:
-    ledger = Ledger(tmp_path / "state.json")
-    ledger.of("slack").opened["f"] = 5
-    ledger.findings |= {name: Remembered("c", "g", "flapping", "warning", 1) for name in ("f", "ended")}
-    ledger.missing_since |= {"f": 7, "ended": 8}
-    ledger.write(0)
-    again = Ledger(tmp_path / "state.json")
-    assert (again.findings, again.missing_since) == ({"f": ledger.findings["f"]}, {"f": 7})
+    state = AlertState(tmp_path / "state.json")
+    state.of("slack").opened["f"] = 5
+    state.findings |= {name: Remembered("c", "g", "flapping", "warning", 1) for name in ("f", "ended")}
+    state.missing_since |= {"f": 7, "ended": 8}
+    state.write(0)
+    again = AlertState(tmp_path / "state.json")
+    assert (again.findings, again.missing_since) == ({"f": state.findings["f"]}, {"f": 7})
 
 
 @pytest.mark.parametrize("content", [b"", b"{", b'{"version": 1}', b'{"version": 1, "channels": {"slack": 5}}'])
@@ -45,18 +45,18 @@ def test_a_damaged_file_is_an_error_with_a_remedy(tmp_path: Path, content: bytes
     path = tmp_path / "state.json"
     path.write_bytes(content)
     with pytest.raises(SetupError, match=r"state\.json cannot be read"):
-        Ledger(path)
+        AlertState(path)
 
 
 def test_a_file_of_a_newer_release_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "state.json"
     path.write_bytes(b'{"version": 2, "channels": {}}')
     with pytest.raises(SetupError, match="newer release"):
-        Ledger(path)
+        AlertState(path)
 
 
 def test_without_a_file_nothing_is_written() -> None:
-    ledger = Ledger(None)
-    ledger.of("webhook").opened["f"] = 1
-    ledger.write(0)
-    assert Ledger(None).open_findings == set()
+    state = AlertState(None)
+    state.of("webhook").opened["f"] = 1
+    state.write(0)
+    assert AlertState(None).open_findings == set()

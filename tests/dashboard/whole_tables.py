@@ -1,0 +1,57 @@
+"""Tables in which every listing has rows: those of the small story, and some of each kind that it lacks."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from streaming.tables.arrow_rows import to_arrow
+from streaming.tables.delta_rs import DeltaRsTable
+from streaming.tables.schema import TABLES, Row
+from streaming.tables.writer import Mark
+from tests.streaming.tables.journals import T0
+from tests.streaming.views.story import FIRST, SECOND, write_story
+
+_GROUP = {"cluster": "c1", "group_id": "orders"}
+_QUEUE = {**_GROUP, "topic": "orders", "committed_at": T0, "end_at": T0}
+_AUDIT = {**_GROUP, "system": "kafka", "strategy": "kafka.range", "audited_at": T0 + 10_000, "members": 2, "queues": 2}
+MORE: dict[str, list[Row]] = {
+    # The finding of the story is open.
+    "findings": [
+        {
+            **_GROUP,
+            "finding_id": "f0",
+            "kind": "flapping",
+            "severity": "info",
+            "message": "It flapped.",
+            "advice": "Wait.",
+        }
+        | {"opened_at": T0 + 1_000, "closed_at": T0 + 2_000},
+    ],
+    "rejected_events": [
+        {**_GROUP, "source": "folder", "position": "1", "raw": "{}", "reason": "late", "detail": "old", "seen_at": T0},
+        {"source": "topic", "position": "2", "raw": "no", "reason": "not_json", "detail": "odd", "seen_at": T0 + 1},
+    ],
+    "queue_progress": [
+        {**_QUEUE, "queue_id": 0, "event_time": T0, "committed_offset": 3, "end_offset": 10, "lag": 7},
+        {**_QUEUE, "queue_id": 1, "event_time": T0 + 10_000, "committed_offset": 5, "end_offset": None, "lag": None},
+    ],
+    "audits": [
+        {
+            **_AUDIT,
+            "rebalance_id": FIRST,
+            "generation": 1,
+            "event_time": T0,
+            "verdict": "agrees",
+            "queues_differing": 0,
+        },
+        {**_AUDIT, "rebalance_id": SECOND, "generation": 2, "event_time": T0 + 10_000, "verdict": "differs"}
+        | {"reason": "stale_metadata", "detail": "It is so with fewer queues.", "queues_differing": 2},
+    ],
+}
+
+
+def write_whole(root: Path) -> None:
+    """Write the story and these rows."""
+    write_story(root)
+    for name, rows in MORE.items():
+        DeltaRsTable(root, TABLES[name]).append(to_arrow(TABLES[name], rows), Mark("more", 0))
