@@ -62,7 +62,7 @@ def commit(context: GroupContext, result: RebalanceResult) -> None:
     group.rebalance_ordinals = result.ordinals
     group.idle_queues, group.pulls = plan.idle_queues, plan.pulls
     for time, owners in plan.steps:
-        commit_spans(context, "reported", owners, time, paused=plan.step_pauses)
+        commit_spans(context, "reported", owners, time, costs=result.costs, paused=plan.step_pauses)
     if plan.made_again:
         commit_spans(context, "computed", without_topics(group.computed, plan.made_again), at)
     commit_spans(context, "computed", plan.target.owners, at, guessed=plan.guessed, costs=result.costs)
