@@ -136,6 +136,7 @@ def commit_generation_zero(context: GroupContext, at: int, *, polled: bool) -> N
         context.close_session(member_id, at, at, "absent_from_snapshot")
     end_spans(context, at)
     group.generation, group.members_decided, group.polled = 0, 0, polled
+    group.preparing_since = group.preparing_reason = group.join_ended_at = None
     group.counts, group.topics_without_metadata, group.awaited = {}, [], None
     group.revoked_pending, group.waiting_since, group.converging = [], {}, False
     row = GroupChanged(
