@@ -352,6 +352,8 @@ class Coordinator:
                 register_committing_group(self.context, timer.at)
             case TimerKind.COMPARE:
                 compare_with_reports(self.context, timer.at)
+            case TimerKind.NAMES:
+                decide_waiting(self.context, timer.at)
 
     # ---- 3. The rebalance and its commit; for reported generations: ``reported_generations.take_generation``
 

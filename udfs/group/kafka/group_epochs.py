@@ -3,7 +3,7 @@
 A rebalance lasts from the record with its group epoch until the last member has converged on the target of that epoch.
 An epoch that a newer one overtakes before ends then. One after which members, subscriptions, topics and queues are as
 before is no rebalance, and overtakes none: its target shows that. Records name topics by their ids: an epoch waits
-until metadata has shown their names.
+for a while until metadata has shown their names.
 """
 
 from __future__ import annotations
@@ -15,11 +15,19 @@ from typing import Final
 import msgspec
 
 from udfs.group.batch.context import GroupContext
+from udfs.group.decision.commit_spans import commit_spans
 from udfs.group.events.lifecycle import show_unfollowed
 from udfs.group.kafka.epoch_rebalance import take_epoch
 from udfs.group.kafka.inferred_departures import RecordedDeparture, infer_recorded_departure
 from udfs.group.kafka.reported_generations import rename_static_members, update_existing
-from udfs.group.kafka.topic_names import has_names, learn_names
+from udfs.group.kafka.topic_names import (
+    has_names,
+    is_overdue,
+    learn_names,
+    name_the_rest,
+    next_check,
+    topics_without_metadata,
+)
 from udfs.group.state.epoch_outcome import EpochOutcome, Held, Partitions
 from udfs.group.state.group import Evidence
 from udfs.group.state.record_fold import Folded, by_epoch, fold, new_epochs
@@ -98,14 +106,19 @@ def decide_waiting(context: GroupContext, at: int) -> None:
         learn_names(context, recorded, at)
         show_unfollowed(context, at)
         return
-    if recorded.waiting:
-        learn_names(context, recorded, at)
+    if recorded.metadata_since is None and context.topics.has_any(at):
+        recorded.note_metadata(at)
+    if recorded.waiting or recorded.has_unnamed:
+        _learn_names(context, recorded, at)
         ready = recorded.waiting[:-1] if recorded.awaits_effect else recorded.waiting
         last = _last_with_names(context, recorded, ready, at)
         while sum(one.size for one in recorded.waiting[last + 1 :]) > MAX_WAITING:
             last += 1
         for outcome in recorded.take_waiting(last + 1):
-            take_epoch(context, outcome, recorded.names)
+            if is_overdue(recorded, outcome, at):
+                name_the_rest(context, recorded, outcome, at)
+            take_epoch(context, outcome, recorded.names, topics_without_metadata(context, recorded, outcome, at))
+        recorded.note_wait(next_check(recorded, ready[last + 1 :], at))
     row = context.group.row
     context.write_row(at, row or GroupChanged(system=context.system, state="new", mode=context.mode))
 
@@ -115,21 +128,33 @@ def _last_with_names(view: GroupView, recorded: RecordedGroup, outcomes: Sequenc
 
     One that names no topic, because no member is left, does not show that metadata is there.
     """
-    named = [has_names(view, recorded, one, at) for one in outcomes]
-    shown = [place for place, one in enumerate(outcomes) if named[place] and one.topic_ids()]
+    overdue = [is_overdue(recorded, one, at) for one in outcomes]
+    named = [late or has_names(view, recorded, one, at) for one, late in zip(outcomes, overdue, strict=True)]
+    shown = [place for place, one in enumerate(outcomes) if overdue[place] or (named[place] and one.topic_ids())]
     last = max(shown, default=-1)
     while last + 1 < len(outcomes) and named[last + 1]:
         last += 1
     return last
 
 
+def _learn_names(context: GroupContext, recorded: RecordedGroup, at: int) -> None:
+    """Learn the names of topics; spans of those that had their ids as names go on under these."""
+    names = learn_names(context, recorded, at)
+    if names:
+        reported = context.group.reported
+        owners = {
+            (names.get(topic, topic), broker, number): holders for (topic, broker, number), holders in reported.items()
+        }
+        commit_spans(context, "reported", owners, at, costs={})
+
+
 def _end_records(context: GroupContext, at: int) -> None:
     """Decide all epochs that wait: the group ends, or continues without such records."""
     recorded = context.group.recorded
     if recorded is not None:
-        learn_names(context, recorded, at)
+        _learn_names(context, recorded, at)
         for outcome in recorded.take_waiting(len(recorded.waiting)):
-            take_epoch(context, outcome, recorded.names)
+            take_epoch(context, outcome, recorded.names, topics_without_metadata(context, recorded, outcome, at))
     context.follow_records(None)
 
 
