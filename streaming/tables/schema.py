@@ -226,7 +226,7 @@ GROUPS = Table(
         ),
         Column("epoch", LONG, "Newest group epoch, of a group of a newer protocol"),
         Column("assignment_epoch", LONG, "Epoch of its newest target assignment"),
-        Column("waits", TEXT, "Which of its members have yet to revoke queues, and which wait for whose"),
+        Column("waits", TEXT, "Members that have yet to revoke queues or wait for some; topics an epoch waits for"),
         Column("strategy_verdict", TEXT, "What audits find of the strategy: proven, contradicted or not_recomputable"),
         Column("verdict_generations", COUNT, "How many generations it rests on"),
         Column("verdict_from", TIME, "Event time of the first of them"),

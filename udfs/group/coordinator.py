@@ -18,7 +18,7 @@ from __future__ import annotations
 from udfs.group.assignment.rebalance_plan import plan_counted
 from udfs.group.batch.context import GroupContext
 from udfs.group.batch.findings import late_found
-from udfs.group.batch.phases import is_under_way
+from udfs.group.batch.phases import ends_rebalance, is_under_way
 from udfs.group.decision.commit import commit, end_group
 from udfs.group.decision.rebalance import rebalance
 from udfs.group.events.event_order import is_bare, order_of, snapshot_order_of
@@ -26,6 +26,7 @@ from udfs.group.events.heartbeats import apply_expiry, apply_heartbeat
 from udfs.group.events.lifecycle import (
     change_settings,
     close_all_sessions,
+    end_under_way,
     mark_not_followed,
     register_empty_group,
     show_under_way,
@@ -114,10 +115,8 @@ class Coordinator:
         self.event_time: int | None = None  # whose events are being applied
         self.done_at: int | None = None
         self.generation_times: set[int] = set()
-        # What the coordinator recorded at this event time, of groups of the new protocols.
-        self.records: list[DueEvent] = []
-        # What members report at this event time without a generation.
-        self.reports: list[DueEvent] = []
+        self.records: list[DueEvent] = []  # what the coordinator recorded at this event time: new protocols
+        self.reports: list[DueEvent] = []  # what members report at this event time without a generation
 
     def run(self) -> GroupOutput:
         """Apply what came late, then all events, expiries and timers in the order of their times."""
@@ -300,6 +299,8 @@ class Coordinator:
             restore(context, snapshot, at)
             return False
         snapshot = under_present_ids(context.group, snapshot)
+        if ends_rebalance(snapshot):
+            return end_under_way(context, snapshot, at)
         context.applied(at)
         if has_record_of_group(self.records, deleted=True):
             records, self.records = self.records, []
@@ -351,6 +352,8 @@ class Coordinator:
                 register_committing_group(self.context, timer.at)
             case TimerKind.COMPARE:
                 compare_with_reports(self.context, timer.at)
+            case TimerKind.NAMES:
+                decide_waiting(self.context, timer.at)
 
     # ---- 3. The rebalance and its commit; for reported generations: ``reported_generations.take_generation``
 

@@ -49,6 +49,9 @@ class TopicsView(Protocol):
     def first_description(self, topic: str) -> tuple[QueueInfo, ...] | None:
         """Return the first reported queues of the topic since it was last unknown."""
 
+    def has_any(self, time_ms: int) -> bool:
+        """Return whether any topic of the cluster had been reported by then."""
+
     def topic_id(self, topic: str, time_ms: int) -> str | None:
         """Return Kafka's UUID of the topic that had this name at that time, where it was reported."""
 

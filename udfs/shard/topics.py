@@ -84,6 +84,10 @@ class TopicsAtBatch:
         """Return the first queues that the topic had."""
         return self._topics.first_description(topic)
 
+    def has_any(self, time_ms: int) -> bool:
+        """Return whether any topic had been reported by then."""
+        return self._topics.has_any(self._batch, time_ms)
+
     def topic_id(self, topic: str, time_ms: int) -> str | None:
         """Return the Kafka UUID of the topic that had this name at that time, if reported."""
         return self._topics.topic_id(topic, time_ms)
@@ -132,6 +136,15 @@ class Topics:
                     found = spelled(queues)
                 return found
         return self._before[topic] if topic in self._before else self._current(topic)
+
+    def has_any(self, batch: int, time_ms: int) -> bool:
+        """Return whether any topic had been reported by then, as far as an earlier batch had it."""
+        known = len(self._decoded().keys)  # before this batch
+        if batch == self._batch:
+            return known > 0 or any(history[0][0] <= time_ms for history in self._history.values())
+        changes = (next((one for one in some if one.batch >= batch), None) for some in self._changed_before.values())
+        new = [one for one in changes if one is not None and one.before is None]
+        return known > sum(one.batch > batch or one.history[0][0] > time_ms for one in new)
 
     def first_description(self, topic: str) -> Queues | None:
         """Return the first queues that the topic had."""

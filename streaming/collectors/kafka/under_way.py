@@ -1,24 +1,32 @@
 """Shell: classic groups in the middle of a rebalance, as their brokers list them.
 
 Group records are written when a rebalance is complete. A poll that finds a group in between shows that it had begun by
-then: of rebalances that take longer than the interval of polls, records alone show only the end.
+then: of rebalances that take longer than the interval of polls, records alone show only the end. Where no record ends
+it (the poll was dated after it, by a clock that is ahead, or the coordinator died), later polls do.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Final
 
 from udfs.kafka.consumer_offsets import GroupPatterns
 from udfs.model.events import SCHEMA_VERSION, GroupSnapshot
 
+_OVER: Final = "Stable"  # without members: all that is known is that it rebalances no longer
+_POLLS: Final = (
+    2  # that lack a group: its broker may not have answered one, and the record of its generation came first
+)
+
 
 class GroupsUnderWay:
-    """Reports each state of each group once."""
+    """Reports each state of each group once, and that it is over."""
 
     def __init__(self, cluster: str, patterns: GroupPatterns) -> None:
         self._cluster = cluster
         self._patterns = patterns
-        self._before: Mapping[str, str] = {}
+        self._reported: dict[str, str] = {}
+        self._lacking: dict[str, int] = {}
 
     def diff(self, states: Mapping[str, str], at_ms: int) -> list[GroupSnapshot]:
         """Return what a poll shows and the one before did not.
@@ -26,8 +34,18 @@ class GroupsUnderWay:
         Args:
             states: By group: ``PreparingRebalance`` or ``CompletingRebalance``. at_ms: Before the poll.
         """
-        fresh = sorted(group for group, state in states.items() if self._before.get(group) != state)
-        self._before = dict(states)
+        changed = {
+            group: state
+            for group, state in states.items()
+            if self._reported.get(group) != state or group in self._lacking  # it may be another rebalance
+        }
+        lacking = self._reported.keys() - states.keys()
+        self._lacking = {group: self._lacking.get(group, 0) + 1 for group in lacking}
+        over = [group for group, polls in self._lacking.items() if polls >= _POLLS]
+        self._reported |= changed
+        for group in over:
+            del self._reported[group], self._lacking[group]
+        changed |= dict.fromkeys(over, _OVER)
         return [
             GroupSnapshot(
                 schema_version=SCHEMA_VERSION,
@@ -35,8 +53,8 @@ class GroupsUnderWay:
                 system="kafka",
                 cluster=self._cluster,
                 group=group,
-                state=states[group],
+                state=changed[group],
             )
-            for group in fresh
+            for group in sorted(changed)
             if self._patterns.follow(group)
         ]

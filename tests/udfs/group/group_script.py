@@ -43,6 +43,7 @@ from udfs.model.journal import (
     MemberReplaced,
     Rebalance,
 )
+from udfs.model.observations import UNKNOWN, Observation, ReadOffsets
 from udfs.model.spans import QueueAssigned, QueueReleased, SpansWithdrawn
 from udfs.packets.packet import queue_key
 
@@ -90,6 +91,9 @@ class Topics:
         first = next((one for one in self.events if one.topic == topic), None)
         return None if first is None else self.at(topic, first.event_time)
 
+    def has_any(self, time_ms: int) -> bool:
+        return any(one.event_time <= time_ms for one in self.events)
+
     def topic_id(self, topic: str, time_ms: int) -> str | None:
         lives = self._lives(topic)
         return next((name for at, name in reversed(lives) if at <= time_ms), lives[0][1] if lives else None) or None
@@ -121,6 +125,7 @@ class Script:
         self.clock: int | None = None
         self.last_heartbeats: dict[str, int] = {}
         self.commits: dict[int, list[int]] = {}
+        self.observed: dict[int, list[Observation]] = {}
         self.rebalances: list[Rebalance] = []
         self.changes: list[Change] = []  # span by span
         self.written: list[Change] = []
@@ -159,6 +164,13 @@ class Script:
 
     def commit(self, at: int, topic: str, queue: int) -> None:
         self.event(Progress, at, queues=(QueueOffset(topic, queue),))
+
+    def observe(self, at: int, topic: str, queue: int, committed: int = UNKNOWN, end: int = UNKNOWN) -> None:
+        """Have offsets of a queue be observed: a commit, or where it ends."""
+        key = queue_key(topic, None, queue)
+        self.observed[key] = sorted([*self.observed.get(key, ()), (T0 + at, committed, end, UNKNOWN)])
+        if committed != UNKNOWN:
+            self.commit(at, topic, queue)
 
     def holds(
         self,
@@ -232,6 +244,7 @@ class Script:
             heartbeats={member: sorted(set(times)) for member, times in beats.items()},
             last_heartbeat=self.last_heartbeats,
             progress=self.commits,
+            offsets=ReadOffsets(self.observed),
         )
         self.last = advance(self.group, facts, self.topics, self.dedup, self.rules)
         self.last_heartbeats = self.last.last_heartbeat

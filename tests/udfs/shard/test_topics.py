@@ -9,7 +9,7 @@ from udfs.model.events import QueueInfo, TopicQueues
 from udfs.model.journal import TopicChanged
 from udfs.packets.packet import carry_event
 from udfs.shard.deduplication import DedupStore
-from udfs.shard.topics import MAX_LIVES, Topics
+from udfs.shard.topics import MAX_LIVES, Topics, TopicsAtBatch
 
 
 def apply(topics: Topics, *events: TopicQueues) -> tuple[list[Any], list[Any], list[Any]]:
@@ -119,3 +119,20 @@ def test_of_many_lives_of_a_topic_the_newest_are_remembered() -> None:
         topics = Topics(CLUSTER, topics.encode())
     assert topics.topic_id("t", T0) == "id5"
     assert topics.topic_id("t", T0 + MAX_LIVES + 4) == f"id{MAX_LIVES + 4}"
+
+
+def test_metadata_of_any_topic_shows_as_of_each_batch() -> None:
+    topics = Topics(CLUSTER, b"", batch=1)
+    assert not topics.has_any(1, T0 + 99)
+    apply(topics, count("t", 2, 20))
+    assert [topics.has_any(1, T0 + at) for at in (19, 20)] == [False, True]
+    data, changes = topics.encode(), topics.encode_changes(0)
+    later = Topics(CLUSTER, data, changes, batch=2)
+    apply(later, count("u", 1, 40))
+    assert later.has_any(2, T0)  # what was there before a batch is older than all that it applies
+    assert [later.has_any(1, T0 + at) for at in (19, 20)] == [False, True]
+    assert not later.has_any(0, T0 + 99)
+    last = Topics(CLUSTER, later.encode(), later.encode_changes(1), batch=3)
+    assert [last.has_any(1, T0 + at) for at in (19, 20)] == [False, True]
+    assert last.has_any(2, T0)
+    assert TopicsAtBatch(last, 1).has_any(T0 + 20)

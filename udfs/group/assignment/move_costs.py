@@ -45,11 +45,18 @@ _NOTHING: Final = MoveCost()
 _NOTHING_REPEATED: Final = MoveCost(repeated_estimated=0)
 
 
-def move_costs(view: GroupView, changed: Sequence[Changed], at: int, began: int | None = None) -> dict[Queue, MoveCost]:
+def move_costs(
+    view: GroupView,
+    changed: Sequence[Changed],
+    at: int,
+    began: int | None = None,
+    taken_at: Mapping[Queue, int] | None = None,
+) -> dict[Queue, MoveCost]:
     """Return what the queues cost that get an owner at a time, as far as offsets are known.
 
     Args:
         changed: The queues whose owners change, with the owners before and after. began: When the rebalance began.
+        taken_at: When queues got their new owners, where that was before: what was committed since is theirs.
     """
     offsets = view.facts.offsets
     if not offsets:
@@ -62,16 +69,24 @@ def move_costs(view: GroupView, changed: Sequence[Changed], at: int, began: int 
     for (queue, old), key in zip(taken, queue_keys([queue for queue, _ in taken]).tolist(), strict=True):
         newest = offsets.newest(key, at)
         has_owner = bool(old) or queue in revoked
+        until = at if taken_at is None else taken_at.get(queue, at)
+        if until < at and newest.commit is not None and newest.commit[0] >= until:
+            newest = newest._replace(commit=_until(newest.former, until), former=None, end=None)
         if view.profile.commits_are_polled:
             cost = _polled_cost(view, queue, old, newest, at, has_owner=has_owner)
         elif newest.commit is None:
             continue
         else:
-            cost = _repeated(newest, _stopped_at(view, old, at), began) if has_owner else _NOTHING
+            cost = _repeated(newest, _stopped_at(view, old, until), began) if has_owner else _NOTHING
             cost = cost._replace(waiting=_waiting(newest.end, newest.commit))
         if cost != _NOTHING:
             costs[queue] = cost
     return costs
+
+
+def _until(commit: tuple[int, int] | None, until: int) -> tuple[int, int] | None:
+    """Return a commit that was made before a time; None: it was not."""
+    return commit if commit is not None and commit[0] < until else None
 
 
 def total_costs(costs: Mapping[Queue, MoveCost]) -> dict[str, int]:

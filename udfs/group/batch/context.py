@@ -86,7 +86,7 @@ class GroupContext(GroupHistory):
         self.group.followed = True
 
     def note_preparing(self, snapshot: GroupSnapshot) -> None:
-        """Note that a coordinator has begun a rebalance."""
+        """Note that a coordinator has begun a rebalance, or that none is under way any more."""
         group = self.group
         group.preparing_since, group.preparing_reason, group.join_ended_at = under_way(group, snapshot)
 

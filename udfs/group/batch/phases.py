@@ -11,9 +11,10 @@ import msgspec
 from udfs.group.state.group import Group
 from udfs.group.state.view import GroupView
 from udfs.model.events import GroupSnapshot
+from udfs.model.systems import SYSTEMS
 
 # The coordinator is in the middle of a rebalance: the members are not final (DescribeGroups, GroupState).
-_PREPARING, _COMPLETING = "preparingrebalance", "completingrebalance"
+_PREPARING, _COMPLETING, _STABLE = "preparingrebalance", "completingrebalance", "stable"
 
 
 class Phases(msgspec.Struct, frozen=True, kw_only=True):
@@ -27,6 +28,13 @@ class Phases(msgspec.Struct, frozen=True, kw_only=True):
 def is_under_way(snapshot: GroupSnapshot) -> bool:
     """Return whether the snapshot was taken during a rebalance."""
     return _state(snapshot) in (_PREPARING, _COMPLETING)
+
+
+def ends_rebalance(snapshot: GroupSnapshot) -> bool:
+    """Return whether a poll shows only that a coordinator's group rebalances no longer: it names no member."""
+    names_group = bool(snapshot.members) or snapshot.assignments is not None or snapshot.generation_source is not None
+    is_of_state = SYSTEMS[snapshot.system].coordinator_assigns and _state(snapshot) == _STABLE
+    return is_of_state and snapshot.generation is None and not names_group and not snapshot.restored
 
 
 def has_joined(snapshot: GroupSnapshot) -> bool:
@@ -45,6 +53,8 @@ def under_way(group: Group, snapshot: GroupSnapshot) -> tuple[int | None, str | 
     """
     since, reason, joined = group.preparing_since, group.preparing_reason, group.join_ended_at
     at = snapshot.event_time
+    if ends_rebalance(snapshot):
+        return (since, reason, joined) if since is not None and since > at else (None, None, None)
     if is_over(group, snapshot):
         return since, reason, joined
     return (

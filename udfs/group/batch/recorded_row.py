@@ -36,11 +36,19 @@ def with_epochs(recorded: RecordedGroup, row: GroupChanged, sessions: Collection
 
 
 def _waits(recorded: RecordedGroup) -> str:
-    """Return what members have yet to revoke, and for whose partitions or tasks others wait."""
+    """Return what members have yet to revoke, and for whose partitions or tasks others wait.
+
+    Before: which topics the oldest epoch lacks that is not decided.
+    """
     if recorded.protocol == "share":
         return ""
     if recorded.is_without_tasks:
         return TOPOLOGY_NOT_READY
+    unnamed = sorted({one for outcome in recorded.waiting for one in outcome.topic_ids()} - recorded.names.keys())
+    if unnamed:
+        more = f" and {len(unnamed) - MAX_SHOWN} more" if len(unnamed) > MAX_SHOWN else ""
+        first = recorded.waiting[0].epoch
+        return f"epoch {first} waits for metadata of topic {', '.join(unnamed[:MAX_SHOWN])}{more}"
     has_target = recorded.assignment_epoch == recorded.epoch
     waiting = [
         member_id

@@ -65,7 +65,7 @@ def commit(context: GroupContext, result: RebalanceResult) -> None:
     group.rebalance_ordinals = result.ordinals
     group.idle_queues, group.pulls = plan.idle_queues, plan.pulls
     for time, owners in plan.steps:
-        commit_spans(context, "reported", owners, time, paused=plan.step_pauses)
+        commit_spans(context, "reported", owners, time, costs=result.costs, paused=plan.step_pauses)
     if plan.made_again:
         commit_spans(context, "computed", without_topics(group.computed, plan.made_again), at)
     commit_spans(context, "computed", plan.target.owners, at, guessed=plan.guessed, costs=result.costs)
@@ -139,6 +139,7 @@ def commit_generation_zero(context: GroupContext, at: int, *, polled: bool) -> N
         context.close_session(member_id, at, at, "absent_from_snapshot")
     end_spans(context, at)
     group.generation, group.members_decided, group.polled = 0, 0, polled
+    group.preparing_since = group.preparing_reason = group.join_ended_at = None
     group.counts, group.topics_without_metadata, group.awaited = {}, [], None
     group.revoked_pending, group.waiting_since, group.converging = [], {}, False
     row = GroupChanged(

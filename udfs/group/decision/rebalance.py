@@ -91,7 +91,7 @@ def rebalance(view: GroupView, plan: RebalancePlan) -> RebalanceResult:
     balance = _balance(view, plan, after, queues)
     identity, ordinals = next_identity(view, at, plan.generation)
     began = None if plan.pauses.pause_ms is None else at - plan.pauses.pause_ms
-    costs = move_costs(view, moves, at, began)
+    costs = move_costs(view, moves, at, began, _taken_at(before, plan))
     row = _row(view, plan, identity, before, moves, balance, len(queues), costs)
     row.queues_revoked += ended
     reported = plan.reported
@@ -118,6 +118,15 @@ def rebalance(view: GroupView, plan: RebalancePlan) -> RebalanceResult:
         costs=costs,
         audit=audit_of_plan(view, plan, row),
     )
+
+
+def _taken_at(before: Owners, plan: RebalancePlan) -> dict[Queue, int]:
+    """Return when queues got their new owners within the rebalance."""
+    taken: dict[Queue, int] = {}
+    for time, owners in plan.steps:
+        taken |= {queue: time for queue, holders in owners.items() if before.get(queue) != holders}
+        before = owners
+    return taken
 
 
 def _row(

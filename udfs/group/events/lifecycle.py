@@ -157,6 +157,22 @@ def show_under_way(context: GroupContext, snapshot: GroupSnapshot, at: int) -> N
         context.write_row(at, msgspec.structs.replace(group.row, state=state))
 
 
+def end_under_way(context: GroupContext, snapshot: GroupSnapshot, at: int) -> bool:
+    """Show that a classic group rebalances no longer, where no generation has shown it.
+
+    A poll that was dated after the generation of the rebalance it found, or a coordinator that died within one, began a
+    rebalance that makes no generation.
+
+    Returns: False: nothing in it is outdated.
+    """
+    group = context.group
+    context.note_preparing(snapshot)
+    if group.preparing_since is None and group.row is not None and group.row.state in UNDER_WAY[:2]:
+        state = "failed" if "strategy_failed" in group.findings else "stable" if group.members else "empty"
+        context.write_row(at, msgspec.structs.replace(group.row, state=state))
+    return False
+
+
 def show_unfollowed(context: GroupContext, at: int) -> None:
     """Show a share or streams group: its members and what they own, as recorded; no rebalance is made of it."""
     group, recorded = context.group, context.group.recorded

@@ -22,6 +22,7 @@ class TimerKind(enum.IntEnum):
     FORGET = 3
     COMPARE = 4
     COMMIT = 5
+    NAMES = 6
 
     @property
     def meaning(self) -> str:
@@ -36,6 +37,7 @@ _MEANINGS: Final = {
     TimerKind.COMPARE: "Members have had the time to take over what the last rebalance gave them: what they report is"
     " compared with it.",
     TimerKind.COMMIT: "A group commits of which nothing else is known: it is listed as empty.",
+    TimerKind.NAMES: "An epoch has waited for metadata of its topics: it is decided without, where others have any.",
 }
 
 
@@ -64,4 +66,6 @@ def next_timer(view: GroupView) -> Timer | None:
     committed_at = first_commit(view)
     if committed_at is not None:
         timers.append(Timer(committed_at, TimerKind.COMMIT))
+    if group.recorded is not None and group.recorded.waits_until is not None:
+        timers.append(Timer(group.recorded.waits_until, TimerKind.NAMES))
     return min(timers, default=None)

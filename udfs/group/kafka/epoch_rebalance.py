@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from functools import partial
 from itertools import islice
 
@@ -53,11 +53,12 @@ from udfs.strategies.problem import Problem
 from udfs.strategies.registry import qualified_name
 
 
-def take_epoch(context: GroupContext, outcome: EpochOutcome, names: Mapping[str, str]) -> None:
+def take_epoch(context: GroupContext, outcome: EpochOutcome, names: Mapping[str, str], hidden: Collection[str]) -> None:
     """Decide one epoch: its rebalance, or none where nothing is other than before.
 
     Args:
-        names: Of topics, by id; one without a name keeps its id.
+        names: Of topics, by id; one without a name keeps its id. hidden: Topics of its target without metadata: they
+            were waited for, so nothing is compared, and what is computed stays.
     """
     group, at = context.group, outcome.at
     outcome = _with_likely_assignor(context, outcome)
@@ -109,7 +110,9 @@ def take_epoch(context: GroupContext, outcome: EpochOutcome, names: Mapping[str,
     if group.recorded is not None and lives.ids is not None:
         group.recorded.note_ids(lives.ids)
     target, awaited = _target(context, outcome, lives, topic_queues, guessed, reported)
-    if published is not None and target.recomputed and target.owners != published:
+    if hidden and target.recomputed:
+        target, awaited = msgspec.structs.replace(target, incomparable=TOPICS_UNKNOWN), None
+    elif published is not None and target.recomputed and target.owners != published:
         target = _as_published(context, outcome, lives, topic_queues, published) or target
         why = _why_incomparable(outcome, names)
         if target.owners != published and why is not None:

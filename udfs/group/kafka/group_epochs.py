@@ -3,24 +3,31 @@
 A rebalance lasts from the record with its group epoch until the last member has converged on the target of that epoch.
 An epoch that a newer one overtakes before ends then. One after which members, subscriptions, topics and queues are as
 before is no rebalance, and overtakes none: its target shows that. Records name topics by their ids: an epoch waits
-until metadata has shown their names.
+for a while until metadata has shown their names.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from itertools import pairwise
-from typing import Final, Literal, TypeAlias
+from typing import Final
 
 import msgspec
 
 from udfs.group.batch.context import GroupContext
+from udfs.group.decision.commit_spans import commit_spans
 from udfs.group.events.lifecycle import show_unfollowed
 from udfs.group.kafka.epoch_rebalance import take_epoch
-from udfs.group.kafka.inferred_departures import newest_commits
+from udfs.group.kafka.inferred_departures import RecordedDeparture, infer_recorded_departure
 from udfs.group.kafka.reported_generations import rename_static_members, update_existing
-from udfs.group.kafka.topic_names import has_names, learn_names
-from udfs.group.state.assignment_diff import by_owner
+from udfs.group.kafka.topic_names import (
+    has_names,
+    is_overdue,
+    learn_names,
+    name_the_rest,
+    next_check,
+    topics_without_metadata,
+)
 from udfs.group.state.epoch_outcome import EpochOutcome, Held, Partitions
 from udfs.group.state.group import Evidence
 from udfs.group.state.record_fold import Folded, by_epoch, fold, new_epochs
@@ -33,10 +40,6 @@ from udfs.model.journal import GroupChanged, TriggerKind
 
 MAX_WAITING = 100_000  # members and their assignments in outcomes that wait: beyond it the oldest name topics by ids
 MAX_STEPS = 1_024  # changes of ownership within one epoch: beyond it the newest are taken for one
-# Heartbeat interval and session timeout are settings of the broker (``group.consumer.heartbeat.interval.ms``). By
-# default a member that committed until so shortly before its end was not silent.
-_HEARTBEAT_MS = 5_000
-_Kind: TypeAlias = Literal["left", "expired", "gone"]
 _EVIDENCE: Final[dict[str, TriggerKind]] = {"left": "member_left", "expired": "session_expired"}
 
 
@@ -103,14 +106,19 @@ def decide_waiting(context: GroupContext, at: int) -> None:
         learn_names(context, recorded, at)
         show_unfollowed(context, at)
         return
-    if recorded.waiting:
-        learn_names(context, recorded, at)
+    if recorded.metadata_since is None and context.topics.has_any(at):
+        recorded.note_metadata(at)
+    if recorded.waiting or recorded.has_unnamed:
+        _learn_names(context, recorded, at)
         ready = recorded.waiting[:-1] if recorded.awaits_effect else recorded.waiting
         last = _last_with_names(context, recorded, ready, at)
         while sum(one.size for one in recorded.waiting[last + 1 :]) > MAX_WAITING:
             last += 1
         for outcome in recorded.take_waiting(last + 1):
-            take_epoch(context, outcome, recorded.names)
+            if is_overdue(recorded, outcome, at):
+                name_the_rest(context, recorded, outcome, at)
+            take_epoch(context, outcome, recorded.names, topics_without_metadata(context, recorded, outcome, at))
+        recorded.note_wait(next_check(recorded, ready[last + 1 :], at))
     row = context.group.row
     context.write_row(at, row or GroupChanged(system=context.system, state="new", mode=context.mode))
 
@@ -120,21 +128,33 @@ def _last_with_names(view: GroupView, recorded: RecordedGroup, outcomes: Sequenc
 
     One that names no topic, because no member is left, does not show that metadata is there.
     """
-    named = [has_names(view, recorded, one, at) for one in outcomes]
-    shown = [place for place, one in enumerate(outcomes) if named[place] and one.topic_ids()]
+    overdue = [is_overdue(recorded, one, at) for one in outcomes]
+    named = [late or has_names(view, recorded, one, at) for one, late in zip(outcomes, overdue, strict=True)]
+    shown = [place for place, one in enumerate(outcomes) if overdue[place] or (named[place] and one.topic_ids())]
     last = max(shown, default=-1)
     while last + 1 < len(outcomes) and named[last + 1]:
         last += 1
     return last
 
 
+def _learn_names(context: GroupContext, recorded: RecordedGroup, at: int) -> None:
+    """Learn the names of topics; spans of those that had their ids as names go on under these."""
+    names = learn_names(context, recorded, at)
+    if names:
+        reported = context.group.reported
+        owners = {
+            (names.get(topic, topic), broker, number): holders for (topic, broker, number), holders in reported.items()
+        }
+        commit_spans(context, "reported", owners, at, costs={})
+
+
 def _end_records(context: GroupContext, at: int) -> None:
     """Decide all epochs that wait: the group ends, or continues without such records."""
     recorded = context.group.recorded
     if recorded is not None:
-        learn_names(context, recorded, at)
+        _learn_names(context, recorded, at)
         for outcome in recorded.take_waiting(len(recorded.waiting)):
-            take_epoch(context, outcome, recorded.names)
+            take_epoch(context, outcome, recorded.names, topics_without_metadata(context, recorded, outcome, at))
     context.follow_records(None)
 
 
@@ -163,7 +183,7 @@ def take_back(context: GroupContext, records: Sequence[DueEvent], snapshot: Grou
         if not isinstance(record, GroupRecord) or record.record != "member" or record.member_id is None:
             continue
         if record.member_id not in staying and record.member_id in context.group.members:
-            kind, _ = _departure(context, record.member_id, None, at)
+            kind, _ = _departure(context, record.member_id, None, at, staying)
             if kind in _EVIDENCE:
                 context.learn(Evidence(_EVIDENCE[kind], at, record.member_id, None, due.event_id))
     update_existing(context, snapshot, at)
@@ -316,25 +336,14 @@ def _note_departures(view: GroupView, recorded: RecordedGroup, folded: Folded, a
         recorded.departures.pop(member_id, None)
     for member_id, member in folded.departed.items():
         if member_id not in folded.renamed:
-            kind, evidence = _departure(view, member_id, member, at)
+            kind, evidence = _departure(view, member_id, member, at, recorded.present.keys())
             recorded.departures[member_id] = Departure(member_id=member_id, kind=kind, at=at, evidence=evidence)
 
 
-def _departure(view: GroupView, member_id: str, member: RecordedMember | None, at: int) -> tuple[_Kind, str | None]:
-    """Return how a member departed, and what shows it."""
+def _departure(
+    view: GroupView, member_id: str, member: RecordedMember | None, at: int, staying: Collection[str]
+) -> tuple[RecordedDeparture, str | None]:
+    """Return how a member departed, and what shows it; ``staying``: the members that are left."""
     if member is not None and member.epoch == AWAY:
         return "expired", "a static member that did not come back"
-    group = view.group
-    held = by_owner(group.reported).get(member_id, [])
-    present = group.members.get(member_id)
-    if present is None or not held:
-        return "gone", None
-    since = present.joined_at if present.holds_since is None else present.holds_since
-    last = max(newest_commits(view, held, since, at).values(), default=None)
-    if last is None:
-        return "gone", None
-    if at - last >= view.timeout_of(present):
-        return "expired", f"its last commit was {at - last} ms before"
-    if at - last < _HEARTBEAT_MS:
-        return "left", f"it committed until {at - last} ms before"
-    return "gone", None
+    return infer_recorded_departure(view, member_id, at, staying)

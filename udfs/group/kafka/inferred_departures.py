@@ -6,12 +6,15 @@ beginning of the rebalance distinguishes the two. The beginning shows in the com
 stops when it rejoins, the first of them at its next heartbeat. The record's own time is later: the coordinator waits
 for the slowest. One that dies may be the slowest itself, in a rebalance that began for another reason: then its session
 ends while the others wait for it.
+
+A member of an idle topic commits nothing, whether or not it lives. So silence proves nothing where all was committed up
+to the ends of the queues, where nobody else commits any more, and where it lasts longer than an expiry can take.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Literal, NamedTuple, TypeAlias
 
 from udfs.group.state.assignment_diff import by_owner
 from udfs.group.state.group import Member, Queue
@@ -26,6 +29,16 @@ _HEARTBEATS_IN_A_TIMEOUT = 3
 _AT_ONCE_MS = 1_000
 # A poll has the time at which it was sent: what it shows may have begun until the coordinator replied.
 _REPLY_MS = 500
+# How long a coordinator waits for members that do not say it: ``max.poll.interval.ms`` of Kafka's clients.
+_REBALANCE_TIMEOUT_MS = 300_000
+# Heartbeat interval and session timeout of the new protocols are settings of the broker
+# (``group.consumer.heartbeat.interval.ms``). By default a member that committed until so shortly before its end was not
+# silent.
+_HEARTBEAT_MS = 5_000
+
+
+# As ``Departure`` has it.
+RecordedDeparture: TypeAlias = Literal["left", "expired", "gone"]
 
 
 class Inferred(NamedTuple):
@@ -36,64 +49,158 @@ class Inferred(NamedTuple):
 
 
 def infer_departures(
-    view: GroupView, departed: Sequence[str], at: int, *, has_other_cause: bool = False
+    view: GroupView, departed: Sequence[str], at: int, *, joined_at: int | None = None, has_other_cause: bool = False
 ) -> dict[str, Inferred]:
     """Infer from commits how members departed, where they suffice.
 
     Commits that are older than the assignment are not of its owner.
 
     Args:
-        departed: Members that a generation lacks. at: When it applies.
+        departed: Members that a generation lacks. at: When it applies. joined_at: When its join phase ended, if known.
         has_other_cause: The rebalance may have begun for another reason than the departure of any of them.
     """
     group = view.group
     if not departed or not view.facts.progress:
         return {}
-    held = by_owner(group.reported if group.has_reported else group.computed)
-    earliest = min(_holds_since(member) for member in group.members.values())
-    queues = [queue for member_id in group.members for queue in held.get(member_id, ())]
-    commits = newest_commits(view, queues, earliest, at)
-    newest: dict[str, int] = {}
-    for member_id, member in group.members.items():
-        mine = [commits[queue] for queue in held.get(member_id, ()) if queue in commits]
-        if mine and max(mine) >= _holds_since(member):
-            newest[member_id] = max(mine)
+    held = _held(view)
+    newest = _last_commits(view, held, group.members, at)
     # A rebalance that polls or a log have shown to be under way had begun by then.
     began = at if group.preparing_since is None else min(at, group.preparing_since)
+    waits = max(member.rebalance_timeout_ms or _REBALANCE_TIMEOUT_MS for member in group.members.values())
     staying = [member_id for member_id in group.members if member_id not in departed]
     inferred: dict[str, Inferred] = {}
     for member_id in departed:
         if member_id in newest:
             others = [newest[one] for one in staying if one in newest]
-            timeout = view.timeout_of(group.members[member_id])
-            ended = at if has_other_cause else began
-            found = _infer(newest[member_id], others, timeout, began, ended, _REPLY_MS if began < at else 0)
+            silence = _Silence(
+                last=newest[member_id].last,
+                timeout=view.timeout_of(group.members[member_id]),
+                began=began,
+                earliest=min(began, (at if joined_at is None else joined_at) - waits),
+                ended=at if has_other_cause else began,
+                inaccuracy=_REPLY_MS if began < at else 0,
+            )
+            found = _infer(silence, newest[member_id], others, at)
             if found is not None:
                 inferred[member_id] = found
     return inferred
 
 
-def _infer(last: int, others: Sequence[int], timeout: int, began: int, ended: int, inaccuracy: int) -> Inferred | None:
-    """Return how a member departed.
+class _Commits:
+    """The last commit of a member, and whether it would have committed more."""
 
-    Args:
-        last: Its last commit. others: Those of members that stay. began: When the rebalance had begun at the latest.
-        ended: Until when it may have waited for a member that was silent already.
-        inaccuracy: By how much it may have begun later.
+    def __init__(self, view: GroupView, queues: Sequence[Queue], since: int, last: int) -> None:
+        self.last = last
+        self._view, self._queues, self._since = view, queues, since
+
+    def is_idle(self, at: int) -> bool:
+        """Return whether it had committed all there was by a time, and does not commit the same again.
+
+        Where a queue ends is known only of those that its group has committed.
+        """
+        offsets, ends = self._view.facts.offsets, 0
+        for key in queue_keys(self._queues).tolist():
+            newest = offsets.newest(key, at)
+            if newest.commit is None:
+                continue
+            committed_at, committed = newest.commit
+            if newest.end is None or newest.end[0] <= committed_at or newest.end[1] > committed:
+                return False
+            if newest.former is not None and newest.former[0] >= self._since and newest.former[1] == committed:
+                return False  # it commits by the clock (``enable.auto.commit`` of Java's clients)
+            ends += 1
+        return ends > 0
+
+
+class _Silence(NamedTuple):
+    """A member that commits no more.
+
+    Attributes:
+        last: Its last commit. timeout: Of its session. began: When the rebalance had begun at the latest.
+        earliest: When the rebalance began at the earliest. ended: Until when it may have waited for a member that was
+            silent already.
+        inaccuracy: By how much it may have begun later than ``began``.
     """
-    silence, share = began - last, timeout // _HEARTBEATS_IN_A_TIMEOUT
+
+    last: int
+    timeout: int
+    began: int
+    earliest: int
+    ended: int
+    inaccuracy: int
+
+
+def _infer(silent: _Silence, commits: _Commits, others: Sequence[_Commits], at: int) -> Inferred | None:
+    """Return how a member departed; ``others``: those that stay."""
+    last, timeout = silent.last, silent.timeout
+    silence, share = silent.began - last, timeout // _HEARTBEATS_IN_A_TIMEOUT
     evidence = f"last commit {silence} ms before the rebalance, session timeout {timeout} ms"
     if silence < timeout - share:
-        may_be_waited_for = ended - last >= timeout - share and abs(silence) >= _AT_ONCE_MS
+        may_be_waited_for = silent.ended - last >= timeout - share and abs(silence) >= _AT_ONCE_MS
         return None if may_be_waited_for else Inferred("member_left", evidence)
-    if silence < timeout - inaccuracy:
-        return None
-    active = [one for one in others if one >= last - share]
+    if silence < timeout - silent.inaccuracy or last + timeout + share < silent.earliest or commits.is_idle(at):
+        return None  # one that was silent for longer than an expiry takes lived on, and was idle
+    active = [one.last for one in others if _shows_beginning(silent, one, share, at)]
     if others and not active:
         return None  # theirs stopped before: the group is idle, and silence proves nothing
     if active and min(active) < last + share:
         return Inferred("member_left", f"{evidence}; others stopped {max(0, min(active) - last)} ms after it")
     return Inferred("session_expired", evidence)
+
+
+def _shows_beginning(silent: _Silence, other: _Commits, share: int, at: int) -> bool:
+    """Return whether the last commit of a member that stays shows when it rejoined."""
+    if other.last >= silent.last + share:
+        return True
+    may_have_rejoined = other.last >= silent.last - share and other.last + share >= silent.earliest
+    return may_have_rejoined and not other.is_idle(at)
+
+
+def infer_recorded_departure(
+    view: GroupView, member_id: str, at: int, staying: Collection[str]
+) -> tuple[RecordedDeparture, str | None]:
+    """Return how a member of the new protocol departed, and what shows it.
+
+    Its coordinator removes it at once when its session ends, and no other member stops for that.
+
+    Args:
+        at: When its records were deleted. staying: The members that are left.
+    """
+    members, held = view.group.members, _held(view)
+    own = _last_commits(view, held, [member_id] if member_id in members else [], at).get(member_id)
+    if own is None:
+        return "gone", None
+    silence, timeout = at - own.last, view.timeout_of(members[member_id])
+    if silence < _HEARTBEAT_MS:
+        return "left", f"it committed until {silence} ms before"
+    # One that was silent for longer than an expiry takes lived on, and was idle.
+    if not timeout <= silence < 2 * timeout or own.is_idle(at):
+        return "gone", None
+    others = _last_commits(view, held, [one for one in staying if one in members], at).values()
+    if others and max(one.last for one in others) < at - timeout // _HEARTBEATS_IN_A_TIMEOUT:
+        return "gone", None  # nobody commits: the group is idle, and silence proves nothing
+    return "expired", f"its last commit was {silence} ms before"
+
+
+def _held(view: GroupView) -> Mapping[str, Sequence[Queue]]:
+    group = view.group
+    return by_owner(group.reported if group.has_reported else group.computed)
+
+
+def _last_commits(
+    view: GroupView, held: Mapping[str, Sequence[Queue]], member_ids: Iterable[str], at: int
+) -> dict[str, _Commits]:
+    """Return the last commits of members, where they have committed since they own their queues."""
+    members = {member_id: view.group.members[member_id] for member_id in member_ids}
+    earliest = min((_holds_since(member) for member in members.values()), default=at)
+    commits = newest_commits(view, [queue for one in members for queue in held.get(one, ())], earliest, at)
+    found: dict[str, _Commits] = {}
+    for member_id, member in members.items():
+        queues, since = held.get(member_id, ()), _holds_since(member)
+        last = max((commits[queue] for queue in queues if queue in commits), default=None)
+        if last is not None and last >= since:
+            found[member_id] = _Commits(view, queues, since, last)
+    return found
 
 
 def _holds_since(member: Member) -> int:

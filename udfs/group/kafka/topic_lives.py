@@ -35,7 +35,7 @@ class TopicLives(NamedTuple):
     def without_queues(self, topics: Iterable[str]) -> set[str]:
         """Return those of the topics to which members subscribe of which the coordinator knew no queue."""
         # An id without a name may be of any of them.
-        if self.ids is None or not self.names.keys() >= set(self.ids.values()):
+        if self.ids is None or any(self.names.get(one, one) == one for one in self.ids.values()):
             return set()
         return set(topics) - self.ids.keys()
 

@@ -3,34 +3,94 @@
 Metadata shows them. A topic that is made again under its name has another id, which its groups' records may name before
 the next poll, or only between two polls: a target gives out the queues of all topics that its members subscribe to, so
 where it names one id without a name, and leaves out one of these topics, the id is that topic's.
+
+Some topics metadata never shows: this user may not describe them, or they are Kafka's own. An epoch waits for them for
+a while. Then the only topic that is left, and of which metadata shows nothing, gives the id its name, else the id is
+the name.
 """
 
 from __future__ import annotations
 
 import base64
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from udfs.group.state.epoch_outcome import EpochOutcome, Held
 from udfs.group.state.recorded_group import RecordedGroup
 from udfs.group.state.view import GroupView
 
+# How long an epoch waits for metadata of its topics once there is metadata: it is polled every few seconds.
+NAMES_WITHIN_MS = 60_000
 MAX_NAMES = 10_000  # topics of a group, former ones included; beyond it the oldest is forgotten
 _HEXADECIMAL_UUID = 36
 _FOR_URLS = str.maketrans("+/", "-_")
 
 
-def learn_names(view: GroupView, recorded: RecordedGroup, at: int) -> None:
-    """Remember the ids of topics, as far as they are reported."""
+def learn_names(view: GroupView, recorded: RecordedGroup, at: int) -> dict[str, str]:
+    """Remember the ids of topics, as far as they are reported; return the names of those that had none so far."""
+    found: dict[str, str] = {}
     for topic in sorted({*recorded.topics(), *view.group.subscribed_topics()}):
         topic_id = topic_id_at(view, topic, at)
         if topic_id is not None:
-            recorded.names[topic_id] = topic
+            found |= _name(recorded, topic_id, topic)
     for outcome in recorded.waiting:
-        found = _only_one_left(recorded, outcome)
-        if found is not None:
-            recorded.names.update([found])
+        one = _only_one_left(recorded, outcome)
+        if one is not None and (one[1] in recorded.names.values() or _has_waited(view, recorded, *one, at)):
+            found |= _name(recorded, *one)
     while len(recorded.names) > MAX_NAMES:
         del recorded.names[next(iter(recorded.names))]
+    return found
+
+
+def _name(recorded: RecordedGroup, topic_id: str, topic: str) -> dict[str, str]:
+    """Remember a name; return it where the id was its own name until now."""
+    former = recorded.names.get(topic_id)
+    recorded.names[topic_id] = topic
+    return {topic_id: topic} if former == topic_id != topic else {}
+
+
+def is_overdue(recorded: RecordedGroup, outcome: EpochOutcome, at: int) -> bool:
+    """Return whether an outcome has waited long enough for metadata that is there.
+
+    The records of a group may be older than the first metadata: that holds for all earlier time.
+    """
+    since = recorded.metadata_since
+    return since is not None and at >= max(since, outcome.at) + NAMES_WITHIN_MS
+
+
+def next_check(recorded: RecordedGroup, outcomes: Sequence[EpochOutcome], at: int) -> int | None:
+    """Return when outcomes that wait are looked at again without news: where the oldest is overdue.
+
+    Without any metadata of the cluster each time a quarter later: what comes years after a record costs few looks.
+    """
+    if not outcomes:
+        return None
+    since, wait = outcomes[0].at, NAMES_WITHIN_MS
+    if recorded.metadata_since is not None:
+        overdue_at = max(recorded.metadata_since, since) + wait
+        return overdue_at if overdue_at > at else None
+    while since + wait <= at:
+        wait += max(NAMES_WITHIN_MS, wait // 4)
+    return since + wait
+
+
+def name_the_rest(view: GroupView, recorded: RecordedGroup, outcome: EpochOutcome, at: int) -> None:
+    """Name the topics of an outcome that metadata does not show."""
+    for topic_id in sorted(outcome.topic_ids() - recorded.names.keys()):
+        recorded.names[topic_id] = topic_id
+    found = _only_one_left(recorded, outcome)
+    if found is not None and _has_waited(view, recorded, *found, at):
+        recorded.names.update([found])
+
+
+def _has_waited(view: GroupView, recorded: RecordedGroup, topic_id: str, topic: str, at: int) -> bool:
+    """Return whether an epoch has waited in vain for metadata of a topic and for the name of an id."""
+    return recorded.names.get(topic_id) == topic_id and view.queues_at(topic, at) is None
+
+
+def topics_without_metadata(view: GroupView, recorded: RecordedGroup, outcome: EpochOutcome, at: int) -> set[str]:
+    """Return the topics of an outcome's target, by name, of which metadata has shown nothing by a time."""
+    names = {recorded.names.get(one, one) for one in _ids(outcome.target or {})}
+    return {topic for topic in names if view.queues_at(topic, at) is None}
 
 
 def topic_id_at(view: GroupView, topic: str, at: int) -> str | None:
@@ -80,7 +140,7 @@ def _is_older(view: GroupView, topic: str, time_ms: int, at: int) -> bool:
 def _only_one_left(recorded: RecordedGroup, outcome: EpochOutcome) -> tuple[str, str] | None:
     """Return the id without a name and the topic that it must be of, where there is one of each."""
     unnamed, left = _left(recorded, outcome)
-    if len(unnamed) != 1 or len(left) != 1 or not left <= set(recorded.names.values()):
+    if len(unnamed) != 1 or len(left) != 1:
         return None
     return unnamed.pop(), left.pop()
 
@@ -90,8 +150,8 @@ def _left(recorded: RecordedGroup, outcome: EpochOutcome) -> tuple[set[str], set
     if outcome.target is None or not outcome.described:
         return set(), set()
     ids = _ids(outcome.target)
-    named = {recorded.names[one] for one in ids if one in recorded.names}
-    return {one for one in ids if one not in recorded.names}, _subscribed(outcome) - named
+    unnamed = {one for one in ids if recorded.names.get(one, one) == one}
+    return unnamed, _subscribed(outcome) - {recorded.names[one] for one in ids - unnamed}
 
 
 def _subscribed(outcome: EpochOutcome) -> set[str]:

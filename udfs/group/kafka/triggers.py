@@ -88,7 +88,10 @@ def compare(
     # Where no member stays, the departure of the last one would have ended the rebalance at once.
     has_other_cause = len(departed) != 1 or not infos or bool(infos.keys() - group.members.keys())
     has_other_cause |= any(before != now for before, now in resized.values())
-    inferred = infer_departures(view, departed, at, has_other_cause=has_other_cause) if infers else {}
+    joined_at = snapshot.joined_at or group.join_ended_at
+    inferred = (
+        infer_departures(view, departed, at, joined_at=joined_at, has_other_cause=has_other_cause) if infers else {}
+    )
     causes.departures = _departures(view, snapshot, departed, inferred, at, event_id)
     for member_id, cause in causes.departures.items():
         causes.triggers.append(

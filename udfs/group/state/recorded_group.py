@@ -79,6 +79,8 @@ class RecordedGroup(msgspec.Struct, array_like=True, dict=True):
         renamed: As ``EpochOutcome`` has it, since the last one.
         continued: The epoch that continues after newer ones without effect, as it was when the newest one began.
         default_assignor: The broker's, as targets of members that name none have shown; None: they show nothing.
+        metadata_since: When metadata of the cluster's topics was first observed to be there.
+        waits_until: When outcomes that wait are looked at again; None: nothing but news has them looked at.
     """
 
     protocol: RecordProtocol
@@ -105,6 +107,8 @@ class RecordedGroup(msgspec.Struct, array_like=True, dict=True):
     renamed: list[tuple[int, str, str]] = msgspec.field(default_factory=list)
     continued: EpochOutcome | None = None
     default_assignor: str | None = None
+    metadata_since: int | None = None
+    waits_until: int | None = None
 
     @cached_property
     def present(self) -> dict[str, RecordedMember]:
@@ -183,6 +187,19 @@ class RecordedGroup(msgspec.Struct, array_like=True, dict=True):
     def note_default_assignor(self, name: str) -> None:
         """Note the assignor that the broker takes where no member names one."""
         self.default_assignor = name
+
+    @property
+    def has_unnamed(self) -> bool:
+        """Return whether the id of some topic is its name so far."""
+        return any(topic_id == name for topic_id, name in self.names.items())
+
+    def note_metadata(self, at: int) -> None:
+        """Note that metadata of the cluster's topics is there."""
+        self.metadata_since = at
+
+    def note_wait(self, until: int | None) -> None:
+        """Note when outcomes that wait are looked at again."""
+        self.waits_until = until
 
     @property
     def has_converged(self) -> bool:

@@ -202,6 +202,27 @@ def test_a_rebalance_that_begins_while_a_poll_is_under_way_is_reported_by_the_ne
     assert shown == [[], ["g"]]
 
 
+def test_a_rebalance_that_two_polls_lack_is_reported_as_over(tmp_path: Path) -> None:
+    class Rebalanced(LosingView):
+        polls = 0
+
+        def groups_under_way(self) -> dict[str, str]:
+            self.polls += 1
+            return {"g": "PreparingRebalance"} if self.polls == 1 else {}
+
+    view = Rebalanced(first=0)
+    collector = KafkaCollector(
+        KafkaOptions("h:1", "c"),
+        EventFiles(tmp_path, "kafka"),
+        dict,
+        view=lambda _options: view,  # type: ignore[arg-type,return-value]
+    )
+    for _ in range(4):
+        assert collector.observe_once()
+    shown = [(one.state, one.members) for one in events_in(tmp_path) if isinstance(one, GroupSnapshot)]
+    assert shown == [("PreparingRebalance", ()), ("Stable", ())]
+
+
 def test_after_a_damaged_memory_all_topics_are_reported_again(tmp_path: Path) -> None:
     log = EventFiles(tmp_path, "kafka")
     log.keep_memory(b"{")

@@ -27,7 +27,22 @@ def test_each_state_is_reported_once_and_again_after_another() -> None:
     assert shown({"b": PREPARING, "a": PREPARING, "hidden": PREPARING}) == [("a", PREPARING, 7), ("b", PREPARING, 7)]
     assert shown({"b": PREPARING, "a": COMPLETING}) == [("a", COMPLETING, 7)]
     assert shown({}) == []
-    assert shown({"b": PREPARING}) == [("b", PREPARING, 7)]
+    assert shown({"a": COMPLETING, "b": PREPARING}) == [("a", COMPLETING, 7), ("b", PREPARING, 7)]
+
+
+def test_a_group_that_two_polls_lack_rebalances_no_longer() -> None:
+    groups = GroupsUnderWay("c", GroupPatterns([".*"], ["hidden"]))
+
+    def shown(*names: str) -> list[tuple[str, str | None]]:
+        return [(one.group, one.state) for one in groups.diff(dict.fromkeys(names, PREPARING), 7)]
+
+    assert shown("a", "b", "hidden") == [("a", PREPARING), ("b", PREPARING)]
+    assert shown("b") == []
+    assert shown("a") == [("a", PREPARING)]  # its broker had not answered, or it is another rebalance
+    assert shown() == [("b", "Stable")]
+    assert shown() == [("a", "Stable")]
+    assert shown() == []
+    assert shown("a") == [("a", PREPARING)]
 
 
 @pytest.mark.broker

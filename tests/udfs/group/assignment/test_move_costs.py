@@ -82,6 +82,23 @@ def test_what_a_queue_costs_that_moves(
     assert found.get(QUEUE) == expected, why
 
 
+@pytest.mark.parametrize(
+    ("why", "began", "observed", "expected"),
+    [
+        ("its new owner has not committed", 6_500, [*COMMITS, end(8_000, 700)], MoveCost(None, 100, 100)),
+        ("its new owner has", 6_500, [*COMMITS, (7_000, 650, -1, -1)], None),
+        ("it has, and the former one as it gave it back", 5_900, [*COMMITS, (7_500, 650, -1, -1)], MoveCost(None, 0)),
+        ("it has twice", 5_900, [*COMMITS, (7_500, 650, -1, -1), (8_000, 660, -1, -1)], None),
+    ],
+)
+def test_what_the_new_owner_commits_before_the_rebalance_is_over_is_not_the_former_ones(
+    why: str, began: int, observed: list[tuple[int, int, int, int]], expected: MoveCost | None
+) -> None:
+    view = view_of(Group(), offsets=ReadOffsets({KEY: sorted(observed)}))
+    found = move_costs(view, [(QUEUE, ("old",), ("new",))], 9_000, began, {QUEUE: 7_000})
+    assert found.get(QUEUE) == expected, why
+
+
 ROCKETMQ_QUEUE, ROCKETMQ_KEY = ("t", "a", 0), queue_key("t", "a", 0)
 # Polls: a commit, and in the same poll the end of the queue and the position of its owner.
 POLLED = [(1_000, 100, 100, -1), (6_000, 600, 680, -1), position(6_000, 680)]

@@ -144,3 +144,66 @@ def test_the_states_of_a_rebalance_do_not_depend_on_batches() -> None:
     assert script.row().state == "preparing_rebalance"
     two_members(script, 5_000, joined_at=T0 + 4_900)
     assert states(script) == ["stable", "preparing_rebalance", "stable"]
+
+
+def test_a_poll_dated_after_the_generation_it_waited_for_is_taken_back_by_later_ones() -> None:
+    """The collector's clock is 100 ms ahead of the broker's."""
+    script = one_member()
+    two_members(script, 5_000)
+    under_way(script, 5_100, "PreparingRebalance")
+    under_way(script, 15_100, "Stable")
+    script.run(16_000)
+    assert states(script) == ["stable", "stable", "preparing_rebalance", "stable"]
+    assert [row.generation for row in script.rebalances] == [1, 2]
+    assert sorted(script.group.members) == ["a", "b"]
+    script.snapshot(20_000, 3, {"a": ["t"]}, assigned(a="0 1"), strategy="range")
+    assert phases(script.run(21_000).rebalances[2]) == [None, None, 20_000]
+
+
+@pytest.mark.parametrize("cut", [None, 3_500, 9_500])
+def test_a_rebalance_that_makes_no_generation_is_over_when_polls_show_it(cut: int | None) -> None:
+    script = one_member()
+    under_way(script, 3_000, "PreparingRebalance")
+    under_way(script, 4_000, "CompletingRebalance")
+    under_way(script, 9_000, "Stable")
+    if cut is not None:
+        script.run(cut)
+    two_members(script, 20_000, joined_at=T0 + 19_900)
+    assert states(script) == ["stable", "preparing_rebalance", "completing_rebalance", "stable", "stable"]
+    assert phases(script.rebalances[1]) == [19_900, 19_900, 20_000]
+
+
+def test_a_rebalance_that_began_later_is_not_over() -> None:
+    script = one_member()
+    under_way(script, 3_000, "PreparingRebalance")
+    script.run(3_500)
+    under_way(script, 2_500, "Stable")
+    script.run(4_000)
+    assert script.row().state == "preparing_rebalance"
+
+
+def test_that_a_rebalance_is_over_changes_no_other_state_and_makes_nothing_late() -> None:
+    script = one_member()
+    under_way(script, 3_000, "Stable")
+    assert states(script.run(3_500)) == ["stable"]
+    # The generation is read late, and is no late event for that.
+    two_members(script, 2_900)
+    assert [one.kind for one in script.rebalances[1].triggers] == ["member_joined"]
+    script.snapshot(8_000, 3, {}, {}, strategy="")
+    under_way(script, 8_500, "PreparingRebalance")
+    under_way(script, 9_500, "Stable")
+    assert states(script.run(10_000))[-3:] == ["empty", "preparing_rebalance", "empty"]
+    # A group that is listed only stays so.
+    listed = Script()
+    listed.snapshot(10, 3, {}, state="not_followed")
+    under_way(listed, 20, "Stable")
+    assert states(listed.run(30)) == ["not_followed"]
+
+
+def test_a_rebalance_under_way_in_a_new_group_is_over_with_its_generation_zero() -> None:
+    script = Script()
+    script.queues(0, "t", 2)
+    under_way(script, 1_000, "PreparingRebalance", generation=0)
+    script.snapshot(2_000, 0, {})
+    script.snapshot(9_000, 1, {"a": ["t"]}, assigned(a="0 1"), strategy="range", joined_at=T0 + 8_900)
+    assert phases(script.run(10_000).rebalances[0]) == [8_900, 8_900, 9_000]

@@ -10,6 +10,7 @@ from tests.core_config import core_config
 from tests.udfs.group.group_script import T0, Script, Topics
 from udfs.group.events.timers import Timer, TimerKind, next_timer
 from udfs.group.state.group import Group, GroupFinding, Member, Pending
+from udfs.group.state.recorded_group import RecordedGroup
 from udfs.group.state.view import GroupView
 from udfs.model.group_api import GroupInput
 
@@ -95,6 +96,8 @@ FOREVER = 7 * 86_400_000
             Timer(40, TimerKind.COMPARE),
         ),
         ({"compare_at": 40, "members": {"a": Member(member_id="a", name="a", joined_at=0)}}, 0, None),
+        ({"recorded": RecordedGroup("consumer")}, 0, None),
+        ({"recorded": RecordedGroup("consumer", waits_until=30)}, 0, Timer(30, TimerKind.NAMES)),
     ],
 )
 def test_the_timer_that_ends_first_is_next(fields: dict[str, Any], settle_ms: int, timer: Timer | None) -> None:

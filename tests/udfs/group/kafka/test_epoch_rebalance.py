@@ -12,6 +12,7 @@ from tests.udfs.group.random_coordinator import RandomCoordinator
 from tests.udfs.group.record_script import IDS, T_ID, U_ID, RecordScript, partitions
 from udfs.model.events import TopicPartitions
 from udfs.model.journal import Trigger
+from udfs.model.spans import QueueAssigned
 
 
 def test_an_epoch_is_computed_from_the_target_before_it_not_from_what_members_own() -> None:
@@ -429,3 +430,50 @@ def test_of_assignors_with_equal_votes_the_target_shows_which_it_is(
     row = script.run(60_000).rebalances[1]
     assert (row.strategy, row.agrees, row.agrees_reason) == (strategy, agrees, reason)
     assert len(script.findings()) == (agrees is False)
+
+
+def costs_of(script: RecordScript) -> dict[tuple[str, int, str], tuple[int | None, int | None]]:
+    """Return what the last rebalance cost, of each span that it began: messages read twice, messages that wait."""
+    number = script.rebalances[-1].generation
+    spans = [one.body for one in script.changes if isinstance(one.body, QueueAssigned)]
+    return {
+        (one.origin, one.queue_id, one.member_id): (one.repeated_estimated_messages, one.waiting_messages)
+        for one in spans
+        if one.generation == number
+    }
+
+
+def test_a_queue_that_moves_within_an_epoch_costs_the_same_computed_and_reported() -> None:
+    script = RecordScript()
+    script.first_member()
+    for queue in (2, 3):
+        script.observe(1_000, "t", queue, committed=100)
+        script.observe(6_000, "t", queue, committed=600)
+        script.observe(11_000, "t", queue, end=2_000)
+    script.second_member(at=20_000)
+    script.run(30_000)
+    assert script.spans("reported")[3:5] == ["t/2 b 20015..", "t/3 a 10..20010"]
+    assert costs_of(script) == {
+        (origin, queue, "b"): (500, 1_400) for origin in ("computed", "reported") for queue in (2, 3)
+    }
+    row = script.rebalances[-1]
+    assert (row.repeated_estimated_messages, row.waiting_messages) == (1_000, 2_800)
+
+
+def test_what_the_new_owner_commits_before_the_epoch_ends_is_not_its_predecessors() -> None:
+    script = RecordScript()
+    script.first_member()
+    for queue, commits in {2: {6_000: 600, 20_012: 650}, 3: {6_000: 600, 20_050: 700}}.items():
+        script.observe(1_000, "t", queue, committed=100)
+        for at, committed in commits.items():
+            script.observe(at, "t", queue, committed=committed)
+    script.second_member(at=20_000)
+    script.waiting = [one for one in script.waiting if getattr(one, "epoch", 0) != 2 or one.event_time != T0 + 20_010]
+    script.current(20_010, "a", 1, "0 1", "unrevoked")
+    script.current(20_100, "a", 2, "0 1")
+    script.run(30_000)
+    assert script.rebalances[-1].event_time == T0 + 20_100
+    # Of 2 the former owner gave back what it had read. Of 3 nothing shows how fast it read: its own are not enough.
+    assert costs_of(script)["reported", 2, "b"] == (0, None)
+    assert ("reported", 3, "b") in costs_of(script)
+    assert costs_of(script)["reported", 3, "b"] == (None, None)
