@@ -76,10 +76,10 @@ def show_group(
     from streaming.terminal.escape import printable
     from streaming.terminal.output import answering, show_rows, write_json_lines
     from streaming.views.audit_texts import strategy_text
+    from streaming.views.group_state_texts import coordinator_state, is_under_way
     from streaming.views.groups import group as one
     from streaming.views.groups import never_had_members
     from streaming.views.reader import Reader, time_columns
-    from udfs.model.journal import UNDER_WAY
 
     with answering():
         found = one(Reader(tables_root(tables, config)), group, cluster)
@@ -93,8 +93,9 @@ def show_group(
         sys.stdout.write("\nNo member has been observed.\n")
     if found["group"].get("strategy_verdict") is not None:
         sys.stdout.write(f"\nStrategy: {strategy_text(found['group'])}.\n")
-    if found["group"]["state"] in UNDER_WAY:
-        sys.stdout.write(f"\nThe group rebalances ({found['group']['state']}): its lag is not reliable.\n")
+    if is_under_way(found["group"]):
+        state = coordinator_state(found["group"])
+        sys.stdout.write(f"\nThe group rebalances ({state}): its lag is not reliable.\n")
     if found["group"].get("observed_by"):
         sys.stdout.write("\nKnown by admin calls alone: what happens between two polls is one generation.\n")
     if found["source"]:

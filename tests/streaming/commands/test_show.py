@@ -39,6 +39,19 @@ def test_members_of_a_group_with_epochs_show_theirs(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("group", "state"),
+    [("classic", "preparing_rebalance"), ("newer", "reconciling"), ("streams", "reconciling"), ("polled", None)],
+)
+def test_while_a_group_of_any_protocol_rebalances_its_lag_is_not_reliable(
+    group: str, state: str | None, tmp_path: Path
+) -> None:
+    write_rebalancing(tmp_path)
+    text = run(tmp_path, "show", "group", group).stdout
+    assert (f"The group rebalances ({state}): its lag is not reliable." in text) == (state is not None)
+    assert ("its lag is not reliable" in text) == (state is not None)
+
+
+@pytest.mark.parametrize(
     ("arguments", "exit_code", "sentence"),
     [
         (["show", "group", "nobody"], 1, "there is no group nobody"),

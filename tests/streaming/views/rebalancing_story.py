@@ -16,11 +16,11 @@ WAITS = "old has yet to revoke orders-1; young waits for orders-1 of old"
 
 
 def write_rebalancing(root: Path) -> None:
-    """Write the groups classic, newer and polled; the first two rebalance, and the first is in two parts."""
+    """Write the groups classic, newer, streams and polled; all but the last rebalance, the first in two parts."""
     history = Journal()
     changes = [
         history.change(at, body, group=name)
-        for name in ("classic", "newer", "polled")
+        for name in ("classic", "newer", "streams", "polled")
         for at, body in (
             (0, joined("old", 0)),
             (0, assigned(0, "old", 0, origin="reported")),
@@ -46,6 +46,8 @@ def _row(name: str) -> journal.GroupChanged:
     elif name == "newer":
         row.state, row.protocol, row.epoch, row.assignment_epoch, row.waits = "reconciling", "consumer", 3, 3, WAITS
         row.member_epochs = [journal.MemberEpoch("old", 2)]
+    elif name == "streams":
+        row.state, row.protocol, row.epoch, row.assignment_epoch, row.waits = "not_followed", "streams", 3, 3, WAITS
     else:
         row.observed_by = "polls"
     return row
