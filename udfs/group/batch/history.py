@@ -68,11 +68,14 @@ class GroupHistory(GroupView):
         """Keep what became of computed spans at this time in batches before."""
         self._earlier_spans = bodies
 
-    def computed_spans_of_now(self) -> list[QueuesReassigned | MemberReplaced] | None:
-        """Return what became of computed spans at this time so far; None: some of it is in batches before."""
+    def computed_spans_of_now(self, at: int) -> list[QueuesReassigned | MemberReplaced] | None:
+        """Return what became of computed spans at this time so far; None: some of it is in batches before.
+
+        A pending rebalance of an earlier time may have been decided in between: it is none of it.
+        """
         if self._earlier_spans is None:
             return None
-        bodies = [change.body for change in self.output.changes[self._first_change :]]
+        bodies = [change.body for change in self.output.changes[self._first_change :] if change.event_time == at]
         return self._earlier_spans + [
             body
             for body in bodies

@@ -270,7 +270,7 @@ def _target(
     if outcome.target is None and outcome.members:
         owners = current_owners(context, topic_queues, outcome.at)
         return TargetAssignment(owners=owners, strategy=strategy, incomparable=NO_TARGET), None
-    spans = context.computed_spans_of_now()
+    spans = context.computed_spans_of_now(outcome.at)
     previous = lives.owners(_held_before(outcome, lives))
     former, altered = outcome.former, partial(_as_in_coordinator, outcome, lives, next(_orders(context, outcome)))
     return compute_generation(

@@ -131,7 +131,7 @@ def _take_new_generation(
         target, awaited = without_subscriptions(context, snapshot.strategy), None
     else:
         target, awaited = compute_generation(
-            context, topic_queues, guessed, reported, snapshot.strategy or None, at, context.computed_spans_of_now()
+            context, topic_queues, guessed, reported, snapshot.strategy or None, at, context.computed_spans_of_now(at)
         )
     phases = phases_of(context, snapshot, causes.began_at, at)
     pause = None if phases.began_at is None else at - phases.began_at

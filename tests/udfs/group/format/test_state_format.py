@@ -7,7 +7,7 @@ import zlib
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 
 from tests.udfs.group.group_script import T0, Script, assigned
 from tests.udfs.group.test_coordinator import _HISTORIES, _feed
@@ -28,8 +28,17 @@ def silent_group(members: int, queues: int) -> Group:
     return script.run(20).group
 
 
+# The generation decides what is pending at an earlier time; a topic of it gets metadata later.
 @settings(max_examples=200)
 @given(history=_HISTORIES)
+@example(
+    history=[
+        ("describe", 1_600, "a", ("t", "u"), None),
+        ("queues", 0, "u", 1),
+        ("queues", 1_800, "t", 1),
+        ("generation", 1_700, 0, {"a"}, 0),
+    ]
+)
 def test_what_is_decoded_is_what_was_encoded(history: list[tuple[object, ...]]) -> None:
     for settle_ms in (0, 1_500):
         script = Script(settle_ms=settle_ms)
