@@ -86,7 +86,7 @@ def test_a_query_decides_and_its_next_start_continues_from_its_state(spark: Spar
 def test_a_query_runs_once_or_in_its_interval(once: bool, trigger: dict[str, object]) -> None:
     frame = MagicMock()
     start_query(frame, print, checkpoint=Path("/c"), once=once, trigger_interval_ms=250)
-    writer = call.writeStream.outputMode("append").option("checkpointLocation", "/c").foreachBatch(print)
+    writer = call.writeStream.outputMode("append").option("checkpointLocation", "file:///c").foreachBatch(print)
     assert frame.mock_calls == writer.trigger(**trigger).start().call_list()
 
 
