@@ -17,7 +17,7 @@ from streaming.terminal.format import queue_name, queues_text
 from streaming.views.assignments import assignments
 from streaming.views.audit_texts import strategy_text
 from streaming.views.group_sources import group_sources
-from streaming.views.group_state_texts import is_under_way, state_text
+from streaming.views.group_state_texts import is_under_way, shows_former_owners, state_text
 from streaming.views.groups import never_had_members
 from streaming.views.members import members, with_epochs
 from streaming.views.progress import progress
@@ -61,6 +61,7 @@ def group_page(reading: Reading, cluster: str, group: str) -> dict[str, Any]:
         "source": group_sources(reading.tables).get(cluster),
         "had_no_members": never_had_members(found[0]),
         "is_rebalancing": is_under_way(found[0]),
+        "has_former_owners": shows_former_owners(found[0]),
         "waits": (found[0]["waits"] or "").split("; ") if found[0]["waits"] else [],
         "is_reported": any(row["reported"] for row in owners),
         "widespread": [one for one in widespread(reading) if any(one.has(row) for row in findings.rows)],

@@ -76,7 +76,7 @@ def show_group(
     from streaming.terminal.escape import printable
     from streaming.terminal.output import answering, show_rows, write_json_lines
     from streaming.views.audit_texts import strategy_text
-    from streaming.views.group_state_texts import coordinator_state, is_under_way
+    from streaming.views.group_state_texts import coordinator_state, is_under_way, shows_former_owners
     from streaming.views.groups import group as one
     from streaming.views.groups import never_had_members
     from streaming.views.reader import Reader, time_columns
@@ -96,6 +96,8 @@ def show_group(
     if is_under_way(found["group"]):
         state = coordinator_state(found["group"])
         sys.stdout.write(f"\nThe group rebalances ({state}): its lag is not reliable.\n")
+    if shows_former_owners(found["group"]):
+        sys.stdout.write("Members and owners are those before it, until the last member has what its target says.\n")
     if found["group"].get("observed_by"):
         sys.stdout.write("\nKnown by admin calls alone: what happens between two polls is one generation.\n")
     if found["source"]:

@@ -24,6 +24,14 @@ def is_under_way(row: Mapping[str, Any]) -> bool:
     return coordinator_state(row) in UNDER_WAY
 
 
+def shows_former_owners(row: Mapping[str, Any]) -> bool:
+    """Return whether members and owners are those before a rebalance that is under way.
+
+    Members of the new protocol join and hand over meanwhile; that is written when the last of them has its target.
+    """
+    return is_under_way(row) and row["protocol"] == "consumer"
+
+
 def coordinator_state(row: Mapping[str, Any]) -> str:
     """Return a group's state; of a kind that is not followed the coordinator's, where its records show it.
 

@@ -104,6 +104,10 @@ def test_while_a_group_rebalances_its_lag_is_not_reliable(rebalancing: TestClien
     (row,) = rebalancing.get("/api/v1/progress?cluster=c1&group_id=classic").json()["rows"]
     assert (row["lag"], row["lag_reliable"]) == (4, False)
     assert "its lag is not reliable" not in page_of(rebalancing, "polled")
+    of_each = [
+        ("Members and owners are those before it" in page_of(rebalancing, name)) for name in ("classic", "newer")
+    ]
+    assert of_each == [False, True]
 
 
 def test_members_that_wait_are_listed(rebalancing: TestClient) -> None:

@@ -49,6 +49,7 @@ def test_while_a_group_of_any_protocol_rebalances_its_lag_is_not_reliable(
     text = run(tmp_path, "show", "group", group).stdout
     assert (f"The group rebalances ({state}): its lag is not reliable." in text) == (state is not None)
     assert ("its lag is not reliable" in text) == (state is not None)
+    assert ("Members and owners are those before it" in text) == (group == "newer")
 
 
 @pytest.mark.parametrize(
