@@ -35,19 +35,10 @@ def prepare_executors(spark: SparkSession, scratch: Path, shared: Sequence[Path]
     Raises:
         SetupError: A library is missing there, Python is another one, or a folder is not the same there.
     """
-    spark.addArtifacts(str(write_code_archive(scratch)), pyfile=True)
-    try_executors(spark, shared)
-
-
-def try_executors(spark: SparkSession, shared: Sequence[Path]) -> None:
-    """Run a small job that tries the code, which they have, and folders.
-
-    Raises:
-        SetupError: As above.
-    """
     from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException
 
+    spark.addArtifacts(str(write_code_archive(scratch)), pyfile=True)
     check = executor_check(sys.version_info[:2], [str(folder) for folder in shared])
     try:
         rows = spark.range(_TASKS, numPartitions=_TASKS).mapInArrow(check, "problem string").distinct().collect()

@@ -19,7 +19,7 @@ from streaming.setup.jars import spark_jars, store_jars
 from streaming.setup.java import find_java
 from streaming.spark.catalog_check import require_schema
 from streaming.spark.class_archive import archive_options
-from streaming.spark.executors import prepare_executors, try_executors
+from streaming.spark.executors import prepare_executors
 from streaming.spark.root_cause import reason_in
 from streaming.spark.scratch import scratch_folder
 from streaming.stores.hadoop import checkpoint_conf, hadoop_conf, scheme_conf, schemes_of, stores_in
@@ -182,15 +182,13 @@ def start_session(
     try:
         with _stderr_into(log_file), _handler_of_sigint_kept(), _read_last(last_jars):
             spark = builder.getOrCreate()
-            in_driver = is_local(spark.conf.get("spark.master") or "")
-            if in_driver:
+            if schema := catalog_schema(settings.job.tables):
+                folder = require_schema(spark, schema, scratch_folder())
+                shared = shared if folder is None else [*shared, folder]
+            if is_local(spark.conf.get("spark.master") or ""):
                 _write_no_checksums(spark)
             else:
                 prepare_executors(spark, scratch_folder(), shared)
-            if schema := catalog_schema(settings.job.tables):
-                folder = require_schema(spark, schema, scratch_folder())
-                if folder is not None and not in_driver:
-                    try_executors(spark, [folder])
             return spark
     except (PySparkException, Py4JError) as error:
         # A JVM that ended at once has the reason only in its log.
