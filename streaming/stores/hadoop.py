@@ -139,7 +139,7 @@ def _s3a(_uri: str, env: _Variables) -> Iterator[tuple[str, str]]:
         yield f"{_S3A}aws.credentials.provider", "org.apache.hadoop.fs.s3a.AnonymousAWSCredentialsProvider"
     elif env.get("AWS_ACCESS_KEY_ID"):
         for name, option in _S3_KEYS.items():
-            if env.get(name) and env.lacks(name):
+            if env.lacks(name):
                 yield f"{_S3A}{option}", env.option(name)
     elif env.get("AWS_WEB_IDENTITY_TOKEN_FILE"):
         # The service account of a pod, which is in no list of S3A's own.
