@@ -34,6 +34,7 @@ Offset: TypeAlias = Annotated[int, msgspec.Meta(ge=0, le=MAX_INT64)]
 Generation: TypeAlias = Annotated[int, msgspec.Meta(ge=0, le=MAX_INT64)]
 QueueCount: TypeAlias = Annotated[int, msgspec.Meta(ge=0, le=MAX_QUEUE_COUNT)]
 Epoch: TypeAlias = Annotated[int, msgspec.Meta(ge=-2, le=MAX_INT32)]
+DepartureKind: TypeAlias = Literal["left", "expired", "gone"]
 RecordProtocol: TypeAlias = Literal["consumer", "share", "streams"]
 RecordKind: TypeAlias = Literal[
     "group", "topics", "pattern", "topology", "member", "target", "member_target", "member_current"
@@ -120,7 +121,7 @@ class Departure(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """
 
     member_id: Name
-    kind: Literal["left", "expired", "gone"]
+    kind: DepartureKind
     host: str | None = None
     at: Timestamp | None = None
     evidence: str | None = None

@@ -33,7 +33,8 @@ TriggerKind: TypeAlias = Literal[
 ]
 # The main trigger is the first of these that is present.
 TRIGGER_ORDER: tuple[TriggerKind, ...] = get_args(TriggerKind)
-UNDER_WAY = ("preparing_rebalance", "completing_rebalance", "assigning", "reconciling")  # states while it rebalances
+CLASSIC_UNDER_WAY = ("preparing_rebalance", "completing_rebalance")  # states while it rebalances, by its protocol
+UNDER_WAY = (*CLASSIC_UNDER_WAY, "assigning", "reconciling")
 # What a streams group waits for whose target gives no member a task, and which Kafka shows as NotReady. Rows keep this
 # text, and views compare with it: to reword it, views must know both.
 TOPOLOGY_NOT_READY = "no member gets a task: topics of the topology are missing, or incorrectly partitioned"

@@ -21,7 +21,7 @@ from udfs.group.state.state_machine import GroupKind
 from udfs.group.state.view import GroupView
 from udfs.model.events import GroupSettings, GroupSnapshot, TopicPartitions
 from udfs.model.group_api import DueEvent, observed_since
-from udfs.model.journal import UNDER_WAY, GroupChanged
+from udfs.model.journal import CLASSIC_UNDER_WAY, GroupChanged
 from udfs.strategies.registry import qualified_name
 
 # Observations have their own keys, apart from the rules' findings, whatever their kind.
@@ -152,7 +152,7 @@ def show_under_way(context: GroupContext, snapshot: GroupSnapshot, at: int) -> N
     if group.row is None or group.recorded is not None or context.kind is GroupKind.NOT_FOLLOWED:
         return
     if not is_over(group, snapshot):
-        joining, joined = UNDER_WAY[:2]
+        joining, joined = CLASSIC_UNDER_WAY
         state = joined if has_joined(snapshot) else joining
         context.write_row(at, msgspec.structs.replace(group.row, state=state))
 
@@ -167,7 +167,7 @@ def end_under_way(context: GroupContext, snapshot: GroupSnapshot, at: int) -> bo
     """
     group = context.group
     context.note_preparing(snapshot)
-    if group.preparing_since is None and group.row is not None and group.row.state in UNDER_WAY[:2]:
+    if group.preparing_since is None and group.row is not None and group.row.state in CLASSIC_UNDER_WAY:
         state = "failed" if "strategy_failed" in group.findings else "stable" if group.members else "empty"
         context.write_row(at, msgspec.structs.replace(group.row, state=state))
     return False

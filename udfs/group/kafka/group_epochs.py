@@ -18,7 +18,7 @@ from udfs.group.batch.context import GroupContext
 from udfs.group.decision.commit_spans import commit_spans
 from udfs.group.events.lifecycle import show_unfollowed
 from udfs.group.kafka.epoch_rebalance import take_epoch
-from udfs.group.kafka.inferred_departures import RecordedDeparture, infer_recorded_departure
+from udfs.group.kafka.inferred_departures import infer_recorded_departure
 from udfs.group.kafka.reported_generations import rename_static_members, update_existing
 from udfs.group.kafka.topic_names import (
     has_names,
@@ -34,7 +34,7 @@ from udfs.group.state.record_fold import Folded, by_epoch, fold, new_epochs
 from udfs.group.state.recorded_group import AWAY, RecordedGroup, RecordedMember
 from udfs.group.state.state_machine import GroupKind
 from udfs.group.state.view import GroupView
-from udfs.model.events import Departure, GroupRecord, GroupSnapshot, MemberInfo
+from udfs.model.events import Departure, DepartureKind, GroupRecord, GroupSnapshot, MemberInfo
 from udfs.model.group_api import DueEvent
 from udfs.model.journal import GroupChanged, TriggerKind
 
@@ -342,7 +342,7 @@ def _note_departures(view: GroupView, recorded: RecordedGroup, folded: Folded, a
 
 def _departure(
     view: GroupView, member_id: str, member: RecordedMember | None, at: int, staying: Collection[str]
-) -> tuple[RecordedDeparture, str | None]:
+) -> tuple[DepartureKind, str | None]:
     """Return how a member departed, and what shows it; ``staying``: the members that are left."""
     if member is not None and member.epoch == AWAY:
         return "expired", "a static member that did not come back"

@@ -14,11 +14,12 @@ to the ends of the queues, where nobody else commits any more, and where it last
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Literal, NamedTuple, TypeAlias
+from typing import NamedTuple
 
 from udfs.group.state.assignment_diff import by_owner
 from udfs.group.state.group import Member, Queue
 from udfs.group.state.view import GroupView
+from udfs.model.events import DepartureKind
 from udfs.model.journal import TriggerKind
 from udfs.packets.packet import queue_keys
 
@@ -35,10 +36,6 @@ _REBALANCE_TIMEOUT_MS = 300_000
 # (``group.consumer.heartbeat.interval.ms``). By default a member that committed until so shortly before its end was not
 # silent.
 _HEARTBEAT_MS = 5_000
-
-
-# As ``Departure`` has it.
-RecordedDeparture: TypeAlias = Literal["left", "expired", "gone"]
 
 
 class Inferred(NamedTuple):
@@ -158,7 +155,7 @@ def _shows_beginning(silent: _Silence, other: _Commits, share: int, at: int) -> 
 
 def infer_recorded_departure(
     view: GroupView, member_id: str, at: int, staying: Collection[str]
-) -> tuple[RecordedDeparture, str | None]:
+) -> tuple[DepartureKind, str | None]:
     """Return how a member of the new protocol departed, and what shows it.
 
     Its coordinator removes it at once when its session ends, and no other member stops for that.
