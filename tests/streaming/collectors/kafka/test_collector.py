@@ -145,6 +145,16 @@ class LosingView:
         pass
 
 
+def collector_of(view: LosingView, log: EventFiles, read: Callable[[], dict[int, int]] = dict) -> KafkaCollector:
+    """Return a collector of what a view shows; ``read``: up to where the query has read."""
+    return KafkaCollector(
+        KafkaOptions("h:1", "c"),
+        log,
+        read,
+        view=lambda _options: view,  # type: ignore[arg-type,return-value]
+    )
+
+
 def test_a_log_that_cannot_be_written_is_visible_and_what_was_pending_is_reported_later(tmp_path: Path) -> None:
     class FullDisk(EventFiles):
         full = True
@@ -156,12 +166,7 @@ def test_a_log_that_cannot_be_written_is_visible_and_what_was_pending_is_reporte
 
     log = FullDisk(tmp_path, "kafka")
     view = LosingView(first=0)
-    collector = KafkaCollector(
-        KafkaOptions("h:1", "c"),
-        log,
-        lambda: {0: 100},
-        view=lambda _options: view,  # type: ignore[arg-type,return-value]
-    )
+    collector = collector_of(view, log, lambda: {0: 100})
     view.listed = {"a": ObservedTopic(2)}
     assert not collector.observe_once()
     assert collector.status().state == "unwritable"
@@ -189,12 +194,7 @@ def test_a_rebalance_that_begins_while_a_poll_is_under_way_is_reported_by_the_ne
             return {"g": "PreparingRebalance"} if self.has_begun else {}
 
     view = Rebalancing(first=0)
-    collector = KafkaCollector(
-        KafkaOptions("h:1", "c"),
-        EventFiles(tmp_path, "kafka"),
-        dict,
-        view=lambda _options: view,  # type: ignore[arg-type,return-value]
-    )
+    collector = collector_of(view, EventFiles(tmp_path, "kafka"))
     shown = []
     for _ in range(2):
         assert collector.observe_once()
@@ -211,12 +211,7 @@ def test_a_rebalance_that_two_polls_lack_is_reported_as_over(tmp_path: Path) -> 
             return {"g": "PreparingRebalance"} if self.polls == 1 else {}
 
     view = Rebalanced(first=0)
-    collector = KafkaCollector(
-        KafkaOptions("h:1", "c"),
-        EventFiles(tmp_path, "kafka"),
-        dict,
-        view=lambda _options: view,  # type: ignore[arg-type,return-value]
-    )
+    collector = collector_of(view, EventFiles(tmp_path, "kafka"))
     for _ in range(4):
         assert collector.observe_once()
     shown = [(one.state, one.members) for one in events_in(tmp_path) if isinstance(one, GroupSnapshot)]
@@ -228,12 +223,7 @@ def test_after_a_damaged_memory_all_topics_are_reported_again(tmp_path: Path) ->
     log.keep_memory(b"{")
     view = LosingView(first=0)
     view.listed = {"a": ObservedTopic(2)}
-    collector = KafkaCollector(
-        KafkaOptions("h:1", "c"),
-        log,
-        dict,
-        view=lambda _options: view,  # type: ignore[arg-type,return-value]
-    )
+    collector = collector_of(view, log)
     assert collector.observe_once()
     assert topic_counts(tmp_path, "a") == [2]
 
@@ -310,12 +300,7 @@ def test_a_new_record_is_sought_between_rounds_while_the_brokers_clock_has_no_cl
 
     view = Growing(first=0)
     monkeypatch.setattr("streaming.collectors.kafka.collector.now_ms", lambda: now)
-    collector = KafkaCollector(
-        KafkaOptions("h:1", "c"),
-        EventFiles(tmp_path, "kafka"),
-        dict,
-        view=lambda _options: view,  # type: ignore[arg-type,return-value]
-    )
+    collector = collector_of(view, EventFiles(tmp_path, "kafka"))
     assert collector.observe_once()
     polls, ahead = [], []
     for _ in range(6):
