@@ -14,9 +14,8 @@ from udfs.kafka.consumer_offsets import GroupPatterns
 from udfs.model.events import SCHEMA_VERSION, GroupSnapshot
 
 _OVER: Final = "Stable"  # without members: all that is known is that it rebalances no longer
-_POLLS: Final = (
-    2  # that lack a group: its broker may not have answered one, and the record of its generation came first
-)
+# So many polls lack a group: its broker may not have answered one, and the record of its generation came first.
+_POLLS: Final = 2
 
 
 class GroupsUnderWay:
