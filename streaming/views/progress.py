@@ -71,14 +71,8 @@ def recent_committers(reader: Reader, cluster: str, topic: str) -> set[str]:
     recent = recent_rows(reader)
     if recent is None:
         return set()
-    of_groups: dict[str, dict[_Queue, Row]] = {}
-    for row in reader.rows("queue_progress", where={"cluster": cluster, "topic": topic, "event_time": recent}):
-        _keep_newest(of_groups.setdefault(row["group_id"], {}), row)
-    return {
-        group
-        for group, newest in of_groups.items()
-        if any(row["committed_offset"] is not None for row in newest.values())
-    }
+    newest = _last_rows(reader, {"cluster": cluster, "topic": topic, "event_time": recent})
+    return {row["group_id"] for row in newest if row["committed_offset"] is not None}
 
 
 def lag_text(row: Row) -> str:
@@ -113,10 +107,10 @@ def _newest(reader: Reader, where: Mapping[str, Any]) -> dict[_Queue, Row]:
     recent = recent_rows(reader)
     if recent is None:
         return {}
-    found = _last_rows(reader, {**where, "event_time": recent})
+    found = {_queue_of(row): row for row in _last_rows(reader, {**where, "event_time": recent})}
     others = Except(_whole_topics(reader, where["cluster"], found.keys()))
     older = _last_rows(reader, {**where, "event_time": Within(None, recent.since_ms), "topic": others})
-    return {**older, **found}
+    return {_queue_of(row): row for row in older} | found
 
 
 def _whole_topics(reader: Reader, cluster: str, found: Collection[_Queue]) -> frozenset[str]:
@@ -132,17 +126,18 @@ def _whole_topics(reader: Reader, cluster: str, found: Collection[_Queue]) -> fr
     return frozenset(topic for topic, queues in described.items() if all(is_found(topic, one) for one in queues))
 
 
-def _last_rows(reader: Reader, where: Mapping[str, Any]) -> dict[_Queue, Row]:
-    """Return the newest row of each queue."""
+def _last_rows(reader: Reader, where: Mapping[str, Any]) -> list[Row]:
+    """Return the newest row of each group and queue."""
     found: pa.Table | None = None
-    for block in reader.blocks("queue_progress", columns=(*_NAMES, "event_time", *_OFFSETS), where=where):
+    columns = ("group_id", *_NAMES, "event_time", *_OFFSETS)
+    for block in reader.blocks("queue_progress", columns=columns, where=where):
         found = _last_of_each(block if found is None else pa.concat_tables([found, block]))
-    return {} if found is None else {_queue_of(row): row for row in from_arrow(QUEUE_PROGRESS, found)}
+    return [] if found is None else from_arrow(QUEUE_PROGRESS, found)
 
 
 def _last_of_each(rows: pa.Table) -> pa.Table:
-    """Return the newest row of each queue. Not group_by(): it imports pandas."""
-    queue = [_numbered(rows["topic"]), _numbered(rows["broker"]), rows["queue_id"].combine_chunks()]
+    """Return the newest row of each group and queue. Not group_by(): it imports pandas."""
+    queue = [*(_numbered(rows[name]) for name in ("group_id", "topic", "broker")), rows["queue_id"].combine_chunks()]
     times = [pc.fill_null(rows[name], time_scalar(0)).combine_chunks() for name in _ORDER]
     columns = [*queue, *times]
     names = [str(place) for place in range(len(columns))]
@@ -159,13 +154,6 @@ def _numbered(names: pa.ChunkedArray) -> pa.Array:
     return names.combine_chunks().dictionary_encode("encode").indices
 
 
-def _keep_newest(found: dict[_Queue, Row], row: Row) -> None:
-    """Keep the newest row of each queue."""
-    queue = _queue_of(row)
-    if queue not in found or _order(row) > _order(found[queue]):
-        found[queue] = row
-
-
 def _is_deleted(row: Row) -> bool:
     """Return whether a row is the last one of a queue whose group or commit was deleted."""
     return row["committed_offset"] is None and row["end_offset"] is None
@@ -173,7 +161,3 @@ def _is_deleted(row: Row) -> bool:
 
 def _queue_of(row: Row) -> _Queue:
     return row["topic"], row["broker"], row["queue_id"]
-
-
-def _order(row: Row) -> tuple[int, int, int]:
-    return row["event_time"], row["committed_at"] or 0, row["end_at"] or 0
