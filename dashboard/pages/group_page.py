@@ -17,9 +17,9 @@ from streaming.terminal.format import queue_name, queues_text
 from streaming.views.assignments import assignments
 from streaming.views.audit_texts import strategy_text
 from streaming.views.group_sources import group_sources
-from streaming.views.group_state_texts import is_under_way, shows_former_owners, state_text
+from streaming.views.group_state_texts import has_former_members, has_former_spans, is_under_way, state_text
 from streaming.views.groups import never_had_members
-from streaming.views.members import members, with_epochs
+from streaming.views.members import as_coordinated, members
 from streaming.views.progress import progress
 
 # Of each table on the page; the whole is a download.
@@ -39,7 +39,7 @@ def group_page(reading: Reading, cluster: str, group: str) -> dict[str, Any]:
     found = piece(reading, GROUPS, of_group, limit=1).rows
     if not found:
         raise NotFoundError(f"there is no group {group} in cluster {cluster}")
-    now = with_epochs(found[0], members(reading.tables, group=group, cluster=cluster))
+    now = as_coordinated(found[0], members(reading.tables, group=group, cluster=cluster))
     owners = queue_owners(assignments(reading.tables, group=group, cluster=cluster))
     sessions = piece(reading, MEMBERS, of_group, sort="-joined_at", limit=ROWS)
     findings = piece(reading, FINDINGS, {**of_group, "open": "yes"}, limit=ROWS)
@@ -61,7 +61,8 @@ def group_page(reading: Reading, cluster: str, group: str) -> dict[str, Any]:
         "source": group_sources(reading.tables).get(cluster),
         "had_no_members": never_had_members(found[0]),
         "is_rebalancing": is_under_way(found[0]),
-        "has_former_owners": shows_former_owners(found[0]),
+        "has_former_spans": has_former_spans(found[0]),
+        "has_former_members": has_former_members(found[0]),
         "waits": (found[0]["waits"] or "").split("; ") if found[0]["waits"] else [],
         "is_reported": any(row["reported"] for row in owners),
         "widespread": [one for one in widespread(reading) if any(one.has(row) for row in findings.rows)],
@@ -121,7 +122,7 @@ def _shown(member: Row) -> Row:
     held = member["computed"] if member["reported"] is None else member["reported"]
     texts = {
         f"{origin}_text": None if member[origin] is None else queues_text(member[origin])
-        for origin in ("computed", "reported")
+        for origin in ("computed", "reported", "target")
     }
     return member | texts | {"held": len(held)}
 

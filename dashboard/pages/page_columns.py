@@ -36,6 +36,8 @@ _QUEUE_PAUSE = "time without an owner, summed over queues; ~ is estimated"
 _REPEATED = "messages that new owners of queues read again; ~ is estimated"
 _WAITING = "messages between the committed offset and the end of a queue when it got its new owner"
 _EPOCH = "the group epoch that the member is at; -2 is a static member that is away"
+_TARGET = "what the group's target assignment gives the member"
+_PROTOCOL = "that the member speaks: classic, consumer, share or streams"
 _STATE = "of a kind that is not followed the coordinator's, where its records show it"
 _SIBLINGS = "what became of the same client's sessions in other groups"
 _HOUR, _DAY = "rebalances of the last 60 minutes", "rebalances of the last 24 hours"
@@ -123,7 +125,9 @@ MEMBERS = (
     PageColumn("computed_text", "Computed", "queues", wide=True),
     PageColumn("reported_text", "Reported", "queues", wide=True),
     PageColumn("agrees", "Agrees", "truth", wide=True),
+    PageColumn("target_text", "Target", "queues", wide=True, hint=_TARGET, needs_any=("target",)),
     PageColumn("epoch", "Epoch", "count", wide=True, hint=_EPOCH, needs_any=("epoch",)),
+    PageColumn("protocol", "Protocol", "text", wide=True, hint=_PROTOCOL, needs_any=("protocol",)),
     PageColumn("joined_at", "Joined", "time"),
 )
 SESSIONS = (

@@ -157,6 +157,7 @@ GROUPS = Listing(
         *("unassigned_queues", "spread", "generation", "strategy", "mode", "last_rebalance_at", "last_rebalance_id"),
         *("strategy_verdict", "verdict_generations", "verdict_from", "verdict_reason"),
         *("library", "observed_by", "protocol", "epoch", "assignment_epoch", "waits", "member_epochs"),
+        "reconciling",
     ),
     _equal("cluster", "group_id", "system", "state", "health", "mode", "strategy_verdict", "library", "protocol")
     | {"kind": "contains(coalesce(finding_kinds, ''), ?)"},

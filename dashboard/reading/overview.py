@@ -47,7 +47,7 @@ with {_MANY}, open as (
 select g.cluster, g.system, g.group_id, g.state, g.mode, g.strategy, g.generation, g.members, g.queues,
     g.idle_members, g.unassigned_queues, g.spread, g.last_rebalance_at, g.last_rebalance_id,
     g.strategy_verdict, g.verdict_generations, g.verdict_from, g.verdict_reason,
-    g.library, g.observed_by, g.protocol, g.epoch, g.assignment_epoch, g.waits, g.member_epochs,
+    g.library, g.observed_by, g.protocol, g.epoch, g.assignment_epoch, g.waits, g.member_epochs, g.reconciling,
     coalesce(open.findings, 0) as open_findings, open.kinds as finding_kinds,
     coalesce(recent.hour, 0) as rebalances_hour, coalesce(recent.day, 0) as rebalances_day,
     coalesce(recent.moved, 0) as queues_moved_day,

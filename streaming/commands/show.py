@@ -24,6 +24,7 @@ from streaming.commands.show_columns import (
     finding_columns,
     group_columns,
     member_columns,
+    name_columns,
     progress_columns,
     rebalance_columns,
 )
@@ -76,7 +77,7 @@ def show_group(
     from streaming.terminal.escape import printable
     from streaming.terminal.output import answering, show_rows, write_json_lines
     from streaming.views.audit_texts import strategy_text
-    from streaming.views.group_state_texts import coordinator_state, is_under_way, shows_former_owners
+    from streaming.views.group_state_texts import coordinator_state, has_former_members, is_under_way
     from streaming.views.groups import group as one
     from streaming.views.groups import never_had_members
     from streaming.views.reader import Reader, time_columns
@@ -96,7 +97,7 @@ def show_group(
     if is_under_way(found["group"]):
         state = coordinator_state(found["group"])
         sys.stdout.write(f"\nThe group rebalances ({state}): its lag is not reliable.\n")
-    if shows_former_owners(found["group"]):
+    if has_former_members(found["group"]):
         sys.stdout.write("Members and owners are those before it, until the last member has what its target says.\n")
     if found["group"].get("observed_by"):
         sys.stdout.write("\nKnown by admin calls alone: what happens between two polls is one generation.\n")
@@ -104,9 +105,8 @@ def show_group(
         sys.stdout.write(f"\nSource of the cluster's groups: {printable(found['source'])}.\n")
     if found["group"].get("waits"):
         sys.stdout.write(f"\nWaiting: {found['group']['waits']}\n")
-    has_epochs = any(row["epoch"] is not None for row in found["members"])
     for title, rows, columns in (
-        ("Members", found["members"], member_columns(with_group=False, with_epoch=has_epochs)),
+        ("Members", found["members"], member_columns(found["members"])),
         ("Progress (lag with ? is not reliable)", found["progress"], progress_columns(found["progress"])),
         ("Last departures", found["departures"], departure_columns()),
         ("Last rebalances", found["rebalances"], rebalance_columns(with_group=False)),
@@ -152,7 +152,7 @@ def show_members(
         rows = members(reader, group=group, cluster=cluster, at_ms=at_ms)
         if not rows and group is not None and at_ms is None:
             one_group(reader, group, cluster)
-    _show(rows, member_columns(with_group=True), "members", "no members", as_json=as_json)
+    _show(rows, [*name_columns(), *member_columns(rows)], "members", "no members", as_json=as_json)
 
 
 @app.command("rebalances")

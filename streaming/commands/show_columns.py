@@ -33,13 +33,15 @@ def group_columns() -> list[Shown]:
     ]
 
 
-def member_columns(*, with_group: bool, with_epoch: bool = False) -> list[Shown]:
-    """Return the columns of members with their queues; their epochs by the name that Kafka's own tool has for it."""
+def member_columns(rows: Sequence[Row]) -> list[Shown]:
+    """Return the columns of members with their queues; what some member has by the names of Kafka's own tool."""
     from streaming.terminal.format import queues_text
     from streaming.terminal.output import Shown, field, time_field
 
+    def some(name: str, *columns: Shown) -> list[Shown]:
+        return [*columns] if any(row.get(name) is not None for row in rows) else []
+
     return [
-        *(_name_of() if with_group else []),
         field("CONSUMER-ID", "member_id"),
         field("GROUP-INSTANCE-ID", "instance_id"),
         field("HOST", "host"),
@@ -48,7 +50,10 @@ def member_columns(*, with_group: bool, with_epoch: bool = False) -> list[Shown]
         Shown("COMPUTED", lambda row: queues_text(row["computed"])),
         Shown("REPORTED", lambda row: queues_text(row["reported"])),
         Shown("AGREES", lambda row: {True: "yes", False: "no", None: "-"}[row["agrees"]]),
-        *([field("CURRENT-EPOCH", "epoch"), field("TARGET-EPOCH", "target_epoch")] if with_epoch else []),
+        *some("epoch", field("CURRENT-EPOCH", "epoch"), field("TARGET-EPOCH", "target_epoch")),
+        *some("target", Shown("TARGET-ASSIGNMENT", lambda row: queues_text(row["target"]))),
+        *some("protocol", field("PROTOCOL", "protocol")),
+        *some("process_id", field("PROCESS", "process_id")),
         time_field("JOINED", "joined_at"),
     ]
 
@@ -86,7 +91,8 @@ def progress_columns(rows: Sequence[Row]) -> list[Shown]:
     ]
 
 
-def _name_of() -> list[Shown]:
+def name_columns() -> list[Shown]:
+    """Return the columns of a group's cluster and name."""
     from streaming.terminal.output import field
 
     return [field("CLUSTER", "cluster"), field("GROUP", "group_id")]
@@ -100,7 +106,7 @@ def rebalance_columns(*, with_group: bool) -> list[Shown]:
 
     return [
         time_field("TIME", "event_time"),
-        *(_name_of() if with_group else []),
+        *(name_columns() if with_group else []),
         field("GENERATION", "generation"),
         Shown("TRIGGER", causes_text),
         field("STATUS", "status"),
@@ -125,7 +131,7 @@ def finding_columns(*, with_group: bool) -> list[Shown]:
     return [
         field("SEVERITY", "severity"),
         field("KIND", "kind"),
-        *(_name_of() if with_group else []),
+        *(name_columns() if with_group else []),
         time_field("SINCE", "opened_at"),
         time_field("UNTIL", "closed_at"),
         field("MESSAGE", "message"),
@@ -139,7 +145,7 @@ def audit_columns(*, with_group: bool) -> list[Shown]:
 
     return [
         time_field("TIME", "event_time"),
-        *(_name_of() if with_group else []),
+        *(name_columns() if with_group else []),
         field("GENERATION", "generation"),
         field("VERDICT", "verdict"),
         field("REASON", "reason"),

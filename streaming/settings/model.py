@@ -95,6 +95,7 @@ class Findings(Section):
     flapping_after_ms: Span
     flapping_history_ms: SomeSpan
     flapping_always: int = Field(ge=1, le=10_000)
+    stuck_after_ms: SomeSpan
 
 
 class EventsFolder(Section):

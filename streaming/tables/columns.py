@@ -30,6 +30,16 @@ DIFFERING = pa.list_(
     )
 )
 MEMBER_EPOCHS = pa.list_(pa.struct([("member_id", TEXT), ("epoch", LONG)]))
+_ASSIGNED = pa.list_(pa.struct([("topic", TEXT), ("queue_ids", pa.list_(LONG))]))
+RECONCILING = pa.list_(
+    pa.struct(
+        [
+            *((name, TEXT) for name in ("member_id", "instance_id", "client_id", "host")),
+            *(("epoch", LONG), ("state", TEXT)),
+            *((name, _ASSIGNED) for name in ("assigned", "revoking", "target")),
+        ]
+    )
+)
 QUEUES = pa.list_(pa.struct([("broker", TEXT), ("queue_id", LONG), ("racks", TEXTS)]))
 
 MERGED_FILE_BYTES = 128 << 10  # a changed row rewrites its whole file

@@ -132,7 +132,16 @@ def _group_row(body: journal.GroupChanged) -> Row:
     row = msgspec.structs.asdict(body)
     if body.member_epochs is not None:
         row["member_epochs"] = [msgspec.structs.asdict(one) for one in body.member_epochs]
+    if body.reconciling is not None:
+        row["reconciling"] = [_reconciling(one) for one in body.reconciling]
     return row
+
+
+def _reconciling(member: journal.ReconcilingMember) -> Row:
+    row = msgspec.structs.asdict(member)
+    return row | {
+        name: [msgspec.structs.asdict(one) for one in row[name]] for name in ("assigned", "revoking", "target")
+    }
 
 
 # -- group_minutes ------------------------------------------------------------------------------------------------

@@ -13,6 +13,7 @@ from streaming.tables.columns import (
     LONG,
     MEMBER_EPOCHS,
     QUEUES,
+    RECONCILING,
     TEXT,
     TEXTS,
     TIME,
@@ -40,7 +41,7 @@ from streaming.tables.shared_columns import (
     costs,
     described,
 )
-from udfs.model.journal import MAX_MEMBER_EPOCHS, UNDER_WAY
+from udfs.model.journal import MAX_MEMBER_EPOCHS, MAX_RECONCILING_QUEUES, UNDER_WAY
 from udfs.model.member_fields import SHOWN
 
 __all__ = [
@@ -235,9 +236,16 @@ GROUPS = Table(
         Column(
             "member_epochs",
             MEMBER_EPOCHS,
-            "Of a consumer group of the new protocol: members at another epoch than assignment_epoch (-2: static, and"
-            " away; null: no record shows one); the others are at that one. null = not known, or more than"
+            "Of a group of a newer protocol: members at another epoch than assignment_epoch (-2: static, and away;"
+            " null: no record shows one); the others are at that one. null = not known, or more than"
             f" {MAX_MEMBER_EPOCHS}",
+        ),
+        Column(
+            "reconciling",
+            RECONCILING,
+            "All members while it assigns or reconciles, as the coordinator has them: epoch, state, what each has, has"
+            f" yet to revoke, and shall have. null = it does neither, or more than {MAX_MEMBER_EPOCHS} members or"
+            f" {MAX_RECONCILING_QUEUES} queues",
         ),
     ),
     key=("cluster", "group_id"),

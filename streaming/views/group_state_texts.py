@@ -24,12 +24,17 @@ def is_under_way(row: Mapping[str, Any]) -> bool:
     return coordinator_state(row) in UNDER_WAY
 
 
-def shows_former_owners(row: Mapping[str, Any]) -> bool:
-    """Return whether members and owners are those before a rebalance that is under way.
+def has_former_spans(row: Mapping[str, Any]) -> bool:
+    """Return whether tables of spans and sessions are those before a rebalance that is under way.
 
     Members of the new protocol join and hand over meanwhile; that is written when the last of them has its target.
     """
-    return is_under_way(row) and row["protocol"] == "consumer"
+    return is_under_way(row) and row.get("protocol") == "consumer"
+
+
+def has_former_members(row: Mapping[str, Any]) -> bool:
+    """Return whether members are known only as they were before a rebalance that is under way: they are many."""
+    return has_former_spans(row) and row.get("reconciling") is None
 
 
 def coordinator_state(row: Mapping[str, Any]) -> str:

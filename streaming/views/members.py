@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pyarrow.compute as pc
 
-from streaming.tables.schema import Row
+from streaming.tables.schema import MEMBERS, Row
 from streaming.views.assignments import assignments
 from streaming.views.reader import Reader, Within, holds_at
 
@@ -39,18 +39,47 @@ def members(
     return found
 
 
-def with_epochs(group: Row, found: list[Row]) -> list[Row]:
-    """Return members of a group as they are now, with ``epoch`` and ``target_epoch`` of each; null where not known.
+def as_coordinated(group: Row, found: list[Row]) -> list[Row]:
+    """Return members of a group as their coordinator has them now.
 
     Args:
-        group: The row of their group.
+        group: The row of their group. found: Its members by the tables.
+    Returns:
+        Rows of ``members`` with ``epoch``, ``target_epoch`` and ``target``, which is a list as ``reported``; null where
+        not known. Of a consumer group that assigns or reconciles, those that its row lists, with what they have by now:
+        the tables have the ones before it.
     """
+    epoch = group.get("assignment_epoch")
+    under_way = group.get("reconciling")
+    if under_way is not None:
+        sessions = {row["member_id"]: row for row in found}
+        new = dict.fromkeys(MEMBERS.names) | {"computed": [], "reported": None, "agrees": None}
+        new |= {"cluster": group["cluster"], "group_id": group["group_id"]}
+        return [_reconciling(group, one, sessions.get(one["member_id"], new)) for one in under_way]
     listed = group.get("member_epochs")
     if listed is None:
-        return [row | {"epoch": None, "target_epoch": None} for row in found]
+        return [row | {"epoch": None, "target_epoch": None, "target": None} for row in found]
     others = {one["member_id"]: one["epoch"] for one in listed}
-    target = group["assignment_epoch"]
-    return [row | {"epoch": others.get(row["member_id"], target), "target_epoch": target} for row in found]
+    return [
+        row | {"epoch": others.get(row["member_id"], epoch), "target_epoch": epoch, "target": row.get("reported")}
+        for row in found
+    ]
+
+
+def _reconciling(group: Row, listed: Row, row: Row) -> Row:
+    assigned, target = (_flat(listed[name]) for name in ("assigned", "target"))
+    row = row | {name: listed[name] for name in ("member_id", "instance_id", "client_id", "host", "epoch")}
+    row |= {"target_epoch": group["assignment_epoch"], "target": target}
+    # The tables have the tasks of a streams group by now, standby and warm-up tasks too.
+    if group["protocol"] != "consumer":
+        return row
+    return row | {"computed": [], "reported": assigned, "agrees": None}
+
+
+def _flat(assigned: list[Row]) -> list[Row]:
+    return [
+        {"topic": one["topic"], "broker": None, "queue_id": number} for one in assigned for number in one["queue_ids"]
+    ]
 
 
 def departures(reader: Reader, group: str, cluster: str) -> list[Row]:

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from streaming.tables.arrow_rows import from_arrow
 from streaming.tables.schema import QUEUE_PROGRESS, Row
 from streaming.views.assignments import SHARED_BY_MESSAGE, assignments
-from streaming.views.group_state_texts import coordinator_state, is_under_way
+from streaming.views.group_state_texts import coordinator_state, has_former_members, has_former_spans, is_under_way
 from streaming.views.reader import Except, Reader, Within, time_scalar
 
 _Queue: TypeAlias = tuple[str, str | None, int]
@@ -35,6 +35,8 @@ def progress(reader: Reader, group: Mapping[str, Any], members: Sequence[Row]) -
     spans = assignments(reader, group=group["group_id"], cluster=group["cluster"])
     origin = "reported" if any(span["origin"] == "reported" for span in spans) else "computed"
     owners: dict[_Queue, list[Row]] = {}
+    if has_former_spans(group) and not has_former_members(group):
+        spans = [span | {"origin": origin} for span in _spans_under_way(group)]
     for span in spans:
         if span["origin"] == origin and span["queue_id"] != SHARED_BY_MESSAGE and not _has_tasks(group):
             owners.setdefault(_queue_of(span), []).append(span)
@@ -58,6 +60,16 @@ def progress(reader: Reader, group: Mapping[str, Any], members: Sequence[Row]) -
                 }
             )
     return rows
+
+
+def _spans_under_way(group: Mapping[str, Any]) -> list[Row]:
+    """Return who has each queue while the group reconciles; a queue that is being revoked still has its owner."""
+    return [
+        {"member_id": one["member_id"], "topic": held["topic"], "broker": None, "queue_id": number}
+        for one in group["reconciling"]
+        for held in (*one["assigned"], *one["revoking"])
+        for number in held["queue_ids"]
+    ]
 
 
 def recent_rows(reader: Reader) -> Within | None:

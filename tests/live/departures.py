@@ -28,6 +28,9 @@ from tests.simulation.core_run import CoreRun
 _SESSION_MS = 6_000
 # As the client's defaults are to each other: 45 s and 5 s.
 _COMMIT_MS = 700
+_NEW_PROTOCOL = ("group.protocol", "consumer")
+# Of members of the new protocol, as brokers have them unless they are set.
+_DEFAULTS = {"group.consumer.session.timeout.ms": "45000", "group.consumer.heartbeat.interval.ms": "5000"}
 _ENDS = {"member_left": "left", "session_expired": "killed"}
 
 
@@ -38,6 +41,7 @@ class Regime(NamedTuple):
     strategy: str = "range"
     settings: tuple[tuple[str, str], ...] = ()
     is_slow: bool = False  # the member that stays polls again only after a session timeout
+    commit_ms: int = _COMMIT_MS
 
 
 REGIMES = (
@@ -45,6 +49,8 @@ REGIMES = (
     Regime("cooperative-sticky, commits every 700 ms", "cooperative-sticky"),
     Regime("range, never commits", settings=(("enable.auto.commit", "false"),)),
     Regime("range, the other member rejoins late", is_slow=True),
+    Regime("new protocol, commits every 5 s", settings=(_NEW_PROTOCOL,), commit_ms=5_000),
+    Regime("new protocol, never commits", settings=(_NEW_PROTOCOL, ("enable.auto.commit", "false"))),
 )
 
 
@@ -64,7 +70,7 @@ def play(broker: Broker, number: int, regime: Regime, rounds: int) -> dict[str, 
                     client_id=name,
                     strategies=(regime.strategy,),
                     session_timeout_ms=_SESSION_MS,
-                    commit_interval_ms=_COMMIT_MS,
+                    commit_interval_ms=regime.commit_ms,
                     settings=dict(regime.settings),
                 )
             )
@@ -73,7 +79,8 @@ def play(broker: Broker, number: int, regime: Regime, rounds: int) -> dict[str, 
         for lap in range(2 * rounds):
             leaver = member("goes")
             wait_until_assigned([stays, leaver], partitions(group, 4))
-            time.sleep(3 * _COMMIT_MS / 1_000)  # what is measured is how long ago the last commit was: three are made
+            # What is measured is how long ago the last commit was: three are made.
+            time.sleep(3 * regime.commit_ms / 1_000)
             how = "killed" if lap % 2 else "left"
             truth[leaver.member_id or ""] = how
             if regime.is_slow:
@@ -106,7 +113,7 @@ def main(rounds: int) -> None:
     """Play all regimes beside each other and print the table."""
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
-        with kafka_41(folder / "broker") as broker, ThreadPoolExecutor(len(REGIMES)) as pool:
+        with kafka_41(folder / "broker", _DEFAULTS) as broker, ThreadPoolExecutor(len(REGIMES)) as pool:
             playing = [pool.submit(play, broker, number, one, rounds) for number, one in enumerate(REGIMES)]
             truths = [one.result() for one in playing]
             found = {

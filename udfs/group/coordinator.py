@@ -15,6 +15,8 @@ The result is a function of the events in the order of their times. How they wer
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from udfs.group.assignment.rebalance_plan import plan_counted
 from udfs.group.batch.context import GroupContext
 from udfs.group.batch.findings import late_found
@@ -28,6 +30,7 @@ from udfs.group.events.lifecycle import (
     close_all_sessions,
     end_under_way,
     mark_not_followed,
+    note_stuck,
     register_empty_group,
     show_under_way,
     take_observations,
@@ -74,19 +77,20 @@ from udfs.model.group_api import DedupView, DueEvent, GroupInput, GroupOutput, T
 from udfs.model.journal import Trigger
 from udfs.model.systems import System
 
-__all__ = [
-    "Group",
-    "advance",
-    "decode_group",
-    "encode_group",
-    "members_by_heartbeat",
-    "new_group",
-    "snapshot_of",
-]
+__all__ = ["Group", "advance", "decode_group", "encode_group", "members_by_heartbeat", "new_group", "snapshot_of"]
 
 _OF_MEMBERS = (MemberLeft, MemberJoined, Heartbeat, AssignmentReported)  # nothing where a group is not followed
 # What a generation of the same time may show already.
 _EVIDENCE = (TopicQueues, CommitsDeleted, MemberLeft, MemberJoined, Heartbeat)
+
+
+_ON_TIMER: dict[TimerKind, Callable[[GroupContext, int], object]] = {
+    TimerKind.FORGET: forget_or_wait,
+    TimerKind.COMMIT: register_committing_group,
+    TimerKind.COMPARE: compare_with_reports,
+    TimerKind.NAMES: decide_waiting,
+    TimerKind.STUCK: note_stuck,
+}
 
 
 def new_group(cluster: str, system: System, group_id: str) -> Group:  # noqa: ARG001
@@ -341,19 +345,12 @@ class Coordinator:
         context.begin_event_time()
 
     def _on_timer(self, timer: Timer) -> None:
-        match timer.kind:
-            case TimerKind.SETTLE:
-                self._decide()
-            case TimerKind.FINDING:
-                self.context.set_finding(timer.finding, None, timer.at)
-            case TimerKind.FORGET:
-                forget_or_wait(self.context, timer.at)
-            case TimerKind.COMMIT:
-                register_committing_group(self.context, timer.at)
-            case TimerKind.COMPARE:
-                compare_with_reports(self.context, timer.at)
-            case TimerKind.NAMES:
-                decide_waiting(self.context, timer.at)
+        if timer.kind is TimerKind.SETTLE:
+            self._decide()
+        elif timer.kind is TimerKind.FINDING:
+            self.context.set_finding(timer.finding, None, timer.at)
+        else:
+            _ON_TIMER[timer.kind](self.context, timer.at)
 
     # ---- 3. The rebalance and its commit; for reported generations: ``reported_generations.take_generation``
 

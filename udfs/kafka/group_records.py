@@ -154,6 +154,7 @@ def _consumer_member(reader: WireReader, member_id: str) -> Fields:
         strategies=(SERVER_SIDE + assignor,) if assignor else (),
         rebalance_timeout_ms=max(0, rebalance_timeout_ms),
         session_timeout_ms=max(0, classic[0][0]) if classic else None,
+        protocol="classic" if classic else "consumer",
     )
     return {"member": info, "pattern": pattern or None, "classic_strategies": classic[0][1] if classic else None}
 
@@ -185,6 +186,7 @@ def _share_member(reader: WireReader, member_id: str) -> Fields:
             client_id=client_id or None,
             host=host or None,
             subscriptions=topics,
+            protocol="share",
         )
     }
 
@@ -192,7 +194,7 @@ def _share_member(reader: WireReader, member_id: str) -> Fields:
 def _streams_member(reader: WireReader, member_id: str) -> Fields:
     instance_id, rack = reader.nullable_string(), reader.nullable_string()
     client_id, host = reader.string(), reader.string()
-    rebalance_timeout_ms = reader.int32()
+    rebalance_timeout_ms, topology_epoch, process_id = reader.int32(), reader.int32(), reader.string()
     info = MemberInfo(
         member_id=member_id,
         instance_id=instance_id or None,
@@ -200,8 +202,10 @@ def _streams_member(reader: WireReader, member_id: str) -> Fields:
         client_id=client_id or None,
         host=host or None,
         rebalance_timeout_ms=max(0, rebalance_timeout_ms),
+        protocol="streams",
+        process_id=process_id or None,
     )
-    return {"member": info, "epoch": reader.int32()}
+    return {"member": info, "epoch": topology_epoch}
 
 
 _MEMBERS: dict[RecordProtocol, Callable[[WireReader, str], Fields]] = {

@@ -19,6 +19,7 @@ class CoreConfig(msgspec.Struct, frozen=True, kw_only=True):
         session_timeouts_ms: For members that report none, by system.
         flapping_within_ms, flapping_rebalances, flapping_factor, flapping_after_ms, flapping_history_ms,
             flapping_always: When a group rebalances too often, see ``udfs/group/state/flapping.py``.
+        stuck_after_ms: How long a group may rebalance, where its source shows it.
         max_departed_members: Of each group: remembered descriptions of departed members.
         max_group_work: Of each group in one batch: members + queues of its rebalances; the rest waits.
         max_waiting_events: Of each shard: beyond it the oldest are applied before their time.
@@ -47,5 +48,6 @@ class CoreConfig(msgspec.Struct, frozen=True, kw_only=True):
     flapping_after_ms: int
     flapping_history_ms: int
     flapping_always: int
+    stuck_after_ms: int
     queue_progress_ms: int
     max_progress_queues: int

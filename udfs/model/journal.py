@@ -38,8 +38,10 @@ UNDER_WAY = (*CLASSIC_UNDER_WAY, "assigning", "reconciling")
 # What a streams group waits for whose target gives no member a task, and which Kafka shows as NotReady. Rows keep this
 # text, and views compare with it: to reword it, views must know both.
 TOPOLOGY_NOT_READY = "no member gets a task: topics of the topology are missing, or incorrectly partitioned"
-# Members at another epoch than their group's target: beyond so many a row names none of them.
+# Members at another epoch than their group's target, or of a group that reconciles: beyond so many a row names none.
 MAX_MEMBER_EPOCHS = 100
+# What such members hold and shall hold: beyond so many queues a row names none of them.
+MAX_RECONCILING_QUEUES = 2_000
 
 
 class Trigger(msgspec.Struct, frozen=True, kw_only=True):
@@ -156,6 +158,34 @@ class MemberEpoch(msgspec.Struct, array_like=True, frozen=True, gc=False):
     epoch: int | None = None
 
 
+class AssignedQueues(msgspec.Struct, array_like=True, frozen=True, order=True, gc=False):
+    """Queues of a topic, ascending; of a streams group the tasks of a subtopology."""
+
+    topic: str
+    queue_ids: tuple[int, ...]
+
+
+class ReconcilingMember(msgspec.Struct, array_like=True, frozen=True):
+    """A member while its group assigns or reconciles, as the coordinator has it.
+
+    Attributes:
+        epoch: None: no record shows one. state: stable, unrevoked (it has queues to give up), unreleased (it waits for
+            queues of others).
+        assigned: What it may consume. revoking: What it has yet to give up. target: What it shall have; of a streams
+            group all three without standby and warm-up tasks.
+    """
+
+    member_id: str
+    instance_id: str | None
+    client_id: str | None
+    host: str | None
+    epoch: int | None
+    state: str
+    assigned: tuple[AssignedQueues, ...]
+    revoking: tuple[AssignedQueues, ...]
+    target: tuple[AssignedQueues, ...]
+
+
 class GroupChanged(VerdictFields, kw_only=True, tag_field="kind", tag="group_changed"):
     """The group as it is now: replaces its row in ``groups``."""
 
@@ -181,6 +211,9 @@ class GroupChanged(VerdictFields, kw_only=True, tag_field="kind", tag="group_cha
     library: str | None = None  # the client library that assigned the last generation
     # Members at another epoch than ``assignment_epoch``, sorted; None: not known, or too many.
     member_epochs: list[MemberEpoch] | None = None
+    # All members while the group assigns or reconciles, sorted; None: it does neither, or they or their queues are too
+    # many.
+    reconciling: list[ReconcilingMember] | None = None
 
 
 class GroupRemoved(msgspec.Struct, kw_only=True, tag_field="kind", tag="group_removed"):

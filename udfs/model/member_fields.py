@@ -61,6 +61,11 @@ class ShownFields(msgspec.Struct, kw_only=True, omit_defaults=True):
     # As the source names it: V5_5_0.
     client_version: Annotated[str | None, Trait("Version of the client, as reported by the source")] = None
     language: Annotated[str | None, Trait("Language of the client: JAVA, GO, ...")] = None
+    protocol: Annotated[
+        str | None,
+        Trait("Protocol that it speaks in a group of Kafka's newer protocols: classic, consumer, ...", "snapshot"),
+    ] = None
+    process_id: Annotated[str | None, Trait("Process of a member of a streams group", "snapshot")] = None
 
 
 class MemberFields(ShownFields, kw_only=True, omit_defaults=True):

@@ -94,7 +94,7 @@ def page_of(client: TestClient, group: str) -> str:
 def test_the_library_is_shown_beside_the_strategy(rebalancing: TestClient) -> None:
     assert '<bdi class="id">kafka-python</bdi>' in page_of(rebalancing, "classic")
     rows = rebalancing.get("/api/v1/groups?library=kafka-python").json()["rows"]
-    assert [row["library"] for row in rows] == ["kafka-python"] * 4
+    assert [row["library"] for row in rows] == ["kafka-python"] * 5
 
 
 def test_while_a_group_rebalances_its_lag_is_not_reliable(rebalancing: TestClient) -> None:
@@ -124,6 +124,16 @@ def test_members_of_a_group_with_epochs_show_theirs(rebalancing: TestClient) -> 
     (row,) = rebalancing.get("/api/v1/groups?group_id=newer").json()["rows"]
     assert row["member_epochs"] == [{"member_id": "old", "epoch": 2}]
     assert ">Epoch</th>" not in page_of(rebalancing, "classic")
+
+
+def test_members_of_a_group_that_reconciles_are_those_of_now(rebalancing: TestClient) -> None:
+    text = page_of(rebalancing, "listed")
+    assert "Queues with their owners, and the timeline, are those before it" in text
+    assert ">Target</th>" in text
+    assert text.count("orders(1)") == 1  # young shall have it
+    (row,) = rebalancing.get("/api/v1/groups?group_id=listed").json()["rows"]
+    assert [one["state"] for one in row["reconciling"]] == ["unrevoked", "unreleased"]
+    assert ">Target</th>" not in page_of(rebalancing, "classic")
 
 
 def test_a_group_that_only_polls_show_is_marked(rebalancing: TestClient) -> None:

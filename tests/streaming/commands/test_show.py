@@ -38,6 +38,19 @@ def test_members_of_a_group_with_epochs_show_theirs(tmp_path: Path) -> None:
         assert [name in header for header in headers] == [True, False]
 
 
+def test_members_of_a_group_that_reconciles_are_those_of_now(tmp_path: Path) -> None:
+    write_rebalancing(tmp_path)
+    (group,) = json_of(tmp_path, "show", "group", "listed")
+    queues = [[(row["reported"], row["target"]) for row in group["member_list"]]]
+    numbers = [[[one["queue_id"] for one in held] for held in pair] for pair in queues[0]]
+    assert numbers == [[[0], [0]], [[], [1]]]
+    text = run(tmp_path, "show", "group", "listed").stdout
+    assert "TARGET-ASSIGNMENT" in text
+    assert "Members and owners are those before it" not in text
+    young = next(line for line in text.splitlines() if line.startswith("young"))
+    assert young.split()[-4:] == ["3", "3", "orders(1)", "-"]
+
+
 @pytest.mark.parametrize(
     ("group", "state"),
     [("classic", "preparing_rebalance"), ("newer", "reconciling"), ("streams", "reconciling"), ("polled", None)],

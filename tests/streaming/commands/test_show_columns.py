@@ -21,11 +21,19 @@ def titles(columns: Sequence[Shown]) -> list[str]:
     return [column.header for column in columns]
 
 
-@pytest.mark.parametrize("columns", [audit_columns, finding_columns, member_columns, rebalance_columns])
+@pytest.mark.parametrize("columns", [audit_columns, finding_columns, rebalance_columns])
 def test_rows_of_several_groups_name_their_cluster_and_group(columns: Callable[..., list[Shown]]) -> None:
     alone, together = titles(columns(with_group=False)), titles(columns(with_group=True))
     assert [title for title in together if title not in alone] == ["CLUSTER", "GROUP"]
     assert [title for title in together if title in alone] == alone
+
+
+def test_members_have_the_columns_of_which_some_has_a_value() -> None:
+    plain, streams = titles(member_columns([{"epoch": None}])), titles(member_columns([{"epoch": None}, {"epoch": 3}]))
+    assert [title for title in streams if title not in plain] == ["CURRENT-EPOCH", "TARGET-EPOCH"]
+    described = {"target": [], "protocol": "streams", "process_id": "p"}
+    more = [title for title in titles(member_columns([described])) if title not in plain]
+    assert more == ["TARGET-ASSIGNMENT", "PROTOCOL", "PROCESS"]
 
 
 def test_brokers_are_shown_where_queues_have_them() -> None:

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from streaming.tables.schema import Row
+from streaming.tables.arrow_rows import to_arrow
+from streaming.tables.schema import GROUPS, Row
 from tests.streaming.tables.journals import (
     PAUSED,
     T0,
@@ -108,6 +109,19 @@ def test_a_groups_row_has_the_epochs_of_its_members_as_they_are_now() -> None:
     for number in range(1, 4):
         rows = apply_changes("groups", of_one_group(*enumerate(bodies[:number])))
         assert [row["member_epochs"] for row in rows] == expected[number - 1 : number]
+
+
+def test_a_groups_row_has_its_members_while_it_reconciles() -> None:
+    body = stable(2)
+    held = journal.AssignedQueues("orders", (0, 2))
+    body.reconciling = [journal.ReconcilingMember("a", None, "app", "/h", 1, "unrevoked", (), (held,), (held,))]
+    (row,) = apply_changes("groups", of_one_group((0, body)))
+    queues = [{"topic": "orders", "queue_ids": (0, 2)}]
+    described = {"member_id": "a", "instance_id": None, "client_id": "app", "host": "/h", "epoch": 1}
+    assert row["reconciling"] == [
+        described | {"state": "unrevoked", "assigned": [], "revoking": queues, "target": queues}
+    ]
+    assert to_arrow(GROUPS, [row]).column("reconciling").to_pylist()[0][0]["target"][0]["queue_ids"] == [0, 2]
 
 
 def test_a_removed_group_has_no_row_and_one_that_comes_back_has_one() -> None:

@@ -16,11 +16,14 @@ WAITS = "old has yet to revoke orders-1; young waits for orders-1 of old"
 
 
 def write_rebalancing(root: Path) -> None:
-    """Write the groups classic, newer, streams and polled; all but the last rebalance, the first in two parts."""
+    """Write groups of which all but the last rebalance, the first in two parts.
+
+    Of newer too many members are there to be listed, of listed each is.
+    """
     history = Journal()
     changes = [
         history.change(at, body, group=name)
-        for name in ("classic", "newer", "streams", "polled")
+        for name in ("classic", "newer", "listed", "streams", "polled")
         for at, body in (
             (0, joined("old", 0)),
             (0, assigned(0, "old", 0, origin="reported")),
@@ -43,11 +46,20 @@ def _row(name: str) -> journal.GroupChanged:
     row.library = "kafka-python"
     if name == "classic":
         row.state = "preparing_rebalance"
-    elif name == "newer":
+    elif name in ("newer", "listed"):
         row.state, row.protocol, row.epoch, row.assignment_epoch, row.waits = "reconciling", "consumer", 3, 3, WAITS
         row.member_epochs = [journal.MemberEpoch("old", 2)]
+        row.reconciling = _members() if name == "listed" else None
     elif name == "streams":
         row.state, row.protocol, row.epoch, row.assignment_epoch, row.waits = "not_followed", "streams", 3, 3, WAITS
     else:
         row.observed_by = "polls"
     return row
+
+
+def _members() -> list[journal.ReconcilingMember]:
+    first, second = ((journal.AssignedQueues("orders", (number,)),) for number in (0, 1))
+    return [
+        journal.ReconcilingMember("old", None, "app", "/h", 2, "unrevoked", first, second, first),
+        journal.ReconcilingMember("young", None, "app", "/h", 3, "unreleased", (), (), second),
+    ]

@@ -7,11 +7,13 @@ from pathlib import Path
 import msgspec
 
 from streaming.tables.schema import Row
-from streaming.views.members import departures, members, with_epochs
+from streaming.views.members import as_coordinated, departures, members
 from streaming.views.reader import Reader
 from tests.streaming.tables.journals import Journal, assigned, joined, left
 from tests.streaming.views.story import json_of, rebalance, seconds, store
 from udfs.model import journal
+
+QUEUE = {"topic": "orders", "broker": None, "queue_id": 0}
 
 
 def test_members_are_those_of_the_given_time(tables: Path) -> None:
@@ -61,4 +63,27 @@ def test_a_member_that_the_group_does_not_list_is_at_the_epoch_of_its_target() -
         ({"assignment_epoch": 4, "member_epochs": None}, [None] * 3),
         ({"assignment_epoch": 4}, [None] * 3),  # a table of an earlier release
     ):
-        assert [row["epoch"] for row in with_epochs(group, rows)] == epochs
+        assert [row["epoch"] for row in as_coordinated(group, rows)] == epochs
+
+
+def test_members_of_a_group_that_reconciles_are_as_its_row_has_them() -> None:
+    rows: list[Row] = [
+        {"member_id": name, "joined_at": 1, "computed": [QUEUE], "agrees": True} for name in ("a", "left")
+    ]
+    held = [{"topic": "orders", "queue_ids": [0]}]
+    listed = [
+        {"member_id": name, "instance_id": None, "client_id": name, "host": "/h", "epoch": epoch, "state": state}
+        | {"assigned": assigned, "revoking": [], "target": held}
+        for name, epoch, state, assigned in (("a", 3, "stable", held), ("new", None, "unreleased", []))
+    ]
+    group = {"cluster": "c", "group_id": "g", "protocol": "consumer", "assignment_epoch": 4, "member_epochs": []}
+    names = ("member_id", "joined_at", "client_id", "epoch", "target_epoch", "computed", "reported", "target", "agrees")
+    found = as_coordinated(group | {"reconciling": listed}, rows)
+    assert [tuple(row[name] for name in names) for row in found] == [
+        ("a", 1, "a", 3, 4, [], [QUEUE], [QUEUE], None),
+        ("new", None, "new", None, 4, [], [], [QUEUE], None),
+    ]
+    # Tables have the tasks of a streams group as they are.
+    group = group | {"protocol": "streams", "reconciling": listed[:1]}
+    (row,) = as_coordinated(group, [rows[0] | {"reported": []}])
+    assert (row["computed"], row["reported"], row["target"], row["agrees"]) == ([QUEUE], [], [QUEUE], True)

@@ -54,6 +54,17 @@ def lines(root: Path, group: dict[str, Any] = GROUP, members: list[dict[str, Any
     return [tuple(row[name] for name in names) for row in progress(Reader(root), group, members)]
 
 
+def test_while_a_group_reconciles_owners_are_those_that_its_row_lists(tmp_path: Path) -> None:
+    write(tmp_path, ASSIGNMENTS, [span(0, 0, "gone"), span(1, 0)])
+    write(tmp_path, QUEUE_PROGRESS, [moved(0, 10, 5, 9)])
+    held = {"assigned": [{"topic": "t", "queue_ids": [1]}], "revoking": [{"topic": "t", "queue_ids": [0]}]}
+    group = GROUP | {"state": "reconciling", "protocol": "consumer", "generation": 2, "epoch": 3}
+    group |= {"reconciling": [{"member_id": "a", **held}]}
+    assert lines(tmp_path, group) == [(0, 5, 9, 4, False, "a", "app"), (1, None, None, None, None, "a", "app")]
+    former = lines(tmp_path, group | {"reconciling": None})
+    assert [line[5:] for line in former] == [("gone", None), ("a", "app")]
+
+
 def test_each_queue_has_its_newest_offsets_and_its_owner(tmp_path: Path) -> None:
     write(tmp_path, ASSIGNMENTS, [span(0, 0), span(1, 0), span(0, 0, "b", "computed")])
     write(tmp_path, QUEUE_PROGRESS, [moved(0, 10, 5, 9), moved(0, 70_000, 8, 20), moved(2, 70_000, 3, None)])

@@ -109,6 +109,8 @@ def check_member(record: GroupRecord, shown: dict[str, Any]) -> None:
         strategies=assignors(shown) if record.protocol == "consumer" else None,
         rebalance_timeout_ms=shown.get("rebalanceTimeoutMs"),
         session_timeout_ms=classic["sessionTimeoutMs"] if classic else None,
+        protocol="classic" if classic else record.protocol,
+        process_id=shown.get("processId"),
     )
     assert record.pattern == (shown.get("subscribedTopicRegex") or None)
     named = tuple(one["name"] for one in classic["supportedProtocols"]) if classic else None

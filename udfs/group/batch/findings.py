@@ -13,9 +13,9 @@ returns None after a later rebalance, or, where ``closes_at`` is set, until that
 8. ``flapping``: many more rebalances than usual for the group.
 9. ``idle_members``: more members than queues.
 
-``events_late`` is opened by the late event itself, see ``late_found``, ``duplicate_instance`` in
-``duplicate_instances``. Observations that only the source can make come with its snapshots, by the kinds of
-``OBSERVED``, and stay open until a snapshot comes without them.
+``events_late`` is opened by the late event itself, see ``late_found``, ``rebalance_stuck`` by a timer, see
+``stuck_found``, ``duplicate_instance`` in ``duplicate_instances``. Observations that only the source can make come with
+its snapshots, by the kinds of ``OBSERVED``, and stay open until a snapshot comes without them.
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ Severity: TypeAlias = Literal["info", "warning", "critical"]
 
 # A finding of late events closes when none came for this long (event time).
 LATE_CLOSES_AFTER_MS = 600_000
+STUCK = "rebalance_stuck"
 _NAMED_AT_MOST = 3
 # The longest detail of an observation; longer ones are cut.
 MAX_DETAIL_LENGTH = 1_000
@@ -228,6 +229,21 @@ def late_found(at: int, number: int, event_id: str) -> Found:
         " the events.",
         evidence=(event_id,),
         closes_at=at + LATE_CLOSES_AFTER_MS,
+    )
+
+
+def stuck_found(since: int, state: str, waits: str | None) -> Found:
+    """Return the finding ``rebalance_stuck``; it closes when the group rebalances no longer.
+
+    Args:
+        since: When the rebalance began, or the first of several without a break between them; epoch ms.
+    """
+    text = f" {waits}." if waits else ""
+    return Found(
+        severity="warning",
+        message=f"The group has been rebalancing ({state}) since {write_timestamp(since)}.{text}"[:MAX_DETAIL_LENGTH],
+        advice="Look for a member that takes long to revoke its queues or to join again (max.poll.interval.ms, long"
+        " processing), for members that join and leave in turn, and into the log of the group's coordinator.",
     )
 
 

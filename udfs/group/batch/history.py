@@ -7,7 +7,7 @@ from collections.abc import Callable
 import msgspec
 
 from udfs.group.batch.event_time import BeforeEventTime
-from udfs.group.batch.findings import Found
+from udfs.group.batch.findings import STUCK, Found
 from udfs.group.batch.recorded_row import with_epochs
 from udfs.group.state.group import Group, GroupFinding, observed_by
 from udfs.group.state.strategy_verdict import with_verdict
@@ -15,7 +15,7 @@ from udfs.group.state.view import GroupView
 from udfs.model.config import CoreConfig
 from udfs.model.group_api import GroupInput, GroupOutput, TopicsView
 from udfs.model.ids import finding_id
-from udfs.model.journal import Body, Change, FindingClosed, FindingOpened, GroupChanged, MemberReplaced
+from udfs.model.journal import UNDER_WAY, Body, Change, FindingClosed, FindingOpened, GroupChanged, MemberReplaced
 from udfs.model.spans import QueuesReassigned
 
 
@@ -105,6 +105,16 @@ class GroupHistory(GroupView):
         if row != self.group.row:
             self.group.row = row
             self.write(at, row)
+        self._note_under_way(at)
+
+    def _note_under_way(self, at: int) -> None:
+        """Note since when the group rebalances, and close the finding that it does so for too long."""
+        group = self.group
+        if self.shown_state not in UNDER_WAY:
+            group.under_way_since = None
+            self.set_finding(STUCK, None, at)
+        elif group.under_way_since is None:
+            group.under_way_since = at
 
     def set_finding(self, key: str, found: Found | None, at: int, kind: str | None = None) -> None:
         """Open or close the finding under one key; its kind is the key unless ``kind`` is given."""

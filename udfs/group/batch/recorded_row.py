@@ -31,6 +31,7 @@ def with_epochs(recorded: RecordedGroup, row: GroupChanged, sessions: Collection
         epoch=recorded.epoch,
         assignment_epoch=recorded.assignment_epoch,
         member_epochs=recorded.member_epochs(sessions),
+        reconciling=recorded.reconciling(),
         waits=_waits(recorded) or None,
     )
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import msgspec
 
 from udfs.group.batch.context import GroupContext
-from udfs.group.batch.findings import MAX_OBSERVATIONS, observed
+from udfs.group.batch.findings import MAX_OBSERVATIONS, STUCK, observed, stuck_found
 from udfs.group.batch.phases import has_joined, is_over
 from udfs.group.decision.commit import end_followed, show_owners, stop_deciding
 from udfs.group.events.membership import late_cause
@@ -155,6 +155,13 @@ def show_under_way(context: GroupContext, snapshot: GroupSnapshot, at: int) -> N
         joining, joined = CLASSIC_UNDER_WAY
         state = joined if has_joined(snapshot) else joining
         context.write_row(at, msgspec.structs.replace(group.row, state=state))
+
+
+def note_stuck(context: GroupContext, at: int) -> None:
+    """Open the finding that the group has been rebalancing for too long."""
+    since, row = context.group.under_way_since, context.group.row
+    if since is not None and row is not None:
+        context.set_finding(STUCK, stuck_found(since, context.shown_state, row.waits), at)
 
 
 def end_under_way(context: GroupContext, snapshot: GroupSnapshot, at: int) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import enum
 from typing import Final, NamedTuple
 
+from udfs.group.batch.findings import STUCK
 from udfs.group.events.memberless_groups import first_commit
 from udfs.group.events.reported_assignment import awaits_comparison
 from udfs.group.state.view import GroupView
@@ -23,6 +24,7 @@ class TimerKind(enum.IntEnum):
     COMPARE = 4
     COMMIT = 5
     NAMES = 6
+    STUCK = 7
 
     @property
     def meaning(self) -> str:
@@ -38,6 +40,7 @@ _MEANINGS: Final = {
     " compared with it.",
     TimerKind.COMMIT: "A group commits of which nothing else is known: it is listed as empty.",
     TimerKind.NAMES: "An epoch has waited for metadata of its topics: it is decided without, where others have any.",
+    TimerKind.STUCK: "A group has been rebalancing for `stuck_after`: a finding opens.",
 }
 
 
@@ -68,4 +71,6 @@ def next_timer(view: GroupView) -> Timer | None:
         timers.append(Timer(committed_at, TimerKind.COMMIT))
     if group.recorded is not None and group.recorded.waits_until is not None:
         timers.append(Timer(group.recorded.waits_until, TimerKind.NAMES))
+    if group.under_way_since is not None and STUCK not in group.findings:
+        timers.append(Timer(group.under_way_since + view.rules.stuck_after_ms, TimerKind.STUCK))
     return min(timers, default=None)

@@ -36,7 +36,7 @@ from udfs.group.state.strategy_verdict import with_verdict
 from udfs.model.errors import StateDamagedError, StateVersionError
 from udfs.model.events import QueueInfo
 from udfs.model.garbage_collection import makes_no_cycles
-from udfs.model.journal import GroupChanged, MemberEpoch, MemberReplaced
+from udfs.model.journal import GroupChanged, MemberEpoch, MemberReplaced, ReconcilingMember
 from udfs.model.spans import QueuesReassigned
 
 GROUP_VERSION: Final = 4
@@ -102,6 +102,7 @@ _PLAIN: tuple[tuple[str, Any], ...] = (
     ("converging", bool),
     ("deleted_at", int | None),
     ("computed_at", int | None),
+    ("under_way_since", int | None),
 )
 _VALUES = attrgetter(*(name for name, _ in _PLAIN))
 _BLANK = _VALUES(Group())
@@ -315,13 +316,18 @@ def _pack_row(group: Group) -> list[Any] | None:
 
 
 def _pack_epochs(group: Group, row: GroupChanged) -> list[Any]:
-    epochs = row.member_epochs
-    is_derived = epochs == _member_epochs(group)
-    return [row.protocol, row.epoch, row.assignment_epoch, row.waits, None if is_derived else [epochs]]
+    derived = _derived(group)
+    written = (row.member_epochs, row.reconciling)
+    return [
+        *(row.protocol, row.epoch, row.assignment_epoch, row.waits),
+        *(None if one == other else [one] for one, other in zip(written, derived, strict=True)),
+    ]
 
 
-def _member_epochs(group: Group) -> list[MemberEpoch] | None:
-    return None if group.recorded is None else group.recorded.member_epochs(group.members)
+def _derived(group: Group) -> tuple[list[MemberEpoch] | None, list[ReconcilingMember] | None]:
+    """Return what the records show of members now, which is mostly what the row has."""
+    recorded = group.recorded
+    return (None, None) if recorded is None else (recorded.member_epochs(group.members), recorded.reconciling())
 
 
 def _unpack_row(group: Group, packed: list[Any] | None) -> None:
@@ -330,7 +336,9 @@ def _unpack_row(group: Group, packed: list[Any] | None) -> None:
     system, state, mode, strategy, generation, source, members, queues, idle, unassigned, spread, at, name, *epochs = (
         packed
     )
-    protocol, epoch, assignment_epoch, waits, others = epochs or (None, None, None, None, [None])
+    protocol, epoch, assignment_epoch, waits, *written = epochs or (None, None, None, None, [None], [None])
+    derived = _derived(group) if epochs else (None, None)
+    others, reconciling = written if len(written) > 1 else (*written, None)
     counted_by = source[0] if source else group.source
     row = GroupChanged(
         system=system,
@@ -351,6 +359,7 @@ def _unpack_row(group: Group, packed: list[Any] | None) -> None:
         epoch=epoch,
         assignment_epoch=assignment_epoch,
         waits=waits,
-        member_epochs=msgspec.convert(others[0], list[MemberEpoch] | None) if others else _member_epochs(group),
+        member_epochs=msgspec.convert(others[0], list[MemberEpoch] | None) if others else derived[0],
+        reconciling=msgspec.convert(reconciling[0], list[ReconcilingMember] | None) if reconciling else derived[1],
     )
     group.row = with_verdict(row, group)

@@ -231,6 +231,7 @@ class Group(msgspec.Struct, kw_only=True):
         last_library: The client library that assigned the last generation.
         deleted_at: When the group of that name before it was deleted, by the newest deletion.
         computed_at: The time of what was last written of computed spans; None: that of the last rebalance.
+        under_way_since: Since when its source has shown it rebalancing without a break; None: it is not.
     """
 
     number: int = 0
@@ -292,6 +293,7 @@ class Group(msgspec.Struct, kw_only=True):
     converging: bool = False
     deleted_at: int | None = None
     computed_at: int | None = None
+    under_way_since: int | None = None
 
     @property
     def source(self) -> Literal["reported", "counted"]:

@@ -14,7 +14,7 @@ import msgspec
 
 from udfs.group.state.epoch_outcome import EpochOutcome, Held, Partitions, continued, under_new_ids
 from udfs.model.events import Departure, MemberInfo, MemberState, RecordProtocol, TopicPartitions
-from udfs.model.journal import MAX_MEMBER_EPOCHS, MemberEpoch
+from udfs.model.journal import MAX_MEMBER_EPOCHS, MAX_RECONCILING_QUEUES, AssignedQueues, MemberEpoch, ReconcilingMember
 from udfs.model.queues import ascending
 from udfs.strategies.kafka.server_vote import preferred_assignors
 
@@ -35,7 +35,7 @@ class RecordedMember(msgspec.Struct, array_like=True):
         described_at, target_at, current_at: Of the records that count.
         event_id: Of its description.
         owned: What it may consume, or has yet to give up (``revoking``).
-        standby, warmup: Tasks of a member of a streams recorded.
+        standby, warmup: Tasks of a member of a streams group.
     """
 
     joined_at: int
@@ -62,17 +62,17 @@ class RecordedMember(msgspec.Struct, array_like=True):
 
 
 class RecordedGroup(msgspec.Struct, array_like=True, dict=True):
-    """One recorded.
+    """What the records show of one group.
 
     Attributes:
-        epoch: Of the recorded, as of ``epoch_at``. assignment_epoch: Of the target, as of ``assignment_at``.
+        epoch: Of the group, as of ``epoch_at``. assignment_epoch: Of the target, as of ``assignment_at``.
         previous: The target before the current one.
         names: Of topics, by id. patterns: What each matches. subtopologies: The topics of each.
         began_at: When the oldest epoch began that is not decided; None: all are.
         steps, departures: As ``EpochOutcome`` has them, since the last one.
         waiting: Outcomes with topics whose names are missing so far.
         is_first: None of its epochs was decided.
-        incomplete: Some members may not have had a record since the recorded is followed.
+        incomplete: Some members may not have had a record since the group is followed.
         is_deleted: The last record of the group itself was a tombstone.
         ids: By name, of the topics that decided targets have named.
         former, follows_unrecorded: As ``EpochOutcome`` has them, of the current target.
@@ -215,18 +215,42 @@ class RecordedGroup(msgspec.Struct, array_like=True, dict=True):
         return member.epoch == self.epoch and member.state == "stable"
 
     def member_epochs(self, sessions: Collection[str]) -> list[MemberEpoch] | None:
-        """Return the members of a consumer group that are not at the epoch of its target; None: they are too many.
+        """Return the members that are not at the epoch of the group's target; None: they are too many.
 
         Args:
             sessions: Members whose sessions are open; until an epoch is decided, some may have no record any more.
         """
-        if self.protocol != "consumer":
-            return None
         others = {member_id: one.epoch for member_id, one in self.present.items() if one.epoch != self.assignment_epoch}
         others |= dict.fromkeys(member_id for member_id in sessions if member_id not in self.present)
         if len(others) > MAX_MEMBER_EPOCHS:
             return None
         return [MemberEpoch(member_id, epoch) for member_id, epoch in sorted(others.items())]
+
+    def reconciling(self) -> list[ReconcilingMember] | None:
+        """Return all members while the group assigns or reconciles; None: it does not, or there are too many.
+
+        Share groups do neither.
+        """
+        under_way = self.protocol != "share" and not self.incomplete and self.state in ("assigning", "reconciling")
+        if not under_way or len(self.present) > MAX_MEMBER_EPOCHS:
+            return None
+        found = []
+        left = MAX_RECONCILING_QUEUES
+        for member_id, one in sorted(self.present.items()):
+            assigned, revoking, target = map(self._named, (one.owned, one.revoking, ascending(one.target)))
+            left -= sum(len(queues.queue_ids) for queues in (*assigned, *revoking, *target))
+            if left < 0:
+                return None
+            info = one.info or MemberInfo(member_id=member_id)
+            described = (member_id, info.instance_id, info.client_id, info.host)
+            found.append(ReconcilingMember(*described, one.epoch, one.state, assigned, revoking, target))
+        return found
+
+    def _named(self, held: Partitions) -> tuple[AssignedQueues, ...]:
+        """Return partitions by their topics' names, or tasks by their subtopologies."""
+        if self.protocol == "streams":
+            return tuple(AssignedQueues(f"subtopology {one.topic}", one.partitions) for one in held)
+        return tuple(sorted(AssignedQueues(self.names.get(one.topic, one.topic), one.partitions) for one in held))
 
     @property
     def is_open(self) -> bool:

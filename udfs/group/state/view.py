@@ -78,6 +78,14 @@ class GroupView:
         return kind_of(self.group, self.facts.system)
 
     @property
+    def shown_state(self) -> str:
+        """Return the state of the group's row; of a streams group, which is not followed, its coordinator's."""
+        recorded, row = self.group.recorded, self.group.row
+        if recorded is not None and recorded.protocol == "streams":
+            return recorded.state
+        return "new" if row is None else row.state
+
+    @property
     def mode(self) -> Mode:
         """Return how queues are shared."""
         return self.group.mode or "clustering"

@@ -10,7 +10,7 @@ from udfs.group.batch.recorded_row import MAX_SHOWN, with_epochs
 from udfs.group.state.record_fold import fold
 from udfs.group.state.recorded_group import RecordedGroup
 from udfs.model.events import TopicPartitions
-from udfs.model.journal import TOPOLOGY_NOT_READY, GroupChanged
+from udfs.model.journal import TOPOLOGY_NOT_READY, GroupChanged, ReconcilingMember
 
 
 def test_the_row_has_epochs_and_state_beside_its_last_rebalance() -> None:
@@ -19,6 +19,7 @@ def test_the_row_has_epochs_and_state_beside_its_last_rebalance() -> None:
     assert (row.state, row.generation, row.epoch, row.assignment_epoch) == ("assigning", 6, 7, 6)
     assert (row.protocol, row.members, row.waits) == ("consumer", 1, None)
     assert row.member_epochs == []
+    assert row.reconciling == [ReconcilingMember("a", None, None, None, 6, "stable", (), (), ())]
 
 
 def test_a_failed_strategy_stays_visible_while_members_are_stable() -> None:

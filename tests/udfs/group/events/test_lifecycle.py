@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from tests.udfs.group.group_script import Script
+from tests.udfs.group.group_script import T0, Script, assigned
+from tests.udfs.group.record_script import RecordScript
 from udfs.group.batch.findings import MAX_DETAIL_LENGTH, MAX_OBSERVATIONS, OBSERVED
-from udfs.model.events import Observation
+from udfs.model.events import GroupDeleted, MemberInfo, Observation
 from udfs.model.journal import FindingOpened
 
 
@@ -16,6 +17,49 @@ def observed(*kinds: str) -> tuple[Observation, ...]:
 
 def opened(script: Script) -> list[FindingOpened]:
     return [change.body for change in script.changes if isinstance(change.body, FindingOpened)]
+
+
+@pytest.mark.parametrize(("ends_at", "found"), [(1_030, []), (1_031, ["rebalance_stuck 1030..1031"])])
+def test_a_rebalance_that_lasts_too_long_is_stuck_until_it_ends(ends_at: int, found: list[str]) -> None:
+    script = RecordScript(stuck_after_ms=1_000)
+    script.first_member()
+    script.member(30, "b")
+    script.epoch(30, 2)
+    script.target(40, 2, {"a": "0 1", "b": "2 3"})
+    script.current(40, "b", 2, "", "unreleased")
+    script.current(50, "a", 1, "0 1", "unrevoked", "2 3")
+    assert script.run(60).last.wake_at == T0 + 1_030
+    script.current(ends_at, "a", 2, "0 1")
+    script.current(ends_at, "b", 2, "2 3")
+    assert script.run(2_000).findings() == found
+    for body in opened(script):
+        assert body.message == (
+            "The group has been rebalancing (reconciling) since 2023-11-14T22:13:20.030Z."
+            " a has yet to revoke t-2, t-3; b waits for t-2, t-3 of a."
+        )
+
+
+def test_a_classic_group_that_polls_show_preparing_for_too_long_is_stuck() -> None:
+    script = Script(stuck_after_ms=1_000)
+    script.queues(0, "t", 2)
+    script.snapshot(10, 1, {"a": ["t"]}, assigned(a="0 1"), strategy="range")
+    for at, state in ((20, "PreparingRebalance"), (500, "CompletingRebalance"), (1_500, "PreparingRebalance")):
+        script.snapshot(at, None, {}, state=state)
+    script.snapshot(1_600, 2, {"b": ["t"]}, assigned(b="0 1"), strategy="range")
+    script.snapshot(1_700, None, {}, state="PreparingRebalance")
+    assert script.run(2_699).findings() == ["rebalance_stuck 1020..1600"]
+    assert script.run(2_701).findings() == ["rebalance_stuck 1020..1600", "rebalance_stuck 2700.."]
+
+
+def test_a_streams_group_that_reconciles_for_too_long_is_stuck_and_a_deleted_group_is_not() -> None:
+    script = RecordScript(stuck_after_ms=1_000)
+    script.record(10, "group", protocol="streams", epoch=2)
+    script.record(10, "member", protocol="streams", member_id="a", member=MemberInfo(member_id="a"))
+    script.record(10, "target", protocol="streams", epoch=1)
+    assert script.run(2_000).findings() == ["rebalance_stuck 1010.."]
+    script.event(GroupDeleted, 2_500)
+    assert script.run(9_000).findings() == ["rebalance_stuck 1010..2500"]
+    assert script.group.under_way_since is None
 
 
 def test_an_observation_stays_open_until_a_snapshot_comes_without_it() -> None:

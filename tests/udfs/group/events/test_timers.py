@@ -98,6 +98,8 @@ FOREVER = 7 * 86_400_000
         ({"compare_at": 40, "members": {"a": Member(member_id="a", name="a", joined_at=0)}}, 0, None),
         ({"recorded": RecordedGroup("consumer")}, 0, None),
         ({"recorded": RecordedGroup("consumer", waits_until=30)}, 0, Timer(30, TimerKind.NAMES)),
+        ({"under_way_since": 30}, 0, Timer(600_030, TimerKind.STUCK)),
+        ({"under_way_since": 30, "findings": {"rebalance_stuck": GroupFinding("i", 600_030)}}, 0, None),
     ],
 )
 def test_the_timer_that_ends_first_is_next(fields: dict[str, Any], settle_ms: int, timer: Timer | None) -> None:

@@ -63,4 +63,4 @@ def test_every_field_that_an_event_may_carry_has_its_time_and_its_place_for_ever
     assert set(DESCRIBED) == set(MemberFields.__struct_fields__)
     # States hold the places.
     assert DESCRIBED[:3] == ("subscriptions", "strategies", "client_id")
-    assert DESCRIBED[12:] == ("rack", "owned", "owned_generation")
+    assert DESCRIBED[12:] == ("rack", "owned", "owned_generation", "protocol", "process_id")

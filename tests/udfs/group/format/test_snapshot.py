@@ -29,6 +29,8 @@ def test_every_field_of_a_members_description_is_in_it() -> None:
         "client_library": "java-4.1",
         "client_version": "V5",
         "language": "GO",
+        "protocol": "classic",
+        "process_id": "p",
         "ordered": True,
         "subscriptions": ("t",),
         "strategies": ("range",),

@@ -54,6 +54,8 @@ def test_every_field_of_a_member_comes_back() -> None:
         "instance_id": "i",
         "rack": "r",
         "language": "JAVA",
+        "protocol": "classic",
+        "process_id": "p",
         "ordered": True,
         "client_library": "java-4.1",
         "client_version": "V5_5_0",
@@ -188,6 +190,7 @@ ADDED = {
     "converging": 48,
     "deleted_at": 49,
     "computed_at": 50,
+    "under_way_since": 51,
 }
 OF_EACH = {
     "reported_at": T0,
@@ -211,6 +214,7 @@ OF_EACH = {
     "converging": True,
     "deleted_at": T0 + 5,
     "computed_at": T0 + 6,
+    "under_way_since": T0 + 7,
 }
 
 

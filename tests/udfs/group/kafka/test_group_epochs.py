@@ -96,6 +96,11 @@ def test_epochs_of_members_survive_a_state_between_two_records() -> None:
     assert decode_group(encode_group(before)) == before
     before.row.member_epochs = None
     assert decode_group(encode_group(before)) == before
+    assert [one.member_id for one in before.row.reconciling or ()] == ["a", "b"]
+    before.row.reconciling = (before.row.reconciling or [])[:1]
+    assert decode_group(encode_group(before)) == before
+    before.row.reconciling = None
+    assert decode_group(encode_group(before)) == before
 
 
 def test_an_overtaken_epoch_has_a_row_that_names_the_next_one() -> None:

@@ -6,9 +6,16 @@ import pytest
 
 from tests.udfs.group.record_script import T_ID, partitions
 from tests.udfs.group.state.test_record_fold import current, folded, member, record
+from udfs.group.state.record_fold import fold
 from udfs.group.state.recorded_group import RecordedGroup, merged
 from udfs.model.events import GroupRecord, TopicPartitions
-from udfs.model.journal import MAX_MEMBER_EPOCHS, MemberEpoch
+from udfs.model.journal import (
+    MAX_MEMBER_EPOCHS,
+    MAX_RECONCILING_QUEUES,
+    AssignedQueues,
+    MemberEpoch,
+    ReconcilingMember,
+)
 
 
 def test_what_is_being_revoked_is_still_owned() -> None:
@@ -91,4 +98,42 @@ def test_a_session_that_outlives_its_records_has_no_epoch() -> None:
 def test_beyond_the_bound_no_member_is_named(more: int) -> None:
     found = of_members(MAX_MEMBER_EPOCHS + more).member_epochs(())
     assert (None if found is None else len(found)) == (None if more else MAX_MEMBER_EPOCHS)
-    assert RecordedGroup("share").member_epochs(()) is None
+
+
+@pytest.mark.parametrize("more", [0, 1])
+def test_beyond_the_bounds_no_member_of_a_group_that_assigns_is_named(more: int) -> None:
+    found = of_members(MAX_MEMBER_EPOCHS + more).reconciling()
+    assert (None if found is None else len(found)) == (None if more else MAX_MEMBER_EPOCHS)
+    held = " ".join(map(str, range(MAX_RECONCILING_QUEUES + more)))
+    found = folded(member(1), record(1, "group", epoch=2), current(1, 1, "stable", held)).reconciling()
+    assert (found is None) == bool(more)
+
+
+def test_members_of_a_group_that_reconciles_have_what_they_hold_revoke_and_shall_have() -> None:
+    group = folded(
+        member(1, client_id="app", host="/h", instance_id="i"),
+        record(1, "group", epoch=2),
+        record(1, "target", epoch=2),
+        record(1, "member_target", member_id="a", partitions=partitions("2 0")),
+        record(1, "topics", topic_ids={T_ID: "orders"}),
+        current(2, 1, "unrevoked", "0", "1"),
+        record(2, "member_current", member_id="left", epoch=2, state="stable"),
+        record(3, "member_current", member_id="left", deleted=True),
+    )
+    held = [(AssignedQueues("orders", numbers),) for numbers in ((0,), (1,), (0, 2))]
+    assert group.reconciling() == [ReconcilingMember("a", "i", "app", "/h", 1, "unrevoked", *held)]
+    group.incomplete = True
+    assert group.reconciling() is None
+
+
+def test_only_a_group_that_assigns_or_reconciles_lists_its_members() -> None:
+    described = (member(1), record(1, "group", epoch=2), current(1, 2, "stable", "0"))
+    assert folded(*described).reconciling() is not None
+    assert folded(*described, record(1, "target", epoch=2)).reconciling() is None
+    group = RecordedGroup("share")
+    fold(group, [(one, "e") for one in described])
+    assert (group.state, group.reconciling()) == ("assigning", None)
+    group = RecordedGroup("streams")
+    fold(group, [(one, "e") for one in described])
+    (found,) = group.reconciling() or ()
+    assert found.assigned == (AssignedQueues(f"subtopology {T_ID}", (0,)),)
