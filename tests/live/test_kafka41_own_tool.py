@@ -29,6 +29,7 @@ _SETTINGS = {
     "REBALANCE_MONITOR_TIME__QUEUE_PROGRESS_MS": "1000",
     "REBALANCE_MONITOR_KAFKA__ENDS_INTERVAL_MS": "1000",
 }
+_NEW_PROTOCOL = {"group.protocol": "consumer"}
 _GROUPS = ("mixed", "moving", "left", "new", "migrated", "loader")
 _OTHERS = {"sharing": SHARE_GROUPS, "streaming": STREAMS_GROUPS}
 
@@ -55,9 +56,9 @@ def test_show_group_prints_the_same_as_the_tool_where_both_have_it(
             new_member(broker, "moving", ["orders"], client_id=name, strategies=("cooperative-sticky",))
             for name in "cd"
         ]
-        new = new_member(broker, "new", ["bills"], client_id="n", settings={"group.protocol": "consumer"})
+        new = new_member(broker, "new", ["bills"], client_id="n", settings=_NEW_PROTOCOL)
         migrated: list[Member] = []
-        for name, settings in (("old", {}), ("young", {"group.protocol": "consumer"})):
+        for name, settings in (("old", {}), ("young", _NEW_PROTOCOL)):
             joining = start_light_member(broker, "migrated", ["orders"], {"client.id": name, **settings})
             migrated.append(stack.enter_context(joining))
             wait_until(migrated, lambda: sum(len(one.owned) for one in migrated) == 4)
@@ -102,6 +103,9 @@ def test_show_group_prints_the_same_as_the_tool_where_both_have_it(
         _compare_other_kinds(broker, job)
         behind = [row["LAG"] for row in describe_groups(broker) if row["GROUP"] == "left"]
         assert behind == ["2"] * 4
+        new.stop_polling()  # so it does not revoke what the next one shall have
+        stack.enter_context(start_light_member(broker, "new", ["bills"], {"client.id": "o", **_NEW_PROTOCOL}))
+        job.wait_for(partial(_is_shown_reconciling, job, broker), "members that reconcile as the tool has them")
         for group in ("left", "loader"):
             delete_group(broker, group)
         kinds = list_groups(broker)
@@ -110,10 +114,22 @@ def test_show_group_prints_the_same_as_the_tool_where_both_have_it(
         assert job.stop() == 0
 
 
+def _is_shown_reconciling(job: RunningJob, broker: Broker) -> bool:
+    """Return whether both show the group `new` reconciling, with the same members and what each has and shall have."""
+    states = {row["GROUP"]: row for row in describe_groups(broker, "--state", "--verbose")}
+    theirs = [row for row in describe_groups(broker, "--members", "--verbose") if row["GROUP"] == "new"]
+    ours, *rows = _shown(job, "new")
+    members = [row for row in rows if "CONSUMER-ID" in row and "#PARTITIONS" in row]
+    state = (ours["STATE"], ours["#MEMBERS"], states["new"]["STATE"])
+    return state == ("reconciling", "2", "Reconciling") and sorted(map(_member, members)) == sorted(
+        map(_member, theirs)
+    )
+
+
 def _has_the_same(broker: Broker, job: RunningJob, group: str, tool: str) -> bool:
     """Return whether both show one state, and one epoch, and the same of each member."""
     found = describe_groups(broker, "--state", "--verbose", tool=tool)
-    theirs = describe_groups(broker, "--members", *(["--verbose"] if tool == SHARE_GROUPS else []), tool=tool)
+    theirs = describe_groups(broker, "--members", "--verbose", tool=tool)
     ours, *rows = _shown(job, group)
     members = [row for row in rows if "CONSUMER-ID" in row and "#PARTITIONS" in row]
     is_share = tool == SHARE_GROUPS
@@ -123,8 +139,12 @@ def _has_the_same(broker: Broker, job: RunningJob, group: str, tool: str) -> boo
     if not state or {name: ours[name] for name in state} != state or state["STATE"] != "stable (not_followed)":
         return False
     if is_share:
-        return [_member(row) for row in members] == [_member(row) for row in theirs]
-    return [_task(row, "CONSUMER-ID") for row in members] == [_task(row, "MEMBER") for row in theirs]
+        # The tool has no target of share groups: that of a member at the target's epoch is what it has.
+        return [_member(row) for row in members] == [
+            _member(row | {"TARGET-EPOCH": row["MEMBER-EPOCH"], "TARGET-ASSIGNMENT": row["ASSIGNMENT"]})
+            for row in theirs
+        ]
+    return list(map(_task, members)) == list(map(_task, theirs))
 
 
 def _commit(broker: Broker, group: str, offset: int) -> None:
@@ -166,10 +186,16 @@ def _as_listed(kinds: dict[str, tuple[str, str]]) -> dict[str, str]:
     }
 
 
-def _task(row: dict[str, str], member: str) -> tuple[str, ...]:
-    """Return a member's tasks: `ACTIVE: 0:[0,1];` in the tool, `subtopology 0(0,1)` here."""
-    tasks = re.findall(r"(\d+)(?:\(|:\[)([\d,]+)", row.get("REPORTED") or row["ASSIGNMENTS"])
-    return row[member], row["CLIENT-ID"], str(tasks)
+def _task(row: dict[str, str]) -> tuple[str, ...]:
+    """Return a member's tasks: `ACTIVE: 0:[0,1]; TARGET-ACTIVE: ...;` in the tool, `subtopology 0(0,1)` here."""
+    active, target = row.get("ASSIGNMENTS", "ACTIVE: TARGET-ACTIVE: ").split("ACTIVE: ")[1:3]
+    tasks = [
+        re.findall(r"(\d+)(?:\(|:\[)([\d,]+)", text)
+        for text in (row.get("REPORTED", active), row.get("TARGET-ASSIGNMENT", target))
+    ]
+    names = (("CONSUMER-ID", "MEMBER"), ("PROTOCOL", "MEMBER-PROTOCOL"), ("CURRENT-EPOCH", "MEMBER-EPOCH"))
+    described = [row.get(ours) or row[theirs] for ours, theirs in names]
+    return *described, row["PROCESS"], row["CLIENT-ID"], str(tasks)
 
 
 def _send_to_all(broker: Broker, number: int) -> None:
@@ -179,6 +205,7 @@ def _send_to_all(broker: Broker, number: int) -> None:
             send(broker, topic, [b"value"] * number, partition)
 
 
+_QUEUES = re.compile(r"([^\s(:;,]+)[(:]([\d,]+)")
 _OFFSETS = ("TOPIC", "PARTITION", "CURRENT-OFFSET", "LOG-END-OFFSET", "LAG", "CONSUMER-ID", "HOST", "CLIENT-ID")
 
 
@@ -221,8 +248,12 @@ def _state(row: dict[str, str]) -> tuple[str, ...]:
 def _member(row: dict[str, str]) -> tuple[str, ...]:
     """Return what both have of a member; queues are `orders(0,1)` here, and in the tool since 4.0 `orders:0,1`."""
     queues = row.get("REPORTED") or row.get("CURRENT-ASSIGNMENT") or row["ASSIGNMENT"]
-    held = sorted(re.findall(r"([^\s(:;,]+)[(:]([\d,]+)", queues))
+    held = sorted(_QUEUES.findall(queues))
     instance = row.get("GROUP-INSTANCE-ID", "").replace("-", "") or "-"
     same = [row[name] for name in ("CONSUMER-ID", "HOST", "CLIENT-ID", "#PARTITIONS")]
-    # A member of a group of the new protocol has an epoch.
-    return (*same, instance, row.get("CURRENT-EPOCH", "-"), str(held))
+    # A member of a group of the newer protocols has an epoch, one of the new protocol a target.
+    epochs = row.get("CURRENT-EPOCH") or row.get("MEMBER-EPOCH", "-"), row.get("TARGET-EPOCH", "-")
+    target = sorted(_QUEUES.findall(row.get("TARGET-ASSIGNMENT", "-")))
+    # The tool says so only of groups that have members of both protocols.
+    is_classic = "classic" in (row.get("PROTOCOL"), {"false": "classic"}.get(row.get("UPGRADED", "")))
+    return (*same, instance, *epochs, str(target), str(is_classic), str(held))
