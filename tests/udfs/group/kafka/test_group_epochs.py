@@ -730,7 +730,8 @@ def test_what_is_decided_does_not_depend_on_order_or_cuts(seed: int, topics_at: 
     for step in history(dice):
         steps.append((at, step))
         at += dice.randrange(3)  # several steps may be of one time
-    whole, cut = RecordScript(partitions=None), RecordScript(partitions=None)
+    stuck_after_ms = dice.randrange(1, 60)
+    whole, cut = (RecordScript(partitions=None, stuck_after_ms=stuck_after_ms) for _ in range(2))
     for script in (whole, cut):
         script.queues(topics_at, "t", 4, topic_id=T_ID)
         play(script, steps)
@@ -744,6 +745,7 @@ def test_what_is_decided_does_not_depend_on_order_or_cuts(seed: int, topics_at: 
     assert [cut.spans("computed"), cut.spans("reported")] == [whole.spans("computed"), whole.spans("reported")]
     assert beside_spans(cut) == beside_spans(whole)
     assert whole.sessions() == cut.sessions()
+    assert whole.findings() == cut.findings()
     generations = [row.generation for row in whole.rebalances]
     assert generations == sorted(set(generations))
     assert all(row.generations_missed is None for row in whole.rebalances)
