@@ -137,6 +137,12 @@ def _findings(cell: Cell) -> str:
     return _link(address("/findings", cluster=cell.cluster, group_id=cell.row["group_id"]), amount(cell.value))
 
 
+def _member(cell: Cell) -> str:
+    # One that has joined in the rebalance under way has no page yet.
+    text = shown(cell.value)
+    return text if cell.row.get("is_new") else _link(member_address(cell.value, cell.cluster), text)
+
+
 def _status(cell: Cell) -> str:
     return str(escape(cell.value)) if cell.value == "completed" else f'<span class="no">{escape(cell.value)}</span>'
 
@@ -162,7 +168,7 @@ _CELLS: Mapping[str, Callable[[Cell], str]] = {
     "truth": lambda cell: truth(cell.value),
     "group": lambda cell: _link(group_address(cell.cluster, cell.value), shown(cell.value)),
     "cluster": lambda cell: _link(address("/", cluster=cell.value), shown(cell.value)),
-    "member": lambda cell: _link(member_address(cell.value, cell.cluster), shown(cell.value)),
+    "member": _member,
     "rebalance": lambda cell: _link(rebalance_address(cell.row["rebalance_id"]), when(cell.value)),
     "time": lambda cell: when(cell.value),
     "span": lambda cell: span(cell.value),

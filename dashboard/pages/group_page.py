@@ -48,7 +48,12 @@ def group_page(reading: Reading, cluster: str, group: str) -> dict[str, Any]:
     audited = piece(reading, AUDITS, of_group, limit=LAST_REBALANCES)
     minutes = piece(reading, MINUTES, of_group, limit=MINUTE_ROWS)
     drawn = timeline(reading, cluster, group)
-    offsets = [_placed(row) for row in progress(reading.tables, found[0], now) if row["committed_offset"] is not None]
+    new = {row["member_id"] for row in now if row["joined_at"] is None}
+    offsets = [
+        _placed(row) | {"is_new": row["member_id"] in new}
+        for row in progress(reading.tables, found[0], now)
+        if row["committed_offset"] is not None
+    ]
     return {
         "group": found[0],
         "state_text": state_text(found[0]),
@@ -65,6 +70,7 @@ def group_page(reading: Reading, cluster: str, group: str) -> dict[str, Any]:
         "has_former_members": has_former_members(found[0]),
         "waits": (found[0]["waits"] or "").split("; ") if found[0]["waits"] else [],
         "is_reported": any(row["reported"] for row in owners),
+        "has_reports": any(member["reported"] is not None for member in now),
         "widespread": [one for one in widespread(reading) if any(one.has(row) for row in findings.rows)],
         "findings": findings.rows,
         "past_findings": past,
@@ -124,7 +130,7 @@ def _shown(member: Row) -> Row:
         f"{origin}_text": None if member[origin] is None else queues_text(member[origin])
         for origin in ("computed", "reported", "target")
     }
-    return member | texts | {"held": len(held)}
+    return member | texts | {"held": len(held), "is_new": member["joined_at"] is None}
 
 
 def queue_owners(spans: list[Row]) -> list[Row]:

@@ -41,7 +41,7 @@ from streaming.tables.shared_columns import (
     costs,
     described,
 )
-from udfs.model.journal import MAX_MEMBER_EPOCHS, MAX_RECONCILING_QUEUES, UNDER_WAY
+from udfs.model.journal import MAX_MEMBER_EPOCHS, MAX_RECONCILING_MEMBERS, MAX_RECONCILING_QUEUES, UNDER_WAY
 from udfs.model.member_fields import SHOWN
 
 __all__ = [
@@ -244,7 +244,7 @@ GROUPS = Table(
             "reconciling",
             RECONCILING,
             "All members while it assigns or reconciles, as the coordinator has them: epoch, state, what each has, has"
-            f" yet to revoke, and shall have. null = it does neither, or more than {MAX_MEMBER_EPOCHS} members or"
+            f" yet to revoke, and shall have. null = it does neither, or more than {MAX_RECONCILING_MEMBERS} members or"
             f" {MAX_RECONCILING_QUEUES} queues",
         ),
     ),

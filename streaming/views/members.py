@@ -6,10 +6,12 @@ import pyarrow.compute as pc
 
 from streaming.tables.schema import MEMBERS, Row
 from streaming.views.assignments import assignments
+from streaming.views.group_state_texts import is_under_way
 from streaming.views.reader import Reader, Within, holds_at
 
 DEPARTURES = ("session_expired", "member_left", "member_gone")  # kinds of causes
 LAST_DEPARTURES = 5
+_COPIES = (" (standby)", " (warm-up)")
 
 
 def members(
@@ -60,10 +62,18 @@ def as_coordinated(group: Row, found: list[Row]) -> list[Row]:
     if listed is None:
         return [row | {"epoch": None, "target_epoch": None, "target": None} for row in found]
     others = {one["member_id"]: one["epoch"] for one in listed}
+    may_differ = others.keys() if not is_under_way(group) else {row["member_id"] for row in found}
     return [
-        row | {"epoch": others.get(row["member_id"], epoch), "target_epoch": epoch, "target": row.get("reported")}
+        row
+        | {"epoch": others.get(row["member_id"], epoch), "target_epoch": epoch}
+        | {"target": None if row["member_id"] in may_differ else _without_copies(row.get("reported"))}
         for row in found
     ]
+
+
+def _without_copies(held: list[Row] | None) -> list[Row] | None:
+    """Leave out standby and warm-up tasks of a streams group: what a target has of them is not recorded."""
+    return None if held is None else [queue for queue in held if not queue["topic"].endswith(_COPIES)]
 
 
 def _reconciling(group: Row, listed: Row, row: Row) -> Row:

@@ -12,6 +12,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
@@ -20,7 +21,8 @@ from typing import NamedTuple
 from tests.core_config import core_config
 from tests.job.commands import Running
 from tests.kit.brokers import Broker, kafka_41
-from tests.kit.members import start_member, wait_until_assigned
+from tests.kit.java_members import wait_until
+from tests.kit.members import Member, start_member
 from tests.kit.topics import create_topic
 from tests.live.story import partitions
 from tests.simulation.core_run import CoreRun
@@ -54,10 +56,14 @@ REGIMES = (
 )
 
 
+def topic_of(number: int) -> str:
+    """Return the name of a group and its topic."""
+    return f"departures-{number}"
+
+
 def play(broker: Broker, number: int, regime: Regime, rounds: int) -> dict[str, str]:
     """Return how each member departed, by its id."""
-    group = f"departures-{number}"
-    create_topic(broker, group, 4)
+    group = topic_of(number)
     truth: dict[str, str] = {}
     with ExitStack() as running:
 
@@ -78,7 +84,7 @@ def play(broker: Broker, number: int, regime: Regime, rounds: int) -> dict[str, 
         stays = member("stays")
         for lap in range(2 * rounds):
             leaver = member("goes")
-            wait_until_assigned([stays, leaver], partitions(group, 4))
+            wait_until_owned([stays, leaver], group)
             # What is measured is how long ago the last commit was: three are made.
             time.sleep(3 * regime.commit_ms / 1_000)
             how = "killed" if lap % 2 else "left"
@@ -89,8 +95,18 @@ def play(broker: Broker, number: int, regime: Regime, rounds: int) -> dict[str, 
             if regime.is_slow:
                 time.sleep(1.5 * _SESSION_MS / 1_000)  # this member is as late as that
                 stays.poll_again()
-            wait_until_assigned([stays], partitions(group, 4))
+            wait_until_owned([stays], group)
     return truth
+
+
+def wait_until_owned(members: Sequence[Member], group: str) -> None:
+    """Wait until members have all partitions, each some; those of the new protocol need not report the same epoch."""
+
+    def are_owned() -> bool:
+        held = sorted(one for member in members for one in member.owned)
+        return all(member.owned for member in members) and held == sorted(partitions(group, 4))
+
+    wait_until(members, are_owned)
 
 
 def causes(broker: Broker, folder: Path, log: Path | None) -> dict[str, str]:
@@ -114,6 +130,11 @@ def main(rounds: int) -> None:
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
         with kafka_41(folder / "broker", _DEFAULTS) as broker, ThreadPoolExecutor(len(REGIMES)) as pool:
+            for number in range(len(REGIMES)):
+                create_topic(broker, topic_of(number), 4)
+            # A collector that follows a cluster knows its topics before their groups rebalance.
+            for name in ("records", "log"):
+                causes(broker, folder / name, None)
             playing = [pool.submit(play, broker, number, one, rounds) for number, one in enumerate(REGIMES)]
             truths = [one.result() for one in playing]
             found = {

@@ -38,10 +38,11 @@ UNDER_WAY = (*CLASSIC_UNDER_WAY, "assigning", "reconciling")
 # What a streams group waits for whose target gives no member a task, and which Kafka shows as NotReady. Rows keep this
 # text, and views compare with it: to reword it, views must know both.
 TOPOLOGY_NOT_READY = "no member gets a task: topics of the topology are missing, or incorrectly partitioned"
-# Members at another epoch than their group's target, or of a group that reconciles: beyond so many a row names none.
+# Members at another epoch than their group's target: beyond so many a row names none of them.
 MAX_MEMBER_EPOCHS = 100
-# What such members hold and shall hold: beyond so many queues a row names none of them.
-MAX_RECONCILING_QUEUES = 2_000
+# Members of a group that reconciles, and their queues: beyond so many a row names none. Each of their records is a row.
+MAX_RECONCILING_MEMBERS = 50
+MAX_RECONCILING_QUEUES = 1_000
 
 
 class Trigger(msgspec.Struct, frozen=True, kw_only=True):

@@ -64,6 +64,24 @@ class KafkaStatus(CollectorStatus, frozen=True, kw_only=True):
     ahead_ms: int = 0
 
 
+class _Memory(msgspec.Struct, array_like=True):
+    """What a collector must know after a restart.
+
+    Attributes:
+        topics: As ``TopicDiff`` writes them, which alone was kept by earlier releases.
+        under_way: Groups that it has reported to rebalance.
+    """
+
+    topics: msgspec.Raw = msgspec.Raw(b"{}")
+    under_way: list[str] = []
+
+
+def _read_memory(content: bytes | None) -> _Memory:
+    if content is None:
+        return _Memory()
+    return _Memory(msgspec.Raw(content)) if content.startswith(b"{") else msgspec.json.decode(content, type=_Memory)
+
+
 @dataclass(frozen=True)
 class Round:
     """A pending clock: to be written with this time, once the query has read up to these ends."""
@@ -98,14 +116,13 @@ class KafkaCollector(CollectorThread):
         self._make_view = view
         self._view: ClusterView | None = None
         self._log = log
-        self._topics = self._remembered_topics()
+        self._patterns = GroupPatterns(options.include_groups, options.exclude_groups)
+        self._remember()
         self._clock = BrokerClock(poll_interval_ms)
         self._end_diff = EndDiff(options.cluster, options.ends_interval_ms)
         self._offsets_read = offsets_read
         self._early = EarlyClock(lateness_ms)
         self._read_before: Mapping[int, int] = {}
-        patterns = GroupPatterns(options.include_groups, options.exclude_groups)
-        self._under_way = GroupsUnderWay(options.cluster, patterns)
         self._interval_s = poll_interval_ms / 1_000
         self._owed: deque[Round] = deque(maxlen=_MAX_WAITING_ROUNDS)
         self._ends: Mapping[int, int] = {}
@@ -229,14 +246,21 @@ class KafkaCollector(CollectorThread):
             self._stopping.wait(step)
             pause_s -= step
 
-    def _remembered_topics(self) -> TopicDiff:
+    def _remember(self) -> None:
+        """Continue from what was kept last."""
+        cluster, kept, topics = self._options.cluster, self._log.read_memory(), TopicDiff(self._options.cluster)
         try:
-            return TopicDiff(self._options.cluster, self._log.read_memory())
+            memory = _read_memory(kept)
+            topics = TopicDiff(cluster, bytes(memory.topics))
         except msgspec.DecodeError:
-            _log.warning(
-                "the remembered topics are unreadable; all topics are reported again", cluster=self._options.cluster
-            )
-            return TopicDiff(self._options.cluster)
+            _log.warning("the remembered topics are unreadable; all topics are reported again", cluster=cluster)
+            memory = _Memory()
+        self._topics = topics
+        self._under_way = GroupsUnderWay(cluster, self._patterns, memory.under_way)
+
+    def _keep_memory(self) -> None:
+        memory = _Memory(msgspec.Raw(self._topics.memory()), sorted(self._under_way.groups))
+        self._log.keep_memory(msgspec.json.encode(memory))
 
     def _connected(self) -> ClusterView:
         if self._view is None:
@@ -253,16 +277,19 @@ class KafkaCollector(CollectorThread):
         self._see_times(view, {number: end for number, (_, end) in bounds.items()}, before_ms)
         at_ms = self._clock.at(before_ms)
         self._report_topics(view, at_ms)
+        before = self._under_way.groups
         under_way = self._under_way.diff(states, at_ms)
         if under_way:
             self._log.append(under_way)
+        if self._under_way.groups != before:
+            self._keep_memory()
         self._owed.append(Round(at_ms, self._ends))
 
     def _report_topics(self, view: ClusterView, at_ms: int) -> None:
         events = self._topics.diff(view.topics(self._topics.reported), at_ms)
         if events:
             self._log.append(events)
-            self._log.keep_memory(self._topics.memory())
+            self._keep_memory()
             _log.info("topics changed", cluster=self._options.cluster, topics=[event.topic for event in events][:20])
         self._report_ends(view, at_ms)
 
@@ -322,7 +349,7 @@ class KafkaCollector(CollectorThread):
 
     def _forget_unwritten(self) -> None:
         """Report again what could not be written."""
-        self._topics = self._remembered_topics()
+        self._remember()
 
     def _hang_up(self) -> None:
         if self._view is not None:

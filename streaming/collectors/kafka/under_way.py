@@ -7,7 +7,7 @@ it (the poll was dated after it, by a clock that is ahead, or the coordinator di
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 from udfs.kafka.consumer_offsets import GroupPatterns
@@ -19,13 +19,22 @@ _POLLS: Final = 2
 
 
 class GroupsUnderWay:
-    """Reports each state of each group once, and that it is over."""
+    """Reports each state of each group once, and that it is over.
 
-    def __init__(self, cluster: str, patterns: GroupPatterns) -> None:
+    Args:
+        groups: Those that an earlier collector has reported; their states are not known any more.
+    """
+
+    def __init__(self, cluster: str, patterns: GroupPatterns, groups: Iterable[str] = ()) -> None:
         self._cluster = cluster
         self._patterns = patterns
-        self._reported: dict[str, str] = {}
+        self._reported: dict[str, str] = dict.fromkeys(groups, "")
         self._lacking: dict[str, int] = {}
+
+    @property
+    def groups(self) -> frozenset[str]:
+        """The groups that were reported to be under way."""
+        return frozenset(self._reported)
 
     def diff(self, states: Mapping[str, str], at_ms: int) -> list[GroupSnapshot]:
         """Return what a poll shows and the one before did not.

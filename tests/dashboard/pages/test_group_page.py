@@ -128,12 +128,15 @@ def test_members_of_a_group_with_epochs_show_theirs(rebalancing: TestClient) -> 
 
 def test_members_of_a_group_that_reconciles_are_those_of_now(rebalancing: TestClient) -> None:
     text = page_of(rebalancing, "listed")
-    assert "Queues with their owners, and the timeline, are those before it" in text
+    assert "Queues with their owners, the timeline, and the downloads of members, are those before it" in text
+    assert ["member=old" in text, "member=young" in text] == [True, False]  # it has no page yet
     assert ">Target</th>" in text
     assert text.count("orders(1)") == 1  # young shall have it
     (row,) = rebalancing.get("/api/v1/groups?group_id=listed").json()["rows"]
     assert [one["state"] for one in row["reconciling"]] == ["unrevoked", "unreleased"]
     assert ">Target</th>" not in page_of(rebalancing, "classic")
+    # They are too many to be listed: what they shall have is not known.
+    assert ">Target</th>" not in page_of(rebalancing, "newer")
 
 
 def test_a_group_that_only_polls_show_is_marked(rebalancing: TestClient) -> None:

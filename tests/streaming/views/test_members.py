@@ -57,13 +57,20 @@ def test_departures_have_the_detail_of_their_cause(tmp_path: Path) -> None:
 def test_a_member_that_the_group_does_not_list_is_at_the_epoch_of_its_target() -> None:
     rows: list[Row] = [{"member_id": name} for name in ("a", "b", "c")]
     listed = [{"member_id": "b", "epoch": 3}, {"member_id": "c", "epoch": None}]
+    of_group = {"state": "stable", "generation": 4, "epoch": 4, "members": 3, "assignment_epoch": 4, "waits": None}
+    of_group |= {"protocol": "consumer"}
     for group, epochs in (
-        ({"assignment_epoch": 4, "member_epochs": listed}, [4, 3, None]),
-        ({"assignment_epoch": 4, "member_epochs": []}, [4, 4, 4]),
-        ({"assignment_epoch": 4, "member_epochs": None}, [None] * 3),
-        ({"assignment_epoch": 4}, [None] * 3),  # a table of an earlier release
+        ({"member_epochs": listed}, [4, 3, None]),
+        ({"member_epochs": []}, [4, 4, 4]),
+        ({"member_epochs": None}, [None] * 3),
+        ({}, [None] * 3),  # a table of an earlier release
     ):
-        assert [row["epoch"] for row in as_coordinated(group, rows)] == epochs
+        assert [row["epoch"] for row in as_coordinated(of_group | group, rows)] == epochs
+    # A member that is not at the target's epoch, and all of a group that rebalances, may have another target.
+    rows = [row | {"reported": [QUEUE, QUEUE | {"topic": "subtopology 0 (standby)"}]} for row in rows]
+    for state, targets in (("stable", [[QUEUE], None, None]), ("reconciling", [None] * 3)):
+        found = as_coordinated(of_group | {"state": state, "member_epochs": listed}, rows)
+        assert [row["target"] for row in found] == targets
 
 
 def test_members_of_a_group_that_reconciles_are_as_its_row_has_them() -> None:

@@ -238,10 +238,13 @@ def stuck_found(since: int, state: str, waits: str | None) -> Found:
     Args:
         since: When the rebalance began, or the first of several without a break between them; epoch ms.
     """
-    text = f" {waits}." if waits else ""
+    message = f"The group has been rebalancing ({state}) since {write_timestamp(since)}"
+    if waits:
+        whole = len(waits) <= MAX_DETAIL_LENGTH
+        message += f": {waits if whole else waits[: waits.rindex(' ', 0, MAX_DETAIL_LENGTH)] + ' …'}"
     return Found(
         severity="warning",
-        message=f"The group has been rebalancing ({state}) since {write_timestamp(since)}.{text}"[:MAX_DETAIL_LENGTH],
+        message=f"{message}.",
         advice="Look for a member that takes long to revoke its queues or to join again (max.poll.interval.ms, long"
         " processing), for members that join and leave in turn, and into the log of the group's coordinator.",
     )

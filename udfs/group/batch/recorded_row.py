@@ -36,6 +36,13 @@ def with_epochs(recorded: RecordedGroup, row: GroupChanged, sessions: Collection
     )
 
 
+def without_epochs(row: GroupChanged, state: str) -> GroupChanged:
+    """Return the row of a group that is a classic one now, whose last rebalance is the one of before."""
+    new = msgspec.structs.replace(row, state=row.state if row.state == "failed" else state)
+    new.protocol = new.epoch = new.assignment_epoch = new.waits = new.member_epochs = new.reconciling = None
+    return new
+
+
 def _waits(recorded: RecordedGroup) -> str:
     """Return what members have yet to revoke, and for whose partitions or tasks others wait.
 

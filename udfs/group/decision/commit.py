@@ -18,6 +18,7 @@ import msgspec
 from udfs.group.assignment.queue_handover import latest_pulls, resumed
 from udfs.group.audit.audit_commit import commit_audit, end_audits
 from udfs.group.batch.context import GroupContext
+from udfs.group.batch.findings import STUCK
 from udfs.group.decision.commit_spans import (
     commit_spans,
     end_spans,
@@ -278,9 +279,12 @@ def end_followed(context: GroupContext, at: int) -> None:
 
 
 def stop_deciding(context: GroupContext, at: int) -> None:
-    """Decide no more about a group of a kind that is not recomputed."""
+    """Decide no more about a group of a kind that is not recomputed.
+
+    A streams group may still be stuck: its next row shows it.
+    """
     group = context.group
-    for kind in sorted(group.findings):
+    for kind in sorted(group.findings.keys() - {STUCK}):
         context.set_finding(kind, None, at)
     group.followed, group.pending, group.generation = False, None, None
     group.compare_at, group.idle_queues, group.pulls = None, {}, {}

@@ -105,10 +105,13 @@ def on_leave(context: GroupContext, due: DueEvent, event: MemberLeft, at: int) -
     if event.how == "fenced":
         on_fenced(context, member_id, event.reason, due.event_id, at)
         return
+    kind: TriggerKind = "session_expired" if event.how == "expired" else "member_left"
     member = group.members.get(member_id)
     if member is None:
+        recorded = None if group.recorded is None else group.recorded.present.get(member_id)
+        if recorded is not None and recorded.joined_at <= event.event_time:  # of an epoch that is not decided yet
+            context.learn(Evidence(kind, event.event_time, member_id, None, due.event_id, event.reason))
         return
-    kind: TriggerKind = "session_expired" if event.how == "expired" else "member_left"
     if context.kind is GroupKind.REPORTED:
         if member.joined_at > event.event_time:  # late, and of a session before this one
             return

@@ -337,8 +337,8 @@ def _unpack_row(group: Group, packed: list[Any] | None) -> None:
         packed
     )
     protocol, epoch, assignment_epoch, waits, *written = epochs or (None, None, None, None, [None], [None])
+    others, reconciling = written if len(written) > 1 else (*written, [None])
     derived = _derived(group) if epochs else (None, None)
-    others, reconciling = written if len(written) > 1 else (*written, None)
     counted_by = source[0] if source else group.source
     row = GroupChanged(
         system=system,

@@ -94,7 +94,16 @@ def take_epoch(context: GroupContext, outcome: EpochOutcome, names: Mapping[str,
         topic_queues, resized = _as_before_growth(topic_queues, resized, named)
     came = _under_first_ids(context, outcome, snapshot)
     _learn_arrivals(context, outcome, came)
-    causes = compare(context, came, due.event_id, at, resized, made_again=lives.made_again, infers=False)
+    causes = compare(
+        context,
+        came,
+        due.event_id,
+        at,
+        resized,
+        made_again=lives.made_again,
+        infers=False,
+        members_at=outcome.began_at,
+    )
     if group.exists and not causes.triggers and reported == group.reported:
         settle_replaced(context)
         note_epoch(context, outcome.epoch if outcome.until is None else outcome.until, at)

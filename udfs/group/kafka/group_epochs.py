@@ -15,6 +15,7 @@ from typing import Final
 import msgspec
 
 from udfs.group.batch.context import GroupContext
+from udfs.group.batch.recorded_row import without_epochs
 from udfs.group.decision.commit_spans import commit_spans
 from udfs.group.events.lifecycle import show_unfollowed
 from udfs.group.kafka.epoch_rebalance import take_epoch
@@ -187,6 +188,8 @@ def take_back(context: GroupContext, records: Sequence[DueEvent], snapshot: Grou
             if kind in _EVIDENCE:
                 context.learn(Evidence(_EVIDENCE[kind], at, record.member_id, None, due.event_id))
     update_existing(context, snapshot, at)
+    if context.group.row is not None:
+        context.write_row(at, without_epochs(context.group.row, "stable"))
     return True
 
 

@@ -73,6 +73,7 @@ def compare(
     *,
     made_again: Container[str] = (),
     infers: bool = True,
+    members_at: int | None = None,
 ) -> Causes:
     """Compare a new generation with the current one.
 
@@ -80,6 +81,8 @@ def compare(
         resized: The queue counts of topics subscribed in both generations: before, now.
         made_again: Those of them that are other topics of that name.
         infers: Departures are inferred from commits up to the generation.
+        members_at: When the members were these, where that is before the generation was complete: they may have
+            departed since.
     """
     causes, group = Causes(), view.group
     infos = {info.member_id: info for info in snapshot.members}
@@ -118,7 +121,7 @@ def compare(
         earlier = "unknown" if before is None else before
         detail = f"{earlier} -> {now}" + (MADE_AGAIN if topic in made_again else "")
         causes.add("queue_count_changed", proof, topic=topic, detail=detail, event_id=event_id)
-    causes.evidence_left = _evidence_left(group.evidence, causes, infos, resized, at)
+    causes.evidence_left = _evidence_left(group.evidence, causes, infos, resized, at, members_at)
     return causes
 
 
@@ -195,7 +198,12 @@ def _departure(
 
 
 def _evidence_left(
-    evidence: Sequence[Evidence], causes: Causes, shown_members: Container[str], topics: Container[str], at: int
+    evidence: Sequence[Evidence],
+    causes: Causes,
+    shown_members: Container[str],
+    topics: Container[str],
+    at: int,
+    members_at: int | None,
 ) -> list[Evidence]:
     """Return evidence without what this generation shows, of members that it has no more, and expiries it disproves.
 
@@ -209,6 +217,9 @@ def _evidence_left(
 
     def is_open(one: Evidence) -> bool:
         if one.time > at:
+            return True
+        may_have_departed = members_at is not None and one.time > members_at and one.member_id in shown_members
+        if may_have_departed and one.kind in ("member_left", "session_expired"):
             return True
         if one.kind in ("session_expired", "member_joined") and one.member_id in shown_members:
             return False

@@ -14,7 +14,14 @@ import msgspec
 
 from udfs.group.state.epoch_outcome import EpochOutcome, Held, Partitions, continued, under_new_ids
 from udfs.model.events import Departure, MemberInfo, MemberState, RecordProtocol, TopicPartitions
-from udfs.model.journal import MAX_MEMBER_EPOCHS, MAX_RECONCILING_QUEUES, AssignedQueues, MemberEpoch, ReconcilingMember
+from udfs.model.journal import (
+    MAX_MEMBER_EPOCHS,
+    MAX_RECONCILING_MEMBERS,
+    MAX_RECONCILING_QUEUES,
+    AssignedQueues,
+    MemberEpoch,
+    ReconcilingMember,
+)
 from udfs.model.queues import ascending
 from udfs.strategies.kafka.server_vote import preferred_assignors
 
@@ -232,13 +239,14 @@ class RecordedGroup(msgspec.Struct, array_like=True, dict=True):
         Share groups do neither.
         """
         under_way = self.protocol != "share" and not self.incomplete and self.state in ("assigning", "reconciling")
-        if not under_way or len(self.present) > MAX_MEMBER_EPOCHS:
+        if not under_way or len(self.present) > MAX_RECONCILING_MEMBERS:
             return None
         found = []
         left = MAX_RECONCILING_QUEUES
         for member_id, one in sorted(self.present.items()):
             assigned, revoking, target = map(self._named, (one.owned, one.revoking, ascending(one.target)))
-            left -= sum(len(queues.queue_ids) for queues in (*assigned, *revoking, *target))
+            has, shall_have = (sum(len(one.queue_ids) for one in held) for held in ((*assigned, *revoking), target))
+            left -= max(has, shall_have)
             if left < 0:
                 return None
             info = one.info or MemberInfo(member_id=member_id)
@@ -247,10 +255,13 @@ class RecordedGroup(msgspec.Struct, array_like=True, dict=True):
         return found
 
     def _named(self, held: Partitions) -> tuple[AssignedQueues, ...]:
-        """Return partitions by their topics' names, or tasks by their subtopologies."""
-        if self.protocol == "streams":
-            return tuple(AssignedQueues(f"subtopology {one.topic}", one.partitions) for one in held)
-        return tuple(sorted(AssignedQueues(self.names.get(one.topic, one.topic), one.partitions) for one in held))
+        """Return partitions by their topics' names, of which several ids may have one, or tasks by their subtopologies."""
+        by_name: dict[str, set[int]] = {}
+        for one in held:
+            streams = self.protocol == "streams"
+            name = f"subtopology {one.topic}" if streams else self.names.get(one.topic, one.topic)
+            by_name.setdefault(name, set()).update(one.partitions)
+        return tuple(AssignedQueues(name, tuple(sorted(by_name[name]))) for name in sorted(by_name))
 
     @property
     def is_open(self) -> bool:

@@ -79,11 +79,16 @@ class GroupView:
 
     @property
     def shown_state(self) -> str:
-        """Return the state of the group's row; of a streams group, which is not followed, its coordinator's."""
+        """Return the state of the group's row; of a streams group, which is not followed, its coordinator's.
+
+        One that is not whole yet, or has no task to give out, is at rest.
+        """
         recorded, row = self.group.recorded, self.group.row
-        if recorded is not None and recorded.protocol == "streams":
-            return recorded.state
-        return "new" if row is None else row.state
+        if row is None:
+            return "new"
+        if recorded is None or recorded.protocol != "streams" or recorded.incomplete or recorded.is_without_tasks:
+            return row.state
+        return recorded.state
 
     @property
     def mode(self) -> Mode:

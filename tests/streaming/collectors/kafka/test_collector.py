@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import ClassVar
 
 import msgspec
 import pytest
@@ -216,6 +217,35 @@ def test_a_rebalance_that_two_polls_lack_is_reported_as_over(tmp_path: Path) -> 
         assert collector.observe_once()
     shown = [(one.state, one.members) for one in events_in(tmp_path) if isinstance(one, GroupSnapshot)]
     assert shown == [("PreparingRebalance", ()), ("Stable", ())]
+
+
+def test_a_collector_that_starts_again_reports_that_a_rebalance_is_over(tmp_path: Path) -> None:
+    class Rebalances(LosingView):
+        now: ClassVar[dict[str, str]] = {"g": "PreparingRebalance", "h": "PreparingRebalance"}
+
+        def groups_under_way(self) -> dict[str, str]:
+            return dict(self.now)
+
+    view = Rebalances(first=0)
+    view.listed = {"a": ObservedTopic(2)}
+    assert collector_of(view, EventFiles(tmp_path, "kafka")).observe_once()
+    del view.now["g"]
+    again = collector_of(view, EventFiles(tmp_path, "kafka"))
+    for _ in range(3):
+        assert again.observe_once()
+    shown = [(one.group, one.state) for one in events_in(tmp_path) if isinstance(one, GroupSnapshot)]
+    preparing = [(group, "PreparingRebalance") for group in "gh"]
+    assert shown == [*preparing, preparing[1], ("g", "Stable")]
+    assert topic_counts(tmp_path, "a") == [2]
+
+
+def test_the_memory_of_an_earlier_release_has_the_topics_alone(tmp_path: Path) -> None:
+    log = EventFiles(tmp_path, "kafka")
+    log.keep_memory(b'{"a":{"partitions":2}}')
+    view = LosingView(first=0)
+    view.listed = {"a": ObservedTopic(2), "b": ObservedTopic(3)}
+    assert collector_of(view, log).observe_once()
+    assert [topic_counts(tmp_path, topic) for topic in "ab"] == [[], [3]]
 
 
 def test_after_a_damaged_memory_all_topics_are_reported_again(tmp_path: Path) -> None:

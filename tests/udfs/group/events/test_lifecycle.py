@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
+from typing import Any
+
 import pytest
 
 from tests.udfs.group.group_script import T0, Script, assigned
 from tests.udfs.group.record_script import RecordScript
-from udfs.group.batch.findings import MAX_DETAIL_LENGTH, MAX_OBSERVATIONS, OBSERVED
+from udfs.group.batch.findings import MAX_DETAIL_LENGTH, MAX_OBSERVATIONS, OBSERVED, stuck_found
 from udfs.model.events import GroupDeleted, MemberInfo, Observation
 from udfs.model.journal import FindingOpened
 
@@ -34,7 +37,7 @@ def test_a_rebalance_that_lasts_too_long_is_stuck_until_it_ends(ends_at: int, fo
     assert script.run(2_000).findings() == found
     for body in opened(script):
         assert body.message == (
-            "The group has been rebalancing (reconciling) since 2023-11-14T22:13:20.030Z."
+            "The group has been rebalancing (reconciling) since 2023-11-14T22:13:20.030Z:"
             " a has yet to revoke t-2, t-3; b waits for t-2, t-3 of a."
         )
 
@@ -51,15 +54,57 @@ def test_a_classic_group_that_polls_show_preparing_for_too_long_is_stuck() -> No
     assert script.run(2_701).findings() == ["rebalance_stuck 1020..1600", "rebalance_stuck 2700.."]
 
 
+def of_streams(script: RecordScript, at: int, kind: str, **fields: Any) -> None:
+    script.record(at, kind, protocol="streams", **fields)
+
+
 def test_a_streams_group_that_reconciles_for_too_long_is_stuck_and_a_deleted_group_is_not() -> None:
     script = RecordScript(stuck_after_ms=1_000)
-    script.record(10, "group", protocol="streams", epoch=2)
-    script.record(10, "member", protocol="streams", member_id="a", member=MemberInfo(member_id="a"))
-    script.record(10, "target", protocol="streams", epoch=1)
+    of_streams(script, 10, "group", epoch=2)
+    of_streams(script, 10, "member", member_id="a", member=MemberInfo(member_id="a"))
+    of_streams(script, 10, "target", epoch=1)
     assert script.run(2_000).findings() == ["rebalance_stuck 1010.."]
+    # What comes next of it does not begin the finding anew.
+    of_streams(script, 2_100, "member", member_id="b", member=MemberInfo(member_id="b"))
+    script.run(2_200).queues(2_300, "t", 5)
+    script.snapshot(2_400, None, {}, state="not_followed")
+    assert script.run(2_450).findings() == ["rebalance_stuck 1010.."]
     script.event(GroupDeleted, 2_500)
     assert script.run(9_000).findings() == ["rebalance_stuck 1010..2500"]
     assert script.group.under_way_since is None
+
+
+def test_a_streams_group_without_tasks_or_of_which_not_all_is_known_is_not_stuck() -> None:
+    script = RecordScript(stuck_after_ms=1_000)
+    of_streams(script, 10, "group", epoch=2)
+    of_streams(script, 10, "member", member_id="a", member=MemberInfo(member_id="a"))
+    of_streams(script, 10, "member_current", member_id="a", epoch=1, state="stable", partitions=())
+    of_streams(script, 10, "target", epoch=2)
+    assert script.run(5_000).findings() == []
+    listed = RecordScript(stuck_after_ms=1_000)
+    listed.snapshot(5, None, {}, state="not_followed")
+    of_streams(listed, 10, "member_current", member_id="a", epoch=1, state="stable", partitions=())
+    assert listed.run(5_000).findings() == []
+
+
+def test_a_group_that_is_a_classic_one_again_is_not_stuck() -> None:
+    script = RecordScript(stuck_after_ms=1_000)
+    script.first_member(instance_id="i")
+    script.current(20, "a", -2, "0 1 2 3")  # it is away
+    script.run(30)
+    assert script.row().protocol == "consumer"
+    script.record(40, "group", deleted=True)
+    script.snapshot(40, 1, {"a": ["t"]}, assigned(a="0 1 2 3"), strategy="range")
+    script.run(5_000)
+    row = script.row()
+    assert (row.state, row.protocol, row.epoch, row.member_epochs) == ("stable", None, None, None)
+    assert script.findings() == []
+
+
+def test_a_long_message_is_cut_between_two_queues() -> None:
+    message = stuck_found(T0, "reconciling", "a waits for " + ", ".join(f"t-{number}" for number in range(900))).message
+    assert len(message) < MAX_DETAIL_LENGTH + 100
+    assert re.search(r", t-\d+, …\.$", message)
 
 
 def test_an_observation_stays_open_until_a_snapshot_comes_without_it() -> None:

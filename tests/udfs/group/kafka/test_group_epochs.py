@@ -15,7 +15,7 @@ from tests.udfs.group.record_script import T_ID, U_ID, RecordScript, partitions
 from tests.udfs.kafka.broker_records import LINES, TOPIC_IDS
 from udfs.group.format.state_format import decode_group, encode_group
 from udfs.kafka.consumer_offsets import events_of
-from udfs.model.events import AnyEvent
+from udfs.model.events import AnyEvent, MemberLeft
 from udfs.model.journal import MemberEpoch
 from udfs.model.spans import QueuesReassigned, SpansWithdrawn
 
@@ -756,3 +756,40 @@ def bumps_move_queues(script: RecordScript) -> bool:
     """Return whether queues moved in each epoch without a cause: this coordinator needs none to assign anew."""
     rows = [row for row in script.rebalances if row.trigger == "unexplained"]
     return all(row.queues_moved or row.queues_assigned or row.queues_revoked for row in rows)
+
+
+@pytest.mark.parametrize(("how", "kind"), [(None, "member_left"), ("expired", "session_expired")])
+@pytest.mark.parametrize("topics_at", [0, 500])
+def test_the_log_says_how_a_member_departed_before_its_epoch_was_decided(
+    how: str | None, kind: str, topics_at: int
+) -> None:
+    script = RecordScript(partitions=None)
+    script.queues(topics_at, "t", 4, topic_id=T_ID)  # until then no epoch is decided
+    script.first_member()
+    script.second_member()
+    script.event(MemberLeft, 100, member_id="b", how=how, reason="broker log: it left")
+    script.delete_member(101, "b")
+    script.epoch(101, 3)
+    script.target(101, 3, {"a": "0 1 2 3"})
+    script.current(105, "a", 3, "0 1 2 3")
+    script.run(90).run(300).run(2_000)
+    assert [(one.kind, one.member_id, one.detail) for one in script.rebalances[-1].triggers] == [
+        (kind, "b", "broker log: it left")
+    ]
+
+
+def test_the_log_says_how_a_member_departed_that_never_converged() -> None:
+    script = RecordScript()
+    script.first_member()
+    script.member(20, "b")
+    script.epoch(20, 2)
+    script.target(20, 2, {"a": "0 1", "b": "2 3"})
+    script.current(20, "b", 2, "", "unreleased")
+    script.event(MemberLeft, 30, member_id="b", reason="broker log: it left")
+    script.delete_member(31, "b")
+    script.epoch(31, 3)
+    script.target(31, 3, {"a": "0 1 2 3"})
+    script.current(40, "a", 3, "0 1 2 3")
+    script.event(MemberLeft, 50, member_id="b", reason="of nobody")
+    assert script.run(25).run(100).decided()[1:] == ["31 #2 1->2 member_joined:b", "40 #3 2->1 member_left:b"]
+    assert script.group.evidence == []

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from tests.udfs.group.record_script import T_ID, partitions
+from tests.udfs.group.record_script import T_ID, U_ID, partitions
 from tests.udfs.group.state.test_record_fold import current, folded, member, record
 from udfs.group.state.record_fold import fold
 from udfs.group.state.recorded_group import RecordedGroup, merged
 from udfs.model.events import GroupRecord, TopicPartitions
 from udfs.model.journal import (
     MAX_MEMBER_EPOCHS,
+    MAX_RECONCILING_MEMBERS,
     MAX_RECONCILING_QUEUES,
     AssignedQueues,
     MemberEpoch,
@@ -102,11 +103,13 @@ def test_beyond_the_bound_no_member_is_named(more: int) -> None:
 
 @pytest.mark.parametrize("more", [0, 1])
 def test_beyond_the_bounds_no_member_of_a_group_that_assigns_is_named(more: int) -> None:
-    found = of_members(MAX_MEMBER_EPOCHS + more).reconciling()
-    assert (None if found is None else len(found)) == (None if more else MAX_MEMBER_EPOCHS)
-    held = " ".join(map(str, range(MAX_RECONCILING_QUEUES + more)))
-    found = folded(member(1), record(1, "group", epoch=2), current(1, 1, "stable", held)).reconciling()
-    assert (found is None) == bool(more)
+    found = of_members(MAX_RECONCILING_MEMBERS + more).reconciling()
+    assert (None if found is None else len(found)) == (None if more else MAX_RECONCILING_MEMBERS)
+    numbers = [" ".join(map(str, range(MAX_RECONCILING_QUEUES + some))) for some in (0, more)]
+    for has, shall_have in (numbers, numbers[::-1]):
+        target = record(1, "member_target", member_id="a", partitions=partitions(shall_have))
+        described = (member(1), record(1, "group", epoch=2), target)
+        assert (folded(*described, current(1, 1, "stable", has)).reconciling() is None) == bool(more)
 
 
 def test_members_of_a_group_that_reconciles_have_what_they_hold_revoke_and_shall_have() -> None:
@@ -115,12 +118,13 @@ def test_members_of_a_group_that_reconciles_have_what_they_hold_revoke_and_shall
         record(1, "group", epoch=2),
         record(1, "target", epoch=2),
         record(1, "member_target", member_id="a", partitions=partitions("2 0")),
-        record(1, "topics", topic_ids={T_ID: "orders"}),
+        record(1, "topics", topic_ids={T_ID: "orders", U_ID: "orders"}),  # it was made again
         current(2, 1, "unrevoked", "0", "1"),
         record(2, "member_current", member_id="left", epoch=2, state="stable"),
         record(3, "member_current", member_id="left", deleted=True),
     )
-    held = [(AssignedQueues("orders", numbers),) for numbers in ((0,), (1,), (0, 2))]
+    group.members["a"].owned = (*partitions("0"), *partitions("0 3", U_ID))
+    held = [(AssignedQueues("orders", numbers),) for numbers in ((0, 3), (1,), (0, 2))]
     assert group.reconciling() == [ReconcilingMember("a", "i", "app", "/h", 1, "unrevoked", *held)]
     group.incomplete = True
     assert group.reconciling() is None
