@@ -9,6 +9,7 @@ import msgspec
 from udfs.group.state.recorded_group import RecordedGroup, merged
 from udfs.model.journal import TOPOLOGY_NOT_READY, GroupChanged
 
+_OF_RECORDS = ("protocol", "epoch", "assignment_epoch", "waits", "member_epochs", "reconciling")
 MAX_SHOWN = 20  # waiting members; beyond it only their number
 
 
@@ -38,9 +39,8 @@ def with_epochs(recorded: RecordedGroup, row: GroupChanged, sessions: Collection
 
 def without_epochs(row: GroupChanged, state: str) -> GroupChanged:
     """Return the row of a group that is a classic one now, whose last rebalance is the one of before."""
-    new = msgspec.structs.replace(row, state=row.state if row.state == "failed" else state)
-    new.protocol = new.epoch = new.assignment_epoch = new.waits = new.member_epochs = new.reconciling = None
-    return new
+    state = row.state if row.state == "failed" else state
+    return msgspec.structs.replace(row, state=state, **dict.fromkeys(_OF_RECORDS))
 
 
 def _waits(recorded: RecordedGroup) -> str:

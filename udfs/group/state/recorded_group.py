@@ -255,7 +255,7 @@ class RecordedGroup(msgspec.Struct, array_like=True, dict=True):
         return found
 
     def _named(self, held: Partitions) -> tuple[AssignedQueues, ...]:
-        """Return partitions by their topics' names, of which several ids may have one, or tasks by their subtopologies."""
+        """Return partitions by their topics' names, several ids may have one, or tasks by their subtopologies."""
         by_name: dict[str, set[int]] = {}
         for one in held:
             streams = self.protocol == "streams"

@@ -74,7 +74,7 @@ def test_a_streams_group_that_reconciles_for_too_long_is_stuck_and_a_deleted_gro
     assert script.group.under_way_since is None
 
 
-def test_a_streams_group_without_tasks_or_of_which_not_all_is_known_is_not_stuck() -> None:
+def test_a_streams_group_without_tasks_or_partly_recorded_is_not_stuck() -> None:
     script = RecordScript(stuck_after_ms=1_000)
     of_streams(script, 10, "group", epoch=2)
     of_streams(script, 10, "member", member_id="a", member=MemberInfo(member_id="a"))

@@ -760,7 +760,7 @@ def bumps_move_queues(script: RecordScript) -> bool:
 
 @pytest.mark.parametrize(("how", "kind"), [(None, "member_left"), ("expired", "session_expired")])
 @pytest.mark.parametrize("topics_at", [0, 500])
-def test_the_log_says_how_a_member_departed_before_its_epoch_was_decided(
+def test_the_log_has_the_cause_of_a_departure_before_its_epoch_was_decided(
     how: str | None, kind: str, topics_at: int
 ) -> None:
     script = RecordScript(partitions=None)
@@ -778,7 +778,7 @@ def test_the_log_says_how_a_member_departed_before_its_epoch_was_decided(
     ]
 
 
-def test_the_log_says_how_a_member_departed_that_never_converged() -> None:
+def test_the_log_has_the_cause_of_a_departure_before_convergence() -> None:
     script = RecordScript()
     script.first_member()
     script.member(20, "b")
