@@ -105,9 +105,9 @@ class GroupHistory(GroupView):
         if row != self.group.row:
             self.group.row = row
             self.write(at, row)
-        self._note_under_way(at)
+        self.note_under_way(at)
 
-    def _note_under_way(self, at: int) -> None:
+    def note_under_way(self, at: int) -> None:
         """Note since when the group rebalances, and close the finding that it does so for too long."""
         group = self.group
         if self.shown_state not in UNDER_WAY:

@@ -21,7 +21,7 @@ from udfs.group.state.state_machine import GroupKind
 from udfs.group.state.view import GroupView
 from udfs.model.events import GroupSettings, GroupSnapshot, TopicPartitions
 from udfs.model.group_api import DueEvent, observed_since
-from udfs.model.journal import CLASSIC_UNDER_WAY, UNDER_WAY, GroupChanged
+from udfs.model.journal import CLASSIC_UNDER_WAY, GroupChanged
 from udfs.strategies.registry import qualified_name
 
 # Observations have their own keys, apart from the rules' findings, whatever their kind.
@@ -159,8 +159,9 @@ def show_under_way(context: GroupContext, snapshot: GroupSnapshot, at: int) -> N
 
 def note_stuck(context: GroupContext, at: int) -> None:
     """Open the finding that the group has been rebalancing for too long."""
+    context.note_under_way(at)
     since, row = context.group.under_way_since, context.group.row
-    if since is not None and row is not None and context.shown_state in UNDER_WAY:
+    if since is not None and row is not None:
         context.set_finding(STUCK, stuck_found(since, context.shown_state, row.waits), at)
 
 

@@ -87,6 +87,15 @@ def test_a_streams_group_without_tasks_or_partly_recorded_is_not_stuck() -> None
     assert listed.run(5_000).findings() == []
 
 
+def test_the_timer_of_a_group_that_is_at_rest_runs_once() -> None:
+    script = Script(stuck_after_ms=1_000)
+    script.join(10, "a")
+    script.run(20)
+    script.group.under_way_since = T0 + 20
+    assert script.run(5_000).findings() == []
+    assert script.group.under_way_since is None
+
+
 def test_a_group_that_is_a_classic_one_again_is_not_stuck() -> None:
     script = RecordScript(stuck_after_ms=1_000)
     script.first_member(instance_id="i")
