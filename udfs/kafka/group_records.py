@@ -254,7 +254,10 @@ def _partitions(reader: WireReader, name: Callable[[WireReader], str]) -> tuple[
 
 
 def _partitions_as_written(reader: WireReader, name: Callable[[WireReader], str]) -> tuple[TopicPartitions, ...]:
-    """Read partitions by topic or subtopology, distinct: sorted by topic, and as the record has them within one."""
+    """Read partitions by topic or subtopology, distinct, in the record's order of both.
+
+    It is the order of the coordinator's map, in which topics that share a slot follow each other as they were put.
+    """
 
     def one() -> tuple[str, tuple[int, ...]]:
         found = name(reader), reader.int32_array()
@@ -266,7 +269,7 @@ def _partitions_as_written(reader: WireReader, name: Callable[[WireReader], str]
         if any(number < 0 for number in numbers):
             raise WireError("a partition below 0")
         held.setdefault(topic, {}).update(dict.fromkeys(numbers))
-    return tuple(TopicPartitions(topic, tuple(held[topic])) for topic in sorted(held) if held[topic])
+    return tuple(TopicPartitions(topic, tuple(numbers)) for topic, numbers in held.items() if numbers)
 
 
 def _topic_id(reader: WireReader) -> str:

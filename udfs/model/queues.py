@@ -41,5 +41,5 @@ def spelled(queues: int | Queues | None) -> Queues | None:
 
 
 def ascending(held: Sequence[TopicPartitions]) -> tuple[TopicPartitions, ...]:
-    """Return partitions in ascending order within each topic."""
-    return tuple(TopicPartitions(one.topic, tuple(sorted(one.partitions))) for one in held)
+    """Return partitions by topic, both in ascending order."""
+    return tuple(TopicPartitions(one.topic, tuple(sorted(one.partitions))) for one in sorted(held))

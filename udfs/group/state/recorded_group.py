@@ -301,7 +301,11 @@ class RecordedGroup(msgspec.Struct, array_like=True, dict=True):
             return
         if self.assignment_epoch == self.epoch:
             targets = self.targets()
-            if self._has_grown(targets, counts) if last.target is None else last.target != targets:
+            if (
+                self._has_grown(targets, counts)
+                if last.target is None
+                else _in_order(last.target) != _in_order(targets)
+            ):
                 return
         self.continued, self.waiting = last, self.waiting[:-1]
         self.began_at, self.steps = last.began_at, [*last.steps, *self.steps]
@@ -345,6 +349,10 @@ class RecordedGroup(msgspec.Struct, array_like=True, dict=True):
             return "assigning"
         epoch = self.assignment_epoch
         return "stable" if all(one.epoch == epoch and one.state == "stable" for one in present) else "reconciling"
+
+
+def _in_order(held: Held) -> Held:
+    return {member_id: ascending(partitions) for member_id, partitions in held.items()}
 
 
 def merged(first: Partitions, second: Partitions) -> Partitions:
