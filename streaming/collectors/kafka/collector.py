@@ -122,6 +122,7 @@ class KafkaCollector(CollectorThread):
         self._end_diff = EndDiff(options.cluster, options.ends_interval_ms)
         self._offsets_read = offsets_read
         self._early = EarlyClock(lateness_ms)
+        self._slow_ms = max(lateness_ms, LATENESS_MS)  # what a poll shows that took longer is late
         self._read_before: Mapping[int, int] = {}
         self._interval_s = poll_interval_ms / 1_000
         self._owed: deque[Round] = deque(maxlen=_MAX_WAITING_ROUNDS)
@@ -276,17 +277,25 @@ class KafkaCollector(CollectorThread):
         bounds = view.offsets_bounds(partitions)
         self._see_times(view, {number: end for number, (_, end) in bounds.items()}, before_ms)
         at_ms = self._clock.at(before_ms)
-        self._report_topics(view, at_ms)
+        self._report_topics(view, before_ms)
+        if now_ms() - before_ms <= self._slow_ms:
+            self._report_under_way(states, at_ms)
+        # Else a broker does not answer. What the others showed of their groups is too old: it may be over by now.
+        self._owed.append(Round(at_ms, self._ends))
+
+    def _report_under_way(self, states: Mapping[str, str], at_ms: int) -> None:
         before = self._under_way.groups
         under_way = self._under_way.diff(states, at_ms)
         if under_way:
             self._log.append(under_way)
         if self._under_way.groups != before:
             self._keep_memory()
-        self._owed.append(Round(at_ms, self._ends))
 
-    def _report_topics(self, view: ClusterView, at_ms: int) -> None:
-        events = self._topics.diff(view.topics(self._topics.reported), at_ms)
+    def _report_topics(self, view: ClusterView, before_ms: int) -> None:
+        observed, read_ms = view.topics(self._topics.reported), now_ms()
+        # Groups follow a change at once: it is dated before the poll, unless that took so long that it would be late.
+        at_ms = self._clock.at(before_ms if read_ms - before_ms <= self._slow_ms // 2 else read_ms)
+        events = self._topics.diff(observed, at_ms)
         if events:
             self._log.append(events)
             self._keep_memory()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from typing import Any
 
 import pytest
@@ -142,6 +143,22 @@ def test_a_target_keeps_the_order_in_which_its_partitions_are_written() -> None:
     swapped = line.value.replace(b"\x00\x00\x00\x00\x00\x00\x00\x01", b"\x00\x00\x00\x01\x00\x00\x00\x00")
     (held,) = read(line._replace(value=swapped)).partitions or ()
     assert held.partitions == (1, 0)
+
+
+def test_a_target_keeps_the_order_in_which_its_topics_are_written() -> None:
+    """The coordinator's map has them in it; what a member has now is compared with it, so that is sorted."""
+    ids = [bytes([number]) * 16 for number in (3, 1, 2)]
+    topics = b"".join(one + b"\x02\x00\x00\x00\x00" + b"\x00" for one in ids)
+    names = [base64.urlsafe_b64encode(one).decode().rstrip("=") for one in ids]
+    target = next(line for line in RECORDED if line.key[:2] == b"\x00\x07" and line.value)
+    now = next(line for line in RECORDED if line.key[:2] == b"\x00\x08" and line.value)
+    assert now.value is not None
+    held = read(target._replace(value=b"\x00\x00" + b"\x04" + topics + b"\x00")).partitions or ()
+    assert [one.topic for one in held] == names
+    written = b"\x00\x00" + bytes(4) + bytes(4) + b"\x00" + b"\x04" + topics + b"\x01" + b"\x00"
+    owned = read(now._replace(value=written)).partitions or ()
+    assert [one.topic for one in owned] == sorted(names)
+    assert ascending(held) == owned
 
 
 def test_records_have_the_offset_at_which_they_were_read() -> None:

@@ -239,6 +239,28 @@ def test_a_collector_that_starts_again_reports_that_a_rebalance_is_over(tmp_path
     assert topic_counts(tmp_path, "a") == [2]
 
 
+@pytest.mark.parametrize(("took_ms", "dated", "shown"), [(1_000, 0, 1), (1_001, 1_001, 1), (10_000, 10_000, 0)])
+def test_a_poll_that_a_hanging_broker_delays_reports_nothing_late(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, took_ms: int, dated: int, shown: int
+) -> None:
+    began = now = now_ms()
+
+    class Hangs(LosingView):
+        def groups_under_way(self) -> dict[str, str]:
+            nonlocal now
+            now += took_ms
+            return {"g": "PreparingRebalance"}
+
+    monkeypatch.setattr("streaming.collectors.kafka.collector.now_ms", lambda: now)
+    view = Hangs(first=0)
+    view.listed = {"a": ObservedTopic(2)}
+    assert collector_of(view, EventFiles(tmp_path, "kafka")).observe_once()
+    (topic,) = (one for one in events_in(tmp_path) if isinstance(one, TopicQueues))
+    assert topic.event_time == began + dated
+    groups = [one.event_time for one in events_in(tmp_path) if isinstance(one, GroupSnapshot)]
+    assert groups == [began] * shown
+
+
 def test_the_memory_of_an_earlier_release_has_the_topics_alone(tmp_path: Path) -> None:
     log = EventFiles(tmp_path, "kafka")
     log.keep_memory(b'{"a":{"partitions":2}}')

@@ -477,3 +477,42 @@ def test_what_the_new_owner_commits_before_the_epoch_ends_is_not_its_predecessor
     assert costs_of(script)["reported", 2, "b"] == (0, None)
     assert ("reported", 3, "b") in costs_of(script)
     assert costs_of(script)["reported", 3, "b"] == (None, None)
+
+
+# Six topics of a real group, in the order of its coordinator's map. Those with 22 and 20 partitions share a slot.
+IN_MAP = (
+    ("ILvcyvuMQVK4bE6lvyQjAg", 9),
+    ("oGqt068fTcSAnbp1spoeQg", 7),
+    ("y3OhM1M5TguCmI3AoIdLGA", 22),
+    ("Cu2sNR-ARuiOXbEq9jHHMw", 20),
+    ("m-lnSwJrQueuB3cNkdx8kg", 9),
+    ("VJumDKGkTW-PJMNFYxUMFw", 22),
+)
+
+
+@pytest.mark.parametrize(("swapped", "agrees"), [(False, True), (True, False)])
+def test_what_a_member_keeps_of_topics_that_share_a_slot_depends_on_the_order_of_its_record(
+    swapped: bool, agrees: bool
+) -> None:
+    script = RecordScript(partitions=None, has_offsets=True)
+    for number, (topic_id, count) in enumerate(IN_MAP):
+        script.queues(0, f"t{number}", count, topic_id=topic_id)
+    topics = tuple(f"t{number}" for number in range(len(IN_MAP)))
+    everything = [TopicPartitions(topic_id, tuple(range(count))) for topic_id, count in IN_MAP]
+    if swapped:
+        everything[2], everything[3] = everything[3], everything[2]
+    kept = [*everything[:2], TopicPartitions("y3OhM1M5TguCmI3AoIdLGA", tuple(range(22)))]
+    shared = TopicPartitions("Cu2sNR-ARuiOXbEq9jHHMw", tuple(range(7)))
+    others = [TopicPartitions(shared.topic, tuple(range(7, 20))), *everything[4:]]
+    script.member(10, "a", topics, assignor="server.uniform")
+    script.epoch(10, 1)
+    script.record(10, "target", epoch=1)
+    script.record(10, "member_target", member_id="a", partitions=tuple(everything))
+    script.record(10, "member_current", member_id="a", epoch=1, state="stable", partitions=tuple(sorted(everything)))
+    script.member(20, "b", topics, assignor="server.uniform")
+    script.epoch(20, 2)
+    script.record(20, "target", epoch=2)
+    for at, member, held in ((20, "b", others), (21, "a", [*kept, shared])):
+        script.record(20, "member_target", member_id=member, partitions=tuple(held))
+        script.record(at, "member_current", member_id=member, epoch=2, state="stable", partitions=tuple(sorted(held)))
+    assert [row.agrees for row in script.run(50).rebalances] == [True, agrees]
