@@ -293,8 +293,8 @@ class KafkaCollector(CollectorThread):
 
     def _report_topics(self, view: ClusterView, before_ms: int) -> None:
         observed, read_ms = view.topics(self._topics.reported), now_ms()
-        # Groups follow a change at once: it is dated before the poll, unless that took so long that it would be late.
-        at_ms = self._clock.at(before_ms if read_ms - before_ms <= self._slow_ms // 2 else read_ms)
+        # Groups follow a change at once: it is dated before the poll, but not so long ago that it would be late.
+        at_ms = self._clock.at(max(before_ms, read_ms - self._slow_ms * 3 // 4))
         events = self._topics.diff(observed, at_ms)
         if events:
             self._log.append(events)

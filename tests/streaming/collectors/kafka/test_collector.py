@@ -239,7 +239,7 @@ def test_a_collector_that_starts_again_reports_that_a_rebalance_is_over(tmp_path
     assert topic_counts(tmp_path, "a") == [2]
 
 
-@pytest.mark.parametrize(("took_ms", "dated", "shown"), [(1_000, 0, 1), (1_001, 1_001, 1), (10_000, 10_000, 0)])
+@pytest.mark.parametrize(("took_ms", "dated", "shown"), [(1_500, 0, 1), (1_600, 100, 1), (10_000, 8_500, 0)])
 def test_a_poll_that_a_hanging_broker_delays_reports_nothing_late(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, took_ms: int, dated: int, shown: int
 ) -> None:
