@@ -37,9 +37,9 @@ def with_epochs(recorded: RecordedGroup, row: GroupChanged, sessions: Collection
     )
 
 
-def without_epochs(row: GroupChanged, state: str) -> GroupChanged:
+def without_epochs(row: GroupChanged) -> GroupChanged:
     """Return the row of a group that is a classic one now, whose last rebalance is the one of before."""
-    state = row.state if row.state == "failed" else state
+    state = "failed" if row.state == "failed" else "stable"
     return msgspec.structs.replace(row, state=state, **dict.fromkeys(_OF_RECORDS))
 
 

@@ -189,7 +189,7 @@ def take_back(context: GroupContext, records: Sequence[DueEvent], snapshot: Grou
                 context.learn(Evidence(_EVIDENCE[kind], at, record.member_id, None, due.event_id))
     update_existing(context, snapshot, at)
     if context.group.row is not None:
-        context.write_row(at, without_epochs(context.group.row, "stable"))
+        context.write_row(at, without_epochs(context.group.row))
     return True
 
 

@@ -238,8 +238,9 @@ class RecordedGroup(msgspec.Struct, array_like=True, dict=True):
 
         Share groups do neither.
         """
-        under_way = self.protocol != "share" and not self.incomplete and self.state in ("assigning", "reconciling")
-        if not under_way or len(self.present) > MAX_RECONCILING_MEMBERS:
+        if self.protocol == "share" or self.incomplete or len(self.present) > MAX_RECONCILING_MEMBERS:
+            return None
+        if self.state not in ("assigning", "reconciling"):
             return None
         found = []
         left = MAX_RECONCILING_QUEUES
@@ -256,10 +257,10 @@ class RecordedGroup(msgspec.Struct, array_like=True, dict=True):
 
     def _named(self, held: Partitions) -> tuple[AssignedQueues, ...]:
         """Return partitions by their topics' names, several ids may have one, or tasks by their subtopologies."""
+        has_tasks = self.protocol == "streams"
         by_name: dict[str, set[int]] = {}
         for one in held:
-            streams = self.protocol == "streams"
-            name = f"subtopology {one.topic}" if streams else self.names.get(one.topic, one.topic)
+            name = f"subtopology {one.topic}" if has_tasks else self.names.get(one.topic, one.topic)
             by_name.setdefault(name, set()).update(one.partitions)
         return tuple(AssignedQueues(name, tuple(sorted(by_name[name]))) for name in sorted(by_name))
 
