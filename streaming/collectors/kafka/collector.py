@@ -249,14 +249,13 @@ class KafkaCollector(CollectorThread):
 
     def _remember(self) -> None:
         """Continue from what was kept last."""
-        cluster, kept, topics = self._options.cluster, self._log.read_memory(), TopicDiff(self._options.cluster)
+        cluster = self._options.cluster
         try:
-            memory = _read_memory(kept)
-            topics = TopicDiff(cluster, bytes(memory.topics))
+            memory = _read_memory(self._log.read_memory())
+            self._topics = TopicDiff(cluster, bytes(memory.topics))
         except msgspec.DecodeError:
             _log.warning("the remembered topics are unreadable; all topics are reported again", cluster=cluster)
-            memory = _Memory()
-        self._topics = topics
+            memory, self._topics = _Memory(), TopicDiff(cluster)
         self._under_way = GroupsUnderWay(cluster, self._patterns, memory.under_way)
 
     def _keep_memory(self) -> None:
