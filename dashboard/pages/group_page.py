@@ -19,7 +19,7 @@ from streaming.views.audit_texts import strategy_text
 from streaming.views.group_sources import group_sources
 from streaming.views.group_state_texts import has_former_members, has_former_spans, is_under_way, state_text
 from streaming.views.groups import never_had_members
-from streaming.views.members import as_coordinated, members
+from streaming.views.members import members, with_current_assignment
 from streaming.views.progress import progress
 
 # Of each table on the page; the whole is a download.
@@ -39,7 +39,7 @@ def group_page(reading: Reading, cluster: str, group: str) -> dict[str, Any]:
     found = piece(reading, GROUPS, of_group, limit=1).rows
     if not found:
         raise NotFoundError(f"there is no group {group} in cluster {cluster}")
-    now = as_coordinated(found[0], members(reading.tables, group=group, cluster=cluster))
+    now = with_current_assignment(found[0], members(reading.tables, group=group, cluster=cluster))
     owners = queue_owners(assignments(reading.tables, group=group, cluster=cluster))
     sessions = piece(reading, MEMBERS, of_group, sort="-joined_at", limit=ROWS)
     findings = piece(reading, FINDINGS, {**of_group, "open": "yes"}, limit=ROWS)

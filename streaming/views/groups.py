@@ -10,7 +10,7 @@ from streaming.views.assignments import assignments
 from streaming.views.audit_texts import audits
 from streaming.views.finding_lists import findings
 from streaming.views.group_sources import group_sources
-from streaming.views.members import as_coordinated, departures, members
+from streaming.views.members import departures, members, with_current_assignment
 from streaming.views.progress import progress, recent_committers
 from streaming.views.reader import Reader
 from streaming.views.rebalances import rebalances
@@ -58,7 +58,7 @@ def group(reader: Reader, name: str, cluster: str | None = None) -> dict[str, An
         NotFoundError, AmbiguousError: As ``one_group``.
     """
     row = one_group(reader, name, cluster)
-    present = as_coordinated(row, members(reader, group=name, cluster=row["cluster"]))
+    present = with_current_assignment(row, members(reader, group=name, cluster=row["cluster"]))
     return {
         "group": row,
         "members": present,

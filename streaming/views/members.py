@@ -11,7 +11,7 @@ from streaming.views.reader import Reader, Within, holds_at
 
 DEPARTURES = ("session_expired", "member_left", "member_gone")  # kinds of causes
 LAST_DEPARTURES = 5
-_COPIES = (" (standby)", " (warm-up)")
+_NOT_ACTIVE = (" (standby)", " (warm-up)")
 
 
 def members(
@@ -41,7 +41,7 @@ def members(
     return found
 
 
-def as_coordinated(group: Row, found: list[Row]) -> list[Row]:
+def with_current_assignment(group: Row, found: list[Row]) -> list[Row]:
     """Return members of a group as their coordinator has them now.
 
     Args:
@@ -66,18 +66,18 @@ def as_coordinated(group: Row, found: list[Row]) -> list[Row]:
     return [
         row
         | {"epoch": others.get(row["member_id"], epoch), "target_epoch": epoch}
-        | {"target": None if row["member_id"] in may_differ else _without_copies(row.get("reported"))}
+        | {"target": None if row["member_id"] in may_differ else _active(row.get("reported"))}
         for row in found
     ]
 
 
-def _without_copies(held: list[Row] | None) -> list[Row] | None:
-    """Leave out standby and warm-up tasks of a streams group: what a target has of them is not recorded."""
-    return None if held is None else [queue for queue in held if not queue["topic"].endswith(_COPIES)]
+def _active(held: list[Row] | None) -> list[Row] | None:
+    """Leave out standby and warm-up tasks of a streams group: a target's are not in the tables."""
+    return None if held is None else [queue for queue in held if not queue["topic"].endswith(_NOT_ACTIVE)]
 
 
 def _reconciling(group: Row, listed: Row, row: Row) -> Row:
-    assigned, target = (_flat(listed[name]) for name in ("assigned", "target"))
+    assigned, target = (queues_of(listed[name]) for name in ("assigned", "target"))
     row = row | {name: listed[name] for name in ("member_id", "instance_id", "client_id", "host", "epoch")}
     row |= {"target_epoch": group["assignment_epoch"], "target": target}
     # The tables have the tasks of a streams group by now, standby and warm-up tasks too.
@@ -86,7 +86,8 @@ def _reconciling(group: Row, listed: Row, row: Row) -> Row:
     return row | {"computed": [], "reported": assigned, "agrees": None}
 
 
-def _flat(assigned: list[Row]) -> list[Row]:
+def queues_of(assigned: list[Row]) -> list[Row]:
+    """Return the queues of an assignment of ``groups.reconciling``, one by one."""
     return [
         {"topic": one["topic"], "broker": None, "queue_id": number} for one in assigned for number in one["queue_ids"]
     ]

@@ -11,7 +11,8 @@ import pyarrow.compute as pc
 from streaming.tables.arrow_rows import from_arrow
 from streaming.tables.schema import QUEUE_PROGRESS, Row
 from streaming.views.assignments import SHARED_BY_MESSAGE, assignments
-from streaming.views.group_state_texts import coordinator_state, has_former_members, has_former_spans, is_under_way
+from streaming.views.group_state_texts import coordinator_state, is_under_way
+from streaming.views.members import queues_of
 from streaming.views.reader import Except, Reader, Within, time_scalar
 
 _Queue: TypeAlias = tuple[str, str | None, int]
@@ -32,14 +33,9 @@ def progress(reader: Reader, group: Mapping[str, Any], members: Sequence[Row]) -
         a streams group own tasks, no queues: its lag is reliable while it is stable.
     """
     where = {"cluster": group["cluster"], "group_id": group["group_id"]}
-    spans = assignments(reader, group=group["group_id"], cluster=group["cluster"])
-    origin = "reported" if any(span["origin"] == "reported" for span in spans) else "computed"
     owners: dict[_Queue, list[Row]] = {}
-    if has_former_spans(group) and not has_former_members(group):
-        spans = [span | {"origin": origin} for span in _spans_under_way(group)]
-    for span in spans:
-        if span["origin"] == origin and span["queue_id"] != SHARED_BY_MESSAGE and not _has_tasks(group):
-            owners.setdefault(_queue_of(span), []).append(span)
+    for span in _owned(reader, group):
+        owners.setdefault(_queue_of(span), []).append(span)
     newest = _newest(reader, where)
     newest = {queue: row for queue, row in newest.items() if queue in owners or not _is_deleted(row)}
     described = {row["member_id"]: row for row in members}
@@ -62,14 +58,22 @@ def progress(reader: Reader, group: Mapping[str, Any], members: Sequence[Row]) -
     return rows
 
 
-def _spans_under_way(group: Mapping[str, Any]) -> list[Row]:
-    """Return who has each queue while the group reconciles; a queue that is being revoked still has its owner."""
-    return [
-        {"member_id": one["member_id"], "topic": held["topic"], "broker": None, "queue_id": number}
-        for one in group["reconciling"]
-        for held in (*one["assigned"], *one["revoking"])
-        for number in held["queue_ids"]
-    ]
+def _owned(reader: Reader, group: Mapping[str, Any]) -> list[Row]:
+    """Return who has each queue: by the spans, or by the group's row while it reconciles.
+
+    A queue that is being revoked still has its owner.
+    """
+    if _has_tasks(group):
+        return []
+    if group.get("reconciling") is not None:
+        return [
+            queue | {"member_id": one["member_id"]}
+            for one in group["reconciling"]
+            for queue in queues_of([*one["assigned"], *one["revoking"]])
+        ]
+    spans = assignments(reader, group=group["group_id"], cluster=group["cluster"])
+    origin = "reported" if any(span["origin"] == "reported" for span in spans) else "computed"
+    return [span for span in spans if span["origin"] == origin and span["queue_id"] != SHARED_BY_MESSAGE]
 
 
 def recent_rows(reader: Reader) -> Within | None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 
 from streaming.tables.schema import Row
-from streaming.views.members import as_coordinated, departures, members
+from streaming.views.members import departures, members, with_current_assignment
 from streaming.views.reader import Reader
 from tests.streaming.tables.journals import Journal, assigned, joined, left
 from tests.streaming.views.story import json_of, rebalance, seconds, store
@@ -65,11 +65,11 @@ def test_a_member_that_the_group_does_not_list_is_at_the_epoch_of_its_target() -
         ({"member_epochs": None}, [None] * 3),
         ({}, [None] * 3),  # a table of an earlier release
     ):
-        assert [row["epoch"] for row in as_coordinated(of_group | group, rows)] == epochs
+        assert [row["epoch"] for row in with_current_assignment(of_group | group, rows)] == epochs
     # A member that is not at the target's epoch, and all of a group that rebalances, may have another target.
     rows = [row | {"reported": [QUEUE, QUEUE | {"topic": "subtopology 0 (standby)"}]} for row in rows]
     for state, targets in (("stable", [[QUEUE], None, None]), ("reconciling", [None] * 3)):
-        found = as_coordinated(of_group | {"state": state, "member_epochs": listed}, rows)
+        found = with_current_assignment(of_group | {"state": state, "member_epochs": listed}, rows)
         assert [row["target"] for row in found] == targets
 
 
@@ -85,12 +85,12 @@ def test_members_of_a_group_that_reconciles_are_as_its_row_has_them() -> None:
     ]
     group = {"cluster": "c", "group_id": "g", "protocol": "consumer", "assignment_epoch": 4, "member_epochs": []}
     names = ("member_id", "joined_at", "client_id", "epoch", "target_epoch", "computed", "reported", "target", "agrees")
-    found = as_coordinated(group | {"reconciling": listed}, rows)
+    found = with_current_assignment(group | {"reconciling": listed}, rows)
     assert [tuple(row[name] for name in names) for row in found] == [
         ("a", 1, "a", 3, 4, [], [QUEUE], [QUEUE], None),
         ("new", None, "new", None, 4, [], [], [QUEUE], None),
     ]
     # Tables have the tasks of a streams group as they are.
     group = group | {"protocol": "streams", "reconciling": listed[:1]}
-    (row,) = as_coordinated(group, [rows[0] | {"reported": []}])
+    (row,) = with_current_assignment(group, [rows[0] | {"reported": []}])
     assert (row["computed"], row["reported"], row["target"], row["agrees"]) == ([QUEUE], [], [QUEUE], True)
