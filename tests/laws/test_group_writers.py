@@ -1,4 +1,4 @@
-"""Fields of a group are assigned in five modules, what they hold in some more; a function that takes a view reads."""
+"""Fields of a group and its members are assigned in six modules and one of descriptions; what takes a view reads."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ import pytest
 
 from tests import rooms
 from udfs.group.batch.context import GroupContext
+from udfs.group.batch.event_time import EventTimeView
 from udfs.group.state import group as state
-from udfs.group.state.view import GroupView
 
 MODULES = [path for path in rooms.modules("udfs") if path.is_relative_to(rooms.ROOT / "udfs" / "group")]
-# As events come, and as decisions are made.
-WRITERS = {"context", "history", "commit", "commit_spans", "audit_commit"}
+# As events come, and as decisions are made; and what events describe of members.
+WRITERS = {"context", "history", "sessions", "commit", "commit_spans", "audit_commit", "descriptions"}
 # They make a group.
 MAKERS = {"state_format", "restore"}
 FIELDS = set(state.Group.__struct_fields__)
@@ -23,28 +23,14 @@ OF_MEMBERS = set(state.Member.__struct_fields__) | set(state.Departed.__struct_f
 # Methods of containers that change them, and of what a group holds.
 CHANGING = {"add", "append", "clear", "discard", "extend", "insert", "pop", "remove", "setdefault", "update"}
 OWN_CHANGING = {"forget_owned", "note_default_assignor"}
-WRITING = set(dir(GroupContext)) - set(dir(GroupView))
+VIEWS = ("GroupView", "EventTimeView")
+WRITING = set(dir(GroupContext)) - set(dir(EventTimeView))
 PARTS = (state.Member, state.Departed, state.Evidence, state.WaitingReport, state.Replacement, state.Awaited)
 OF_PARTS = set().union(
     *(part.__struct_fields__ for part in (*PARTS, state.Pending, state.GroupFinding, state.IdleQueue))
 )
-# What other modules change of what a group holds, by the names that it has there; a * is a field by its name.
+# What other modules change of what a group holds, by the names that it has there.
 CHANGED_ELSEWHERE = {
-    # Members, by events, polls and generations that describe them.
-    "descriptions": {"member.*", "member.field_times", "member.timeout_since"},
-    "membership": {
-        *("member.by_heartbeats", "member.joined_at", "former.by_heartbeats"),
-        *("departed.last_heartbeat_at", "departed.left_at"),
-    },
-    "polls": {"member.by_heartbeats", "group.members[member_id].by_heartbeats"},
-    "reported_assignment": {"member.reported_at"},
-    "reported_generations": {
-        *("member.by_heartbeats", "member.forget_owned", "group.members[info.member_id].name"),
-        "causes.leader",  # no part of a group
-    },
-    "same_time": {"departed.last_heartbeat_at", "departed.member.joined_at", "now.holds_since", "now.joined_at"},
-    # Pending causes name a member by its present id.
-    "event_time": {"self._group.pending.triggers"},
     # What Kafka's coordinator has recorded of the group.
     "epoch_rebalance": {"group.recorded.note_default_assignor", "causes.triggers"},
     "record_fold": {
@@ -52,6 +38,7 @@ CHANGED_ELSEWHERE = {
         *("member.event_id", "member.owned", "folded.departed"),
     },
     # No parts of a group: causes of a generation, and moves of queues.
+    "reported_generations": {"causes.leader"},
     "triggers": {"causes.triggers"},
     "queue_handover": {"found.idle_queues", "found.pulls"},
 }
@@ -133,7 +120,7 @@ def functions_with_a_view() -> Iterator[tuple[str, str, ast.FunctionDef]]:
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.FunctionDef):
                 for one in [*node.args.args, *node.args.kwonlyargs]:
-                    if one.annotation is not None and ast.unparse(one.annotation) == "GroupView":
+                    if one.annotation is not None and ast.unparse(one.annotation) in VIEWS:
                         yield path.stem, one.arg, node
 
 

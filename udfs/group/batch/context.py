@@ -5,15 +5,15 @@ from __future__ import annotations
 import bisect
 from collections.abc import Sequence
 
-from udfs.group.batch.event_queue import EventQueue
-from udfs.group.batch.history import GroupHistory
+import msgspec
+
+from udfs.group.batch.event_time import DESCRIBED
 from udfs.group.batch.phases import under_way
+from udfs.group.batch.sessions import GroupSessions
 from udfs.group.state.group import (
     MAX_EVIDENCE,
-    Departed,
     Evidence,
     Group,
-    Member,
     Pending,
     Queue,
 )
@@ -21,33 +21,27 @@ from udfs.group.state.recorded_group import RecordedGroup
 from udfs.group.state.state_machine import GroupKind
 from udfs.group.state.view import Settings
 from udfs.model.config import CoreConfig
-from udfs.model.errors import InvariantError
 from udfs.model.events import GroupSnapshot, Mode
 from udfs.model.group_api import GroupInput, TopicsView
 from udfs.model.journal import (
-    LeftReason,
-    MemberChanged,
-    MemberClosed,
-    MemberOpened,
-    MemberReopened,
     Trigger,
     TriggerKind,
 )
 
+# Causes that name a static member by the id that it has after the event time.
+_NAMED_BY_PRESENT_ID: frozenset[TriggerKind] = frozenset(("member_joined", *DESCRIBED))
 
-class GroupContext(GroupHistory):
+
+class GroupContext(GroupSessions):
     """One group through one batch, as its events change it.
 
     Attributes:
-        queue: What is due in this batch.
         work: How many members and queues were processed: what a batch is bounded by.
     """
 
     def __init__(self, group: Group, facts: GroupInput, topics: TopicsView, rules: CoreConfig) -> None:
         super().__init__(group, facts, topics, rules)
-        self.queue = EventQueue()
         self.work = 0
-        self._ends_not_before: dict[str, int] = {}  # member -> when its session ends at the earliest
         self._caused: set[tuple[str, str | None, str | None]] = set()  # what is pending names already
 
     # ---- what the group remembers of its events
@@ -121,64 +115,6 @@ class GroupContext(GroupHistory):
         """Count an event that came late."""
         self.group.late_events += 1
 
-    # ---- what becomes due later in this batch
-
-    def not_before_applied(self, at: int) -> int:
-        """Return when something of that time applies: not before what was applied already."""
-        return max(at, self.group.last_applied or at)
-
-    def schedule_expiry(self, member_id: str) -> None:
-        """Have a member's session end at its current deadline, where that is past."""
-        last = self.applied_heartbeats.get(member_id)
-        if last is None:
-            return
-        member = self.group.members.get(member_id)
-        if member is None:
-            raise InvariantError(f"group {self.facts.group_id}", "a member", member_id)
-        if last + self.timeout_of(member) >= self.facts.clock:
-            return
-        deadline = self.deadline_of(member)
-        if deadline < self.facts.clock:
-            self.queue.push_expiry(self.end_of_session(member_id, deadline), deadline, member_id)
-
-    def end_of_session(self, member_id: str, deadline: int) -> int:
-        """Return when a session of this deadline ends: not before what was applied already."""
-        return max(self.not_before_applied(deadline), self._ends_not_before.get(member_id, deadline))
-
-    def end_not_before(self, member_id: str, at: int) -> None:
-        """Have a member's session end at this time at the earliest: what was applied then continued it."""
-        self._ends_not_before[member_id] = at
-
-    def await_heartbeat(self, member_id: str, after: int) -> None:
-        """Have the next heartbeat of a departed member apply: it is a join, or takes the departure back."""
-        times = self.facts.heartbeats.get(member_id, ())
-        place = bisect.bisect_right(times, after)
-        if place < len(times):
-            self.queue.push_heartbeat(self.not_before_applied(times[place]), times[place], member_id)
-
-    # ---- heartbeats
-
-    def begin_heartbeats(self, member: Member, at: int) -> None:
-        """Have a member live by its heartbeats from now on; one of a former session or an older one changes nothing."""
-        if at < member.joined_at or at <= self.group.last_heartbeats.get(member.member_id, at - 1):
-            return
-        was_heartbeats, member.by_heartbeats = member.by_heartbeats, True
-        self.note_heartbeat(member.member_id, at)
-        if not was_heartbeats:
-            self.schedule_expiry(member.member_id)
-
-    def end_heartbeats(self, member_id: str) -> None:
-        """Have a member of a reported generation live by snapshots: it is silent, and no generation has shown that."""
-        self.group.members[member_id].by_heartbeats = False
-        self.group.last_heartbeats[member_id] = self.applied_heartbeats.pop(member_id)
-
-    def note_heartbeat(self, member_id: str, at: int) -> None:
-        """Record a heartbeat of a member that lives by heartbeats."""
-        self.group.last_heartbeats.pop(member_id, None)
-        last = self.applied_heartbeats.get(member_id)
-        if last is None or at > last:
-            self.applied_heartbeats[member_id] = at
-
     # ---- changes that make a rebalance
 
     def cause(
@@ -251,6 +187,18 @@ class GroupContext(GroupHistory):
         del pending.triggers[self.before.triggers :]
         return taken
 
+    def rename_causes(self, former_id: str, member_id: str) -> None:
+        """Have causes of this event time name a static member by its new id."""
+        pending, first = self.group.pending, self.before.triggers
+        if pending is not None:
+            pending.triggers[first:] = [
+                msgspec.structs.replace(one, member_id=member_id)
+                if one.member_id == former_id and one.kind in _NAMED_BY_PRESENT_ID
+                else one
+                for one in pending.triggers[first:]
+            ]
+        self._caused = set()
+
     def cancel_pending(self) -> None:
         """Drop the pending rebalance: its changes have cancelled out."""
         self.group.pending = None
@@ -283,84 +231,3 @@ class GroupContext(GroupHistory):
     def use_up_evidence(self, left: list[Evidence]) -> None:
         """Keep the evidence that a generation does not show."""
         self.group.evidence = left
-
-    # ---- sessions
-
-    def open_session(self, member: Member, at: int, former: str | None = None) -> None:
-        """Begin a member's session; ``former`` is the id that a static member had before."""
-        group = self.group
-        self.before.note_member(member.member_id)
-        member.joined_at = at
-        member.holds_since = at
-        group.members[member.member_id] = member
-        group.departed.pop(member.member_id, None)
-        self.schedule_expiry(member.member_id)
-        self.begin_session(member, at, former)
-
-    def begin_session(self, member: Member, at: int, former: str | None) -> None:
-        """Write that a session began, as its member is described now."""
-        self.write(at, MemberOpened(**self.session_of(member), former_member_id=former))  # type: ignore[arg-type]
-
-    def change_session(self, member: Member, at: int) -> None:
-        """Write the changed description of an open session."""
-        self.write(at, MemberChanged(**self.session_of(member)))  # type: ignore[arg-type]
-
-    def close_session(self, member_id: str, at: int, left_at: int, reason: LeftReason) -> None:
-        """End a member's session."""
-        group = self.group
-        self.before.note_member(member_id)
-        member = group.members.pop(member_id)
-        last = self.last_heartbeat_or_none(member_id, at)
-        self.applied_heartbeats.pop(member_id, None)
-        group.last_heartbeats.pop(member_id, None)
-        left_at = max(left_at, member.joined_at)
-        self.write(at, closed(member, left_at, reason, last))
-        member.forget_owned()  # a departed member owns nothing
-        self.remember(Departed(member=member, left_at=left_at, left_reason=reason, last_heartbeat_at=last))
-        self.await_heartbeat(member_id, at - 1)
-
-    def replace_session(self, former_id: str, member_id: str, at: int) -> int:
-        """End the session of a static member under its former id; return when. It is in its new place already."""
-        group, member = self.group, self.group.members[member_id]
-        self.before.rename(former_id, member_id)
-        self._caused = set()
-        last = self.last_heartbeat_or_none(former_id, at)
-        self.applied_heartbeats.pop(former_id, None)
-        group.last_heartbeats.pop(former_id, None)
-        left_at = max(at, member.joined_at)
-        self.write(at, closed(member, left_at, "replaced", last))
-        self.remember(Departed(member=member.copied(), left_at=left_at, left_reason="replaced", last_heartbeat_at=last))
-        self.await_heartbeat(former_id, at - 1)
-        member.member_id = member.name = member_id
-        return left_at
-
-    def drop_member(self, member_id: str) -> None:
-        """Drop a member whose session is over."""
-        del self.group.members[member_id]
-
-    def reopen_session(self, departed: Departed, at: int) -> None:
-        """Resume a session that had ended by mistake."""
-        member = departed.member
-        self.group.departed.pop(member.member_id, None)
-        self.group.members[member.member_id] = member
-        self.schedule_expiry(member.member_id)
-        self.write(at, MemberReopened(member_id=member.member_id, joined_at=member.joined_at))
-
-    def remember(self, departed: Departed) -> None:
-        """Keep the description of a departed member; beyond the limit the oldest one is dropped."""
-        departed_members = self.group.departed
-        departed_members.pop(departed.member.member_id, None)
-        departed_members[departed.member.member_id] = departed
-        while len(departed_members) > self.rules.max_departed_members:
-            del departed_members[next(iter(departed_members))]
-
-
-def closed(member: Member, left_at: int, reason: LeftReason, last: int | None) -> MemberClosed:
-    """Return the end of a session as the journal writes it."""
-    return MemberClosed(
-        member_id=member.member_id,
-        joined_at=member.joined_at,
-        left_at=left_at,
-        left_reason=reason,
-        last_heartbeat_at=last,
-    )

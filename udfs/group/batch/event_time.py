@@ -5,8 +5,11 @@ from __future__ import annotations
 import msgspec
 
 from udfs.group.state.group import Group, Member
-from udfs.group.state.view import Settings
-from udfs.model.journal import Trigger, TriggerKind
+from udfs.group.state.view import GroupView, Settings
+from udfs.model.config import CoreConfig
+from udfs.model.group_api import GroupInput, GroupOutput, TopicsView
+from udfs.model.journal import Body, MemberReplaced, Trigger, TriggerKind
+from udfs.model.spans import QueuesReassigned
 
 # What a description changes -> the field that has it.
 DESCRIBED: dict[TriggerKind, str] = {
@@ -59,7 +62,7 @@ class BeforeEventTime:
         return member_id in self.members and self.members[member_id] is None and member_id not in self.exempt
 
     def rename(self, former_id: str, member_id: str) -> None:
-        """Note that a member has another id now, as the group has it; causes of this event time name it so."""
+        """Note that a member has another id now, as the group has it."""
         if self.joined(former_id):
             self.members.setdefault(member_id, None)
         else:
@@ -68,14 +71,43 @@ class BeforeEventTime:
             if self.members.get(member_id) is None:
                 self.new_ids.add(member_id)
             self.renamed[member_id] = self.renamed.pop(former_id, former_id)
-        triggers = [] if self._group.pending is None else self._group.pending.triggers
-        for place, trigger in enumerate(triggers):
-            of_member = trigger.member_id == former_id and (
-                trigger.kind == "member_joined" or trigger.kind in DESCRIBED
-            )
-            if place >= self.triggers and of_member:
-                triggers[place] = msgspec.structs.replace(trigger, member_id=member_id)
 
     def described(self, member_id: str) -> Member | None:
         """Return a member as it was described before, under whichever id; None: none, or not touched."""
         return self.members.get(self.renamed.get(member_id, member_id)) or self.members.get(member_id)
+
+
+class EventTimeView(GroupView):
+    """One group through one batch, with what this event time has changed so far, for functions that change nothing.
+
+    Attributes:
+        output: What is written.
+        before: The group before the events of this time.
+        awaited_before: The generation that waited for topics when the batch began.
+    """
+
+    def __init__(self, group: Group, facts: GroupInput, topics: TopicsView, rules: CoreConfig) -> None:
+        super().__init__(group, facts, topics, rules)
+        self.output = GroupOutput()
+        self.before = BeforeEventTime(group, 0)
+        self.awaited_before = group.awaited
+        self._first_change = 0  # of this time, even if the group is deleted at it
+        self._earlier_spans: list[QueuesReassigned | MemberReplaced] | None = []
+
+    def changes_of_now(self) -> list[Body]:
+        """Return what was written at this event time so far."""
+        return [change.body for change in self.output.changes[self.before.changes :]]
+
+    def computed_spans_of_now(self, at: int) -> list[QueuesReassigned | MemberReplaced] | None:
+        """Return what became of computed spans at this time so far; None: some of it is in batches before.
+
+        A pending rebalance of an earlier time may have been decided in between: it is none of it.
+        """
+        if self._earlier_spans is None:
+            return None
+        bodies = [change.body for change in self.output.changes[self._first_change :] if change.event_time == at]
+        return self._earlier_spans + [
+            body
+            for body in bodies
+            if isinstance(body, MemberReplaced) or (isinstance(body, QueuesReassigned) and body.origin == "computed")
+        ]

@@ -6,37 +6,25 @@ from collections.abc import Callable
 
 import msgspec
 
-from udfs.group.batch.event_time import BeforeEventTime
+from udfs.group.batch.event_time import BeforeEventTime, EventTimeView
 from udfs.group.batch.findings import STUCK, Found
 from udfs.group.batch.recorded_row import with_epochs
 from udfs.group.state.group import Group, GroupFinding, observed_by
 from udfs.group.state.strategy_verdict import with_verdict
-from udfs.group.state.view import GroupView
 from udfs.model.config import CoreConfig
-from udfs.model.group_api import GroupInput, GroupOutput, TopicsView
+from udfs.model.group_api import GroupInput, TopicsView
 from udfs.model.ids import finding_id
 from udfs.model.journal import UNDER_WAY, Body, Change, FindingClosed, FindingOpened, GroupChanged, MemberReplaced
 from udfs.model.spans import QueuesReassigned
 
 
-class GroupHistory(GroupView):
-    """One group through one batch, as its journal continues.
-
-    Attributes:
-        output: What is written.
-        before: The group before the events of this time.
-        awaited_before: The generation that waited for topics when the batch began.
-    """
+class GroupHistory(EventTimeView):
+    """One group through one batch, as its journal continues."""
 
     def __init__(self, group: Group, facts: GroupInput, topics: TopicsView, rules: CoreConfig) -> None:
         super().__init__(group, facts, topics, rules)
-        self.output = GroupOutput()
-        self.awaited_before = group.awaited
         self._computed_before = group.last_rebalance_at if group.computed_at is None else group.computed_at
         self._spans_at: int | None = None
-        self._first_change = 0  # of this time, even if the group is deleted at it
-        self._earlier_spans: list[QueuesReassigned | MemberReplaced] | None = []
-        self.begin_event_time()
 
     def begin_event_time(self) -> None:
         """Record the state before the first event of one event time."""
@@ -67,24 +55,6 @@ class GroupHistory(GroupView):
     def note_earlier_spans(self, bodies: list[QueuesReassigned | MemberReplaced]) -> None:
         """Keep what became of computed spans at this time in batches before."""
         self._earlier_spans = bodies
-
-    def computed_spans_of_now(self, at: int) -> list[QueuesReassigned | MemberReplaced] | None:
-        """Return what became of computed spans at this time so far; None: some of it is in batches before.
-
-        A pending rebalance of an earlier time may have been decided in between: it is none of it.
-        """
-        if self._earlier_spans is None:
-            return None
-        bodies = [change.body for change in self.output.changes[self._first_change :] if change.event_time == at]
-        return self._earlier_spans + [
-            body
-            for body in bodies
-            if isinstance(body, MemberReplaced) or (isinstance(body, QueuesReassigned) and body.origin == "computed")
-        ]
-
-    def changes_of_now(self) -> list[Body]:
-        """Return what was written at this event time so far."""
-        return [change.body for change in self.output.changes[self.before.changes :]]
 
     def take_back_changes(self, counts: Callable[[Body], bool]) -> None:
         """Strike changes of this event time that do not count, and number the others anew."""

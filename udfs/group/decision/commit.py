@@ -1,11 +1,9 @@
 """Core: the commit of what was decided: how rebalances, generations and reports change a group. No I/O.
 
-Fields of a group are assigned here and in ``commit_spans`` as such a thing is decided; in ``context`` and ``history``
-as events come; in ``audit_commit`` as audits are made; and by those that make a group: ``state_format``, ``restore``.
-What a field holds changes in other modules, too: a member by what describes it (``descriptions``, ``membership``,
-``polls``, ``reported_generations``, ``reported_assignment``, ``same_time``), the id in a pending cause
-(``event_time``), what Kafka's coordinator has recorded (``record_fold``, ``epoch_rebalance``). The list is in
-``tests/laws/test_group_writers.py``.
+Fields of a group and of its members are assigned here, in ``commit_spans`` and ``audit_commit``, as such a thing is
+decided; in ``context``, ``sessions`` and ``history`` as events come; in ``descriptions`` what events describe of a
+member; and by those that make a group: ``state_format``, ``restore``. What Kafka's coordinator has recorded is folded
+by ``record_fold``. ``tests/laws/test_group_writers.py`` holds this.
 """
 
 from __future__ import annotations
@@ -34,6 +32,7 @@ from udfs.group.state.group import (
     MAX_WAITING_REPORTS,
     Awaited,
     Group,
+    Member,
     Owners,
     Queue,
     WaitingReport,
@@ -78,7 +77,7 @@ def commit(context: GroupContext, result: RebalanceResult) -> None:
     overtake_awaited(context, at)
     group.exists = True
     if plan.awaited is None:
-        _forget_owned(group)
+        forget_owned(group)
     group.members_decided = row.members_after
     group.counts = {topic: len(infos) for topic, infos in plan.topic_queues.items()}
     group.topics_without_metadata, group.awaited = list(plan.guessed), plan.awaited
@@ -97,8 +96,8 @@ def commit(context: GroupContext, result: RebalanceResult) -> None:
         context.set_finding(kind, found, at)
 
 
-def _forget_owned(group: Group) -> None:
-    """Drop the owned queues that members reported before a rebalance: they are out of date."""
+def forget_owned(group: Group) -> None:
+    """Drop the owned queues that members reported before a rebalance or generation: they are out of date."""
     for member in group.members.values():
         member.forget_owned()
 
@@ -178,7 +177,7 @@ def commit_awaited(context: GroupContext, awaited: Awaited, owners: Owners | Non
     """
     group = context.group
     group.recomputable = comparable
-    _forget_owned(group)
+    forget_owned(group)
     if owners is not None and owners != group.computed:
         _correct_spans(context, awaited, owners)
     group.awaited, group.replaced = None, []
@@ -243,6 +242,11 @@ def newest_reports(context: GroupContext, reported: Owners, own: int) -> Owners:
         return reported
     held, current = by_owner(reported), by_owner(group.reported)
     return owners_of({**held, **{member_id: current.get(member_id, []) for member_id in newer}})
+
+
+def note_report(member: Member, at: int) -> None:
+    """Note when a member reported its queues."""
+    member.reported_at = at
 
 
 def commit_reports(context: GroupContext, reporters: Iterable[str], compare_at: int | None) -> None:

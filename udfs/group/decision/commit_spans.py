@@ -12,6 +12,7 @@ from udfs.group.members.static_members import ids_at
 from udfs.group.state.assignment_diff import Changed
 from udfs.group.state.group import MAX_REPLACEMENTS, Awaited, Group, Owners, Queue, Replacement
 from udfs.group.state.state_machine import GroupKind
+from udfs.group.state.view import GroupView
 from udfs.model.journal import MemberReplaced
 from udfs.model.spans import Origin, QueuesReassigned
 
@@ -83,12 +84,12 @@ def _packed(
     )
 
 
-def provisional_spans(context: GroupContext, awaited: Awaited) -> list[QueuesReassigned]:
+def provisional_spans(view: GroupView, awaited: Awaited) -> list[QueuesReassigned]:
     """Return what the current generation changed while it waits for its topics, as it was written."""
-    group = context.group
+    group = view.group
     if awaited.before is None:
         return []
-    changed = context.changed_queues(awaited.before, group.computed)
+    changed = view.changed_queues(awaited.before, group.computed)
     guessed = group.topics_without_metadata
     body = _packed(group, "computed", awaited.before, changed, awaited.since, lambda topic: topic in guessed, {}, {})
     return [] if body is None else [body]
@@ -130,6 +131,7 @@ def replace_members(context: GroupContext, renamed: Mapping[str, str], at: int, 
     group.members = {names[member_id]: member for member_id, member in group.members.items()}
     for former_id, member_id in sorted(renamed.items()):
         left_at = context.replace_session(former_id, member_id, at)
+        context.rename_causes(former_id, member_id)
         instance_id = group.members[member_id].instance_id
         replacement = Replacement(former_id, member_id, instance_id, left_at, written=False)
         if len(group.replaced) >= MAX_REPLACEMENTS:

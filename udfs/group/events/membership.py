@@ -10,8 +10,9 @@ from typing import NamedTuple
 
 import msgspec
 
-from udfs.group.batch.context import GroupContext, closed
+from udfs.group.batch.context import GroupContext
 from udfs.group.batch.findings import counted, reported_late
+from udfs.group.batch.sessions import closed
 from udfs.group.decision.commit_spans import replace_members
 from udfs.group.members.client_ids import resolve_member_id
 from udfs.group.members.descriptions import (
@@ -140,9 +141,7 @@ def _take_place(context: GroupContext, former: Member, member_id: str, at: int, 
     """Apply the return of a static member under a new id: that alone is no rebalance."""
     former_id = former.member_id
     replace_members(context, {former_id: member_id}, at)
-    former.by_heartbeats = True
-    context.applied_heartbeats[member_id] = own
-    context.open_session(former, at, former=former_id)
+    context.open_session(former, at, former=former_id, heartbeat_at=own)
 
 
 def _instance_of(departed: Departed | None) -> str | None:
@@ -165,22 +164,19 @@ def _arrive(
     group, outdated = context.group, False
     departed = group.departed.get(member_id)
     if departed is not None:
-        member = departed.member.copied()
-        member.by_heartbeats = True
+        member = departed.member.copied(by_heartbeats=True)
     else:
         member = Member(member_id=member_id, name=name, joined_at=at)
     if event is not None:
         _, outdated = set_description(member, event, own)
     if due is not None and due.late and own + context.timeout_of(member) < at:
         # It joined and expired in the past: only its session is written.
-        member.joined_at = own
         _emit_expired_session(context, member, own, at)
         return outdated
     if due is not None:
         late_cause(context, due, at)
     context.cause(at, "member_joined", member_id, event_id=due.event_id if due else None)
-    context.applied_heartbeats[member_id] = own
-    context.open_session(member, at)
+    context.open_session(member, at, heartbeat_at=own)
     return outdated
 
 
@@ -216,16 +212,13 @@ def _reopen(
     if not is_news:
         changed, outdated = set_description(member, event, own)  # had been reported when it expired: not evidence
         return Applied(bool(changed), outdated)
-    departed.last_heartbeat_at = last
     if left_at < at:
-        departed.left_at = left_at
         _, outdated = set_description(member, event, own)
-        context.write(at, closed(member, departed.left_at, "expired", last))
+        context.extend_session(departed, left_at, last, at)
         return Applied(True, outdated)
     late_cause(context, due, at)
     context.cause(at, "member_joined", member_id, event_id=due.event_id, detail="its session had not expired")
-    context.applied_heartbeats[member_id] = last
-    context.reopen_session(departed, at)
+    context.reopen_session(departed, last, at)
     return Applied(True, apply_description(context, departed.member, event, at, due).outdated)
 
 

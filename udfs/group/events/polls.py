@@ -42,7 +42,6 @@ def on_snapshot(context: GroupContext, due: DueEvent, snapshot: GroupSnapshot, a
     renamed = returned(group, snapshot.members) if context.profile.has_static_members else {}
     replace_members(context, renamed, at)
     for former_id, member_id in sorted(renamed.items()):
-        group.members[member_id].by_heartbeats = False
         context.open_session(group.members[member_id], at, former=former_id)
     for member_id, departure in sorted(replaced(group, snapshot).items()):
         end(group.members[member_id], departure)
@@ -75,14 +74,19 @@ def on_snapshot(context: GroupContext, due: DueEvent, snapshot: GroupSnapshot, a
     return outdated
 
 
-def arrive_by_snapshot(context: GroupContext, member_id: str, info: MemberInfo, own: int, at: int) -> bool:
-    """Begin the session of a member that a snapshot shows; return whether its description is outdated in part."""
+def arrive_by_snapshot(
+    context: GroupContext, member_id: str, info: MemberInfo, own: int, at: int, *, name: str | None = None
+) -> bool:
+    """Begin the session of a member that a snapshot shows; return whether its description is outdated in part.
+
+    Args:
+        name: The client's own id; None: the one that it had, else the snapshot's.
+    """
     departed = context.group.departed.get(member_id)
     if departed is not None:
-        member = departed.member.copied()
+        member = departed.member.copied(by_heartbeats=False, name=name)
     else:
-        member = Member(member_id=member_id, name=info.member_id, joined_at=at)
-    member.by_heartbeats = False
+        member = Member(member_id=member_id, name=name or info.member_id, joined_at=at, by_heartbeats=False)
     _, outdated = set_description(member, info, own)
     context.open_session(member, at)
     return outdated

@@ -14,6 +14,7 @@ from udfs.group.decision.commit import (
     end_comparison,
     keep_waiting_report,
     newest_reports,
+    note_report,
     take_out_waiting_reports,
 )
 from udfs.group.decision.commit_spans import commit_spans
@@ -137,7 +138,7 @@ def _hold(context: GroupContext, report: WaitingReport, at: int) -> bool:
         return True
     if report.time < max(member.reported_at or 0, group.assigned_at or 0):
         return False
-    member.reported_at = report.time
+    note_report(member, report.time)
     member_id, queues = member.member_id, [key_of(queue, context.system) for queue in reported]
     context.work += len(group.reported)
     takes_over = context.kind is GroupKind.CLIENT_ASSIGNED

@@ -13,7 +13,7 @@ from collections.abc import Container, Mapping, Sequence
 import msgspec
 
 from udfs.group.batch.context import GroupContext
-from udfs.group.batch.event_time import DESCRIBED
+from udfs.group.batch.event_time import DESCRIBED, EventTimeView
 from udfs.group.decision.commit_spans import settle_replaced
 from udfs.group.events.reported_assignment import take_reported_assignment
 from udfs.group.members.descriptions import uses_default_strategy
@@ -55,9 +55,11 @@ def end_event_time(context: GroupContext, at: int) -> None:
     if stayed or fleeting or again:
         _strike_sessions(context, fleeting.union(stayed, again, anew))
     for end in ends:
-        _write_end(context, again[end.member_id], end, at)
+        context.rewrite_end(again[end.member_id], end, at)
     for member_id in stayed:
-        _keep_session(context, member_id, at)
+        was_member = before[member_id]
+        if was_member is not None:
+            context.continue_session(was_member, at)
     _begin_sessions(context, opened, at)
     described = {one: before[one] for one in stayed} | {one: was for one, (_, was) in moved.items()}
     for member_id, was in described.items():
@@ -76,50 +78,50 @@ def end_event_time(context: GroupContext, at: int) -> None:
         take_reported_assignment(context, dict(pending.reported), at)
 
 
-def _left_and_rejoined(context: GroupContext, member_id: str) -> bool:
-    was, now = context.before.members[member_id], context.group.members.get(member_id)
-    if member_id in context.before.exempt:
+def _left_and_rejoined(view: EventTimeView, member_id: str) -> bool:
+    was, now = view.before.members[member_id], view.group.members.get(member_id)
+    if member_id in view.before.exempt:
         return False
-    return was is not None and now is not None and now is not context.before.objects.get(member_id)
+    return was is not None and now is not None and now is not view.before.objects.get(member_id)
 
 
-def _cancels_out(context: GroupContext, trigger: Trigger) -> bool:
+def _cancels_out(view: EventTimeView, trigger: Trigger) -> bool:
     kind, member_id = trigger.kind, trigger.member_id
     if member_id is None:
-        if context.before.settings is None or kind not in ("strategy_changed", "settings_changed"):
+        if view.before.settings is None or kind not in ("strategy_changed", "settings_changed"):
             return False
-        (strategy, *others), (strategy_now, *others_now) = context.before.settings, context.settings_now()
+        (strategy, *others), (strategy_now, *others_now) = view.before.settings, view.settings_now()
         return strategy == strategy_now if kind == "strategy_changed" else others == others_now
-    if _continues(context, member_id, kind):
+    if _continues(view, member_id, kind):
         return True
-    was, now = context.before.described(member_id), context.group.members.get(member_id)
-    was_member = member_id in context.before.members
+    was, now = view.before.described(member_id), view.group.members.get(member_id)
+    was_member = member_id in view.before.members
     if kind in DESCRIBED and was_member:
-        return was is None or now is None or not _is_change(context, was, now, kind)
-    if not was_member or member_id in context.before.exempt:
+        return was is None or now is None or not _is_change(view, was, now, kind)
+    if not was_member or member_id in view.before.exempt:
         return False
     if kind == "member_joined":
         return now is None or was is not None
     return kind in _DEPARTURES and (was is None or now is not None)
 
 
-def _continues(context: GroupContext, member_id: str, kind: TriggerKind) -> bool:
+def _continues(view: EventTimeView, member_id: str, kind: TriggerKind) -> bool:
     """Return whether a member departed or joined only in between: another id replaced it, and continues."""
-    before = context.before
+    before = view.before
     if kind == "member_joined":
         return member_id in before.renamed
     if kind not in _DEPARTURES:
         return False
-    if member_id in context.group.members:
+    if member_id in view.group.members:
         return member_id in before.new_ids
     return member_id in before.renamed.values()
 
 
-def _is_change(context: GroupContext, was: Member, now: Member, kind: TriggerKind) -> bool:
+def _is_change(view: EventTimeView, was: Member, now: Member, kind: TriggerKind) -> bool:
     """Return whether a description changed by itself what decides."""
     if not _differ(was, now, kind) or _is_first_description(was, now, kind):
         return False
-    return kind != "strategy_changed" or was.strategies is not None or not uses_default_strategy(context, now)
+    return kind != "strategy_changed" or was.strategies is not None or not uses_default_strategy(view, now)
 
 
 def _is_first_description(was: Member, now: Member, kind: TriggerKind) -> bool:
@@ -134,16 +136,6 @@ def _differ(was: Member, now: Member, kind: TriggerKind) -> bool:
     return bool(getattr(was, name) != getattr(now, name))
 
 
-def _keep_session(context: GroupContext, member_id: str, at: int) -> None:
-    """Continue the session of a member that left and rejoined within one event time."""
-    was, now = context.before.members[member_id], context.group.members[member_id]
-    if was is None:
-        return
-    now.joined_at, now.holds_since = was.joined_at, was.holds_since
-    if context.session_of(was) != context.session_of(now):
-        context.change_session(now, at)
-
-
 def _name_changes(context: GroupContext, member_id: str, was: Member | None, event_id: str | None, at: int) -> None:
     """Add what is described otherwise of a member that left and rejoined within one event time, as causes."""
     now = context.group.members.get(member_id)
@@ -154,17 +146,17 @@ def _name_changes(context: GroupContext, member_id: str, was: Member | None, eve
             context.cause(at, kind, member_id, event_id=event_id)
 
 
-def _moved_anew(context: GroupContext) -> dict[str, tuple[str, Member]]:
+def _moved_anew(view: EventTimeView) -> dict[str, tuple[str, Member]]:
     """Return members that another id replaced and that, under either, departed and were back within one event time.
 
     Returns: by the last id, the one before with the member as it was then.
     """
-    ends = Counter(body.member_id for body in context.changes_of_now() if isinstance(body, MemberClosed))
+    ends = Counter(body.member_id for body in view.changes_of_now() if isinstance(body, MemberClosed))
     moved: dict[str, tuple[str, Member]] = {}
-    for name, former in context.before.renamed.items():
-        was = context.before.members[former]
-        is_anew = ends[former] > 1 or (name in context.before.new_ids and ends[name] > 0)
-        if was is not None and is_anew and former not in context.group.members:
+    for name, former in view.before.renamed.items():
+        was = view.before.members[former]
+        is_anew = ends[former] > 1 or (name in view.before.new_ids and ends[name] > 0)
+        if was is not None and is_anew and former not in view.group.members:
             moved[name] = former, was
     return moved
 
@@ -176,11 +168,11 @@ def _begin_sessions(context: GroupContext, opened: Sequence[MemberOpened], at: i
         context.begin_session(context.group.members[member_id], at, former[member_id])
 
 
-def _departed_again(context: GroupContext, member_id: str) -> bool:
+def _departed_again(view: EventTimeView, member_id: str) -> bool:
     """Return whether a member departed, was back, and departed within one event time."""
-    if member_id in context.group.members or member_id in context.before.exempt:
+    if member_id in view.group.members or member_id in view.before.exempt:
         return False
-    ends = [body for body in context.changes_of_now() if isinstance(body, MemberClosed) and body.member_id == member_id]
+    ends = [body for body in view.changes_of_now() if isinstance(body, MemberClosed) and body.member_id == member_id]
     return len(ends) > 1
 
 
@@ -194,10 +186,10 @@ def _last_departures(triggers: list[Trigger], first: int, again: Container[str])
     ]
 
 
-def _session_ends(context: GroupContext, again: Mapping[str, Member]) -> list[MemberClosed]:
+def _session_ends(view: EventTimeView, again: Mapping[str, Member]) -> list[MemberClosed]:
     """Return the end of the session that each of these had before this event time, by its last departure."""
     ends: dict[str, MemberClosed] = {}
-    for body in context.changes_of_now():
+    for body in view.changes_of_now():
         if isinstance(body, MemberClosed) and body.member_id in again:
             before = ends.get(body.member_id)
             last_heartbeat_at = body.last_heartbeat_at
@@ -208,16 +200,6 @@ def _session_ends(context: GroupContext, again: Mapping[str, Member]) -> list[Me
                 body, joined_at=joined_at, last_heartbeat_at=last_heartbeat_at
             )
     return list(ends.values())
-
-
-def _write_end(context: GroupContext, was: Member, end: MemberClosed, at: int) -> None:
-    """Write the end of a session, and before it how the member was described last."""
-    departed = context.group.departed.get(end.member_id)
-    if departed is not None:
-        departed.member.joined_at, departed.last_heartbeat_at = end.joined_at, end.last_heartbeat_at
-        if context.session_of(was) != context.session_of(departed.member):
-            context.change_session(departed.member, at)
-    context.write(at, end)
 
 
 def _strike_sessions(context: GroupContext, members: set[str]) -> None:

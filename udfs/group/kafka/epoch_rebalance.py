@@ -17,6 +17,7 @@ from udfs.group.assignment.target_assignment import (
     current_owners,
 )
 from udfs.group.batch.context import GroupContext
+from udfs.group.batch.event_time import EventTimeView
 from udfs.group.batch.phases import Phases
 from udfs.group.decision.commit import begin_generation, commit, note_epoch, overtake_awaited
 from udfs.group.decision.commit_spans import settle_replaced
@@ -263,7 +264,7 @@ def _missed(current: int | None, epoch: int) -> int | None:
 
 
 def _target(
-    context: GroupContext,
+    view: EventTimeView,
     outcome: EpochOutcome,
     lives: TopicLives,
     topic_queues: QueuesByTopic,
@@ -271,19 +272,19 @@ def _target(
     reported: Owners,
 ) -> tuple[TargetAssignment, Awaited | None]:
     """Compute the target of an epoch from the one before it; nothing where the coordinator computed none."""
-    strategy = None if outcome.strategy is None else qualified_name(outcome.strategy, context.system)
+    strategy = None if outcome.strategy is None else qualified_name(outcome.strategy, view.system)
     if not outcome.described:
         return TargetAssignment(
             owners={}, strategy=strategy, error=NOT_RECOMPUTABLE, incomparable=MEMBERS_UNKNOWN
         ), None
     if outcome.target is None and outcome.members:
-        owners = current_owners(context, topic_queues, outcome.at)
+        owners = current_owners(view, topic_queues, outcome.at)
         return TargetAssignment(owners=owners, strategy=strategy, incomparable=NO_TARGET), None
-    spans = context.computed_spans_of_now(outcome.at)
+    spans = view.computed_spans_of_now(outcome.at)
     previous = lives.owners(_held_before(outcome, lives))
-    former, altered = outcome.former, partial(_as_in_coordinator, outcome, lives, next(_orders(context, outcome)))
+    former, altered = outcome.former, partial(_as_in_coordinator, outcome, lives, next(_orders(view, outcome)))
     return compute_generation(
-        context,
+        view,
         topic_queues,
         guessed,
         reported,

@@ -16,6 +16,7 @@ from udfs.group.decision.commit import (
     begin_generation,
     commit,
     commit_generation_zero,
+    forget_owned,
     newest_reports,
     note_converged,
     overtake_awaited,
@@ -261,15 +262,14 @@ def move_members(
     group, outdated = context.group, False
     for member_id, cause in sorted(causes.departures.items()):
         context.close_session(member_id, at, cause.at, cause.reason)
+    forget_owned(group)  # it is of another generation
     for info in snapshot.members:
         member = group.members.get(info.member_id)
-        if member is not None:
-            member.forget_owned()  # of another generation
         if member is None:
             # Records show when it joined; a snapshot that is not restored does not.
             joined_at = at if group.recorded is None or info.joined_at is None else info.joined_at
-            outdated |= arrive_by_snapshot(context, info.member_id, info, snapshot.event_time, joined_at)
-            group.members[info.member_id].name = names[info.member_id]
+            name = names[info.member_id]
+            outdated |= arrive_by_snapshot(context, info.member_id, info, snapshot.event_time, joined_at, name=name)
             continue
         changed, is_outdated = update_description(context, member, info, snapshot.event_time, at)
         outdated |= is_outdated
@@ -309,7 +309,6 @@ def rename(
     replace_members(context, renamed, at, splits=splits)
     for former_id, member_id in sorted(renamed.items()):
         member = context.group.members[member_id]
-        member.by_heartbeats = False
         if member_id in infos:
             # What decides an assignment is compared first.
             reported = msgspec.structs.replace(

@@ -52,9 +52,10 @@ class Member(MemberFields, kw_only=True, omit_defaults=False, gc=False):
     timeout_since: int | None = None
     reported_at: int | None = None
 
-    def copied(self) -> Member:
-        """Return a copy that changes apart from the member."""
-        return msgspec.structs.replace(self, field_times=dict(self.field_times))
+    def copied(self, *, by_heartbeats: bool, name: str | None = None) -> Member:
+        """Return a copy that changes apart from the member, and may live otherwise and have another name."""
+        times, name = dict(self.field_times), self.name if name is None else name
+        return msgspec.structs.replace(self, field_times=times, by_heartbeats=by_heartbeats, name=name)
 
     def forget_owned(self) -> None:
         """Drop the owned queues that the member reported."""

@@ -1,0 +1,204 @@
+"""Core: the sessions of a group's members in one batch: how they begin, live by heartbeats, expire, end. No I/O."""
+
+from __future__ import annotations
+
+import bisect
+
+from udfs.group.batch.event_queue import EventQueue
+from udfs.group.batch.history import GroupHistory
+from udfs.group.state.group import Departed, Group, Member
+from udfs.model.config import CoreConfig
+from udfs.model.errors import InvariantError
+from udfs.model.group_api import GroupInput, TopicsView
+from udfs.model.journal import LeftReason, MemberChanged, MemberClosed, MemberOpened, MemberReopened
+
+
+class GroupSessions(GroupHistory):
+    """One group through one batch, with the sessions of its members.
+
+    Attributes:
+        queue: What is due in this batch.
+    """
+
+    def __init__(self, group: Group, facts: GroupInput, topics: TopicsView, rules: CoreConfig) -> None:
+        super().__init__(group, facts, topics, rules)
+        self.queue = EventQueue()
+        self._ends_not_before: dict[str, int] = {}  # member -> when its session ends at the earliest
+
+    # ---- what becomes due later in this batch
+
+    def not_before_applied(self, at: int) -> int:
+        """Return when something of that time applies: not before what was applied already."""
+        return max(at, self.group.last_applied or at)
+
+    def schedule_expiry(self, member_id: str) -> None:
+        """Have a member's session end at its current deadline, where that is past."""
+        last = self.applied_heartbeats.get(member_id)
+        if last is None:
+            return
+        member = self.group.members.get(member_id)
+        if member is None:
+            raise InvariantError(f"group {self.facts.group_id}", "a member", member_id)
+        if last + self.timeout_of(member) >= self.facts.clock:
+            return
+        deadline = self.deadline_of(member)
+        if deadline < self.facts.clock:
+            self.queue.push_expiry(self.end_of_session(member_id, deadline), deadline, member_id)
+
+    def end_of_session(self, member_id: str, deadline: int) -> int:
+        """Return when a session of this deadline ends: not before what was applied already."""
+        return max(self.not_before_applied(deadline), self._ends_not_before.get(member_id, deadline))
+
+    def end_not_before(self, member_id: str, at: int) -> None:
+        """Have a member's session end at this time at the earliest: what was applied then continued it."""
+        self._ends_not_before[member_id] = at
+
+    def await_heartbeat(self, member_id: str, after: int) -> None:
+        """Have the next heartbeat of a departed member apply: it is a join, or takes the departure back."""
+        times = self.facts.heartbeats.get(member_id, ())
+        place = bisect.bisect_right(times, after)
+        if place < len(times):
+            self.queue.push_heartbeat(self.not_before_applied(times[place]), times[place], member_id)
+
+    # ---- heartbeats
+
+    def begin_heartbeats(self, member: Member, at: int) -> None:
+        """Have a member live by its heartbeats from now on; one of a former session or an older one changes nothing."""
+        if at < member.joined_at or at <= self.group.last_heartbeats.get(member.member_id, at - 1):
+            return
+        was_heartbeats, member.by_heartbeats = member.by_heartbeats, True
+        self.note_heartbeat(member.member_id, at)
+        if not was_heartbeats:
+            self.schedule_expiry(member.member_id)
+
+    def end_heartbeats(self, member_id: str) -> None:
+        """Have a member of a reported generation live by snapshots: it is silent, and no generation has shown that."""
+        self.group.members[member_id].by_heartbeats = False
+        self.group.last_heartbeats[member_id] = self.applied_heartbeats.pop(member_id)
+
+    def note_heartbeat(self, member_id: str, at: int) -> None:
+        """Record a heartbeat of a member that lives by heartbeats."""
+        self.group.last_heartbeats.pop(member_id, None)
+        last = self.applied_heartbeats.get(member_id)
+        if last is None or at > last:
+            self.applied_heartbeats[member_id] = at
+
+    # ---- sessions
+
+    def open_session(
+        self, member: Member, at: int, *, former: str | None = None, heartbeat_at: int | None = None
+    ) -> None:
+        """Begin a member's session.
+
+        Args:
+            former: The id that a static member had before. heartbeat_at: Its first heartbeat, where it lives by them.
+        """
+        group = self.group
+        if heartbeat_at is not None:
+            member.by_heartbeats = True
+            self.applied_heartbeats[member.member_id] = heartbeat_at
+        self.before.note_member(member.member_id)
+        member.joined_at = at
+        member.holds_since = at
+        group.members[member.member_id] = member
+        group.departed.pop(member.member_id, None)
+        self.schedule_expiry(member.member_id)
+        self.begin_session(member, at, former)
+
+    def begin_session(self, member: Member, at: int, former: str | None) -> None:
+        """Write that a session began, as its member is described now."""
+        self.write(at, MemberOpened(**self.session_of(member), former_member_id=former))  # type: ignore[arg-type]
+
+    def change_session(self, member: Member, at: int) -> None:
+        """Write the changed description of an open session."""
+        self.write(at, MemberChanged(**self.session_of(member)))  # type: ignore[arg-type]
+
+    def close_session(self, member_id: str, at: int, left_at: int, reason: LeftReason) -> None:
+        """End a member's session."""
+        group = self.group
+        self.before.note_member(member_id)
+        member = group.members.pop(member_id)
+        last = self.last_heartbeat_or_none(member_id, at)
+        self.applied_heartbeats.pop(member_id, None)
+        group.last_heartbeats.pop(member_id, None)
+        left_at = max(left_at, member.joined_at)
+        self.write(at, closed(member, left_at, reason, last))
+        member.forget_owned()  # a departed member owns nothing
+        self.remember(Departed(member=member, left_at=left_at, left_reason=reason, last_heartbeat_at=last))
+        self.await_heartbeat(member_id, at - 1)
+
+    def replace_session(self, former_id: str, member_id: str, at: int) -> int:
+        """End the session of a static member under its former id; return when. It is in its new place already.
+
+        It lives by snapshots, as long as it sends no heartbeat.
+        """
+        group, member = self.group, self.group.members[member_id]
+        self.before.rename(former_id, member_id)
+        last = self.last_heartbeat_or_none(former_id, at)
+        self.applied_heartbeats.pop(former_id, None)
+        group.last_heartbeats.pop(former_id, None)
+        left_at = max(at, member.joined_at)
+        self.write(at, closed(member, left_at, "replaced", last))
+        former = member.copied(by_heartbeats=member.by_heartbeats)
+        self.remember(Departed(member=former, left_at=left_at, left_reason="replaced", last_heartbeat_at=last))
+        self.await_heartbeat(former_id, at - 1)
+        member.member_id = member.name = member_id
+        member.by_heartbeats = False
+        return left_at
+
+    def continue_session(self, was: Member, at: int) -> None:
+        """Continue the session of a member that left and rejoined within one event time."""
+        now = self.group.members[was.member_id]
+        now.joined_at, now.holds_since = was.joined_at, was.holds_since
+        if self.session_of(was) != self.session_of(now):
+            self.change_session(now, at)
+
+    def extend_session(self, departed: Departed, left_at: int, last: int, at: int) -> None:
+        """Move the end of an expired session: a late heartbeat was sent within it."""
+        departed.left_at, departed.last_heartbeat_at = left_at, last
+        self.write(at, closed(departed.member, left_at, "expired", last))
+
+    def rewrite_end(self, was: Member, end: MemberClosed, at: int) -> None:
+        """Write the end of a session that departed and came back within one event time, as that of the one before.
+
+        Args:
+            was: The member before. Before the end it is written how the member was described last.
+        """
+        departed = self.group.departed.get(end.member_id)
+        if departed is not None:
+            departed.member.joined_at, departed.last_heartbeat_at = end.joined_at, end.last_heartbeat_at
+            if self.session_of(was) != self.session_of(departed.member):
+                self.change_session(departed.member, at)
+        self.write(at, end)
+
+    def drop_member(self, member_id: str) -> None:
+        """Drop a member whose session is over."""
+        del self.group.members[member_id]
+
+    def reopen_session(self, departed: Departed, heartbeat_at: int, at: int) -> None:
+        """Resume a session that had ended by mistake: there is a later heartbeat."""
+        member = departed.member
+        self.applied_heartbeats[member.member_id] = heartbeat_at
+        self.group.departed.pop(member.member_id, None)
+        self.group.members[member.member_id] = member
+        self.schedule_expiry(member.member_id)
+        self.write(at, MemberReopened(member_id=member.member_id, joined_at=member.joined_at))
+
+    def remember(self, departed: Departed) -> None:
+        """Keep the description of a departed member; beyond the limit the oldest one is dropped."""
+        departed_members = self.group.departed
+        departed_members.pop(departed.member.member_id, None)
+        departed_members[departed.member.member_id] = departed
+        while len(departed_members) > self.rules.max_departed_members:
+            del departed_members[next(iter(departed_members))]
+
+
+def closed(member: Member, left_at: int, reason: LeftReason, last: int | None) -> MemberClosed:
+    """Return the end of a session as the journal writes it."""
+    return MemberClosed(
+        member_id=member.member_id,
+        joined_at=member.joined_at,
+        left_at=left_at,
+        left_reason=reason,
+        last_heartbeat_at=last,
+    )
