@@ -35,6 +35,17 @@ time.sleep(600)
 """
 
 
+class _Clock:
+    """What a lease uses of the module ``time``, which other threads of the process go on using."""
+
+    def __init__(self) -> None:
+        self.at = time.monotonic()
+        self.sleep: Callable[[float], None] = time.sleep
+
+    def monotonic(self) -> float:
+        return self.at
+
+
 @pytest.fixture(params=["s3", pytest.param("hdfs", marks=pytest.mark.slow)])
 def place(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> StorePath:
     server: S3Server | HdfsServer = request.getfixturevalue(request.param)
@@ -95,14 +106,15 @@ def test_one_that_slept_while_a_lease_was_renewed_does_not_take_it(
 ) -> None:
     holder, sleeper = lease(renew_s=600.0), lease()
     holder.acquire()
+    clock = _Clock()
 
     def sleep(_seconds: float) -> None:
         """Sleep for longer than a lease lasts, while it is renewed."""
         assert holder._commit(msgspec.structs.replace(holder._me, renewed_ms=1))
-        awake = time.monotonic() + 60
-        monkeypatch.setattr("streaming.stores.lease.time.monotonic", lambda: awake)
+        clock.at += 60
 
-    monkeypatch.setattr("streaming.stores.lease.time.sleep", sleep)
+    clock.sleep = sleep
+    monkeypatch.setattr("streaming.stores.lease.time", clock)
     with pytest.raises(SetupError, match="another job runs on it"):
         sleeper.acquire()
     holder.release()
@@ -155,10 +167,11 @@ def test_a_store_that_takes_no_renewal_ends_the_use_before_the_lease_does(
     held = lease(length_s=6_000.0, renew_s=6_000.0)
     held.acquire()
     held.check()
-    renewed = held._renewed
-    monkeypatch.setattr("streaming.stores.lease.time.monotonic", lambda: renewed + 4_000)
+    clock = _Clock()
+    monkeypatch.setattr("streaming.stores.lease.time", clock)
+    clock.at = held._renewed + 4_000
     held.check()
-    monkeypatch.setattr("streaming.stores.lease.time.monotonic", lambda: renewed + 4_500)
+    clock.at = held._renewed + 4_500
     with pytest.raises(LeaseLostError, match="did not take a renewal in time"):
         held.check()
 
