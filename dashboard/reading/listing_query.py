@@ -102,9 +102,13 @@ def _found(reading: Reading, request: PieceRequest) -> tuple[pa.Table, int]:
         if found.num_rows >= min(request.limit, span.rows - inside.offset):
             return found, span.total
     rows = request.listing.rows(reading, request.chosen)
+    found = _ordered(reading, request, rows)
+    is_last_piece = not request.place and found.num_rows < request.limit
+    if is_last_piece and (found.num_rows or not request.offset):
+        return found, request.offset + found.num_rows
     sql = f"select count(*) as n from listed where {request.condition}"
     (count,) = reading.sql(sql, {"listed": rows}, request.values).to_pylist()
-    return _ordered(reading, request, rows), count["n"]
+    return found, count["n"]
 
 
 def _ordered(reading: Reading, request: PieceRequest, rows: pa.Table) -> pa.Table:

@@ -1,4 +1,4 @@
-"""Shell: ticks, where the user chose that silence expires."""
+"""Shell: ticks, where ``time.silence`` is ``expire``: members expire although their whole source is silent."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _LEAST_S = 2.0
 
 
 class Ticker:
-    """Moves the clocks on where the user chose that silence expires: ticks, as files that replay."""
+    """Moves the clocks on where ``time.silence`` is ``expire``: ticks, as files that replay."""
 
     def __init__(self, settings: Settings, control: ControlFolder, clusters: Callable[[], Sequence[str]]) -> None:
         self._wanted = settings.time.silence == "expire"

@@ -1,4 +1,4 @@
-"""Shell: one batch of decisions into the tables, each table exactly once: rebalances, then the journal, then rejected.
+"""Shell: one batch of decisions into the tables, each table exactly once: rebalances, the journal, progress, rejected.
 
 Few rows come to the driver in the one job that also computes them. Many come in slices, as Arrow's columns that Spark
 has made where the rows are, and are written as they come: the driver holds one slice. Tables that Spark writes get

@@ -1,4 +1,4 @@
-"""Shell: the section of each live cluster's settings; a system is added here and in ``collectors/registry.py``."""
+"""Shell: the section of each live cluster's settings; a system is added in ``udfs/model/systems.py`` first."""
 
 from __future__ import annotations
 

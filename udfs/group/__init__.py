@@ -1,1 +1,1 @@
-"""Core: what a coordinator decides about one group."""
+"""Core: what the monitor decides about one group."""

@@ -2,13 +2,14 @@
 
 Read it from top to bottom:
 
-1. ``advance`` gets the input of a group from one batch. What came late applies first; then, in the order of their
-   times, events, the expiries of members that have fallen silent, and timers.
+1. What comes next: ``advance`` gets the input of a group from one batch. What came late applies first; then, in the
+   order of their times, events, the expiries of members that have fallen silent, and timers.
 2. An event changes the group: members, topics, settings. Each change is noted as a cause of the pending rebalance;
    where a coordinator reports generations, as evidence that its next generation may show.
-3. When all events of one time are applied, what cancelled out within it is struck.
-4. When the settling time of the pending changes is over, or a reported generation comes, ``rebalance`` computes what
+   When all events of one time are applied, what cancelled out within it is struck.
+3. When the settling time of the pending changes is over, or a reported generation comes, ``rebalance`` computes what
    follows from them and changes nothing; ``commit`` applies it.
+4. What was decided, and when the group is due again, is the output.
 
 The result is a function of the events in the order of their times. How they were cut into batches leaves no trace.
 """
@@ -209,12 +210,12 @@ class Coordinator:
             learn_topic(self.context, topic, at)
 
     def _must_stop(self, at: int) -> bool:
-        """Return whether the batch's work is done, and all that belongs to the times before this one."""
+        """Return whether the limit of work is reached, and all earlier times are complete."""
         context = self.context
         limit = context.facts.work_limit
         if limit is None or context.work < limit or self.done_at is None:
             return False
-        # What came late was applied at the clock as it stood before: what that makes due then belongs to it.
+        # What came late was applied at the clock as it stood before: what it made due then is part of that time.
         return all(at > time for time in (self.done_at, context.group.last_applied, context.facts.clock_before) if time)
 
     # ---- 2. What it changes

@@ -325,7 +325,8 @@ NoHeartbeat: TypeAlias = (
 )
 AnyEvent: TypeAlias = Heartbeat | NoHeartbeat
 
-# The order in which events of one event time apply.
+# The order in which events of one event time apply. Records of Kafka's newer protocols are collected, and apply when
+# all others of their time have; so do reports without a generation in groups whose generations are counted.
 ORDER_AT_ONE_TIME: dict[type[Event] | type[MemberEvent], int] = {
     TopicQueues: 0,
     GroupSettings: 1,

@@ -313,7 +313,7 @@ class Rejected(msgspec.Struct, kw_only=True):
 
 
 class ClusterBegun(msgspec.Struct, kw_only=True):
-    """A shard has its first state of a cluster: where silence expires, its clock moves on from now on."""
+    """A shard has its first state of a cluster: with ``time.silence = "expire"`` its clock moves on from now on."""
 
     cluster: str
 

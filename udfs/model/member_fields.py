@@ -2,7 +2,7 @@
 
 The contract of events and its JSON Schema, the state and its encoding, the journal, exports and the columns of
 ``members`` derive from it. Add a new field that rows show at the end of ``ShownFields``, any other at the end of
-``MemberFields``; then raise ``GROUP_VERSION``, for older releases cannot read it.
+``MemberFields``; then raise ``GROUP_VERSION``, for older releases cannot read it, and name it as the field's ``since``.
 """
 
 from __future__ import annotations
@@ -40,10 +40,12 @@ class Trait(NamedTuple):
         updated_by: Where a coordinator reports generations: which event brings a value that holds from then on.
             ``member``: also the member's own; ``snapshot``: only a snapshot; ``generation``: only the snapshot of the
             next generation, which alone shows it.
+        since: The first ``GROUP_VERSION`` whose bytes have it; 0: one of those whose order the formats list.
     """
 
     comment: str = ""
     updated_by: Literal["member", "snapshot", "generation"] = "member"
+    since: int = 0
 
 
 class ShownFields(msgspec.Struct, kw_only=True, omit_defaults=True):
@@ -63,9 +65,9 @@ class ShownFields(msgspec.Struct, kw_only=True, omit_defaults=True):
     language: Annotated[str | None, Trait("Language of the client: JAVA, GO, ...")] = None
     protocol: Annotated[
         str | None,
-        Trait("Protocol that it speaks in a group of Kafka's newer protocols: classic, consumer, ...", "snapshot"),
+        Trait("Protocol that it speaks in a group of Kafka's newer protocols: classic, consumer, ...", "snapshot", 4),
     ] = None
-    process_id: Annotated[str | None, Trait("Process of a member of a streams group", "snapshot")] = None
+    process_id: Annotated[str | None, Trait("Process of a member of a streams group", "snapshot", 4)] = None
 
 
 class MemberFields(ShownFields, kw_only=True, omit_defaults=True):
@@ -83,12 +85,16 @@ class MemberFields(ShownFields, kw_only=True, omit_defaults=True):
 
 
 _HINTS = get_type_hints(MemberFields, include_extras=True)
-# By name, in the order in which they were added.
+# By name, those that rows show first.
 TRAITS: dict[str, Trait] = {
     name: next(part for part in get_args(hint) if isinstance(part, Trait)) for name, hint in _HINTS.items()
 }
 FIELDS: tuple[str, ...] = tuple(TRAITS)
 SHOWN: tuple[str, ...] = ShownFields.__struct_fields__
+# In the order of a state's bytes.
+ADDED: tuple[str, ...] = tuple(
+    sorted((name for name in FIELDS if TRAITS[name].since), key=lambda name: TRAITS[name].since)
+)
 
 
 def type_of(name: str) -> Any:

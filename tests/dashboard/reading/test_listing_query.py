@@ -128,6 +128,14 @@ def test_rebalances_come_newest_first(reading: Reading) -> None:
     assert (found.total, found.next_cursor) == (3, None)
 
 
+@pytest.mark.parametrize("offset", range(5))
+@pytest.mark.parametrize("limit", [1, 2, 3])
+def test_the_total_is_of_all_rows_however_many_were_skipped(reading: Reading, offset: int, limit: int) -> None:
+    found = piece(reading, REBALANCES, {}, limit=limit, offset=offset)
+    assert [row["rebalance_id"] for row in found.rows] == [THIRD, SECOND, FIRST][offset : offset + limit]
+    assert found.total == 3
+
+
 def test_filters_and_search_hold_together(reading: Reading) -> None:
     assert [row["rebalance_id"] for row in piece(reading, REBALANCES, {"trigger": "member_joined"}, limit=10).rows] == [
         SECOND

@@ -9,12 +9,13 @@ import pytest
 
 from streaming.tables.schema import TABLES
 from tests.udfs.group.group_script import T0, Script
+from udfs.group.format.field_times import DESCRIBED
 from udfs.group.format.snapshot import snapshot_of
-from udfs.group.format.state_format import decode_group, encode_group
+from udfs.group.format.state_format import GROUP_VERSION, decode_group, encode_group
 from udfs.group.members.descriptions import set_description
 from udfs.model.events import MemberInfo, QueueRef
 from udfs.model.journal import MemberOpened
-from udfs.model.member_fields import FIELDS, SHOWN, TRAITS, kind_of
+from udfs.model.member_fields import ADDED, FIELDS, SHOWN, TRAITS, kind_of
 
 _BY_KIND: dict[type, Any] = {str: "text", int: 7, bool: True, tuple: ("t",), dict: {"virtual_nodes": 7}}
 VALUES = {name: _BY_KIND[kind_of(name)] for name in FIELDS} | {"owned": (QueueRef("t", 0),)}
@@ -35,6 +36,15 @@ def test_a_field_is_reported_kept_in_the_state_and_exported(name: str):
     assert group.members["m"].field_times[name] == T0 + 10
     (info,) = snapshot_of(group, {}, T0 + 20).members
     assert getattr(info, name) == VALUES[name]
+
+
+def test_the_state_has_each_field_and_those_of_newer_encodings_at_the_end():
+    assert len(DESCRIBED) == len(FIELDS)
+    assert set(DESCRIBED) == set(FIELDS)
+    assert DESCRIBED[len(DESCRIBED) - len(ADDED) :] == ADDED
+    since = [TRAITS[name].since for name in DESCRIBED]
+    assert since == sorted(since)
+    assert since[-1] <= GROUP_VERSION
 
 
 @pytest.mark.parametrize("name", SHOWN)

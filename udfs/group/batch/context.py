@@ -1,4 +1,4 @@
-"""Core: one group in one batch: what it remembers of its events, and what becomes due. No I/O."""
+"""Core: one group in one batch, with all that events may change of it: causes, evidence, settings. No I/O."""
 
 from __future__ import annotations
 

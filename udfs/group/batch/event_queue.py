@@ -1,7 +1,8 @@
 """Core: what is due for a group in one batch, in the order of its times. No I/O.
 
 At one time events come in the order of their kinds, bare heartbeats after described ones and before what members
-report of their queues; expiries come last. At the time of a reported generation all events come before it.
+report of their queues; expiries come last. In a group of reported generations what may be a cause of the generation of
+a time comes before it (``coordinator._EVIDENCE``).
 """
 
 from __future__ import annotations

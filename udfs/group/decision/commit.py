@@ -1,9 +1,10 @@
 """Core: the commit of what was decided: how rebalances, generations and reports change a group. No I/O.
 
-Fields of a group and of its members are assigned here, in ``commit_spans`` and ``audit_commit``, as such a thing is
-decided; in ``context``, ``sessions`` and ``history`` as events come; in ``descriptions`` what events describe of a
-member; and by those that make a group: ``state_format``, ``restore``. What Kafka's coordinator has recorded is folded
-by ``record_fold``. ``tests/laws/test_group_writers.py`` holds this.
+Only these modules assign fields of a group or of its members: ``context`` (causes, evidence, settings), ``sessions``,
+``history`` (the row, findings, numbers), ``descriptions`` (what events describe of a member), this one (rebalances,
+generations, reports), ``commit_spans`` (owners, ids of static members), ``audit_commit``. ``state_format``,
+``member_format`` and ``restore`` make them. What Kafka's coordinator has recorded, ``group.recorded``, is changed by
+its own methods, ``record_fold``, ``group_epochs`` and ``topic_names``. ``tests/laws/test_group_writers.py`` holds this.
 """
 
 from __future__ import annotations

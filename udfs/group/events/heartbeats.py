@@ -23,26 +23,29 @@ def apply_heartbeat(context: GroupContext, due: MemberDue, at: int, own: int) ->
 
 
 def apply_expiry(context: GroupContext, due: MemberDue, deadline: int) -> None:
-    """End a session at its deadline, unless a heartbeat or another timeout has put it off."""
+    """End a session at its deadline, unless a heartbeat or another timeout has moved that.
+
+    What moved it to an earlier time has queued that.
+    """
     member_id = due.member_id
     if member_id not in context.applied_heartbeats or member_id not in context.group.members:
         return
     context.note_heartbeat(member_id, context.last_heartbeat(member_id, deadline))
-    now = context.deadline_of(context.group.members[member_id])
-    if now > deadline:
+    current = context.deadline_of(context.group.members[member_id])
+    if current > deadline:
         context.schedule_expiry(member_id)
-    elif now == deadline:
+    elif current == deadline:
         _expire(context, member_id, context.end_of_session(member_id, deadline))
 
 
-def _expire(context: GroupContext, member_id: str, deadline: int) -> None:
+def _expire(context: GroupContext, member_id: str, ends_at: int) -> None:
     """End the session of a member without a heartbeat for its session timeout."""
     if context.kind is GroupKind.REPORTED:
         if not any(one.kind == "member_left" and one.member_id == member_id for one in context.group.evidence):
-            context.applied(deadline)
-            context.learn(Evidence("session_expired", deadline, member_id))
+            context.applied(ends_at)
+            context.learn(Evidence("session_expired", ends_at, member_id))
         context.end_heartbeats(member_id)
-        context.await_heartbeat(member_id, deadline)  # a later one takes the expiry back
+        context.await_heartbeat(member_id, ends_at)  # a later one takes the expiry back
         return
-    context.cause(deadline, "session_expired", member_id)
-    context.close_session(member_id, deadline, deadline, "expired")
+    context.cause(ends_at, "session_expired", member_id)
+    context.close_session(member_id, ends_at, ends_at, "expired")

@@ -1,4 +1,4 @@
-"""Core: a group's settings, deletion and restoring; groups that are not followed. No I/O."""
+"""Core: a group's settings and deletion; rebalances under way; groups that are empty or not followed. No I/O."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from udfs.group.decision.commit import end_followed, show_owners, stop_deciding
 from udfs.group.events.membership import late_cause
 from udfs.group.events.polls import arrive_by_snapshot
 from udfs.group.members.departure_causes import INFERRED
-from udfs.group.members.descriptions import SILENT_FIELDS, update_description
+from udfs.group.members.descriptions import HIDDEN_FIELDS, update_description
 from udfs.group.state.assignment_diff import owners_of
 from udfs.group.state.group import Queue
 from udfs.group.state.recorded_group import RecordedGroup
@@ -197,7 +197,7 @@ def show_unfollowed(context: GroupContext, at: int) -> None:
         member = group.members.get(member_id)
         if member is None:
             arrive_by_snapshot(context, member_id, info, at, one.joined_at)
-        elif update_description(context, member, info, at, at)[0] - set(SILENT_FIELDS):
+        elif update_description(context, member, info, at, at)[0] - set(HIDDEN_FIELDS):
             context.change_session(member, at)
     held = {member_id: _queues(recorded, partitions) for member_id, partitions in recorded.owned().items()}
     for member_id, one in present.items():

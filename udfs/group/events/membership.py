@@ -16,7 +16,7 @@ from udfs.group.batch.sessions import closed
 from udfs.group.decision.commit_spans import replace_members
 from udfs.group.members.client_ids import resolve_member_id
 from udfs.group.members.descriptions import (
-    SILENT_FIELDS,
+    HIDDEN_FIELDS,
     distinct,
     set_description,
     timeout_with,
@@ -270,7 +270,7 @@ def apply_description(context: GroupContext, member: Member, reported: MemberFie
     changed, outdated = update_description(context, member, reported, due.event.event_time, at)
     if not changed:
         return Applied(False, outdated)
-    if changed - set(SILENT_FIELDS):
+    if changed - set(HIDDEN_FIELDS):
         context.change_session(member, at)
     if was_lists[1] is None and uses_default_strategy(context, member):
         changed.discard("strategies")  # as assumed

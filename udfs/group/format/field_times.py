@@ -6,15 +6,15 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from udfs.group.state.group import Member
-from udfs.model.member_fields import FIELDS
+from udfs.model.member_fields import ADDED
 
-# The order of the bytes: newer fields at the end, in the order in which they were added.
+# The order of the bytes, before the newer fields.
 _FIRST = (
     *("subscriptions", "strategies", "client_id", "host", "session_timeout_ms", "rebalance_timeout_ms"),
     *("strategy_settings", "client_library", "client_version", "language", "ordered", "instance_id", "rack"),
     *("owned", "owned_generation"),
 )
-DESCRIBED = (*_FIRST, *(name for name in FIELDS if name not in _FIRST))
+DESCRIBED = (*_FIRST, *ADDED)
 
 
 class PresentFields:

@@ -12,17 +12,17 @@ from udfs.group.format.field_times import PresentFields, pack_field_times, unpac
 from udfs.group.format.owners_format import SharedValues
 from udfs.group.state.group import Member
 from udfs.model.events import QueueRef
-from udfs.model.member_fields import FIELDS, type_of
+from udfs.model.member_fields import ADDED, type_of
 
 # What each member has for itself is in ``_PackedMember``; all else of its description is its kind, in this order of the
-# bytes: newer fields at the end, in the order in which they were added.
+# bytes, and then the newer fields.
 _ITS_OWN = ("client_id", "host", "instance_id", "rack", "owned", "owned_generation")
 _FIRST = (
     *("subscriptions", "strategies", "session_timeout_ms", "rebalance_timeout_ms"),
     *("client_library", "strategy_settings"),
 )
 _LATER = ("client_version", "language", "ordered")
-_KIND = (*_FIRST, *_LATER, *(name for name in FIELDS if name not in (*_ITS_OWN, *_FIRST, *_LATER)))
+_KIND = (*_FIRST, *_LATER, *ADDED)
 _LISTS, _PLAIN, _NEWER = attrgetter(*_KIND[:2]), attrgetter(*_KIND[2:5]), attrgetter(*_KIND[6:])
 # Identical objects are not compared element by element: thousands of members share them.
 _OBJECTS = attrgetter("subscriptions", "strategies", "strategy_settings")

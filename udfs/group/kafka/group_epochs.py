@@ -98,7 +98,7 @@ def _apply_records(context: GroupContext, records: Sequence[tuple[GroupRecord, s
 def decide_waiting(context: GroupContext, at: int) -> None:
     """Decide the epochs whose topics have names by now, in their order; those before them have none any more.
 
-    A share or streams recorded is shown as it is now.
+    A share or streams group is shown as it is now.
     """
     recorded = context.group.recorded
     if recorded is None:
@@ -199,7 +199,10 @@ def take_back(context: GroupContext, records: Sequence[DueEvent], snapshot: Grou
 def _finish(view: GroupView, recorded: RecordedGroup, event_id: str, at: int, overtaken: int | None = None) -> None:
     """Note what became of the newest epoch."""
     if recorded.incomplete:
-        if overtaken is not None or not _is_whole(view, recorded, at):
+        if overtaken is not None:
+            return
+        learn_names(view, recorded, at)
+        if not _is_whole(view, recorded, at):
             return
         recorded.incomplete = False
     has_target = recorded.assignment_epoch == recorded.epoch
@@ -282,7 +285,7 @@ def _info(recorded: RecordedGroup, member_id: str, member: RecordedMember) -> Me
     """Return a member as a snapshot describes it."""
     info = member.info
     if info is None:
-        # It had no description since the recorded is followed.
+        # It had no description since the group is followed.
         return MemberInfo(member_id=member_id, joined_at=member.joined_at)
     return msgspec.structs.replace(
         info,
@@ -320,7 +323,6 @@ def _swaps(before: Partitions, now: Partitions) -> bool:
 
 def _is_whole(view: GroupView, recorded: RecordedGroup, at: int) -> bool:
     """Return whether the members with an assignment own every queue of the topics that they own some of."""
-    learn_names(view, recorded, at)
     held: dict[str, set[int]] = {}
     for partitions in recorded.owned().values():
         for one in partitions:

@@ -40,7 +40,7 @@ from udfs.group.kafka.rebalance_pause import estimated_pause, queue_pause, span_
 from udfs.group.kafka.triggers import Causes, compare, returned_members
 from udfs.group.members.client_ids import match_connections
 from udfs.group.members.departure_causes import INFERRED
-from udfs.group.members.descriptions import SILENT_FIELDS, update_description, update_session
+from udfs.group.members.descriptions import HIDDEN_FIELDS, update_description, update_session
 from udfs.group.members.duplicate_instances import note_replacements
 from udfs.group.members.static_members import returned
 from udfs.group.state.assignment_diff import held_only_by
@@ -273,7 +273,7 @@ def move_members(
             continue
         changed, is_outdated = update_description(context, member, info, snapshot.event_time, at)
         outdated |= is_outdated
-        if changed - set(SILENT_FIELDS):
+        if changed - set(HIDDEN_FIELDS):
             context.change_session(member, at)
     return outdated
 

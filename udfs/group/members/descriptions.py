@@ -16,10 +16,10 @@ from udfs.strategies.registry import qualified_name
 
 _VALUES = attrgetter(*FIELDS)
 # No table shows these.
-SILENT_FIELDS = tuple(name for name in FIELDS if name not in SHOWN)
+HIDDEN_FIELDS = tuple(name for name in FIELDS if name not in SHOWN)
 # Where a coordinator reports generations: what a snapshot does not change, and what a member's own event does not.
 _OF_A_GENERATION = tuple(name for name in FIELDS if TRAITS[name].updated_by == "generation")
-_ALLOCATING = tuple(name for name in FIELDS if TRAITS[name].updated_by != "member")
+_NOT_FROM_MEMBERS = tuple(name for name in FIELDS if TRAITS[name].updated_by != "member")
 
 
 def set_description(member: Member, reported: MemberFields, own: int) -> tuple[set[str], bool]:
@@ -48,7 +48,7 @@ def set_description(member: Member, reported: MemberFields, own: int) -> tuple[s
 def update_description(
     context: GroupContext, member: Member, reported: MemberFields, own: int, at: int
 ) -> tuple[set[str], bool]:
-    """Apply the description in the current event to a member; return which fields changed.
+    """Apply the description in the current event to a member; return as ``set_description``.
 
     A changed timeout counts from then on.
     """
@@ -64,10 +64,10 @@ def update_session(
     context: GroupContext, member: Member, reported: MemberFields, own: int, at: int
 ) -> tuple[set[str], bool]:
     """Apply a description in a group of reported generations, except for the fields of the next generation."""
-    left_out = _OF_A_GENERATION if isinstance(reported, MemberInfo) else _ALLOCATING
+    left_out = _OF_A_GENERATION if isinstance(reported, MemberInfo) else _NOT_FROM_MEMBERS
     others = msgspec.structs.replace(reported, **dict.fromkeys(left_out))
     changed, outdated = update_description(context, member, others, own, at)
-    if changed - set(SILENT_FIELDS):
+    if changed - set(HIDDEN_FIELDS):
         context.change_session(member, at)
     return changed, outdated
 

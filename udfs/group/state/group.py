@@ -1,6 +1,7 @@
 """Core: what is remembered of one group between its decisions. No I/O.
 
-Every list and map has a limit, stated where it is; beyond it the oldest entry is forgotten.
+What grows with time has a limit, stated here; beyond it the oldest entry is forgotten. What grows with the group
+(members, owners, topics) is bounded by the group itself.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ POLLS = "polls"  # how a row names that only polls of its coordinator showed it
 MAX_EVIDENCE = 256  # evidence that no reported generation has shown yet
 MAX_WAITING_REPORTS = 4_096  # reported assignments whose generation was not yet observed
 MAX_REPLACEMENTS = 256  # of static members, since a rebalance whose spans are not all written
-MAX_IDLE_QUEUES = 4_096  # queues between two owners: beyond this, pauses are neither measured nor estimated
+MAX_IDLE_QUEUES = 4_096  # queues between two owners: beyond it none is remembered, and pauses are not measured
 
 
 class Member(MemberFields, kw_only=True, omit_defaults=False, gc=False):
@@ -225,7 +226,7 @@ class Group(msgspec.Struct, kw_only=True):
         recent: Times of the newest rebalances, ascending. usual: What is remembered of older ones, see ``flapping``.
         touched_at: The time of the last applied event; ``forget_after`` counts from it.
         recorded: What the coordinator's records report of a consumer, share or streams group.
-        last_heartbeats: Last heartbeats of members whose expiry no generation has shown yet.
+        last_heartbeats: The last heartbeats of members that live by snapshots now.
         logical_id: The first generation of the cooperative rebalance that ``revoked_pending`` belongs to.
         preparing_since, preparing_reason, join_ended_at: Of the rebalance that is under way, where that is reported.
         audit: Of the current generation; None: it is still to come. verdict: Of all before it.

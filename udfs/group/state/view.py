@@ -143,7 +143,7 @@ class GroupView:
         return self.group.last_heartbeats.get(member_id)
 
     def late_before(self) -> int | None:
-        """Return what events are late before: those of the time of an expiry, too, for expiries come after them."""
+        """Return the time before which events are late: one past the last change where that was an expiry."""
         group, last = self.group, self.group.last_applied
         if last is None:
             return None

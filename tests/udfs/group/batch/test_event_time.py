@@ -1,8 +1,12 @@
 """What is remembered of a group while the events of one time are applied."""
 
+from tests.core_config import core_config
+from tests.udfs.group.group_script import Topics
 from udfs.group.batch.event_time import BeforeEventTime
+from udfs.group.batch.history import GroupHistory
 from udfs.group.state.group import Group, Member, Pending
-from udfs.model.journal import Trigger
+from udfs.model.group_api import GroupInput
+from udfs.model.journal import FindingClosed, MemberReplaced, Trigger
 
 
 def member(member_id: str) -> Member:
@@ -36,3 +40,29 @@ def test_what_was_pending_and_written_before_is_counted() -> None:
     assert (before.triggers, before.changed_at, before.changes) == (1, 7, 5)
     nothing = BeforeEventTime(Group(), 0)
     assert (nothing.triggers, nothing.changed_at, nothing.settings) == (0, 0, None)
+
+
+def history(group: Group) -> GroupHistory:
+    facts = GroupInput(cluster="c", system="kafka", group_id="g", clock_before=None, clock=100, detected_at=0)
+    return GroupHistory(group, facts, Topics(), core_config())
+
+
+def test_a_view_has_what_was_written_at_this_event_time_alone() -> None:
+    one = history(Group())
+    first, second = FindingClosed(finding_id="first", closed_at=1), FindingClosed(finding_id="second", closed_at=2)
+    one.write(1, first)
+    assert one.changes_of_now() == [first]
+    one.begin_event_time()
+    assert one.changes_of_now() == []
+    one.write(2, second)
+    assert one.changes_of_now() == [second]
+
+
+def test_spans_of_an_event_time_that_a_batch_before_wrote_are_not_there() -> None:
+    one = history(Group(last_rebalance_at=5))
+    replaced = MemberReplaced(former_member_id="a", member_id="b", instance_id=None, replaced_at=7)
+    one.begin_spans(5)
+    assert one.computed_spans_of_now(5) is None
+    one.begin_spans(7)
+    one.write(7, replaced)
+    assert one.computed_spans_of_now(7) == [replaced]
