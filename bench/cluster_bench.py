@@ -51,7 +51,7 @@ def main() -> None:
             # Different folders: what one driver reads is in the disk's cache for all.
             _seed(shape, work, driver, first=number == 0)
         times: dict[str, list[float]] = {name: [] for name in drivers}
-        now_ms = shape.start_ms + 2 * load().rules().repeat_span_ms
+        now_ms = shape.start_ms + 2 * load().core_config().repeat_span_ms
         for number in range(WARM_UP + ROUNDS):
             now_ms += SPREAD_MS
             name = f"beat-{number:06d}"
@@ -109,7 +109,7 @@ def _driver(folder: Path, master: str, conf: dict[str, str]) -> Iterator[_Driver
 def _seed(shape: FleetShape, work: Path, driver: _Driver, *, first: bool) -> None:
     if first:
         write_seed(shape, work)
-        settled = shape.start_ms + 2 * load().rules().repeat_span_ms
+        settled = shape.start_ms + 2 * load().core_config().repeat_span_ms
         # Of everybody, after the ids of the joins are forgotten: what is measured is a settled fleet.
         write_heartbeats(shape, [work], "settle", range(shape.members), settled)
     driver.batch("seed")
@@ -141,7 +141,7 @@ def _run_driver(folder: Path, master: str, conf: dict[str, str]) -> None:
     def take(decided: DataFrame, _batch: int) -> None:
         decided.write.format("noop").mode("append").save()
 
-    rules = settings.rules()
+    rules = settings.core_config()
     source = folder_source(spark, folder / "events", max_files_per_batch=2)
     decided = decisions(packets([source], rules), rules)
     query = start_query(decided, take, checkpoint=folder / "checkpoint", once=False, trigger_interval_ms=0)

@@ -96,7 +96,7 @@ class TimedSink:
 
 
 def _measure(spark: SparkSession, work: Path) -> None:
-    rules = load().rules()
+    rules = load().core_config()
     folder, tables = work / "events", work / "tables"
     folder.mkdir()
     writer = os.environ.get("BENCH_WRITER", DELTA_RS)

@@ -76,7 +76,7 @@ def main() -> None:
     # A query without input looks for some every 10 ms: the two that are not measured would take most of a core.
     spark.conf.set("spark.sql.streaming.pollingDelay", "1000")
     try:
-        _measure(spark, settings.rules(), work)
+        _measure(spark, settings.core_config(), work)
     finally:
         spark.stop()
         shutil.rmtree(work)

@@ -42,7 +42,7 @@ class LargeGroup:
     """One group in one shard, fed batch by batch through encoded states."""
 
     def __init__(self, system: System, strategy: str, queues: int, topics: int, work: int | None = None) -> None:
-        rules = load(None, {"state.shards": 1, "time.allowed_lateness_ms": 0}).rules()
+        rules = load(None, {"state.shards": 1, "time.allowed_lateness_ms": 0}).core_config()
         self._rules = rules if work is None else msgspec.structs.replace(rules, max_group_work=work)
         self._system: System = system
         self._strategy = strategy

@@ -160,7 +160,7 @@ def _generation(group: str, generation: int, at_ms: int) -> bytes:
 
 
 def _measure(spark: SparkSession, settings: Settings, broker: Broker, work: Path, records: int) -> None:
-    rules = settings.rules()
+    rules = settings.core_config()
     followed = FollowedCluster(_CLUSTER)
 
     def source() -> DataFrame:

@@ -86,7 +86,7 @@ def heartbeats(shape: FleetShape, groups: list[int], phase: int, at: int) -> tup
 
 def measure(logic: GroupLogic, shape: FleetShape | None = None, rules: CoreConfig | None = None) -> dict[str, Any]:
     """Seed one shard, feed it heartbeats, and answer figures by name."""
-    shape, rules = shape or FleetShape(), rules or load().rules()
+    shape, rules = shape or FleetShape(), rules or load().core_config()
     keys = group_keys(shape.cluster, [shape.member(n * shape.members_per_group)[0] for n in range(shape.groups)])
     groups = np.flatnonzero(keys % np.uint64(rules.shards) == 0).tolist()
     members = len(groups) * shape.members_per_group

@@ -223,7 +223,7 @@ def _measured(job: JobProcess) -> Figures:
     job.batch_ms("seed-020-members.jsonl")
     write_clock(shape, job.events, shape.start_ms + 60_000)
     job.wait_for_rows(_expected(1), lambda: time.sleep(0.5))
-    number, now_ms = 0, shape.start_ms + 2 * load().rules().repeat_span_ms
+    number, now_ms = 0, shape.start_ms + 2 * load().core_config().repeat_span_ms
 
     def heartbeat_ms() -> float:
         nonlocal number, now_ms

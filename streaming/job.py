@@ -68,7 +68,7 @@ class Job:
         self.settings = settings
         self.status = status or LiveStatus()
         self.stop = stop or StopRequest()
-        self._rules = settings.rules()
+        self._config = settings.core_config()
         self._checkpoint = Checkpoint(settings.job.checkpoint)
         self._position = QueryPosition(self._checkpoint.query, OFFSETS_TOPIC)
         self._watch = ProgressListener(self.status, self._position)
@@ -208,9 +208,9 @@ class Job:
             patterns = GroupPatterns(kafka.include_groups, kafka.exclude_groups)
             followed = FollowedCluster(kafka.cluster, patterns) if kafka.bootstrap_servers else None
             found = rows_of(self._sources, spark, is_tolerant=losses.before_start())
-            packed = packets(found, self._rules, followed=followed, access=access_variables())
+            packed = packets(found, self._config, followed=followed, access=access_variables())
             return start_query(
-                decisions(packed, self._rules, checkpoint=self._checkpoint.root),
+                decisions(packed, self._config, checkpoint=self._checkpoint.root),
                 write,
                 checkpoint=self._checkpoint.query,
                 once=once,

@@ -13,7 +13,7 @@ from udfs.model.config import CoreConfig
 
 @functools.cache
 def _defaults() -> CoreConfig:
-    return load().rules()
+    return load().core_config()
 
 
 def core_config(**changed: Any) -> CoreConfig:

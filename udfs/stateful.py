@@ -52,7 +52,7 @@ class StateHandle(Protocol):
 ShardFunction = Callable[[tuple[str, int], Iterable[pd.DataFrame], StateHandle], Iterator[pd.DataFrame]]
 
 
-def shard_function(rules: CoreConfig, logic: GroupLogic = coordinator, *, checkpoint: str = "") -> ShardFunction:
+def shard_function(config: CoreConfig, logic: GroupLogic = coordinator, *, checkpoint: str = "") -> ShardFunction:
     """Make the function of the stateful operator.
 
     Args:
@@ -73,7 +73,7 @@ def shard_function(rules: CoreConfig, logic: GroupLogic = coordinator, *, checkp
         try:
             # States of older versions have no checksum: damage may show only when they are used.
             with refusing("the state") if data and not is_checked(data) else nullcontext():
-                shard = Shard(cluster, number, data, rules, logic)
+                shard = Shard(cluster, number, data, config, logic)
                 yield from _frames(cluster, shard.advance(packets, state.getCurrentProcessingTimeMs()))
         except StateVersionError as error:
             raise error.at(checkpoint, cluster, number) from None

@@ -41,9 +41,9 @@ def show(
     from streaming.spark.state_reader import summarise
     from streaming.terminal import output
 
-    with _opened(checkpoint, config) as (spark, opened, rules):
+    with _opened(checkpoint, config) as (spark, opened, core):
         shards = read_whole(spark, opened)
-        rows = [msgspec.to_builtins(summarise(stored, rules)) for stored in shards if cluster in (None, stored.cluster)]
+        rows = [msgspec.to_builtins(summarise(stored, core)) for stored in shards if cluster in (None, stored.cluster)]
     if as_json:
         output.write_json_lines(rows, _TIMES)
         return
@@ -79,8 +79,8 @@ def export(
     from udfs.group import coordinator
 
     folder = location_of(out)
-    with _opened(checkpoint, config, out=folder) as (spark, opened, rules):
-        files = export_to(place_of(folder), read_whole(spark, opened, batch), rules, coordinator)
+    with _opened(checkpoint, config, out=folder) as (spark, opened, core):
+        files = export_to(place_of(folder), read_whole(spark, opened, batch), core, coordinator)
     typer.echo(f"{len(files)} files in {folder}")
 
 
@@ -101,7 +101,7 @@ def rollback(checkpoint: CheckpointOption = None, config: ConfigOption = None) -
 def _opened(
     folder: str | None, config: Path | None, *, changes: bool = False, out: Location | None = None
 ) -> Iterator[tuple[SparkSession, Checkpoint, CoreConfig]]:
-    """Open a checkpoint: Spark, the checkpoint, and the rules with its own number of shards.
+    """Open a checkpoint: Spark, the checkpoint, and the core's settings with its own number of shards.
 
     Args:
         changes: Whether the checkpoint is changed.
@@ -123,11 +123,11 @@ def _opened(
             f"{settings.job.checkpoint} holds no state yet: no batch has completed. Name the job's checkpoint with"
             " --checkpoint DIR."
         )
-    rules = msgspec.structs.replace(settings.rules(), shards=identity.shards)
+    core = msgspec.structs.replace(settings.core_config(), shards=identity.shards)
     shared = [checkpoint.root] if isinstance(checkpoint.root, Path) else []
     spark = start_session(settings, log_file=checkpoint.log_file("state.log"), shared=shared)
     try:
-        yield spark, checkpoint, rules
+        yield spark, checkpoint, core
     finally:
         spark.stop()
 

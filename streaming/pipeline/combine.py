@@ -38,7 +38,7 @@ READ, CHECK = 1, 0
 
 
 def combine(
-    rules: CoreConfig, *, followed: FollowedCluster | None = None, access: Mapping[str, str] | None = None
+    config: CoreConfig, *, followed: FollowedCluster | None = None, access: Mapping[str, str] | None = None
 ) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     """Return the function for ``mapInArrow``.
 
@@ -46,11 +46,11 @@ def combine(
         followed: The cluster of the source ``offsets``; needed when there is that source.
         access: Options by which a worker reads files of a store itself: it has not the driver's environment.
     """
-    return partial(_combine, rules, followed, access)
+    return partial(_combine, config, followed, access)
 
 
 def _combine(
-    rules: CoreConfig,
+    config: CoreConfig,
     followed: FollowedCluster | None,
     access: Mapping[str, str] | None,
     batches: Iterator[pa.RecordBatch],
@@ -60,25 +60,25 @@ def _combine(
         if pc.any(is_file).as_py():
             for file in batch.filter(is_file).to_pylist():
                 place = place_named(file["place"], access)
-                yield from _combine_file(place, file["number"] == READ, file["batch_ms"], rules)
+                yield from _combine_file(place, file["number"] == READ, file["batch_ms"], config)
             batch = batch.filter(pc.invert(is_file))
         if batch.num_rows:
-            yield combine_batch(batch, rules, followed)
+            yield combine_batch(batch, config, followed)
 
 
-def _combine_file(path: Place, is_read: bool, batch_ms: int, rules: CoreConfig) -> Iterator[pa.RecordBatch]:
+def _combine_file(path: Place, is_read: bool, batch_ms: int, config: CoreConfig) -> Iterator[pa.RecordBatch]:
     """Combine the lines of a file of which Spark has read only the name, block by block."""
     name = path.name.encode(errors="surrogateescape").decode(errors="backslashreplace")
     if is_read:
-        pieces = read_whole(path, longest_bytes=rules.max_event_bytes, kept_bytes=rules.raw_limit_bytes)
+        pieces = read_whole(path, longest_bytes=config.max_event_bytes, kept_bytes=config.raw_limit_bytes)
     else:
         pieces = filter(None, [why_unreadable(path)])
     for piece in pieces:
-        combiner = Combiner(batch_ms, rules)
+        combiner = Combiner(batch_ms, config)
         if isinstance(piece, Lines):
             _read_lines(combiner, name, piece.lines)
         else:
-            combiner.refuse(_unread(piece, name, batch_ms, rules))
+            combiner.refuse(_unread(piece, name, batch_ms, config))
         yield _packed(combiner)
 
 
@@ -86,21 +86,21 @@ def _read_lines(combiner: Combiner, name: str, lines: list[bytes]) -> None:
     combiner.read_lines(RawRows(EVENTS, pa.array(lines, pa.binary()), lambda index: line_position(name, lines[index])))
 
 
-def _unread(piece: UnreadableInput, name: str, batch_ms: int, rules: CoreConfig) -> Rejected:
+def _unread(piece: UnreadableInput, name: str, batch_ms: int, config: CoreConfig) -> Rejected:
     row = rejected(
         Rejection(piece.reason, piece.detail),
         piece.beginning,
         source=EVENTS,
         position=f"{name}#{piece.sha256[:16]}" if piece.is_line else name,
         seen_at=batch_ms,
-        raw_limit_bytes=rules.raw_limit_bytes,
+        raw_limit_bytes=config.raw_limit_bytes,
     )
     return msgspec.structs.replace(row, raw_length=piece.length, raw_sha256=piece.sha256)
 
 
-def combine_batch(batch: pa.RecordBatch, rules: CoreConfig, followed: FollowedCluster | None = None) -> pa.RecordBatch:
+def combine_batch(batch: pa.RecordBatch, config: CoreConfig, followed: FollowedCluster | None = None) -> pa.RecordBatch:
     """Combine one Arrow batch of raw rows of ``RAW_SCHEMA``."""
-    combiner = Combiner(batch.column("batch_ms")[0].as_py(), rules)
+    combiner = Combiner(batch.column("batch_ms")[0].as_py(), config)
     for source in pc.unique(batch.column("source")).to_pylist():
         _read(combiner, source, batch, followed)
     return _packed(combiner)

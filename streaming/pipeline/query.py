@@ -29,7 +29,7 @@ BatchWriter = Callable[["DataFrame", int], None]
 
 def packets(
     sources: Sequence[DataFrame],
-    rules: CoreConfig,
+    config: CoreConfig,
     *,
     followed: FollowedCluster | None = None,
     access: Mapping[str, str] | None = None,
@@ -44,7 +44,7 @@ def packets(
     raw = reduce(lambda left, right: left.unionByName(right), sources)
     # Within a streaming query this is the batch's own timestamp, the same when the batch is done again.
     stamped = raw.withColumn("batch_ms", functions.unix_millis(functions.current_timestamp()))
-    combine_rows = combine(rules, followed=followed, access=access)
+    combine_rows = combine(config, followed=followed, access=access)
 
     def combine_in_worker(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         exempt_loaded_modules()
@@ -53,13 +53,13 @@ def packets(
     return stamped.mapInArrow(combine_in_worker, PACKET_SCHEMA)
 
 
-def decisions(packed: DataFrame, rules: CoreConfig, *, checkpoint: Place | None = None) -> DataFrame:
+def decisions(packed: DataFrame, config: CoreConfig, *, checkpoint: Place | None = None) -> DataFrame:
     """Return what the shards decide: (kind, cluster, body).
 
     Args:
         checkpoint: The checkpoint's folder, for errors.
     """
-    advance = shard_function(rules, checkpoint=str(checkpoint or ""))
+    advance = shard_function(config, checkpoint=str(checkpoint or ""))
 
     def advance_shard(
         key: tuple[str, int], frames: Iterable[pd.DataFrame], state: StateHandle

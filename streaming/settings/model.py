@@ -233,7 +233,7 @@ class Settings(Clusters):
         """Return where the job reads and writes, by the option that names each; an empty one is none."""
         return {"--tables": self.job.tables, "--checkpoint": self.job.checkpoint, "--events": self.events.folder}
 
-    def rules(self) -> CoreConfig:
+    def core_config(self) -> CoreConfig:
         """Return the part of the settings that the core decides by: those whose names it knows."""
         parts = (self.state, self.time, self.limits, self.strategies, self.findings)
         values = {name: value for part in parts for name, value in part if name in CoreConfig.__struct_fields__}

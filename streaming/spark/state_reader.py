@@ -68,9 +68,9 @@ def read_shards(spark: SparkSession, query: Place, batch_id: int | None = None) 
             yield StoredShard(row["cluster"], int(row["shard"]), bytes(row["state"]))
 
 
-def summarise(stored: StoredShard, rules: CoreConfig) -> ShardSummary:
+def summarise(stored: StoredShard, config: CoreConfig) -> ShardSummary:
     """Return what there is to see of one shard."""
-    state = ShardState(stored.cluster, stored.data, rules)
+    state = ShardState(stored.cluster, stored.data, config)
     header = state.header
     return ShardSummary(
         cluster=stored.cluster,
@@ -87,19 +87,19 @@ def summarise(stored: StoredShard, rules: CoreConfig) -> ShardSummary:
     )
 
 
-def export_events(shards: Iterable[StoredShard], rules: CoreConfig, logic: GroupLogic) -> Iterator[AnyEvent]:
+def export_events(shards: Iterable[StoredShard], config: CoreConfig, logic: GroupLogic) -> Iterator[AnyEvent]:
     """Return the state as events; a cluster's clock comes before everything else of the cluster.
 
     Args:
-        rules: With the shard count of the checkpoint that the state is from.
+        config: With the shard count of the checkpoint that the state is from.
     """
     clusters: dict[str, list[StoredShard]] = {}
     for stored in shards:
         clusters.setdefault(stored.cluster, []).append(stored)
     for cluster in sorted(clusters):
-        home = shard_of(cluster_key(cluster), rules.shards)
+        home = shard_of(cluster_key(cluster), config.shards)
         for stored in sorted(clusters[cluster], key=lambda stored: (stored.shard != home, stored.shard)):
-            yield from export_shard(cluster, stored.shard, stored.data, rules, logic)
+            yield from export_shard(cluster, stored.shard, stored.data, config, logic)
 
 
 def write_export(events: Iterable[AnyEvent], folder: Place) -> list[Place]:
@@ -136,6 +136,6 @@ def write_export(events: Iterable[AnyEvent], folder: Place) -> list[Place]:
     return files
 
 
-def export_to(folder: Place, shards: Sequence[StoredShard], rules: CoreConfig, logic: GroupLogic) -> list[Place]:
+def export_to(folder: Place, shards: Sequence[StoredShard], config: CoreConfig, logic: GroupLogic) -> list[Place]:
     """Export the state of a checkpoint into a folder that ``run --events`` reads."""
-    return write_export(export_events(shards, rules, logic), folder)
+    return write_export(export_events(shards, config, logic), folder)

@@ -105,9 +105,9 @@ def members_by_heartbeat(group: Group) -> list[str]:
 
 
 @makes_no_cycles
-def advance(group: Group, facts: GroupInput, topics: TopicsView, dedup: DedupView, rules: CoreConfig) -> GroupOutput:
+def advance(group: Group, facts: GroupInput, topics: TopicsView, dedup: DedupView, config: CoreConfig) -> GroupOutput:
     """Apply all that is due for a group, which is changed, and return what it decided."""
-    return Coordinator(GroupContext(group, facts, topics, rules), dedup).run()
+    return Coordinator(GroupContext(group, facts, topics, config), dedup).run()
 
 
 class Coordinator:

@@ -77,9 +77,9 @@ class Combiner:
         batch_ms: The batch's own timestamp.
     """
 
-    def __init__(self, batch_ms: int, rules: CoreConfig) -> None:
+    def __init__(self, batch_ms: int, config: CoreConfig) -> None:
         self._batch_ms = batch_ms
-        self._rules = rules
+        self._config = config
         self._columns: list[HeartbeatColumns] = []
         self._heartbeats: list[Heartbeat] = []
         self._commits: list[CommitColumns] = []
@@ -91,7 +91,7 @@ class Combiner:
 
     def read_lines(self, rows: RawRows) -> None:
         """Add rows with one JSON event each."""
-        uniform, others = parse_uniform_lines(rows.values, self._rules.max_event_bytes)
+        uniform, others = parse_uniform_lines(rows.values, self._config.max_event_bytes)
         left = [others]
         for part in uniform:
             columns = HeartbeatColumns.of_uniform(part)
@@ -110,7 +110,7 @@ class Combiner:
         bare = [place for place, event in enumerate(decoded) if event.__class__ is BareHeartbeat]
         rest = [place for place, event in enumerate(decoded) if event.__class__ is not BareHeartbeat]
         events: list[BareHeartbeat] = [decoded[place] for place in bare]  # type: ignore[misc]
-        long = pc.greater(pc.binary_length(some), self._rules.max_event_bytes).fill_null(False)
+        long = pc.greater(pc.binary_length(some), self._config.max_event_bytes).fill_null(False)
         refused = self._take_bare(events, bare, np.asarray(long))
         for place in [*rest, *refused]:
             raw = values[place]
@@ -118,9 +118,9 @@ class Combiner:
             if event is None or isinstance(event, BareHeartbeat):
                 if is_blank(raw):
                     continue
-                outcome = parse(raw, self._batch_ms, self._rules)
+                outcome = parse(raw, self._batch_ms, self._config)
             else:
-                outcome = admit(event, raw, self._batch_ms, self._rules)
+                outcome = admit(event, raw, self._batch_ms, self._config)
             self._take(outcome, raw, rows, int(indexes[place]))
 
     def read_records(
@@ -166,7 +166,7 @@ class Combiner:
 
     def packets(self) -> list[Packed]:
         """Return all packets, by (cluster, shard), sorted."""
-        shards = self._rules.shards
+        shards = self._config.shards
         packets: dict[tuple[str, int], Packet] = {}
 
         def packet(cluster: str, shard: int) -> Packet:
@@ -182,7 +182,7 @@ class Combiner:
                 one.newest_ms, one.recorded_ms = newest, recorded
                 one.speakers, one.ahead = spoken.get(cluster, ([], []))
             home = packet(cluster, shard_of(cluster_key(cluster), shards))
-            home.first_and_last_times = first_and_last_times(times, self._rules.source_silent_after_ms)
+            home.first_and_last_times = first_and_last_times(times, self._config.source_silent_after_ms)
         for cluster, shard, heartbeats in pack_heartbeats(columns, shards):
             packet(cluster, shard).heartbeats = heartbeats
         for cluster, shard, progress in pack_progress([*self._commits, *CommitColumns.of(self._progress)], shards):
@@ -207,7 +207,7 @@ class Combiner:
 
     def _recorded(self, times: Int64) -> int | None:
         """Return the newest time that is further behind the batch than a clock may be ahead."""
-        recorded = times[times <= self._batch_ms - self._rules.max_clock_skew_ms]
+        recorded = times[times <= self._batch_ms - self._config.max_clock_skew_ms]
         return int(recorded.max()) if len(recorded) else None
 
     def _all_heartbeats(self) -> HeartbeatColumns:
@@ -242,7 +242,7 @@ class Combiner:
         return [indexes[row] for row in np.flatnonzero(~valid).tolist()]
 
     def _latest_ms(self) -> int:
-        return min(LATEST_MS, self._batch_ms + self._rules.max_clock_skew_ms)
+        return min(LATEST_MS, self._batch_ms + self._config.max_clock_skew_ms)
 
     def _take(self, outcome: AnyEvent | Rejection, raw: bytes, rows: RawRows, index: int) -> None:
         if isinstance(outcome, Rejection):
@@ -264,7 +264,7 @@ class Combiner:
                 source=rows.source,
                 position=rows.position(index),
                 seen_at=self._batch_ms,
-                raw_limit_bytes=self._rules.raw_limit_bytes,
+                raw_limit_bytes=self._config.raw_limit_bytes,
             )
         )
 
@@ -275,7 +275,7 @@ class Combiner:
             if not isinstance(event, TopicQueues | QueueEnds | Clock):
                 groups.setdefault(event.cluster, set()).add(event.group)
         return {
-            (cluster, name): shard_of(key, self._rules.shards)
+            (cluster, name): shard_of(key, self._config.shards)
             for cluster, names in groups.items()
             for name, key in zip(names, group_keys(cluster, list(names)).tolist(), strict=True)
         }

@@ -65,7 +65,7 @@ def is_bare(event: Heartbeat) -> bool:
     return all(getattr(event, name) is None for name in _DESCRIPTION)
 
 
-def parse(raw: bytes, batch_ms: int, rules: CoreConfig) -> AnyEvent | Rejection:
+def parse(raw: bytes, batch_ms: int, config: CoreConfig) -> AnyEvent | Rejection:
     """Read one event.
 
     Args:
@@ -73,17 +73,17 @@ def parse(raw: bytes, batch_ms: int, rules: CoreConfig) -> AnyEvent | Rejection:
     Returns: the event, all its times epoch ms; or why it is none.
     """
     text = raw.removeprefix(BYTE_ORDER_MARK)
-    violation = _bytes_violation(raw, text, rules)
+    violation = _bytes_violation(raw, text, config)
     if violation is not None:
         return violation
     event = _decode(text)
-    return event if isinstance(event, Rejection) else _checked(event, raw, batch_ms, rules)
+    return event if isinstance(event, Rejection) else _checked(event, raw, batch_ms, config)
 
 
-def admit(event: AnyEvent, raw: bytes, batch_ms: int, rules: CoreConfig) -> AnyEvent | Rejection:
+def admit(event: AnyEvent, raw: bytes, batch_ms: int, config: CoreConfig) -> AnyEvent | Rejection:
     """Finish one line of ``decode_lines``, with the same outcome as ``parse``."""
-    violation = _bytes_violation(raw, raw, rules)
-    return violation if violation is not None else _checked(event, raw, batch_ms, rules)
+    violation = _bytes_violation(raw, raw, config)
+    return violation if violation is not None else _checked(event, raw, batch_ms, config)
 
 
 def decode_lines(lines: Iterable[bytes]) -> list[Line | None]:
@@ -103,9 +103,9 @@ def decode_lines(lines: Iterable[bytes]) -> list[Line | None]:
             return decoded
 
 
-def _bytes_violation(raw: bytes, text: bytes, rules: CoreConfig) -> Rejection | None:
-    if len(raw) > rules.max_event_bytes:
-        return Rejection("oversized_event", f"{len(raw)} bytes; at most {rules.max_event_bytes} are read")
+def _bytes_violation(raw: bytes, text: bytes, config: CoreConfig) -> Rejection | None:
+    if len(raw) > config.max_event_bytes:
+        return Rejection("oversized_event", f"{len(raw)} bytes; at most {config.max_event_bytes} are read")
     # The decoder skips the text of unknown fields unread.
     if not text.isascii():
         try:
@@ -115,8 +115,8 @@ def _bytes_violation(raw: bytes, text: bytes, rules: CoreConfig) -> Rejection | 
     return None
 
 
-def _checked(event: AnyEvent, raw: bytes, batch_ms: int, rules: CoreConfig) -> AnyEvent | Rejection:
-    rejection = _read_times(event, batch_ms, rules) or validate(event, raw)
+def _checked(event: AnyEvent, raw: bytes, batch_ms: int, config: CoreConfig) -> AnyEvent | Rejection:
+    rejection = _read_times(event, batch_ms, config) or validate(event, raw)
     if rejection is None:
         return event
     return msgspec.structs.replace(rejection, cluster=event.cluster, group_id=getattr(event, "group", None))
@@ -142,14 +142,14 @@ def _decode(text: bytes) -> AnyEvent | Rejection:
     return event
 
 
-def _read_times(event: AnyEvent, batch_ms: int, rules: CoreConfig) -> Rejection | None:
+def _read_times(event: AnyEvent, batch_ms: int, config: CoreConfig) -> Rejection | None:
     read = _time_of(event.event_time, "event_time")
     if isinstance(read, Rejection):
         return read
     event.event_time = read
-    if read > batch_ms + rules.max_clock_skew_ms:
+    if read > batch_ms + config.max_clock_skew_ms:
         ahead = read - batch_ms
-        return Rejection("event_time_ahead_of_clock", f"{ahead} ms ahead; at most {rules.max_clock_skew_ms}")
+        return Rejection("event_time_ahead_of_clock", f"{ahead} ms ahead; at most {config.max_clock_skew_ms}")
     if isinstance(event, GroupSnapshot):
         for thing in (event, *event.members):
             for name in ("joined_at", "last_heartbeat_at"):

@@ -14,7 +14,7 @@ _PACKED_SHARE = 8  # a packed heartbeat takes less than an eighth of an event's 
 
 
 def move_clock(
-    state: ShardState, packets: Sequence[Packet], arrived: Sequence[CarriedEvent], batch_ms: int, rules: CoreConfig
+    state: ShardState, packets: Sequence[Packet], arrived: Sequence[CarriedEvent], batch_ms: int, config: CoreConfig
 ) -> tuple[int | None, int | None]:
     """Advance the clock to the cluster's time less the lateness: never back, never past the batch less the lateness.
 
@@ -29,16 +29,16 @@ def move_clock(
     if not times:
         return None, None
     header.newest = max(times)
-    latest = batch_ms - rules.allowed_lateness_ms
-    supported, ahead = state.time.advance(packets, header.newest, batch_ms, rules)
-    clock = min(supported - rules.allowed_lateness_ms, latest)
-    if rules.silence == "expire":
+    latest = batch_ms - config.allowed_lateness_ms
+    supported, ahead = state.time.advance(packets, header.newest, batch_ms, config)
+    clock = min(supported - config.allowed_lateness_ms, latest)
+    if config.silence == "expire":
         clock = max([clock, *(min(packet.tick_ms, latest) for packet in packets if packet.tick_ms is not None)])
     if any(packet.flush for packet in packets):
         clock = max(clock, header.newest + 1)
     if header.clock is not None:
         clock = max(clock, header.clock)
-    header.clock = _make_room(clock, state, packets, arrived, rules.max_waiting_events)
+    header.clock = _make_room(clock, state, packets, arrived, config.max_waiting_events)
     return header.clock, ahead
 
 

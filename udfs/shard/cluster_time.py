@@ -55,7 +55,7 @@ class ClusterTime(msgspec.Struct, kw_only=True):
     in_time_at: int | None = None
 
     def advance(
-        self, packets: Sequence[Packet], newest: int, batch_ms: int, rules: CoreConfig
+        self, packets: Sequence[Packet], newest: int, batch_ms: int, config: CoreConfig
     ) -> tuple[int, int | None]:
         """Apply a batch; return the supported time, and its lead over the batch if it advanced.
 
@@ -70,7 +70,7 @@ class ClusterTime(msgspec.Struct, kw_only=True):
         if spoken:
             self.in_time_at = batch_ms
         self.clock = _latest(self.clock, *(time for time, producer in [*spoken, *ahead] if producer == COLLECTOR))
-        as_it_is = batch_ms - rules.max_clock_skew_ms
+        as_it_is = batch_ms - config.max_clock_skew_ms
         times = [packet.recorded_ms for packet in packets] + [packet.newest_ms for packet in packets]
         times += [time for time, _ in [*self.spoken, *self.ahead]]
         self.recorded = _latest(self.recorded, *(time for time in times if time is not None and time <= as_it_is))

@@ -42,10 +42,10 @@ class _DueHeartbeats(NamedTuple):
 class ShardGroups:
     """The groups of one shard in one batch: they first collect their due input, then advance once."""
 
-    def __init__(self, cluster: str, state: ShardState, rules: CoreConfig, logic: GroupLogic) -> None:
+    def __init__(self, cluster: str, state: ShardState, config: CoreConfig, logic: GroupLogic) -> None:
         self._cluster = cluster
         self._state = state
-        self._rules = rules
+        self._config = config
         self._logic = logic
         # By key, then by name: two groups with one key are not merged.
         self._collected: dict[int, dict[str, CollectedInput]] = {}
@@ -254,7 +254,7 @@ class ShardGroups:
                 held[0] = held[0].since(advanced.stopped_at)
                 break
             del held[0]
-            if done >= self._rules.max_group_work:
+            if done >= self._config.max_group_work:
                 break
         self._state.backlog.put(key, held)
         self._keep(key, record, group, advanced)
@@ -309,10 +309,10 @@ class ShardGroups:
             last_heartbeat=last_heartbeats,
             progress=given.progress,
             offsets=given.offsets,
-            work_limit=self._rules.max_group_work - done,
+            work_limit=self._config.max_group_work - done,
         )
         topics = TopicsAtBatch(state.topics, given.batch)
-        advanced: GroupOutput = self._logic.advance(group, facts, topics, dedup, self._rules)
+        advanced: GroupOutput = self._logic.advance(group, facts, topics, dedup, self._config)
         outdated = {event_id: due.carriers[event_id] for event_id in advanced.outdated if event_id in due.carriers}
         for event_id, carried in (due.late_rows | outdated).items():
             if event_id not in advanced.ignored_event_ids:
@@ -390,7 +390,7 @@ class ShardGroups:
             source=carried.source,
             position=carried.position,
             seen_at=batch_ms,
-            raw_limit_bytes=self._rules.raw_limit_bytes,
+            raw_limit_bytes=self._config.raw_limit_bytes,
         )
 
 

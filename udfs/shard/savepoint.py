@@ -98,22 +98,22 @@ Violation: TypeAlias = tuple[str, str]  # reason, detail
 Image = TypeVar("Image", GroupImage, TopicImage, ClusterImage)
 
 
-def export_shard(cluster: str, number: int, data: bytes, rules: CoreConfig, logic: GroupLogic) -> Iterator[AnyEvent]:
+def export_shard(cluster: str, number: int, data: bytes, config: CoreConfig, logic: GroupLogic) -> Iterator[AnyEvent]:
     """Return one shard's state as events: clock, topics, groups, then waiting input.
 
     State that all shards share comes from its home shard only, so the events of all shards are the cluster's state.
 
     Args:
-        rules: With the shard count of the checkpoint that the state is from.
+        config: With the shard count of the checkpoint that the state is from.
     """
-    state = ShardState(cluster, data, rules)
+    state = ShardState(cluster, data, config)
     header = state.header
     system = header.system or KAFKA.name  # only Kafka's commits lack the system
     if header.clock is None or header.newest is None:
         return
     # A time at which an event did come: the export must neither fill a gap in the source nor advance the clock.
     stamp = header.newest if state.time.supported is None else min(header.newest, state.time.supported)
-    is_home = shard_of(cluster_key(cluster), rules.shards) == number
+    is_home = shard_of(cluster_key(cluster), config.shards) == number
     others = state.commits.others(state.groups.keys)
     if is_home or others:
         image = ClusterImage(
@@ -132,7 +132,7 @@ def export_shard(cluster: str, number: int, data: bytes, rules: CoreConfig, logi
         exported.restored_cluster = _pack(exported, image)
         yield exported
     for topic in state.topics.all():
-        if shard_of(topic_key(cluster, topic.name), rules.shards) == number:
+        if shard_of(topic_key(cluster, topic.name), config.shards) == number:
             repeats = sorted(state.dedup.remembered(topic_dedup_key(topic_key(cluster, topic.name))).items())
             described = TopicQueues(
                 schema_version=1,
@@ -155,7 +155,7 @@ def export_shard(cluster: str, number: int, data: bytes, rules: CoreConfig, logi
         event = read_event(carried)
         if isinstance(event, Clock):
             continue
-        if isinstance(event, TopicQueues) and shard_of(topic_key(cluster, event.topic), rules.shards) != number:
+        if isinstance(event, TopicQueues) and shard_of(topic_key(cluster, event.topic), config.shards) != number:
             continue
         yield event
 

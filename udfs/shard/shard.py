@@ -55,14 +55,14 @@ class Shard:
         data: The state that ``encode`` returned after the previous batch; None at first.
     """
 
-    def __init__(self, cluster: str, number: int, data: bytes | None, rules: CoreConfig, logic: GroupLogic) -> None:
+    def __init__(self, cluster: str, number: int, data: bytes | None, config: CoreConfig, logic: GroupLogic) -> None:
         self.cluster = cluster
         self.number = number
-        self.state = ShardState(cluster, data, rules)
-        self._rules = rules
+        self.state = ShardState(cluster, data, config)
+        self._config = config
         self._logic = logic
         self._is_new = data is None
-        self._groups = ShardGroups(cluster, self.state, rules, logic)
+        self._groups = ShardGroups(cluster, self.state, config, logic)
 
     def encode(self) -> bytes:
         """Return the state after the batch."""
@@ -75,7 +75,7 @@ class Shard:
             packets: All packets of the batch for this shard. batch_ms: The batch's own timestamp.
         """
         state = self.state
-        if self._is_new and self._rules.silence == "expire":
+        if self._is_new and self._config.silence == "expire":
             yield ClusterBegun(cluster=self.cluster)
         arrived = [carried for packet in packets for carried in packet.events]
         if state.header.system is None:
@@ -83,7 +83,7 @@ class Shard:
         if any(MARK in carried.content for carried in arrived):
             arrived, refused = self._restore(arrived, batch_ms)
             yield from refused
-        clock, ahead = move_clock(state, packets, arrived, batch_ms, self._rules)
+        clock, ahead = move_clock(state, packets, arrived, batch_ms, self._config)
         yield from self._report_losses(packets, clock)
         yield from self._advance_silence(packets, clock)
         if ahead is not None and self._is_mine(cluster_key(self.cluster)):
@@ -100,7 +100,7 @@ class Shard:
                 state.commits.take_ends(packet.ends)
         deleted = self._assign(due)
         state.commits.make_due(clock)
-        forget_before = (state.clock_before or 0) - self._rules.forget_after_ms
+        forget_before = (state.clock_before or 0) - self._config.forget_after_ms
         for key, name in state.commits.beginning_groups(state.find, forget_before):
             # Only Kafka's commits lack the system.
             self._groups.input_of(key, name, state.header.system or KAFKA.name)
@@ -110,13 +110,13 @@ class Shard:
         applied = self._apply_due_heartbeats(packets, clock)
         yield from self._groups.advance(applied, clock, batch_ms)
         spans = state.commits.apply_due(
-            span_ms=self._rules.queue_progress_ms,
+            span_ms=self._config.queue_progress_ms,
             before=state.clock_before,
             clock=clock,
             flush=any(packet.flush for packet in packets),
         )
         if spans is not None:
-            yield from progress_rows(self.cluster, state.commits.table, spans, self._rules.queue_progress_ms)
+            yield from progress_rows(self.cluster, state.commits.table, spans, self._config.queue_progress_ms)
 
     def _restore(self, arrived: list[CarriedEvent], batch_ms: int) -> tuple[list[CarriedEvent], list[Rejected]]:
         others, refused = restore(self.state, arrived, self._is_mine, self._logic)
@@ -135,7 +135,7 @@ class Shard:
         spans = [span for packet in packets for span in packet.first_and_last_times]
         marks = [packet.silence_ms for packet in packets if packet.silence_ms is not None]
         return self.state.silence.advance(
-            self.cluster, spans, clock, max(marks, default=None), self._rules.source_silent_after_ms
+            self.cluster, spans, clock, max(marks, default=None), self._config.source_silent_after_ms
         )
 
     def _report_losses(self, packets: Sequence[Packet], clock: int | None) -> list[Change]:
@@ -185,7 +185,7 @@ class Shard:
         return rows
 
     def _is_mine(self, key: int) -> bool:
-        return shard_of(key, self._rules.shards) == self.number
+        return shard_of(key, self._config.shards) == self.number
 
     def _is_home(self, topic: str) -> bool:
         return self._is_mine(topic_key(self.cluster, topic))

@@ -80,19 +80,19 @@ class Written(NamedTuple):
 class ShardState:
     """One shard's state, opened for one batch."""
 
-    def __init__(self, cluster: str, data: bytes | None, rules: CoreConfig) -> None:
+    def __init__(self, cluster: str, data: bytes | None, config: CoreConfig) -> None:
         header, sections = unpack_state(data) if data else (Header(), {})
         self.header: Header = header
         self._sections: Sections = sections
         self.clock_before: int | None = header.clock
-        self._forget_ms = rules.forget_after_ms
+        self._forget_ms = config.forget_after_ms
         self._regrouped = False
         with refusing("a section of the state"):
-            self._open(cluster, rules)
+            self._open(cluster, config)
             if data and not is_checked(data):
                 self._open_all(cluster)
 
-    def _open(self, cluster: str, rules: CoreConfig) -> None:
+    def _open(self, cluster: str, config: CoreConfig) -> None:
         header = self.header
         self.groups = BlockStore(self._body("groups"))
         self.live = Liveness(
@@ -104,13 +104,13 @@ class ShardState:
         self.wake_index = WakeIndex(len(self.groups.keys), self._body("watch"))
         self.backlog = Backlog(self._body("backlog"))
         self.topics = Topics(cluster, self._body("topics"), self._body("topic_changes"), header.batches)
-        self.dedup = DedupStore(self._body("repeats"), header.clock, rules.repeat_span_ms)
+        self.dedup = DedupStore(self._body("repeats"), header.clock, config.repeat_span_ms)
         self.commits = Commits(
             self._body("queues"),
             self._body("offsets"),
             self._body("waiting_progress"),
             self._body("waiting_ends"),
-            rules.max_progress_queues,
+            config.max_progress_queues,
         )
         self.silence: Silence = _decode(self._body("silence"), Silence) or Silence()
         self.events: list[CarriedEvent] = _decode(self._body("waiting_events"), list[CarriedEvent]) or []
@@ -118,7 +118,7 @@ class ShardState:
             _decode(self._body("strangers"), list[UnknownMemberHeartbeat]) or []
         )
         # An older state without a cluster time: the clock replaces it.
-        reached = None if header.clock is None else header.clock + rules.allowed_lateness_ms
+        reached = None if header.clock is None else header.clock + config.allowed_lateness_ms
         self.time: ClusterTime = _decode(self._body("cluster_time"), ClusterTime) or ClusterTime(recorded=reached)
 
     def _open_all(self, cluster: str) -> None:

@@ -106,7 +106,8 @@ def test_cursors_lead_over_rows_with_nulls_and_over_equal_rows(
         whole, total = walked(sparse, listing, sign + order, 1_000)
         assert len(whole) == total > 12
         for limit in (1, 3) if name == "rejected-events" else (4,):
-            rows, _ = walked(sparse, listing, sign + order, limit)
+            rows, counted = walked(sparse, listing, sign + order, limit)
+            assert counted == len(whole)
             assert [str(row) for row in rows] == [str(row) for row in whole], (order, limit)
 
 

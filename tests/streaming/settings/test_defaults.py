@@ -14,7 +14,7 @@ def test_a_default_is_that_of_the_settings() -> None:
     assert default("strategies", "vote_tie_order") == settings.strategies.vote_tie_order
     assert default("event_log", "memory_bytes") == settings.event_log.memory_bytes
     for system in SYSTEMS:
-        assert default("session_timeouts", f"{system}_ms") == settings.rules().session_timeouts_ms[system]
+        assert default("session_timeouts", f"{system}_ms") == settings.core_config().session_timeouts_ms[system]
 
 
 def test_there_is_no_default_of_what_is_no_setting() -> None:

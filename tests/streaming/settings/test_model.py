@@ -22,7 +22,7 @@ def write(folder: Path, text: str) -> Path:
 
 
 def test_each_setting_of_the_core_is_the_users_setting_of_that_name() -> None:
-    changed = load(None, {"time.settle_ms": 7, "state.shards": 3, "session_timeouts.metaq_ms": 5}).rules()
+    changed = load(None, {"time.settle_ms": 7, "state.shards": 3, "session_timeouts.metaq_ms": 5}).core_config()
     assert (changed.settle_ms, changed.shards, changed.session_timeouts_ms["metaq"]) == (7, 3, 5)
 
 

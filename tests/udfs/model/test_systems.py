@@ -125,7 +125,7 @@ def test_a_system_has_its_strategies_and_a_timeout(system: str):
     assert system_of(profile.default_strategy) == system
     assert registered(profile.default_strategy, system)
     assert [name for name in names() if system_of(name) == system]
-    assert load().rules().session_timeouts_ms[system] > 0
+    assert load().core_config().session_timeouts_ms[system] > 0
 
 
 def test_one_more_system_is_a_profile_and_a_strategy():

@@ -92,7 +92,7 @@ def compute_target_assignment(
     named = strategy or group.reported_strategy or group.strategy
     if not group.members:
         return TargetAssignment(owners={}, strategy=_named(view, named))
-    names, tie_order = ids_at(group, at) if former is None else former, view.rules.vote_tie_order
+    names, tie_order = ids_at(group, at) if former is None else former, view.config.vote_tie_order
     voters = _voters(group, names)
     chosen, may_use_owned = named, False
     try:

@@ -39,8 +39,8 @@ class GroupContext(GroupSessions):
         work: How many members and queues were processed: what a batch is bounded by.
     """
 
-    def __init__(self, group: Group, facts: GroupInput, topics: TopicsView, rules: CoreConfig) -> None:
-        super().__init__(group, facts, topics, rules)
+    def __init__(self, group: Group, facts: GroupInput, topics: TopicsView, config: CoreConfig) -> None:
+        super().__init__(group, facts, topics, config)
         self.work = 0
         self._caused: set[tuple[str, str | None, str | None]] = set()  # what is pending names already
 

@@ -1,4 +1,4 @@
-"""Core: a group as it was before the events of one time: only what differs after all of them counts. No I/O."""
+"""Core: a group before the events of one time, and what they changed: only what differs in the end counts. No I/O."""
 
 from __future__ import annotations
 
@@ -86,8 +86,8 @@ class EventTimeView(GroupView):
         awaited_before: The generation that waited for topics when the batch began.
     """
 
-    def __init__(self, group: Group, facts: GroupInput, topics: TopicsView, rules: CoreConfig) -> None:
-        super().__init__(group, facts, topics, rules)
+    def __init__(self, group: Group, facts: GroupInput, topics: TopicsView, config: CoreConfig) -> None:
+        super().__init__(group, facts, topics, config)
         self.output = GroupOutput()
         self.before = BeforeEventTime(group, 0)
         self.awaited_before = group.awaited

@@ -21,8 +21,8 @@ from udfs.model.spans import QueuesReassigned
 class GroupHistory(EventTimeView):
     """One group through one batch, as its journal continues."""
 
-    def __init__(self, group: Group, facts: GroupInput, topics: TopicsView, rules: CoreConfig) -> None:
-        super().__init__(group, facts, topics, rules)
+    def __init__(self, group: Group, facts: GroupInput, topics: TopicsView, config: CoreConfig) -> None:
+        super().__init__(group, facts, topics, config)
         self._computed_before = group.last_rebalance_at if group.computed_at is None else group.computed_at
         self._spans_at: int | None = None
 

@@ -17,11 +17,11 @@ class GroupSessions(GroupHistory):
     """One group through one batch, with the sessions of its members.
 
     Attributes:
-        queue: What is due in this batch.
+        queue: What is due in this batch, ends of sessions among it.
     """
 
-    def __init__(self, group: Group, facts: GroupInput, topics: TopicsView, rules: CoreConfig) -> None:
-        super().__init__(group, facts, topics, rules)
+    def __init__(self, group: Group, facts: GroupInput, topics: TopicsView, config: CoreConfig) -> None:
+        super().__init__(group, facts, topics, config)
         self.queue = EventQueue()
         self._ends_not_before: dict[str, int] = {}  # member -> when its session ends at the earliest
 
@@ -91,7 +91,8 @@ class GroupSessions(GroupHistory):
         """Begin a member's session.
 
         Args:
-            former: The id that a static member had before. heartbeat_at: Its first heartbeat, where it lives by them.
+            former: The id that a static member had before.
+            heartbeat_at: Its first heartbeat; None: how it lives stays, and none is noted.
         """
         group = self.group
         if heartbeat_at is not None:
@@ -130,7 +131,7 @@ class GroupSessions(GroupHistory):
     def replace_session(self, former_id: str, member_id: str, at: int) -> int:
         """End the session of a static member under its former id; return when. It is in its new place already.
 
-        It lives by snapshots, as long as it sends no heartbeat.
+        It lives by snapshots, as long as it sends no heartbeat. Causes name it by its new id after ``rename_causes``.
         """
         group, member = self.group, self.group.members[member_id]
         self.before.rename(former_id, member_id)
@@ -153,13 +154,13 @@ class GroupSessions(GroupHistory):
         if self.session_of(was) != self.session_of(now):
             self.change_session(now, at)
 
-    def extend_session(self, departed: Departed, left_at: int, last: int, at: int) -> None:
+    def extend_session(self, departed: Departed, at: int, *, left_at: int, heartbeat_at: int) -> None:
         """Move the end of an expired session: a late heartbeat was sent within it."""
-        departed.left_at, departed.last_heartbeat_at = left_at, last
-        self.write(at, closed(departed.member, left_at, "expired", last))
+        departed.left_at, departed.last_heartbeat_at = left_at, heartbeat_at
+        self.write(at, closed(departed.member, left_at, "expired", heartbeat_at))
 
     def rewrite_end(self, was: Member, end: MemberClosed, at: int) -> None:
-        """Write the end of a session that departed and came back within one event time, as that of the one before.
+        """Write the end of the session that a member had before an event time at which it came back and departed again.
 
         Args:
             was: The member before. Before the end it is written how the member was described last.
@@ -175,7 +176,7 @@ class GroupSessions(GroupHistory):
         """Drop a member whose session is over."""
         del self.group.members[member_id]
 
-    def reopen_session(self, departed: Departed, heartbeat_at: int, at: int) -> None:
+    def reopen_session(self, departed: Departed, at: int, *, heartbeat_at: int) -> None:
         """Resume a session that had ended by mistake: there is a later heartbeat."""
         member = departed.member
         self.applied_heartbeats[member.member_id] = heartbeat_at
@@ -189,7 +190,7 @@ class GroupSessions(GroupHistory):
         departed_members = self.group.departed
         departed_members.pop(departed.member.member_id, None)
         departed_members[departed.member.member_id] = departed
-        while len(departed_members) > self.rules.max_departed_members:
+        while len(departed_members) > self.config.max_departed_members:
             del departed_members[next(iter(departed_members))]
 
 

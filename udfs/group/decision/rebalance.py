@@ -101,7 +101,7 @@ def rebalance(view: GroupView, plan: RebalancePlan) -> RebalanceResult:
     is_quiet = all(one.topic is not None and view.is_quiet(one.topic) for one in row.triggers)
     recent, usual = group.recent, group.usual
     if not is_quiet:
-        recent, usual = remember(recent, usual, at, view.rules)
+        recent, usual = remember(recent, usual, at, view.config)
     return RebalanceResult(
         plan=plan,
         row=row,
@@ -114,7 +114,7 @@ def rebalance(view: GroupView, plan: RebalancePlan) -> RebalanceResult:
         recent=recent,
         usual=usual,
         ordinals=ordinals,
-        findings=_findings(view, plan, row, flapping(recent, usual, view.rules)),
+        findings=_findings(view, plan, row, flapping(recent, usual, view.config)),
         costs=costs,
         audit=audit_of_plan(view, plan, row),
     )

@@ -22,7 +22,7 @@ def first_commit(view: GroupView) -> int | None:
     if state_of(group) is not GroupState.NEW or group.members or group.recorded is not None or not view.facts.progress:
         return None
     # What is older was forgotten with the group.
-    since = (view.facts.clock_before or 0) - view.rules.forget_after_ms
+    since = (view.facts.clock_before or 0) - view.config.forget_after_ms
     times = (time for of_queue in view.facts.progress.values() for time in of_queue if time >= since)
     first = min(times, default=None)
     return None if first is None else max(first, group.last_applied or first)

@@ -214,11 +214,11 @@ def _reopen(
         return Applied(bool(changed), outdated)
     if left_at < at:
         _, outdated = set_description(member, event, own)
-        context.extend_session(departed, left_at, last, at)
+        context.extend_session(departed, at, left_at=left_at, heartbeat_at=last)
         return Applied(True, outdated)
     late_cause(context, due, at)
     context.cause(at, "member_joined", member_id, event_id=due.event_id, detail="its session had not expired")
-    context.reopen_session(departed, last, at)
+    context.reopen_session(departed, at, heartbeat_at=last)
     return Applied(True, apply_description(context, departed.member, event, at, due).outdated)
 
 

@@ -86,7 +86,9 @@ def arrive_by_snapshot(
     if departed is not None:
         member = departed.member.copied(by_heartbeats=False, name=name)
     else:
-        member = Member(member_id=member_id, name=name or info.member_id, joined_at=at, by_heartbeats=False)
+        member = Member(
+            member_id=member_id, name=info.member_id if name is None else name, joined_at=at, by_heartbeats=False
+        )
     _, outdated = set_description(member, info, own)
     context.open_session(member, at)
     return outdated

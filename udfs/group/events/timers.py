@@ -61,9 +61,9 @@ def next_timer(view: GroupView) -> Timer | None:
         if finding.closes_at is not None
     ]
     if group.pending is not None:
-        timers.append(Timer(group.pending.opened_at + view.rules.settle_ms, TimerKind.SETTLE))
+        timers.append(Timer(group.pending.opened_at + view.config.settle_ms, TimerKind.SETTLE))
     elif group.touched_at is not None and group.followed and not group.members:
-        timers.append(Timer(group.touched_at + view.rules.forget_after_ms, TimerKind.FORGET))
+        timers.append(Timer(group.touched_at + view.config.forget_after_ms, TimerKind.FORGET))
     if group.compare_at is not None and awaits_comparison(view):
         timers.append(Timer(group.compare_at, TimerKind.COMPARE))
     committed_at = first_commit(view)
@@ -72,5 +72,5 @@ def next_timer(view: GroupView) -> Timer | None:
     if group.recorded is not None and group.recorded.waits_until is not None:
         timers.append(Timer(group.recorded.waits_until, TimerKind.NAMES))
     if group.under_way_since is not None and STUCK not in group.findings:
-        timers.append(Timer(group.under_way_since + view.rules.stuck_after_ms, TimerKind.STUCK))
+        timers.append(Timer(group.under_way_since + view.config.stuck_after_ms, TimerKind.STUCK))
     return min(timers, default=None)

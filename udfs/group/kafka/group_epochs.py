@@ -298,7 +298,7 @@ def _info(recorded: RecordedGroup, member_id: str, member: RecordedMember) -> Me
 def _note_step(recorded: RecordedGroup, folded: Folded, before: Held, now: Held, at: int) -> None:
     """Note which members own something else from now on; of those whose topic may be another one, also what before."""
     renamed = {folded.renamed.get(one, one): held for one, held in before.items()}
-    changed = {one: now.get(one, ()) for one in {*renamed, *now} if renamed.get(one, ()) != now.get(one, ())}
+    changed = {one: now.get(one, ()) for one in sorted({*renamed, *now}) if renamed.get(one, ()) != now.get(one, ())}
     if not changed:
         return
     noted = {one for _, held in recorded.steps for one in held}

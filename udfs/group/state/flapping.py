@@ -45,7 +45,7 @@ class Flapping(msgspec.Struct, frozen=True, kw_only=True):
     closes_at: int
 
 
-def remember(recent: Sequence[int], usual: Usual | None, at: int, rules: CoreConfig) -> tuple[list[int], Usual]:
+def remember(recent: Sequence[int], usual: Usual | None, at: int, config: CoreConfig) -> tuple[list[int], Usual]:
     """Return the history of a group after one more rebalance.
 
     Args:
@@ -56,13 +56,13 @@ def remember(recent: Sequence[int], usual: Usual | None, at: int, rules: CoreCon
     """
     times = [*recent, at]
     usual = usual or Usual(times[0], times[0])
-    kept = [one for one in times if one > at - rules.flapping_within_ms][-rules.flapping_always :]
+    kept = [one for one in times if one > at - config.flapping_within_ms][-config.flapping_always :]
     for one in times[: len(times) - len(kept)]:
-        usual = Usual(usual.since, max(usual.at, one), _decayed(usual, max(usual.at, one), rules) + _ONE)
+        usual = Usual(usual.since, max(usual.at, one), _decayed(usual, max(usual.at, one), config) + _ONE)
     return kept, usual
 
 
-def flapping(recent: Sequence[int], usual: Usual | None, rules: CoreConfig) -> Flapping | None:
+def flapping(recent: Sequence[int], usual: Usual | None, config: CoreConfig) -> Flapping | None:
     """Return how a group flaps at its newest rebalance; None: it does not, or was not observed for long enough.
 
     It flaps when the window has at least ``flapping_rebalances``, and ``flapping_factor`` times as many as usual; with
@@ -73,26 +73,26 @@ def flapping(recent: Sequence[int], usual: Usual | None, rules: CoreConfig) -> F
         return None
     at = recent[-1]
     age = at - usual.since
-    within_ms = min(rules.flapping_within_ms, age // 2)
+    within_ms = min(config.flapping_within_ms, age // 2)
     number = sum(one > at - within_ms for one in recent)
     before_ms = age - within_ms
-    before = (_decayed(usual, at, rules) / _ONE + len(recent) - number + 1) / _mean_span(before_ms, rules)
+    before = (_decayed(usual, at, config) / _ONE + len(recent) - number + 1) / _mean_span(before_ms, config)
     expected = before * within_ms
-    least = max(rules.flapping_rebalances, math.ceil(rules.flapping_factor * expected))
-    if age < rules.flapping_after_ms or least > rules.flapping_always:
-        within_ms, least = rules.flapping_within_ms, rules.flapping_always
+    least = max(config.flapping_rebalances, math.ceil(config.flapping_factor * expected))
+    if age < config.flapping_after_ms or least > config.flapping_always:
+        within_ms, least = config.flapping_within_ms, config.flapping_always
         number = len(recent)
     if number < least:
         return None
     return Flapping(rebalances=number, usual=expected, within_ms=within_ms, closes_at=recent[-least] + within_ms)
 
 
-def _decayed(usual: Usual, at: int, rules: CoreConfig) -> int:
-    half_lives = (at - usual.at) / rules.flapping_history_ms
+def _decayed(usual: Usual, at: int, config: CoreConfig) -> int:
+    half_lives = (at - usual.at) / config.flapping_history_ms
     return round(usual.weight * math.exp2(-half_lives))
 
 
-def _mean_span(span_ms: int, rules: CoreConfig) -> float:
+def _mean_span(span_ms: int, config: CoreConfig) -> float:
     """Return how much of the span before the window counts, as old rebalances count less; at least a millisecond."""
-    mean_ms = rules.flapping_history_ms / math.log(2)
+    mean_ms = config.flapping_history_ms / math.log(2)
     return max(1.0, mean_ms * -math.expm1(-span_ms / mean_ms))

@@ -34,11 +34,11 @@ class GroupView:
             ``last_heartbeat`` adds those of ``facts.heartbeats``.
     """
 
-    def __init__(self, group: Group, facts: GroupInput, topics: TopicsView, rules: CoreConfig) -> None:
+    def __init__(self, group: Group, facts: GroupInput, topics: TopicsView, config: CoreConfig) -> None:
         self.group = group
         self.facts = facts
         self.topics = topics
-        self.rules = rules
+        self.config = config
         self.system: System = facts.system
         self.profile: SystemProfile = SYSTEMS[facts.system]
         self.applied_heartbeats: dict[str, int] = dict(facts.last_heartbeat)
@@ -64,7 +64,7 @@ class GroupView:
             if self.mode != "clustering":
                 return qualified_name(self.profile.default_strategy, self.system)  # nothing is voted on
             try:
-                return own_strategies(self.system, group.members.values(), self.rules.vote_tie_order)
+                return own_strategies(self.system, group.members.values(), self.config.vote_tie_order)
             except StrategyError:
                 return None
         name = group.strategy or group.last_strategy
@@ -114,7 +114,7 @@ class GroupView:
     def timeout_of(self, member: Member) -> int:
         """Return a member's session timeout."""
         own = member.session_timeout_ms
-        return self.rules.session_timeouts_ms[self.system] if own is None else own
+        return self.config.session_timeouts_ms[self.system] if own is None else own
 
     def deadline_of(self, member: Member) -> int:
         """Return when a member's session ends, by the heartbeats applied so far.

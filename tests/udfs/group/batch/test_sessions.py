@@ -60,7 +60,7 @@ def test_a_session_that_continues_is_written_at_the_time_of_its_proof() -> None:
     one = sessions(Group())
     one.open_session(member("a"), T0)
     one.close_session("a", T0 + 5, T0 + 5, "gone")
-    one.reopen_session(one.group.departed["a"], T0 + 8, T0 + 9)
+    one.reopen_session(one.group.departed["a"], T0 + 9, heartbeat_at=T0 + 8)
     last = one.output.changes[-1]
     assert (last.event_time - T0, last.body) == (9, MemberReopened(member_id="a", joined_at=T0))
     assert (list(one.group.members), one.group.departed, one.applied_heartbeats) == (["a"], {}, {"a": T0 + 8})
@@ -69,7 +69,7 @@ def test_a_session_that_continues_is_written_at_the_time_of_its_proof() -> None:
 def test_a_late_heartbeat_moves_the_end_of_an_expired_session() -> None:
     one = sessions(Group(members={"a": member("a")}))
     one.close_session("a", T0 + 90, T0 + 50, "expired")
-    one.extend_session(one.group.departed["a"], T0 + 60, T0 + 20, T0 + 95)
+    one.extend_session(one.group.departed["a"], T0 + 95, left_at=T0 + 60, heartbeat_at=T0 + 20)
     departed = one.group.departed["a"]
     assert (departed.left_at - T0, departed.last_heartbeat_at) == (60, T0 + 20)
     assert one.output.changes[-1].body == closed(departed.member, T0 + 60, "expired", T0 + 20)
