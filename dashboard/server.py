@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import socket
 import threading
 from collections.abc import Callable, Iterator
@@ -137,6 +138,11 @@ class _Server(uvicorn.Server):
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         self.application.state.poller.close()
         await super().shutdown(sockets)
+        # Those that took too long to take their answer.
+        for connection in self.server_state.connections:
+            if connection.transport is not None:
+                connection.transport.abort()
+        await asyncio.sleep(0)
 
 
 def _listen(host: str, port: int) -> socket.socket:

@@ -144,7 +144,8 @@ def _of_rebalances(decided: pa.Table, groups: GroupLabels) -> Iterable[Metric]:
     rebalances: Values = defaultdict(float)
     failed: Values = defaultdict(float)
     moved: Values = defaultdict(float)
-    paused: Values = defaultdict(float)
+    # In whole milliseconds: sums of fractions depend on the order of rows, and a counter must never go down.
+    paused_ms: dict[tuple[str, ...], int] = defaultdict(int)
     last: Values = {}
     names = (*_DECIDED, "number", "queues_moved", "last_event_time")
     pauses = ("queue_pause_ms", "queue_pause_estimated_ms")
@@ -154,7 +155,7 @@ def _of_rebalances(decided: pa.Table, groups: GroupLabels) -> Iterable[Metric]:
         failed[key] += number if status == "failed" else 0
         moved[key] += queues or 0
         for kind, pause in (("observed", observed), ("estimated", estimated)):
-            paused[*key, kind] += (pause or 0) / 1_000
+            paused_ms[*key, kind] += pause or 0
         last[key] = max(last.get(key, 0.0), at / 1_000)
     yield _counter("rebalances", "Rebalances, by main cause.", (*GROUP, "trigger"), rebalances)
     yield _counter("rebalances_failed", "Rebalances whose strategy failed.", GROUP, failed)
@@ -163,7 +164,7 @@ def _of_rebalances(decided: pa.Table, groups: GroupLabels) -> Iterable[Metric]:
         "queue_pause_seconds",
         "Time without an owner, summed over queues: observed, and estimated where it was not observed.",
         (*GROUP, "kind"),
-        paused,
+        {key: pause / 1_000 for key, pause in paused_ms.items()},
     )
     yield _gauge("last_rebalance_timestamp_seconds", "Event time of the last rebalance.", GROUP, last)
 

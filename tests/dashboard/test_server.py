@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import socket
 import threading
 from pathlib import Path
 
@@ -65,3 +67,24 @@ def test_one_that_was_stopped_before_it_took_signals_ends_at_once(story_tables: 
     server.run(lambda: True, lambda: pytest.fail("it never answered"))
     with pytest.raises(httpx2.ConnectError):
         httpx2.get(server.url, trust_env=False)
+
+
+def test_it_ends_although_a_client_does_not_take_its_answers_and_leaves_no_connection(
+    story_tables: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server = PageServer(story_tables, load(overrides={"dashboard.port": 0}).dashboard)
+    monkeypatch.setattr(server._server.config, "timeout_graceful_shutdown", 0.5)
+    client = socket.socket()
+    client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4_096)
+    with client:
+        with server.in_background():
+            client.connect(("127.0.0.1", server.port))
+            # Eight megabytes: more than the system takes for a client.
+            client.sendall(13 * b"GET /static/vendor/echarts.min.js HTTP/1.1\r\nhost: localhost\r\n\r\n")
+            assert client.recv(12) == b"HTTP/1.1 200"
+            assert len(server._server.server_state.connections) == 1
+        assert server._server.server_state.connections == set()
+        client.settimeout(60)
+        with contextlib.suppress(ConnectionResetError):
+            while client.recv(1 << 16):
+                pass  # what was sent before the end
