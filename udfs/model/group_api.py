@@ -130,6 +130,8 @@ class GroupOutput(msgspec.Struct, kw_only=True):
         work: How many members and queues it processed.
         stopped_at: Input at or after this time was not applied, because the work reached its limit; all input
             before it was. None: everything was applied.
+        observed_since: What was observed of its queues before it is of a group that was deleted or forgotten then;
+            None: it was neither.
         rebalances, changes, rejected: In the order in which they were decided. Late events are listed by the shard.
     """
 
@@ -142,6 +144,7 @@ class GroupOutput(msgspec.Struct, kw_only=True):
     outdated: list[str] = msgspec.field(default_factory=list)
     work: int = 0
     stopped_at: int | None = None
+    observed_since: int | None = None
     rebalances: list[Rebalance] = msgspec.field(default_factory=list)
     changes: list[Change] = msgspec.field(default_factory=list)
     rejected: list[Rejected] = msgspec.field(default_factory=list)

@@ -16,7 +16,6 @@ from udfs.model.group_api import Progress, observed_since
 from udfs.model.observations import Observation, Offsets, ReadOffsets
 from udfs.model.systems import System
 from udfs.packets.packet import CarriedEvent, read_event
-from udfs.shard.deleted_groups import deletions_of
 from udfs.shard.state_format import Buffer
 
 
@@ -40,12 +39,11 @@ class Held(msgspec.Struct, array_like=True):
     progress: dict[int, list[int]]
     offsets: dict[int, list[Observation]] = msgspec.field(default_factory=dict)
 
-    def since(self, time_ms: int) -> Held:
-        """Return the rest, from a time on."""
+    def since(self, time_ms: int, observed_ms: int | None) -> Held:
+        """Return the rest: input from a time on, and what was observed of queues from another one on, if not all."""
         progress, offsets = self.progress, self.offsets
-        deletions = deletions_of(read_event(one) for one in self.events if one.event_time < time_ms)
-        if deletions:
-            progress, offsets = _copied(*observed_since(progress, ReadOffsets(offsets), deletions[-1]))
+        if observed_ms is not None:
+            progress, offsets = _copied(*observed_since(progress, ReadOffsets(offsets), observed_ms))
         return Held(
             self.batch,
             self.clock_before,

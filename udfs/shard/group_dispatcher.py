@@ -210,7 +210,7 @@ class ShardGroups:
         advanced = yield from self._apply_input(key, record, group, last_heartbeats, given, in_time, late, batch_ms, 0)
         if advanced.stopped_at is not None:
             heartbeats = [(member_id, at) for member_id, times in in_time.items() for at in times]
-            self._state.backlog.put(key, [given.held(heartbeats).since(advanced.stopped_at)])
+            self._state.backlog.put(key, [given.held(heartbeats).since(advanced.stopped_at, advanced.observed_since)])
         self._keep(key, record, group, advanced)
 
     def _apply_backlog(
@@ -251,7 +251,7 @@ class ShardGroups:
             record = msgspec.structs.replace(record, last_applied=advanced.last_applied_ms)
             last_heartbeats, topics = dict(advanced.last_heartbeat), frozenset(map(topic_hash, advanced.topics))
             if advanced.stopped_at is not None:
-                held[0] = held[0].since(advanced.stopped_at)
+                held[0] = held[0].since(advanced.stopped_at, advanced.observed_since)
                 break
             del held[0]
             if done >= self._config.max_group_work:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from tests.core_config import core_config
@@ -43,6 +43,7 @@ def drain(cluster: Cluster, rows: Sequence[Row]) -> list[Row]:
 @pytest.mark.parametrize("work", [1, 3, 40])
 @settings(max_examples=150, suppress_health_check=[HealthCheck.too_slow])
 @given(dice=st.integers(0, 2**64).map(Dice), length=st.integers(1, 60), shards=st.integers(1, 2))
+@example(dice=Dice(562_949_953_421_313), length=53, shards=1)  # a late deletion of a group that was made again
 def test_rows_do_not_depend_on_how_much_a_group_may_do_in_a_batch(
     work: int, dice: Dice, length: int, shards: int
 ) -> None:

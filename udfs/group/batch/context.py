@@ -22,7 +22,7 @@ from udfs.group.state.state_machine import GroupKind
 from udfs.group.state.view import Settings
 from udfs.model.config import CoreConfig
 from udfs.model.events import GroupSnapshot, Mode
-from udfs.model.group_api import GroupInput, TopicsView
+from udfs.model.group_api import GroupInput, TopicsView, observed_since
 from udfs.model.journal import (
     Trigger,
     TriggerKind,
@@ -63,6 +63,12 @@ class GroupContext(GroupSessions):
     def note_deletion(self, own: int) -> None:
         """Record that the group was deleted at a time: what is older and comes later is of the group before."""
         self.group.deleted_at = max(own, self.group.deleted_at or own)
+
+    def forget_observations(self, at: int) -> None:
+        """Forget what was observed of the group's queues before a time: it is of a group that was deleted then."""
+        progress, offsets = observed_since(self.facts.progress, self.facts.offsets, at)
+        self.facts = msgspec.structs.replace(self.facts, progress=progress, offsets=offsets)
+        self.output.observed_since = at
 
     def note_settings(self, at: int) -> Settings:
         """Keep and return the group's settings before the first event of this event time that changes them."""

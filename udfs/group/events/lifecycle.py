@@ -20,7 +20,7 @@ from udfs.group.state.recorded_group import RecordedGroup
 from udfs.group.state.state_machine import GroupKind
 from udfs.group.state.view import GroupView
 from udfs.model.events import GroupSettings, GroupSnapshot, TopicPartitions
-from udfs.model.group_api import DueEvent, observed_since
+from udfs.model.group_api import DueEvent
 from udfs.model.journal import CLASSIC_UNDER_WAY, GroupChanged
 from udfs.strategies.registry import qualified_name
 
@@ -118,8 +118,7 @@ def close_all_sessions(context: GroupContext, due: DueEvent, at: int) -> None:
             context.cause(at, "member_gone", member_id, event_id=due.event_id, detail="the group was deleted")
         context.close_session(member_id, at, at, "gone")
     context.put_off_pending(at)
-    progress, offsets = observed_since(context.facts.progress, context.facts.offsets, at)
-    context.facts = msgspec.structs.replace(context.facts, progress=progress, offsets=offsets)
+    context.forget_observations(at)
 
 
 def mark_not_followed(context: GroupContext, snapshot: GroupSnapshot, at: int) -> None:

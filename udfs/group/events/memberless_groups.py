@@ -6,13 +6,10 @@ systems that keep their offsets there. Such a group is empty, as long as a commi
 
 from __future__ import annotations
 
-import msgspec
-
 from udfs.group.batch.context import GroupContext
 from udfs.group.decision.commit import end_group
 from udfs.group.state.state_machine import GroupState, state_of
 from udfs.group.state.view import GroupView
-from udfs.model.group_api import observed_since
 from udfs.model.journal import GroupChanged
 
 
@@ -55,6 +52,5 @@ def end_without_commits(context: GroupContext, at: int) -> None:
 
 
 def _end(context: GroupContext, at: int) -> None:
-    progress, offsets = observed_since(context.facts.progress, context.facts.offsets, at)
-    context.facts = msgspec.structs.replace(context.facts, progress=progress, offsets=offsets)
+    context.forget_observations(at)
     end_group(context, at)
