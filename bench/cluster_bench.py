@@ -141,9 +141,9 @@ def _run_driver(folder: Path, master: str, conf: dict[str, str]) -> None:
     def take(decided: DataFrame, _batch: int) -> None:
         decided.write.format("noop").mode("append").save()
 
-    rules = settings.core_config()
+    config = settings.core_config()
     source = folder_source(spark, folder / "events", max_files_per_batch=2)
-    decided = decisions(packets([source], rules), rules)
+    decided = decisions(packets([source], config), config)
     query = start_query(decided, take, checkpoint=folder / "checkpoint", once=False, trigger_interval_ms=0)
     for _ in sys.stdin:
         query.processAllAvailable()

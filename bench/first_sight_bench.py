@@ -96,7 +96,7 @@ class TimedSink:
 
 
 def _measure(spark: SparkSession, work: Path) -> None:
-    rules = load().core_config()
+    config = load().core_config()
     folder, tables = work / "events", work / "tables"
     folder.mkdir()
     writer = os.environ.get("BENCH_WRITER", DELTA_RS)
@@ -105,7 +105,7 @@ def _measure(spark: SparkSession, work: Path) -> None:
     following.start()
     sink = TimedSink(Sink(tables, "bench", following, engine=engine))
     query = start_query(
-        decisions(packets([folder_source(spark, folder, max_files_per_batch=64)], rules), rules),
+        decisions(packets([folder_source(spark, folder, max_files_per_batch=64)], config), config),
         sink,
         checkpoint=work / "checkpoint",
         once=False,
@@ -115,7 +115,7 @@ def _measure(spark: SparkSession, work: Path) -> None:
     write_seed(old, folder)
     query.processAllAvailable()
     _wait(following)
-    fleet = Fleet(old, folder, query, old.start_ms + 2 * rules.repeat_span_ms)
+    fleet = Fleet(old, folder, query, old.start_ms + 2 * config.repeat_span_ms)
     quiet = [fleet.batch_ms() for _ in range(_WARM_UP + _BEFORE)][_WARM_UP:]
     _print(f"heartbeats of {old.members:,} members: {statistics.median(quiet):,.0f} ms a batch; writer {writer}")
     times, meanwhile = _first_sight(fleet, work, folder, query, following, sink)

@@ -82,7 +82,7 @@ def main() -> None:
         shutil.rmtree(work)
 
 
-def _measure(spark: SparkSession, rules: CoreConfig, work: Path) -> None:
+def _measure(spark: SparkSession, config: CoreConfig, work: Path) -> None:
     shape = FleetShape(groups=int(os.environ.get("BENCH_GROUPS", "100000")))
     folders = {name: work / name for name in ("job", "own", "plain")}
     for folder in folders.values():
@@ -92,7 +92,7 @@ def _measure(spark: SparkSession, rules: CoreConfig, work: Path) -> None:
     write_seed(shape, folders["job"])
     queries = {
         "job": start_query(
-            decisions(packets([_input(spark, folders["job"])], rules), rules),
+            decisions(packets([_input(spark, folders["job"])], config), config),
             sink,
             checkpoint=work / "checkpoint-job",
             once=False,
@@ -104,7 +104,7 @@ def _measure(spark: SparkSession, rules: CoreConfig, work: Path) -> None:
     began = time.monotonic()
     # Heartbeats of everybody, after the ids of the joins are forgotten: what is measured is a settled fleet.
     queries["job"].processAllAvailable()
-    now_ms = shape.start_ms + 2 * rules.repeat_span_ms
+    now_ms = shape.start_ms + 2 * config.repeat_span_ms
     write_heartbeats(shape, [folders["job"]], "settle", range(shape.members), now_ms)
     queries["job"].processAllAvailable()
     _print(f"seeded {shape.members:,} members in {shape.groups:,} groups in {time.monotonic() - began:.0f} s")

@@ -42,8 +42,8 @@ class LargeGroup:
     """One group in one shard, fed batch by batch through encoded states."""
 
     def __init__(self, system: System, strategy: str, queues: int, topics: int, work: int | None = None) -> None:
-        rules = load(None, {"state.shards": 1, "time.allowed_lateness_ms": 0}).core_config()
-        self._rules = rules if work is None else msgspec.structs.replace(rules, max_group_work=work)
+        config = load(None, {"state.shards": 1, "time.allowed_lateness_ms": 0}).core_config()
+        self._config = config if work is None else msgspec.structs.replace(config, max_group_work=work)
         self._system: System = system
         self._strategy = strategy
         self._topics = tuple(f"orders-{number}" for number in range(topics))
@@ -90,7 +90,7 @@ class LargeGroup:
         packet = Packet(newest_ms=_T0 + clock, events=[carry_event(event, "", "") for event in events])
         rebalances = size = 0
         unfinished = False
-        shard = Shard("c1", 0, self._state, self._rules, group_logic)
+        shard = Shard("c1", 0, self._state, self._config, group_logic)
         for row in shard.advance([packet], _FAR):
             if isinstance(row, Unfinished):
                 unfinished = True

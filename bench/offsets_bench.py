@@ -160,7 +160,7 @@ def _generation(group: str, generation: int, at_ms: int) -> bytes:
 
 
 def _measure(spark: SparkSession, settings: Settings, broker: Broker, work: Path, records: int) -> None:
-    rules = settings.core_config()
+    config = settings.core_config()
     followed = FollowedCluster(_CLUSTER)
 
     def source() -> DataFrame:
@@ -180,13 +180,13 @@ def _measure(spark: SparkSession, settings: Settings, broker: Broker, work: Path
     def whole(name: str) -> Any:
         tables = work / f"tables-{name}"
         sink = Sink(tables, name, Materializer(tables, 0))
-        decided = decisions(packets([source()], rules, followed=followed), rules)
+        decided = decisions(packets([source()], config, followed=followed), config)
         return decided.writeStream.outputMode("append").foreachBatch(sink)
 
     kinds: dict[str, Callable[[str], Any]] = {
         "Spark's source alone": lambda _: to_nothing(source()),
         "source and Python that counts": lambda _: to_nothing(source().mapInArrow(_count, "rows bigint")),
-        "source and ingest": lambda _: to_nothing(packets([source()], rules, followed=followed)),
+        "source and ingest": lambda _: to_nothing(packets([source()], config, followed=followed)),
         "the whole job": whole,
     }
     rates: dict[str, list[float]] = {kind: [] for kind in kinds}

@@ -84,11 +84,11 @@ def heartbeats(shape: FleetShape, groups: list[int], phase: int, at: int) -> tup
     return encode_packet(Packet(newest_ms=int(times.max()), heartbeats=packed)), lines
 
 
-def measure(logic: GroupLogic, shape: FleetShape | None = None, rules: CoreConfig | None = None) -> dict[str, Any]:
+def measure(logic: GroupLogic, shape: FleetShape | None = None, config: CoreConfig | None = None) -> dict[str, Any]:
     """Seed one shard, feed it heartbeats, and answer figures by name."""
-    shape, rules = shape or FleetShape(), rules or load().core_config()
+    shape, config = shape or FleetShape(), config or load().core_config()
     keys = group_keys(shape.cluster, [shape.member(n * shape.members_per_group)[0] for n in range(shape.groups)])
-    groups = np.flatnonzero(keys % np.uint64(rules.shards) == 0).tolist()
+    groups = np.flatnonzero(keys % np.uint64(config.shards) == 0).tolist()
     members = len(groups) * shape.members_per_group
     topics = [
         TopicQueues(
@@ -107,7 +107,7 @@ def measure(logic: GroupLogic, shape: FleetShape | None = None, rules: CoreConfi
         events=[*(carry_event(topic, "", "") for topic in topics), *joins(shape, groups)],
     )
     began = time.perf_counter()
-    shard = Shard(shape.cluster, 0, None, rules, logic)
+    shard = Shard(shape.cluster, 0, None, config, logic)
     rows = sum(1 for _ in shard.advance([seed], later))
     state = shard.encode()
     seeding = time.perf_counter() - began
@@ -117,7 +117,7 @@ def measure(logic: GroupLogic, shape: FleetShape | None = None, rules: CoreConfi
         at = shape.start_ms + 10_000 + 5_000 * number
         payload, lines = heartbeats(shape, groups, number % _EVERY, at)
         began = time.perf_counter()
-        shard = Shard(shape.cluster, 0, state, rules, logic)
+        shard = Shard(shape.cluster, 0, state, config, logic)
         decided = sum(1 for _ in shard.advance([decode_packet(payload)], later))
         state = shard.encode()
         batches.append(time.perf_counter() - began)
@@ -127,10 +127,10 @@ def measure(logic: GroupLogic, shape: FleetShape | None = None, rules: CoreConfi
         for line in lines:
             decoder.decode(line)
         parses.append(time.perf_counter() - began)
-    shard = Shard(shape.cluster, 0, state, rules, logic)
+    shard = Shard(shape.cluster, 0, state, config, logic)
     list(shard.advance([Packet(newest_ms=shape.start_ms + 10_000 + 5_000 * _ROUNDS + 3_000)], later))
     silent = shard.encode()
-    sections = Shard(shape.cluster, 0, silent, rules, logic).state.header.sections
+    sections = Shard(shape.cluster, 0, silent, config, logic).state.header.sections
     return {
         "members of the shard": members,
         "rows when seeded": rows,

@@ -77,10 +77,10 @@ class CornerRun:
     """A history that was run, and its tables."""
 
     def __init__(
-        self, events: Sequence[Event], cut: Cut = in_waves, *, soon: bool = False, rules: CoreConfig | None = None
+        self, events: Sequence[Event], cut: Cut = in_waves, *, soon: bool = False, config: CoreConfig | None = None
     ) -> None:
         numbered = [{"event_id": f"e{number}"} | event for number, event in enumerate(events)]
-        self.core = CoreRun(rules or core_config(allowed_lateness_ms=2_000))
+        self.core = CoreRun(config or core_config(allowed_lateness_ms=2_000))
         for number, batch in enumerate(cut(numbered)):
             batch_ms = BASE_MS + (_SOON_AFTER_MS if soon else _LONG_AFTER_MS) + number * 10_000
             self.core.batch(batch_ms, [_line(event) for event in batch])

@@ -30,8 +30,8 @@ class Damaging:
         self._state.update((bytes(data),))
 
 
-def damaging_function(rules: CoreConfig, **fields: Any) -> ShardFunction:
-    advance = shard_function(rules, **fields)
+def damaging_function(config: CoreConfig, **fields: Any) -> ShardFunction:
+    advance = shard_function(config, **fields)
 
     def advance_shard(
         key: tuple[str, int], frames: Iterable[pd.DataFrame], state: StateHandle

@@ -139,7 +139,7 @@ def given_out(cluster: Cluster) -> list[tuple[Any, ...]]:
 def test_an_export_within_a_cooperative_rebalance_is_continued() -> None:
     source = cooperative_cluster()
     target, exported = moved(source, 3)
-    lines = [parse(msgspec.json.encode(event), FAR, source.rules) for event in exported]
+    lines = [parse(msgspec.json.encode(event), FAR, source.config) for event in exported]
     assert target.batch(*(event for event in lines if not isinstance(event, Rejection))) == []
     expected = given_out(source)
     assert expected[0][0] == "cooperative_follow_up"
@@ -154,7 +154,7 @@ def test_an_export_that_names_no_queues_on_the_move_is_continued_by_its_state() 
     [snapshot_now] = [event for event in now if isinstance(event, GroupSnapshot)]
     assert snapshot_now.revoked == tuple(RevokedQueue("t", number, None, T0 + 2_000) for number in (2, 3))
     assert b'"revoked"' not in b"".join(lines)
-    events = [parse(line, FAR, source.rules) for line in lines]
+    events = [parse(line, FAR, source.config) for line in lines]
     assert target.batch(*(event for event in events if not isinstance(event, Rejection))) == []
     assert given_out(target) == given_out(source)
 

@@ -148,25 +148,19 @@ def test_what_a_group_holds_is_changed_where_it_is_written_here() -> None:
     assert found == CHANGED_ELSEWHERE
 
 
+def changes_what_is_recorded(tree: ast.AST) -> bool:
+    """Return whether fields of what a coordinator recorded are changed, other than by its own methods."""
+    return any("recorded" in owner.split(".") and name not in OWN_CHANGING for owner, name in written(tree))
+
+
 def test_what_a_coordinator_recorded_is_changed_in_few_places_and_beside_a_view_only_where_it_is_given() -> None:
-    found: set[str] = set()
-    for path in MODULES:
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if not isinstance(node, ast.FunctionDef):
-                continue
-            changed = {
-                owner for owner, name in written(node) if "recorded" in owner.split(".") and name not in OWN_CHANGING
-            }
-            if changed and path.stem != "recorded_group":
-                found.add(path.stem)
-                given = {
-                    one.arg: ast.unparse(one.annotation)
-                    for one in [*node.args.args, *node.args.kwonlyargs]
-                    if one.annotation
-                }
-                if set(given.values()) & set(VIEWS):
-                    assert given.get("recorded") == "RecordedGroup", f"{path.stem}.{node.name}"
-    assert found == {"record_fold", "group_epochs", "topic_names"}
+    trees = {path.stem: ast.parse(path.read_text(encoding="utf-8")) for path in MODULES}
+    found = {module for module, tree in trees.items() if changes_what_is_recorded(tree)}
+    assert found - {"recorded_group"} == {"record_fold", "group_epochs", "topic_names"}
+    for module, _, node in functions_with_a_view():
+        if changes_what_is_recorded(node):
+            given = {one.arg: one.annotation for one in [*node.args.args, *node.args.kwonlyargs]}
+            assert ast.unparse(given["recorded"] or node) == "RecordedGroup", f"{module}.{node.name}"
 
 
 def test_a_function_that_takes_a_view_changes_nothing() -> None:

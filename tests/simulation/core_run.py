@@ -29,8 +29,8 @@ _BEHIND_MS = 10_000
 class CoreRun:
     """The core between its batches: state bytes by (cluster, shard), as a checkpoint holds them."""
 
-    def __init__(self, rules: CoreConfig) -> None:
-        self._rules = rules
+    def __init__(self, config: CoreConfig) -> None:
+        self._config = config
         self._states: dict[tuple[str, int], bytes] = {}
         self.rebalances: list[Rebalance] = []
         self.changes: list[Change] = []
@@ -47,14 +47,14 @@ class CoreRun:
         half = len(texts) // 2
         for source, lines in (("events", texts[:half]), ("events", texts[half:]), ("control", marks)):
             if lines:
-                combined = combine_batch(_raw_rows(source, lines, batch_ms), self._rules)
+                combined = combine_batch(_raw_rows(source, lines, batch_ms), self._config)
                 for row in combined.to_pylist():
                     packets.setdefault((row["cluster"], row["shard"]), []).append(decode_packet(row["payload"]))
         for key, mine in sorted(packets.items()):
             if key[0] == REJECTED_CLUSTER:
                 self.rejected += [one for packet in mine for one in packet.rejected]
                 continue
-            shard = Shard(*key, self._states.get(key), self._rules, coordinator)
+            shard = Shard(*key, self._states.get(key), self._config, coordinator)
             for row in shard.advance(mine, batch_ms):
                 self._take(row)
             self._states[key] = shard.encode()
@@ -112,13 +112,13 @@ def run_of(lines: Iterable[bytes]) -> CoreRun:
     return run
 
 
-def run_core(deliveries: Iterable[Delivery], rules: CoreConfig, span_ms: int | None) -> CoreRun:
+def run_core(deliveries: Iterable[Delivery], config: CoreConfig, span_ms: int | None) -> CoreRun:
     """Run a recording to its end.
 
     Args:
         span_ms: A batch holds what was delivered in so long; None = all in one batch.
     """
-    run = CoreRun(rules)
+    run = CoreRun(config)
     batch: list[bytes] = []
     batch_ms = 0
     end = None

@@ -70,8 +70,8 @@ def test_files_that_are_only_named_are_read_and_what_cannot_be_read_is_rejected_
     rows.append({"source": FILES, "place": f"file:{tmp_path}/pipe.jsonl", "number": CHECK})
     rows.append({"source": "events", "place": "plain.jsonl", "value": event})
 
-    rules = core_config(shards=4, max_event_bytes=1_000_000, raw_limit_bytes=10)
-    packets = [packet for batch in combine(rules)(iter([raw_rows(*rows)])) for packet in packets_of(batch).values()]
+    config = core_config(shards=4, max_event_bytes=1_000_000, raw_limit_bytes=10)
+    packets = [packet for batch in combine(config)(iter([raw_rows(*rows)])) for packet in packets_of(batch).values()]
     places = sorted(carried.position.split("#")[0] for packet in packets for carried in packet.events)
     assert places == ["plain.jsonl", "sound.gz"]
     rejected = sorted((row for packet in packets for row in packet.rejected), key=lambda row: row.position)

@@ -115,9 +115,9 @@ class Topics:
 class Script:
     """One group of one cluster. Times are given as ms after ``T0``; so are those in the answers."""
 
-    def __init__(self, system: str = "kafka", rules: CoreConfig | None = None, **reported: Any) -> None:
+    def __init__(self, system: str = "kafka", config: CoreConfig | None = None, **reported: Any) -> None:
         self.system = system
-        self.rules = msgspec.structs.replace(rules or core_config(), **reported)
+        self.config = msgspec.structs.replace(config or core_config(), **reported)
         self.group = new_group("c", system, "g")
         self.topics = Topics()
         self.dedup = DedupWindow()
@@ -246,7 +246,7 @@ class Script:
             progress=self.commits,
             offsets=ReadOffsets(self.observed),
         )
-        self.last = advance(self.group, facts, self.topics, self.dedup, self.rules)
+        self.last = advance(self.group, facts, self.topics, self.dedup, self.config)
         self.last_heartbeats = self.last.last_heartbeat
         deleted = max((event.event_time for event in due if isinstance(event, GroupDeleted)), default=0)
         self.commits = {key: [at for at in times if at >= deleted] for key, times in self.commits.items()}

@@ -133,7 +133,7 @@ def test_a_line_longer_than_an_event_may_be_is_left() -> None:
     lines = pa.array([PLAIN, PLAIN, b" " * 50], pa.binary())
     assert parse_uniform_lines(lines, len(PLAIN))[0]
     assert not parse_uniform_lines(lines, len(PLAIN) - 1)[0]
-    packets = combined([PLAIN, PLAIN], rules=core_config(max_event_bytes=len(PLAIN) - 1))
+    packets = combined([PLAIN, PLAIN], config=core_config(max_event_bytes=len(PLAIN) - 1))
     assert {row.reason for _, _, packet in packets for row in packet.rejected} == {"oversized_event"}
 
 

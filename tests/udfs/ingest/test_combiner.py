@@ -41,8 +41,8 @@ def rows_of(lines: list[bytes | None], source: str = "events") -> RawRows:
     return RawRows(source, pa.array(lines, pa.binary()), lambda index: f"row {index}")
 
 
-def combined(*batches: list[bytes | None], rules: CoreConfig = RULES, source: str = "events") -> list[Packed]:
-    combiner = Combiner(NOW, rules)
+def combined(*batches: list[bytes | None], config: CoreConfig = RULES, source: str = "events") -> list[Packed]:
+    combiner = Combiner(NOW, config)
     for lines in batches:
         if source == "control":
             combiner.read_marks(rows_of(lines, source))
@@ -253,7 +253,7 @@ def test_nothing_in_gives_nothing_out() -> None:
 
 @pytest.mark.parametrize("shards", [1, 3, 256])
 def test_each_cluster_has_all_its_shards(shards: int) -> None:
-    packets = combined([line({**COMMON, "type": "clock"})], rules=core_config(shards=shards))
+    packets = combined([line({**COMMON, "type": "clock"})], config=core_config(shards=shards))
     assert [shard for _, shard, _ in packets] == list(range(shards))
 
 

@@ -60,14 +60,14 @@ def opened_by(lines: list[bytes], *, marks: bool, shards: int = 3) -> list[Findi
 
     from udfs.group import coordinator as group
 
-    rules = core_config(shards=shards)
-    combiner = Combiner(T0 + 10**7, rules)
+    config = core_config(shards=shards)
+    combiner = Combiner(T0 + 10**7, config)
     rows = RawRows("control" if marks else "events", pa.array(lines, pa.binary()), lambda index: str(index))
     (combiner.read_marks if marks else combiner.read_lines)(rows)
     found = []
     for cluster, shard, packet in combiner.packets():
         assert cluster == CLUSTER
-        decided = Shard(cluster, shard, None, rules, group).advance([packet], T0 + 10**7)  # type: ignore[arg-type]
+        decided = Shard(cluster, shard, None, config, group).advance([packet], T0 + 10**7)  # type: ignore[arg-type]
         found += [row.body for row in decided if hasattr(row, "body") and isinstance(row.body, FindingOpened)]
     return found
 

@@ -63,19 +63,19 @@ class PlainLogic:
         )
 
     def advance(
-        self, group: PlainGroup, facts: GroupInput, topics: TopicsView, dedup: DedupView, rules: CoreConfig
+        self, group: PlainGroup, facts: GroupInput, topics: TopicsView, dedup: DedupView, config: CoreConfig
     ) -> GroupOutput:
         # What it has of queues can be read while the group advances.
         copied = {"progress": dict(facts.progress), "offsets": dict(facts.offsets)}
         self.inputs.append(msgspec.structs.replace(facts, **copied))
-        return _Advance(group, facts, topics, dedup, rules).run()
+        return _Advance(group, facts, topics, dedup, config).run()
 
 
 class _Advance:
     def __init__(
-        self, group: PlainGroup, facts: GroupInput, topics: TopicsView, dedup: DedupView, rules: CoreConfig
+        self, group: PlainGroup, facts: GroupInput, topics: TopicsView, dedup: DedupView, config: CoreConfig
     ) -> None:
-        self.group, self.facts, self.topics, self.dedup, self.rules = group, facts, topics, dedup, rules
+        self.group, self.facts, self.topics, self.dedup, self.config = group, facts, topics, dedup, config
         self.last_heartbeats = dict(facts.last_heartbeat)
         self.answer = GroupOutput(last_applied_ms=group.last_applied)
 
@@ -132,7 +132,7 @@ class _Advance:
         member = group.members.get(member_id)
         fresh = member is None
         if member is None:
-            timeout = self.rules.session_timeouts_ms[self.facts.system]
+            timeout = self.config.session_timeouts_ms[self.facts.system]
             member = group.departed.pop(member_id, None) or PlainMember(at, timeout)
             member.joined_at = at
             group.members[member_id] = member

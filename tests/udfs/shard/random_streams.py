@@ -194,7 +194,7 @@ def moved(cluster: Cluster, shards: int) -> tuple[Cluster, list[AnyEvent]]:
     exported: list[AnyEvent] = []
     for number, data in cluster.states.items():
         assert data is not None
-        exported += export_shard(CLUSTER, number, data, cluster.rules, cluster.logic)
+        exported += export_shard(CLUSTER, number, data, cluster.config, cluster.logic)
     return Cluster(
         cluster.logic, core_config(shards=shards, allowed_lateness_ms=LATENESS, queue_progress_ms=TIMEOUT)
     ), exported

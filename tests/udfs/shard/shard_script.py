@@ -88,15 +88,15 @@ def clock(at: int) -> Clock:
     return Clock(schema_version=1, event_time=T0 + at, system=SYSTEM, cluster=CLUSTER)
 
 
-def packet_for(shard: int, events: Sequence[AnyEvent], rules: CoreConfig, batch_ms: int = FAR) -> Packet:
+def packet_for(shard: int, events: Sequence[AnyEvent], config: CoreConfig, batch_ms: int = FAR) -> Packet:
     """Pack the events of one task for one shard, as combine does, one loop for each rule of the contract."""
     packet = Packet(newest_ms=max((event.event_time for event in events), default=None))
     spoken = [(event.event_time, _producer(event)) for event in events if not isinstance(event, _CLOCKLESS)]
     packet.speakers = two_newest(one for one in spoken if one[0] <= batch_ms + READ_AFTER_MS)
     packet.ahead = two_newest(one for one in spoken if one[0] > batch_ms + READ_AFTER_MS)
-    old = [event.event_time for event in events if event.event_time <= batch_ms - rules.max_clock_skew_ms]
+    old = [event.event_time for event in events if event.event_time <= batch_ms - config.max_clock_skew_ms]
     packet.recorded_ms = max(old, default=None)
-    if shard_of(cluster_key(CLUSTER), rules.shards) == shard:
+    if shard_of(cluster_key(CLUSTER), config.shards) == shard:
         packet.first_and_last_times = [(event.event_time, event.event_time) for event in events]
     beats: dict[str, dict[str, set[int]]] = {}
     commits: list[Progress] = []
@@ -105,7 +105,7 @@ def packet_for(shard: int, events: Sequence[AnyEvent], rules: CoreConfig, batch_
             packet.ends = pack_ends([event for event in events if isinstance(event, QueueEnds)])[CLUSTER]
         elif isinstance(event, TopicQueues | Clock):
             packet.events.append(carry_event(event, "test", ""))
-        elif shard_of(group_key(CLUSTER, event.group), rules.shards) != shard:
+        elif shard_of(group_key(CLUSTER, event.group), config.shards) != shard:
             continue
         elif isinstance(event, Heartbeat) and event == beat(
             event.member_id, event.event_time - T0, event.group, event_id=event.event_id
@@ -117,7 +117,7 @@ def packet_for(shard: int, events: Sequence[AnyEvent], rules: CoreConfig, batch_
             packet.events.append(carry_event(event, "test", ""))
     if beats:
         packet.heartbeats = pack_beats(beats)
-    for _, _, progress in pack_progress(CommitColumns.of(commits), rules.shards):
+    for _, _, progress in pack_progress(CommitColumns.of(commits), config.shards):
         packet.progress = progress
     return packet
 
@@ -150,10 +150,10 @@ def pack_beats(beats: dict[str, dict[str, set[int]]]) -> PackedHeartbeats:
 class Cluster:
     """All shards of a cluster; each batch goes through encoded packets and encoded states."""
 
-    def __init__(self, logic: GroupLogic, rules: CoreConfig | None = None) -> None:
+    def __init__(self, logic: GroupLogic, config: CoreConfig | None = None) -> None:
         self.logic = logic
-        self.rules = rules or core_config(shards=1, allowed_lateness_ms=0)
-        self.states: dict[int, bytes | None] = dict.fromkeys(range(self.rules.shards))
+        self.config = config or core_config(shards=1, allowed_lateness_ms=0)
+        self.states: dict[int, bytes | None] = dict.fromkeys(range(self.config.shards))
         self.rows: list[Row] = []
 
     def batch(self, *events: AnyEvent, batch_ms: int = FAR, tasks: int = 1, **marks: Any) -> list[Row]:
@@ -162,11 +162,11 @@ class Cluster:
         parts: Iterable[Sequence[AnyEvent]] = [events[task::tasks] for task in range(tasks)]
         parts = [part for part in parts if part] or [()]
         for number, state in self.states.items():
-            packets = [packet_for(number, part, self.rules, batch_ms) for part in parts]
+            packets = [packet_for(number, part, self.config, batch_ms) for part in parts]
             for name, value in marks.items():
                 setattr(packets[0], name, value)
             received = [decode_packet(encode_packet(packet)) for packet in packets]
-            shard = Shard(CLUSTER, number, state, self.rules, self.logic)
+            shard = Shard(CLUSTER, number, state, self.config, self.logic)
             rows.extend(shard.advance(received, batch_ms))
             self.states[number] = shard.encode()
         self.rows.extend(rows)

@@ -143,7 +143,7 @@ def test_what_was_ahead_applies_when_the_cluster_has_come_to_it() -> None:
 def test_all_shards_find_the_same_time(shards: int) -> None:
     events = [*crew(60_000), foreign(300_000, 1, "member_joined")]
     events += [{**event, "group": "second"} for event in events if event.get("group") == "crew"]
-    rows = CornerRun(events, soon=True, rules=core_config(shards=shards)).core.rows()
+    rows = CornerRun(events, soon=True, config=core_config(shards=shards)).core.rows()
     assert sorted(row["group_id"] for row in rows) == ["crew", "second"]
 
 

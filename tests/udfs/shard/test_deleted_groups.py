@@ -51,8 +51,8 @@ def commit(commits: Commits, at: int, offset: int) -> None:
 
 
 def test_queues_of_a_deleted_group_give_no_rows_though_they_go_on_growing() -> None:
-    rules = core_config(shards=1, allowed_lateness_ms=0, queue_progress_ms=SPAN)
-    cluster = Cluster(coordinator, rules)
+    config = core_config(shards=1, allowed_lateness_ms=0, queue_progress_ms=SPAN)
+    cluster = Cluster(coordinator, config)
     rows = cluster.batch(committed(10, 5), committed(20, 7, "other"), ends("t", 30, q0=9), clock(40))
     rows += cluster.batch(GroupDeleted(**of_group(50, "g")), clock(60))
     for at in (150, 250, 350):
@@ -71,7 +71,7 @@ def deleted(at: int, queue: int = 0, group: str = "g") -> CommitsDeleted:
 
 @pytest.mark.parametrize("cuts", [(), (150,), (230,), (40, 150, 240, 330), tuple(range(10, 500, 30))])
 def test_a_deleted_commit_shows_once_more_without_offsets(cuts: tuple[int, ...]) -> None:
-    rules = core_config(shards=1, allowed_lateness_ms=0, queue_progress_ms=SPAN)
+    config = core_config(shards=1, allowed_lateness_ms=0, queue_progress_ms=SPAN)
     both = (QueueOffset("t", 0, offset=5), QueueOffset("t", 1, offset=6))
     events = [
         Progress(**of_group(10, "g"), queues=both),
@@ -82,7 +82,7 @@ def test_a_deleted_commit_shows_once_more_without_offsets(cuts: tuple[int, ...])
         GroupDeleted(**of_group(410, "g")),
         deleted(410, 1),
     ]
-    cluster, rows = Cluster(coordinator, rules), []
+    cluster, rows = Cluster(coordinator, config), []
     for start, end in pairwise((0, *cuts, 600)):
         rows += cluster.batch(*(one for one in events if start <= one.event_time - T0 < end), clock(end))
     rows += cluster.batch(clock(900))
@@ -205,7 +205,7 @@ def test_what_is_as_new_as_the_deletion_stays() -> None:
 
 @pytest.mark.parametrize("cuts", [(), (40,), (55,), (40, 55, 65)])
 def test_a_commit_that_is_deleted_is_no_commit_until_the_next_one(cuts: tuple[int, ...]) -> None:
-    rules = core_config(shards=1, allowed_lateness_ms=0, queue_progress_ms=SPAN)
+    config = core_config(shards=1, allowed_lateness_ms=0, queue_progress_ms=SPAN)
     events = [
         committed(10, 900),
         ends("t", 30, q0=1_000),
@@ -213,7 +213,7 @@ def test_a_commit_that_is_deleted_is_no_commit_until_the_next_one(cuts: tuple[in
         ends("t", 60, q0=5),
         committed(110, 2),
     ]
-    cluster, rows = Cluster(coordinator, rules), []
+    cluster, rows = Cluster(coordinator, config), []
     for first, last in pairwise((0, *cuts, 300)):
         part = [one for one in events if first <= one.event_time - T0 < last]
         rows += cluster.batch(*part, clock(last))
@@ -222,8 +222,8 @@ def test_a_commit_that_is_deleted_is_no_commit_until_the_next_one(cuts: tuple[in
 
 
 def test_commits_that_are_deleted_with_their_group_end_once() -> None:
-    rules = core_config(shards=1, allowed_lateness_ms=0, queue_progress_ms=SPAN)
-    cluster = Cluster(coordinator, rules)
+    config = core_config(shards=1, allowed_lateness_ms=0, queue_progress_ms=SPAN)
+    cluster = Cluster(coordinator, config)
     cluster.batch(committed(10, 5), clock(20))
     deletion = CommitsDeleted(**of_group(50, "g"), queues=(QueueRef("t", 0),))
     rows = cluster.batch(deletion, GroupDeleted(**of_group(50, "g")), clock(60))

@@ -58,7 +58,7 @@ def test_a_group_is_kept_by_the_shard_of_its_key() -> None:
         assert state is not None
         names = [
             event.group
-            for event in export_shard(CLUSTER, home, state, cluster.rules, cluster.logic)
+            for event in export_shard(CLUSTER, home, state, cluster.config, cluster.logic)
             if isinstance(event, GroupSnapshot)
         ]
         assert name in names

@@ -10,23 +10,14 @@ import msgspec
 from udfs.group.batch.event_time import DESCRIBED
 from udfs.group.batch.phases import under_way
 from udfs.group.batch.sessions import GroupSessions
-from udfs.group.state.group import (
-    MAX_EVIDENCE,
-    Evidence,
-    Group,
-    Pending,
-    Queue,
-)
+from udfs.group.state.group import MAX_EVIDENCE, Evidence, Group, Pending, Queue
 from udfs.group.state.recorded_group import RecordedGroup
 from udfs.group.state.state_machine import GroupKind
 from udfs.group.state.view import Settings
 from udfs.model.config import CoreConfig
 from udfs.model.events import GroupSnapshot, Mode
 from udfs.model.group_api import GroupInput, TopicsView, observed_since
-from udfs.model.journal import (
-    Trigger,
-    TriggerKind,
-)
+from udfs.model.journal import Trigger, TriggerKind
 
 # Causes that name a static member by the id that it has after the event time.
 _NAMED_BY_PRESENT_ID: frozenset[TriggerKind] = frozenset(("member_joined", *DESCRIBED))

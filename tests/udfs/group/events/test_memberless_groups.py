@@ -35,7 +35,7 @@ def clock(t: int) -> Event:
 
 def listed(events: list[Event], cut: Cut) -> list[tuple[Any, ...]]:
     """Return the groups that are listed then."""
-    rows = CornerRun(events, cut, rules=RULES).tables()["groups"]
+    rows = CornerRun(events, cut, config=RULES).tables()["groups"]
     return [tuple(row[name] for name in ("system", "group_id", "state", "generation", "members")) for row in rows]
 
 
@@ -108,7 +108,7 @@ def test_the_list_changes_identically_however_events_are_cut() -> None:
     found = [
         [
             (one.event_time, type(one.body).__name__)
-            for one in CornerRun(events, cut, rules=RULES).core.changes
+            for one in CornerRun(events, cut, config=RULES).core.changes
             if one.group_id
         ]
         for cut in CUTS

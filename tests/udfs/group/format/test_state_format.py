@@ -244,14 +244,14 @@ def cooperative_with_libraries() -> Script:
     """Return a group that takes queues from a member, is joined by another, and gives them out; by client libraries."""
     script = Script()
     script.queues(0, "t", 4)
-    rules = {"strategy": "cooperative-sticky", "leader": "a"}
+    config = {"strategy": "cooperative-sticky", "leader": "a"}
     java = {"client_library": "java-3.4+"}
     three = {name: ["t"] for name in "abc"}
     of_all = dict.fromkeys("abc", java)
-    script.snapshot(1_000, 1, {"a": ["t"]}, assigned(a="0 1 2 3"), of_all, **rules)
-    script.snapshot(2_000, 2, {"a": ["t"], "b": ["t"]}, assigned(a="0 1", b=""), of_all, **rules)
-    script.snapshot(3_000, 3, three, assigned(a="0 1", b="", c=""), of_all, **rules)
-    script.snapshot(4_000, 4, three, assigned(a="0 1", b="2", c="3"), of_all, **rules)
+    script.snapshot(1_000, 1, {"a": ["t"]}, assigned(a="0 1 2 3"), of_all, **config)
+    script.snapshot(2_000, 2, {"a": ["t"], "b": ["t"]}, assigned(a="0 1", b=""), of_all, **config)
+    script.snapshot(3_000, 3, three, assigned(a="0 1", b="", c=""), of_all, **config)
+    script.snapshot(4_000, 4, three, assigned(a="0 1", b="2", c="3"), of_all, **config)
     return script
 
 
