@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -18,9 +18,12 @@ from streaming.stores.access import require_stores
 if TYPE_CHECKING:
     from streaming.settings.model import Settings
     from streaming.tables.engine import Engine
+    from streaming.tables.maintenance import Kept
+    from streaming.tables.schema import Row
     from streaming.tables.writer import Upkeep
 
 _HOUR_MS = 3_600_000
+_TIMES = frozenset({"before", "newest"})
 
 
 def optimize(
@@ -33,9 +36,12 @@ def optimize(
             help="delta-rs or delta-spark: who writes these tables from now on. No job may be writing them.",
         ),
     ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Change nothing, and show what would be compacted and dropped, and why.")
+    ] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Compact small files, drop old rows of the journal and unneeded files.
+    """Compact small files, drop rows beyond their retention and unneeded files.
 
     It may run beside the job, except where Spark writes tables on S3.
     """
@@ -43,11 +49,13 @@ def optimize(
     from streaming.settings.model import load
     from streaming.tables import maintenance as upkeep
     from streaming.tables.engine import WRITERS, change_writer, exclusive_commits, stored_writer
-    from streaming.terminal.output import answering, field, show_rows, write_json_lines
+    from streaming.terminal.output import answering, write_json_lines
     from streaming.views.reader import Reader
 
     if writer is not None and writer not in WRITERS:
         raise typer.BadParameter(f"{writer}: there are {' and '.join(WRITERS)}", param_hint="--writer")
+    if writer is not None and dry_run:
+        raise typer.BadParameter("changes the tables, which --dry-run does not", param_hint="--writer")
     settings = load(config, {"job.tables": tables}, os.environ)
     hand_on(settings.storage.plain_options(), os.environ)
     root = absolute(settings.job.tables)
@@ -56,7 +64,7 @@ def optimize(
         if not catalog_schema(root):
             Reader(root)
         before = stored_writer(root)
-    with exclusive_commits(root, before, writer):
+    with nullcontext() if dry_run else exclusive_commits(root, before, writer):
         if writer is not None:
             with answering():
                 change_writer(root, writer)
@@ -64,25 +72,88 @@ def optimize(
             done = upkeep.optimize(
                 root,
                 engine=engine,
-                journal_retention_ms=settings.tables.journal_retention_hours * _HOUR_MS,
-                progress_retention_ms=settings.tables.progress_retention_hours * _HOUR_MS,
+                keep_ms=settings.retention.keep_ms(),
                 vacuum_after_ms=settings.tables.vacuum_after_hours * _HOUR_MS,
+                dry_run=dry_run,
                 report=_progress if sys.stderr.isatty() else lambda _: None,
             )
-    rows = [each._asdict() for each in done]
+    rows = [_row(kept, dry_run=dry_run) for kept in done]
     if as_json:
-        write_json_lines(rows, frozenset())
-        return
+        write_json_lines(rows, _TIMES)
+    else:
+        _show(rows, dry_run=dry_run)
+
+
+def _row(kept: Kept, *, dry_run: bool) -> Row:
+    upkeep, newest, setting = kept.upkeep, kept.newest_ms, f"retention.{kept.upkeep.table}_hours"
+    return {
+        "table": upkeep.table,
+        "dry_run": dry_run,
+        "files_before": upkeep.files_before,
+        "files_after": upkeep.files_after,
+        "files_compacted": upkeep.files_compacted,
+        "files_deleted": upkeep.files_deleted,
+        "rows_dropped": sum(one.rows for one in upkeep.dropped),
+        "keep_hours": None if kept.keep_ms is None else kept.keep_ms // _HOUR_MS,
+        "setting": None if upkeep.table == "groups" else setting,
+        "held_back": kept.is_held_back,
+        "dropped": [
+            {
+                "cluster": one.cluster,
+                "rows": one.rows,
+                "before": one.before_ms,
+                "newest": newest if isinstance(newest, int) else newest.get(one.cluster or ""),
+            }
+            for one in upkeep.dropped
+        ],
+    }
+
+
+def _show(rows: Sequence[Row], *, dry_run: bool) -> None:
+    from streaming.terminal.output import Shown, field, show_rows
+
+    after = [] if dry_run else [field("FILES-AFTER", "files_after")]
     show_rows(
         rows,
         [
             field("TABLE", "table"),
-            field("FILES-BEFORE", "files_before"),
-            field("FILES-AFTER", "files_after"),
-            field("JOURNAL-ROWS-DROPPED", "journal_rows_dropped"),
-            field("FILES-DELETED", "files_deleted"),
+            field("FILES" if dry_run else "FILES-BEFORE", "files_before"),
+            *after,
+            field("TO-COMPACT" if dry_run else "COMPACTED", "files_compacted"),
+            field("TO-DELETE" if dry_run else "DELETED", "files_deleted"),
+            field("ROWS-TO-DROP" if dry_run else "ROWS-DROPPED", "rows_dropped"),
+            Shown("KEEPS", _keeps),
         ],
     )
+    for line in _reasons(rows, dry_run=dry_run):
+        sys.stdout.write(f"{line}\n")
+
+
+def _keeps(row: Row) -> str:
+    if row["setting"] is None:
+        return "now"
+    return "all" if row["keep_hours"] is None else f"{row['keep_hours']} h"
+
+
+def _reasons(rows: Sequence[Row], *, dry_run: bool) -> Iterator[str]:
+    """Write why rows go, and why old ones do not: two short lines for each table and cluster."""
+    from streaming.terminal.escape import printable
+    from streaming.terminal.format import time_text
+
+    verb = "would be dropped" if dry_run else "dropped"
+    for row in rows:
+        for gone in row["dropped"]:
+            of_cluster = "" if gone["cluster"] is None else f", cluster {printable(gone['cluster'])}"
+            newest = "newest batch" if row["table"] == "rejected_events" else "newest event"
+            yield ""
+            yield f"{row['table']}{of_cluster}: {gone['rows']} rows before {time_text(gone['before'])} {verb}:"
+            yield f"  {row['setting']} = {row['keep_hours']}, {newest} {time_text(gone['newest'])}"
+        if row["held_back"]:
+            yield ""
+            yield f"{row['table']}: old rows stay until every table that follows has applied them: run the job"
+    if dry_run:
+        yield ""
+        yield "Nothing was changed."
 
 
 @contextmanager
@@ -105,4 +176,5 @@ def _engine(settings: Settings, writer: str) -> Iterator[Engine]:
 
 
 def _progress(upkeep: Upkeep) -> None:
-    sys.stderr.write(f"{upkeep.table}: {upkeep.files_before} → {upkeep.files_after} files\n")
+    after = "" if upkeep.files_after is None else f" → {upkeep.files_after}"
+    sys.stderr.write(f"{upkeep.table}: {upkeep.files_before}{after} files\n")

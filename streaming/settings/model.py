@@ -17,7 +17,6 @@ from streaming.settings.errors import SettingsError
 from streaming.settings.layers import Layer, Origins, merge_layer, read_dotted, read_environment, read_file
 from streaming.settings.locations import STORE_VARIABLES, Location, folder_of, tables_of
 from streaming.settings.sections import (
-    CENTURY_H,
     CENTURY_MS,
     LONG_MAX,
     SECRET_OPTIONS,
@@ -25,6 +24,7 @@ from streaming.settings.sections import (
     Bytes,
     ClientOptions,
     Count,
+    Hours,
     KafkaAddress,
     Pattern,
     Section,
@@ -136,9 +136,24 @@ class Storage(ClientOptions):
 class Tables(Section):
     writer: Literal["auto", "delta-rs", "delta-spark"]
     spark_interval_ms: Span
-    journal_retention_hours: int = Field(ge=1, le=CENTURY_H)
-    progress_retention_hours: int = Field(ge=1, le=CENTURY_H)
-    vacuum_after_hours: int = Field(ge=0, le=CENTURY_H)
+    vacuum_after_hours: Hours
+
+
+class Retention(Section):
+    rebalances_hours: Hours
+    assignments_hours: Hours
+    members_hours: Hours
+    topics_hours: Hours
+    findings_hours: Hours
+    rejected_events_hours: Hours
+    group_minutes_hours: Hours
+    audits_hours: Hours
+    changes_hours: Hours
+    queue_progress_hours: Hours
+
+    def keep_ms(self) -> dict[str, int]:
+        """Return for how long rows of a table are kept, by its name; those that are kept for ever are left out."""
+        return {name.removesuffix("_hours"): hours * 3_600_000 for name, hours in self if hours}
 
 
 Objective = Annotated[float, Field(ge=0, le=1e12, allow_inf_nan=False)]
@@ -220,6 +235,7 @@ class Settings(Clusters):
     kafka_events: KafkaEvents
     event_log: EventLogLimits
     tables: Tables
+    retention: Retention
     check: Check
     widespread: Widespread
     storage: Storage

@@ -79,6 +79,7 @@ def header_text(secret: SecretStr) -> SecretStr:
 Pattern = Annotated[str, AfterValidator(pattern)]
 Span = Annotated[int, Field(ge=0, le=CENTURY_MS)]
 SomeSpan = Annotated[Span, Field(ge=1)]
+Hours = Annotated[int, Field(ge=0, le=CENTURY_H)]
 Count = Annotated[int, Field(ge=0, le=INT_MAX)]
 SomeCount = Annotated[Count, Field(ge=1)]
 Bytes = Annotated[int, Field(ge=0, le=LONG_MAX)]

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from abc import abstractmethod
+from collections.abc import Callable, Sequence
 
+import pyarrow as pa
 from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
 
-from streaming.tables.writer import LogTruncatedError, Mark, TableWriter
+from streaming.tables.file_listing import files_to_compact, holds_times_before, is_out_of_order
+from streaming.tables.retention import DROPPED_BEFORE, Dialect, Dropped, OldRows, counting_sql, dropped, noted, to_drop
+from streaming.tables.writer import LogTruncatedError, Mark, TableWriter, Upkeep
+
+_APPEND_ONLY = "delta.appendOnly"
 
 
 class DeltaLogTable(TableWriter):
     """A writer that holds the log of its table as ``_delta``."""
 
     _delta: DeltaTable
+    _dialect: Dialect
     _marks_at: int | None = None
 
     @property
@@ -54,3 +61,89 @@ class DeltaLogTable(TableWriter):
             if "Invalid table version" not in str(error):
                 raise
             raise LogTruncatedError(after) from error
+
+    # -- upkeep -------------------------------------------------------------------------------------------------
+
+    @abstractmethod
+    def _sql(self, query: Callable[[str], str]) -> pa.Table:
+        """Return what a query finds, which is made with the name of the table."""
+
+    @abstractmethod
+    def _until_done(self, change: Callable[[], object]) -> None:
+        """Make a change and commit it, from the beginning again while other commits are faster."""
+
+    @abstractmethod
+    def _set_properties(self, values: dict[str, str]) -> None: ...
+
+    @abstractmethod
+    def _delete(self, old: OldRows, going: pa.Table) -> None:
+        """Commit the table without old rows.
+
+        Args:
+            going: What ``to_drop`` returns: which they are, where last rows stay.
+        """
+
+    @abstractmethod
+    def _unneeded(self, vacuum_after_ms: int) -> Sequence[str]:
+        """Return the files that no version of that age needs, and what crashes left of commits that never were."""
+
+    def newest(self, column: str) -> dict[str | None, int]:
+        found = self._sql(lambda table: f"SELECT cluster, max({column}) AS newest FROM {table} GROUP BY cluster")
+        times = found["newest"].cast(pa.int64()).to_pylist()
+        pairs = zip(found["cluster"].cast(pa.string()).to_pylist(), times, strict=True)
+        return {cluster: time // 1_000 for cluster, time in pairs if time is not None}
+
+    def survey(self, *, vacuum_after_ms: int, old: OldRows | None = None) -> Upkeep:
+        self.refresh()
+        listing = self._listing()
+        files = listing.num_rows
+        if is_out_of_order(listing, self.table.cluster_by):
+            compacted = files
+        else:
+            compacted = files_to_compact(listing, self.table.file_bytes)
+        gone = () if old is None else dropped(old, self._going(old))
+        return Upkeep(self.table.name, files, None, compacted, len(self._unneeded(vacuum_after_ms)), gone)
+
+    def _listing(self) -> pa.Table:
+        return pa.table(self._delta.get_add_actions(flatten=True))
+
+    def _paths(self) -> set[str]:
+        return set(self._listing()["path"].to_pylist())
+
+    def _going(self, old: OldRows) -> pa.Table:
+        if not holds_times_before(self._listing(), old.retention.time, old.newest_ms):
+            return pa.table({"cluster": pa.array([], pa.string()), "rows": pa.array([], pa.int64())})
+        return to_drop(old, self._sql(lambda table: counting_sql(old, table, self._dialect)))
+
+    def _drop(self, old: OldRows) -> tuple[Dropped, ...]:
+        """Drop rows, and note in the table that they may be missing, before they are."""
+        gone = dropped(old, self._going(old))
+        if not gone:
+            return ()
+        before = self._delta.metadata().configuration
+        wanted = {DROPPED_BEFORE: noted(old, gone, before)}
+        if self.table.append_only:
+            wanted[_APPEND_ONLY] = "false"
+        self._ensure(wanted)
+
+        def drop() -> None:
+            nonlocal gone
+            going = self._going(old)
+            gone = dropped(old, going)
+            if gone:
+                self._delete(old, going)
+
+        self._until_done(drop)
+        return gone
+
+    def _promise_to_keep(self) -> None:
+        """Let a table that keeps all its rows say so again."""
+        if self.table.append_only:
+            self._ensure({_APPEND_ONLY: "true"})
+
+    def _ensure(self, wanted: dict[str, str]) -> None:
+        def change() -> None:
+            if not self._delta.metadata().configuration.items() >= wanted.items():
+                self._set_properties(wanted)
+
+        self._until_done(change)

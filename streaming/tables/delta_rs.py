@@ -13,7 +13,15 @@ from collections.abc import Callable, Iterator, Sequence
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from deltalake import ColumnProperties, CommitProperties, DeltaTable, Transaction, WriterProperties, write_deltalake
+from deltalake import (
+    ColumnProperties,
+    CommitProperties,
+    DeltaTable,
+    QueryBuilder,
+    Transaction,
+    WriterProperties,
+    write_deltalake,
+)
 from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundError
 from deltalake.schema import Field, Schema
 
@@ -25,10 +33,11 @@ from streaming.tables.delta_log import DeltaLogTable
 from streaming.tables.delta_schema import CHECKPOINT_INTERVAL, delta_fields, properties
 from streaming.tables.edits import REMOVED, source_of, updates_of
 from streaming.tables.errors import TableError
-from streaming.tables.file_listing import holds_times_before, is_out_of_order, small_files
+from streaming.tables.file_listing import is_out_of_order, small_files
 from streaming.tables.journal_entries import RowFilter
 from streaming.tables.location import WRITER_PROPERTY, check_columns, check_writer, table_uri
-from streaming.tables.predicates import literal_time, matching, one_of, predicate_of
+from streaming.tables.predicates import literal, literal_time, matching, one_of, predicate_of
+from streaming.tables.retention import ROWS, Dialect, OldRows, condition, join
 from streaming.tables.schema import TIME, Table
 from streaming.tables.writer import (
     COMMIT_VERSION,
@@ -53,14 +62,18 @@ class DeltaRsTable(DeltaLogTable):
     Args:
         root: Folder or URI of all tables.
         table: What it holds; made when it is not there yet.
+        adds_columns: Whether a table of an older release gets the columns that it lacks.
 
     Raises:
         TableError: It is another table, has another writer, or cannot be opened.
     """
 
-    def __init__(self, root: Location, table: Table) -> None:
+    _dialect = Dialect(literal_time, literal)
+
+    def __init__(self, root: Location, table: Table, *, adds_columns: bool = True) -> None:
         self.table = table
         self._root = root
+        self._adds_columns = adds_columns
         self.uri = table_uri(root, table.name)
         self._delta = self._open()
         self._properties = _parquet_properties(table)
@@ -76,7 +89,7 @@ class DeltaRsTable(DeltaLogTable):
                 delta = self._create()
             check_writer(delta, NAME, self.uri)
             lacking = check_columns(delta, self.table, self.uri)
-            if lacking:
+            if lacking and self._adds_columns:
                 wanted = [field for field in delta_fields(self.table) if field["name"] in lacking]
                 delta.alter.add_columns([Field.from_json(json.dumps(field)) for field in wanted])
         except (DeltaError, OSError) as error:
@@ -249,9 +262,6 @@ class DeltaRsTable(DeltaLogTable):
         if small_files(self._listing(), self.table.file_bytes) >= SMALL_FILES:
             self._tried(self._compact)
 
-    def _listing(self) -> pa.Table:
-        return pa.table(self._delta.get_add_actions(flatten=True))
-
     def _compact(self) -> object:
         return self._delta.optimize.compact(writer_properties=self._properties)
 
@@ -271,18 +281,19 @@ class DeltaRsTable(DeltaLogTable):
         self.refresh()
         return True
 
-    def maintain(self, *, vacuum_after_ms: int, drop_before_ms: int | None = None) -> Upkeep:
+    def maintain(self, *, vacuum_after_ms: int, old: OldRows | None = None) -> Upkeep:
         self.refresh()
-        before, dropped = self._files(), 0
-        if drop_before_ms is not None:
-            dropped = self._drop_before(drop_before_ms)
+        before, gone = self._paths(), self._drop(old) if old is not None else ()
+        if old is None:
+            self._promise_to_keep()
         self._until_done(self._compact)
         if is_out_of_order(self._listing(), self.table.cluster_by):
             self._until_done(self._order)
         self._delta.create_checkpoint()
         self._delta.cleanup_metadata()
-        deleted = self._vacuum(max(1, vacuum_after_ms // _HOUR_MS))
-        return Upkeep(self.table.name, before, self._files(), dropped, deleted)
+        after = self._paths()
+        deleted = self._vacuum(vacuum_after_ms)
+        return Upkeep(self.table.name, len(before), len(after), len(before - after), deleted, gone)
 
     def _until_done(self, change: Callable[[], object]) -> None:
         for _ in range(_ATTEMPTS):
@@ -290,32 +301,38 @@ class DeltaRsTable(DeltaLogTable):
                 return
         raise TableError(f"{self.uri}: concurrent commits, {_ATTEMPTS} attempts failed")
 
-    def _drop_before(self, time_ms: int) -> int:
-        dropped: list[int] = []
+    def _sql(self, query: Callable[[str], str]) -> pa.Table:
+        return pa.table(QueryBuilder().register("rows", self._delta).execute(query("rows")))
 
-        def drop() -> None:
-            done = self._delta.delete(f"event_time < {literal_time(time_ms)}", writer_properties=self._properties)
-            dropped.append(int(done["num_deleted_rows"] or 0))
+    def _set_properties(self, values: dict[str, str]) -> None:
+        self._delta.alter.set_table_properties(values, raise_if_not_exists=False)
 
-        if not holds_times_before(self._listing(), "event_time", time_ms):
+    def _delete(self, old: OldRows, going: pa.Table) -> None:
+        if not old.retention.last_of:
+            self._delta.delete(condition(old, self._dialect), writer_properties=self._properties)
+            return
+        merger = self._delta.merge(
+            going.drop_columns([ROWS]),
+            join(old, self._dialect),
+            source_alias="source",
+            target_alias="target",
+            writer_properties=self._properties,
+        )
+        merger.when_matched_delete().execute()
+
+    def _vacuum(self, vacuum_after_ms: int) -> int:
+        if not self._unneeded(vacuum_after_ms):
             return 0
-        self._until_done(drop)
-        return sum(dropped)
-
-    def _vacuum(self, hours: int) -> int:
-        """Delete files that no version of that age needs, and what crashes left of commits that never were."""
-
-        def run(*, dry_run: bool) -> list[str]:
-            return self._delta.vacuum(hours, dry_run=dry_run, enforce_retention_duration=False, full=True)
-
-        if not run(dry_run=True):
-            return 0
-        deleted = run(dry_run=False)
+        deleted = self._run_vacuum(vacuum_after_ms, dry_run=False)
         self.refresh()
         return len(deleted)
 
-    def _files(self) -> int:
-        return int(self._listing().num_rows)
+    def _unneeded(self, vacuum_after_ms: int) -> list[str]:
+        return self._run_vacuum(vacuum_after_ms, dry_run=True)
+
+    def _run_vacuum(self, after_ms: int, *, dry_run: bool) -> list[str]:
+        hours = max(1, after_ms // _HOUR_MS)
+        return self._delta.vacuum(hours, dry_run=dry_run, enforce_retention_duration=False, full=True)
 
 
 def _parquet_properties(table: Table) -> WriterProperties:

@@ -25,12 +25,13 @@ from streaming.tables.delta_log import DeltaLogTable
 from streaming.tables.delta_schema import CHECKPOINT_INTERVAL
 from streaming.tables.edits import REMOVED, source_of
 from streaming.tables.errors import TableError
-from streaming.tables.file_listing import holds_times_before, is_out_of_order, small_files
+from streaming.tables.file_listing import is_out_of_order, small_files
 from streaming.tables.journal_entries import RowFilter
 from streaming.tables.location import WRITER_PROPERTY, check_columns, check_writer, table_uri
 from streaming.tables.predicates import matching
+from streaming.tables.retention import ROWS, Dialect, OldRows, condition, join
 from streaming.tables.schema import Table
-from streaming.tables.spark_sql import ddl, one_of, quoted_path, sql_type, where_of
+from streaming.tables.spark_sql import ddl, one_of, quoted, quoted_path, sql_type, where_of
 from streaming.tables.writer import (
     COMMIT_VERSION,
     Edit,
@@ -65,12 +66,15 @@ class DeltaSparkTable(DeltaLogTable):
         spark: A session in which nothing else commits at the same time: marks of merges are values of the session.
         root: Folder or URI of all tables, or the catalogue's schema.
         table: What it holds; made when it is not there yet.
+        adds_columns: Whether a table of an older release gets the columns that it lacks.
 
     Raises:
         TableError: It is another table, has another writer, or cannot be opened.
     """
 
-    def __init__(self, spark: SparkSession, root: Location, table: Table) -> None:
+    _dialect = Dialect(lambda epoch_ms: f"timestamp_millis({epoch_ms})", quoted)
+
+    def __init__(self, spark: SparkSession, root: Location, table: Table, *, adds_columns: bool = True) -> None:
         self.table = table
         self._spark = spark
         self.name = _name(root, table.name)
@@ -79,7 +83,8 @@ class DeltaSparkTable(DeltaLogTable):
             self.uri = self._location(root)
             self._delta = DeltaLog(self.uri)
         check_writer(self._delta, NAME, self.name)
-        self._add_columns()
+        if adds_columns:
+            self._add_columns()
         self._compacted_at = self.version
 
     def _location(self, root: Location) -> str:
@@ -262,9 +267,6 @@ class DeltaSparkTable(DeltaLogTable):
         if small_files(self._listing(), self.table.file_bytes) >= SMALL_FILES:
             self._tried(self._optimize)
 
-    def _listing(self) -> pa.Table:
-        return pa.table(self._delta.get_add_actions(flatten=True))
-
     def _optimize(self, order: str = "") -> None:
         sizes = {f"{_OPTIMIZE}{bound}FileSize": str(self.table.file_bytes) for bound in ("min", "max")}
         with _conf(self._spark, self._files() | sizes):
@@ -284,39 +286,56 @@ class DeltaSparkTable(DeltaLogTable):
             self.refresh()
         return True
 
-    def maintain(self, *, vacuum_after_ms: int, drop_before_ms: int | None = None) -> Upkeep:
+    def maintain(self, *, vacuum_after_ms: int, old: OldRows | None = None) -> Upkeep:
         self.refresh()
-        before, dropped = self._listing().num_rows, 0
-        if drop_before_ms is not None and holds_times_before(self._listing(), "event_time", drop_before_ms):
-            dropped = self._drop_before(drop_before_ms)
+        before, gone = self._paths(), self._drop(old) if old is not None else ()
+        if old is None:
+            self._promise_to_keep()
         if small_files(self._listing(), self.table.file_bytes) > 1:
             self._until_done(self._optimize)
         if is_out_of_order(self._listing(), self.table.cluster_by):
             self._until_done(self._order)
-        # Delta refuses less than the table's own retention of deleted files, which is a day.
-        hours = max(24, vacuum_after_ms // _HOUR_MS)
+        after = self._paths()
         # Spark takes long to find out that there is nothing to delete.
-        found = self._delta.vacuum(hours, dry_run=True, enforce_retention_duration=False, full=True)
+        found = self._unneeded(vacuum_after_ms)
         if found:
-            self._spark.sql(f"VACUUM {self.name} RETAIN {hours} HOURS")
+            self._spark.sql(f"VACUUM {self.name} RETAIN {_hours(vacuum_after_ms)} HOURS")
             self.refresh()
-        return Upkeep(self.table.name, before, self._listing().num_rows, dropped, len(found))
+        return Upkeep(self.table.name, len(before), len(after), len(before - after), len(found), gone)
 
-    def _drop_before(self, time_ms: int) -> int:
-        dropped: list[int] = []
+    def _sql(self, query: Callable[[str], str]) -> pa.Table:
+        with _as_table_error(f"{self.name} cannot be read"):
+            return self._spark.sql(query(self.name)).toArrow()
 
-        def drop() -> None:
-            done = self._spark.sql(f"DELETE FROM {self.name} WHERE event_time < timestamp_millis({time_ms})")
-            dropped.append(int(done.collect()[0][0]))
+    def _set_properties(self, values: dict[str, str]) -> None:
+        pairs = ", ".join(f"{quoted(name)} = {quoted(value)}" for name, value in values.items())
+        self._spark.sql(f"ALTER TABLE {self.name} SET TBLPROPERTIES ({pairs})")
 
-        self._until_done(drop)
-        return sum(dropped)
+    def _delete(self, old: OldRows, going: pa.Table) -> None:
+        if not old.retention.last_of:
+            self._spark.sql(f"DELETE FROM {self.name} WHERE {condition(old, self._dialect)}")
+            return
+        from delta.tables import DeltaTable
+
+        source = self._spark.createDataFrame(going.drop_columns([ROWS])).alias("source")
+        target = DeltaTable.forName(self._spark, self.name).alias("target")
+        with _conf(self._spark, self._files()):
+            target.merge(source, join(old, self._dialect)).whenMatchedDelete().execute()
+
+    def _unneeded(self, vacuum_after_ms: int) -> list[str]:
+        hours = _hours(vacuum_after_ms)
+        return self._delta.vacuum(hours, dry_run=True, enforce_retention_duration=False, full=True)
 
     def _until_done(self, change: Callable[[], object]) -> None:
         for _ in range(_ATTEMPTS):
             if self._tried(change):
                 return
         raise TableError(f"{self.name}: concurrent commits, {_ATTEMPTS} attempts failed")
+
+
+def _hours(vacuum_after_ms: int) -> int:
+    # Delta refuses less than the table's own retention of deleted files, which is a day.
+    return max(24, vacuum_after_ms // _HOUR_MS)
 
 
 def _name(root: Location, table: str) -> str:

@@ -32,8 +32,11 @@ WRITERS = (DELTA_RS, DELTA_SPARK)
 class Engine(Protocol):
     """What writes all tables of a job."""
 
-    def table(self, root: Location, table: Table) -> TableWriter:
+    def table(self, root: Location, table: Table, *, adds_columns: bool = True) -> TableWriter:
         """Open a table; it is made when it is not there yet.
+
+        Args:
+            adds_columns: Whether a table of an older release gets the columns that it lacks.
 
         Raises:
             TableError: It is another table, has another writer, or cannot be opened.
@@ -51,8 +54,8 @@ class Engine(Protocol):
 class DeltaRsEngine(Engine):
     """delta-rs, in the driver."""
 
-    def table(self, root: Location, table: Table) -> TableWriter:
-        return DeltaRsTable(root, table)
+    def table(self, root: Location, table: Table, *, adds_columns: bool = True) -> TableWriter:
+        return DeltaRsTable(root, table, adds_columns=adds_columns)
 
     def exists(self, root: Location, name: str) -> bool:
         return is_table(root, name)
@@ -73,10 +76,10 @@ class DeltaSparkEngine(Engine):
     def __init__(self, spark: SparkSession) -> None:
         self._spark = spark.newSession()
 
-    def table(self, root: Location, table: Table) -> DeltaSparkTable:
+    def table(self, root: Location, table: Table, *, adds_columns: bool = True) -> DeltaSparkTable:
         from streaming.tables.delta_spark import DeltaSparkTable
 
-        return DeltaSparkTable(self._spark, root, table)
+        return DeltaSparkTable(self._spark, root, table, adds_columns=adds_columns)
 
     def exists(self, root: Location, name: str) -> bool:
         schema = catalog_schema(root)

@@ -14,6 +14,17 @@ def small_files(listing: pa.Table, file_bytes: int) -> int:
     return int(pc.sum(pc.less(listing["size_bytes"], file_bytes // 2)).as_py() or 0)
 
 
+def files_to_compact(listing: pa.Table, file_bytes: int) -> int:
+    """Return how many files would be joined to larger ones: from the smallest on, while they fit into one file."""
+    joined, files, size = 0, 0, 0
+    for file_size in [*sorted(one for one in listing["size_bytes"].to_pylist() if one <= file_bytes), file_bytes]:
+        if size + file_size > file_bytes:
+            joined += files if files > 1 else 0
+            files, size = 0, 0
+        files, size = files + 1, size + file_size
+    return joined
+
+
 def is_out_of_order(listing: pa.Table, cluster_by: Sequence[str]) -> bool:
     """Return whether files overlap in the values by which they are put in order."""
     names = [f"{bound}.{name}" for bound in ("min", "max") for name in cluster_by]

@@ -1,11 +1,12 @@
-"""Shell: upkeep of the tables: small files compacted; old rows of journal and progress, and unneeded files dropped.
+"""Shell: upkeep of the tables: small files compacted; rows beyond their retention, and unneeded files dropped.
 
 May run beside the job: the second one to commit starts over.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Set
+from typing import NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -13,58 +14,127 @@ import pyarrow.compute as pc
 from streaming.machine import clock
 from streaming.settings.locations import Location
 from streaming.tables.engine import DeltaRsEngine, Engine
-from streaming.tables.materializer import Materializer
+from streaming.tables.journal_progress import from_mark
+from streaming.tables.materializer import progress_id
 from streaming.tables.projections import PROJECTIONS
-from streaming.tables.schema import CHANGES, QUEUE_PROGRESS, TABLES
+from streaming.tables.retention import RETENTIONS, OldRows
+from streaming.tables.schema import CHANGES, GROUPS, TABLES
 from streaming.tables.writer import LogTruncatedError, TableWriter, Upkeep
+
+# Every change of a group is in `group_minutes`; groups without changes move in `queue_progress`; and a cluster without
+# groups has topics.
+_EVENT_TIMES = {"group_minutes": "minute", "queue_progress": "event_time", "topics": "valid_from"}
+# When the monitor last wrote: inputs are rejected, and rebalances decided, at the times of its own batches.
+_BATCH_TIMES = {"rejected_events": "seen_at", "rebalances": "detected_at"}
+
+
+class Kept(NamedTuple):
+    """How rows of one table were kept, beside what was done to its files.
+
+    Attributes:
+        keep_ms: Rows of this age are dropped; None = none are.
+        newest_ms: By what age is measured, in epoch milliseconds: the newest event of each cluster, or for inputs that
+            were rejected the monitor's newest batch.
+        is_held_back: Whether rows stay because a table has not applied all of them.
+    """
+
+    upkeep: Upkeep
+    keep_ms: int | None
+    newest_ms: Mapping[str, int] | int
+    is_held_back: bool = False
 
 
 def optimize(
     root: Location,
     *,
-    journal_retention_ms: int,
-    progress_retention_ms: int,
+    keep_ms: Mapping[str, int],
     vacuum_after_ms: int,
+    dry_run: bool = False,
     report: Callable[[Upkeep], None] = lambda _upkeep: None,
     now_ms: int | None = None,
     engine: Engine | None = None,
-) -> list[Upkeep]:
+) -> list[Kept]:
     """Keep up every table that is there.
 
     Args:
-        journal_retention_ms: Rows of ``changes`` older than this are deleted, once every table has passed them.
-        progress_retention_ms: Rows of ``queue_progress`` older than this are deleted.
+        keep_ms: Table -> for how long rows are kept (``retention.py``); those that are not named are kept for ever.
+            Rows of ``changes`` stay until every table has passed them.
         vacuum_after_ms: Files that no version of this age or younger needs are deleted; at least an hour, for a
             file that the log does not name may belong to a commit that is being made.
+        dry_run: Whether nothing is changed, and only returned what would be.
         report: Is called for each finished table.
+        now_ms: No age is measured from a later time: a clock ahead must not age all other rows.
         engine: What writes the tables; None = delta-rs.
     """
-    now = clock.now_ms() if now_ms is None else now_ms
     engine = engine or DeltaRsEngine()
+    writers = {
+        name: engine.table(root, table, adds_columns=not dry_run)
+        for name, table in TABLES.items()
+        if engine.exists(root, name)
+    }
+    newest = _Newest(writers, clock.now_ms() if now_ms is None else now_ms)
     done = []
-    for name, table in TABLES.items():
-        if not engine.exists(root, name):
-            continue
-        writer = engine.table(root, table)
-        drop_before = now - progress_retention_ms if table is QUEUE_PROGRESS else None
-        if table is CHANGES and _all_have_passed(root, engine, writer, now - journal_retention_ms):
-            drop_before = now - journal_retention_ms
-        upkeep = writer.maintain(vacuum_after_ms=vacuum_after_ms, drop_before_ms=drop_before)
+    for name, writer in writers.items():
+        kept_ms, times, is_held_back = keep_ms.get(name), newest.of(name), False
+        old = None if kept_ms is None else _old_rows(name, times, kept_ms, writers)
+        if old is not None and writer.table is CHANGES and not _all_have_passed(writers, old):
+            old, is_held_back = None, True
+        change = writer.survey if dry_run else writer.maintain
+        upkeep = change(vacuum_after_ms=vacuum_after_ms, old=old)
         report(upkeep)
-        done.append(upkeep)
+        done.append(Kept(upkeep, kept_ms, times, is_held_back))
     return done
 
 
-def _all_have_passed(root: Location, engine: Engine, changes: TableWriter, time_ms: int) -> bool:
-    """Return whether every table has passed all rows of the journal that are older."""
-    if not all(engine.exists(root, projection.table.name) for projection in PROJECTIONS):
+class _Newest:
+    """The times from which ages are measured; read before any row is dropped."""
+
+    def __init__(self, writers: Mapping[str, TableWriter], now_ms: int) -> None:
+        self._events: dict[str, int] = {}
+        for name, column in _EVENT_TIMES.items():
+            for cluster, time in (writers[name].newest(column) if name in writers else {}).items():
+                if cluster is not None:
+                    self._events[cluster] = min(now_ms, max(time, self._events.get(cluster, time)))
+        batches = [
+            time
+            for name, column in _BATCH_TIMES.items()
+            if name in writers
+            for time in writers[name].newest(column).values()
+        ]
+        self._batch = min(now_ms, max(batches, default=0))
+
+    def of(self, table: str) -> Mapping[str, int] | int:
+        """Return the newest event of each cluster, or the newest batch, whichever the table's rows have."""
+        retention = RETENTIONS.get(table)
+        return self._events if retention is None or retention.is_event_time else self._batch
+
+
+def _old_rows(name: str, newest: Mapping[str, int] | int, keep_ms: int, writers: Mapping[str, TableWriter]) -> OldRows:
+    if isinstance(newest, int):
+        return OldRows(RETENTIONS[name], newest - keep_ms)
+
+    def groups() -> Set[tuple[str, str]]:
+        present = writers.get(GROUPS.name)
+        batches = [] if present is None else present.rows_at(present.refresh(), ["cluster", "group_id"])
+        return {pair for batch in batches for pair in zip(*(batch[at].to_pylist() for at in (0, 1)), strict=True)}
+
+    return OldRows(RETENTIONS[name], {cluster: time - keep_ms for cluster, time in newest.items()}, groups)
+
+
+def _all_have_passed(writers: Mapping[str, TableWriter], old: OldRows) -> bool:
+    """Return whether every table has passed all old rows of the journal."""
+    changes = writers[CHANGES.name]
+    if not all(projection.table.name in writers for projection in PROJECTIONS):
         return False
-    reached = Materializer(root, 0, engine=engine).reached()
+    marks = [writers[projection.table.name].mark(progress_id(changes.identity)) or 0 for projection in PROJECTIONS]
+    reached = from_mark(max(marks) or None).after
     try:
-        for batch in changes.appended(reached, changes.refresh(), ["event_time"]):
-            oldest = pc.min(batch["event_time"].cast(pa.int64())).as_py()
-            if oldest is not None and oldest // 1_000 < time_ms:
-                return False
+        for batch in changes.appended(reached, changes.refresh(), ["cluster", "event_time"]):
+            by_cluster = pa.Table.from_batches([batch]).group_by("cluster").aggregate([("event_time", "min")])
+            times = pc.divide(by_cluster["event_time_min"].cast(pa.int64()), 1_000).to_pylist()
+            for cluster, time in zip(by_cluster["cluster"].to_pylist(), times, strict=True):
+                if time < old.before(cluster):
+                    return False
     except LogTruncatedError:
         return False
     return True

@@ -44,8 +44,8 @@ def one_of(column: str, values: Sequence[str]) -> str:
     if not values:
         return "false"
     if len(values) > LISTED:
-        return f"{column} BETWEEN {_literal(min(values))} AND {_literal(max(values))}"
-    return f"{column} IN ({', '.join(map(_literal, sorted(values)))})"
+        return f"{column} BETWEEN {literal(min(values))} AND {literal(max(values))}"
+    return f"{column} IN ({', '.join(map(literal, sorted(values)))})"
 
 
 def literal_time(epoch_ms: int) -> str:
@@ -55,7 +55,8 @@ def literal_time(epoch_ms: int) -> str:
     return f"arrow_cast('{text}', 'Timestamp(Microsecond, Some(\"UTC\"))')"
 
 
-def _literal(text: str) -> str:
+def literal(text: str) -> str:
+    """Return a text as SQL."""
     return "'" + text.replace("'", "''") + "'"
 
 

@@ -25,14 +25,14 @@ def ddl(table: Table, name: str, more: Mapping[str, str] = MappingProxyType({}))
         more: Properties beside those of all tables.
     """
     columns = ",\n  ".join(
-        f"`{column.name}` {sql_type(column.type)} COMMENT {_quoted(column.comment)}" for column in table.columns
+        f"`{column.name}` {sql_type(column.type)} COMMENT {quoted(column.comment)}" for column in table.columns
     )
     pairs = ", ".join(
-        f"{_quoted(key)} = {_quoted(value)}" for key, value in sorted({**properties(table), **more}.items())
+        f"{quoted(key)} = {quoted(value)}" for key, value in sorted({**properties(table), **more}.items())
     )
     return (
         f"CREATE TABLE IF NOT EXISTS {name} (\n  {columns}\n) USING delta\n"
-        f"COMMENT {_quoted(table.comment)}\nTBLPROPERTIES ({pairs})"
+        f"COMMENT {quoted(table.comment)}\nTBLPROPERTIES ({pairs})"
     )
 
 
@@ -58,12 +58,12 @@ def one_of(column: str, values: Sequence[str]) -> str:
         return "false"
     if len(values) > _LISTED:
         return between(column, min(values), max(values))
-    return f"{column} IN ({', '.join(map(_quoted, sorted(values)))})"
+    return f"{column} IN ({', '.join(map(quoted, sorted(values)))})"
 
 
 def between(column: str, first: str, last: str) -> str:
     """Return SQL by which a column of texts has a value from the first to the last."""
-    return f"{column} BETWEEN {_quoted(first)} AND {_quoted(last)}"
+    return f"{column} BETWEEN {quoted(first)} AND {quoted(last)}"
 
 
 def sql_type(kind: pa.DataType, *, time: str = "TIMESTAMP") -> str:
@@ -81,5 +81,6 @@ def sql_type(kind: pa.DataType, *, time: str = "TIMESTAMP") -> str:
     return _SIMPLE[kind]
 
 
-def _quoted(text: str) -> str:
+def quoted(text: str) -> str:
+    """Return a text as SQL."""
     return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"

@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from streaming.settings.locations import Location
 from streaming.tables.journal_entries import RowFilter
+from streaming.tables.retention import Dropped, OldRows
 from streaming.tables.schema import Table
 
 # Beside the rows of ``appended``: the version of the table that brought them.
@@ -43,13 +44,21 @@ class Edit(NamedTuple):
 
 
 class Upkeep(NamedTuple):
-    """What was done to one table."""
+    """What was done to one table, or would be.
+
+    Attributes:
+        files_compacted: Files that were replaced by larger ones, or rewritten without their old rows, or in order.
+            Where it would be done: files that are small, or all where they are out of order.
+        files_deleted: Files that no version needs any longer, and what crashes left.
+        dropped: Rows that were too old.
+    """
 
     table: str
     files_before: int
-    files_after: int
-    journal_rows_dropped: int
+    files_after: int | None
+    files_compacted: int
     files_deleted: int
+    dropped: tuple[Dropped, ...] = ()
 
 
 class LogTruncatedError(Exception):
@@ -102,10 +111,17 @@ class TableWriter(Protocol):
     def rows_at(self, version: int, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         """Read all rows of a version, with that version as ``COMMIT_VERSION``."""
 
-    def maintain(self, *, vacuum_after_ms: int, drop_before_ms: int | None = None) -> Upkeep:
+    def newest(self, column: str) -> dict[str | None, int]:
+        """Return the newest time in a column, in epoch milliseconds, by cluster."""
+
+    def maintain(self, *, vacuum_after_ms: int, old: OldRows | None = None) -> Upkeep:
         """Compact small files, put rows in order, drop old rows, delete files that no version needs.
 
         Args:
             vacuum_after_ms: Files stay while a version of this age or younger needs them.
-            drop_before_ms: Rows whose ``event_time`` is older are dropped; None = no row is.
+            old: Which rows are dropped; None = none are. A table that is only appended to says so by
+                ``delta.appendOnly`` just as long as it keeps all its rows.
         """
+
+    def survey(self, *, vacuum_after_ms: int, old: OldRows | None = None) -> Upkeep:
+        """Return what ``maintain`` would do now, and change nothing."""

@@ -2,28 +2,35 @@
 
 from __future__ import annotations
 
-import functools
 import os
 import time
 from pathlib import Path
 
 from deltalake import DeltaTable
 
+from streaming.settings.model import Retention
 from streaming.tables.arrow_rows import to_arrow
 from streaming.tables.delta_rs import DeltaRsTable
 from streaming.tables.journal_entries import RowFilter
-from streaming.tables.maintenance import optimize
+from streaming.tables.maintenance import Kept, optimize
 from streaming.tables.materializer import Materializer
-from streaming.tables.schema import CHANGES, GROUPS, TABLES
+from streaming.tables.retention import RETENTIONS, dropped_before
+from streaming.tables.schema import CHANGES, GROUPS, TABLES, Row
 from streaming.tables.writer import Edit, Mark
-from tests.streaming.tables.journals import T0
+from tests.streaming.tables.journals import T0, Journal, stable
 from tests.streaming.tables.test_materializer import content, contents, some_changes, write
 
 HOUR = 3_600_000
 YEARS = 100 * 365 * 24 * HOUR
 
 
-kept_up = functools.partial(optimize, progress_retention_ms=YEARS)
+KEPT = dict.fromkeys(RETENTIONS, YEARS)
+
+
+def kept_up(root: Path, vacuum_after_ms: int = YEARS, **keep_ms: int) -> dict[str, Kept]:
+    """Keep up the tables; rows of tables that are not named are kept."""
+    done = optimize(root, keep_ms=KEPT | keep_ms, vacuum_after_ms=vacuum_after_ms)
+    return {kept.upkeep.table: kept for kept in done}
 
 
 def filled(root: Path, follow: bool = True) -> None:
@@ -37,9 +44,8 @@ def filled(root: Path, follow: bool = True) -> None:
 def test_files_become_few_and_rows_stay(tmp_path: Path) -> None:
     filled(tmp_path)
     before = contents(tmp_path)
-    done = {each.table: each for each in kept_up(tmp_path, journal_retention_ms=YEARS, vacuum_after_ms=YEARS)}
-    assert done["changes"].files_before == 20
-    assert done["changes"].files_after == 1
+    done = kept_up(tmp_path)["changes"].upkeep
+    assert (done.files_before, done.files_after, done.files_compacted) == (20, 1, 20)
     assert contents(tmp_path) == before
     assert len(content(tmp_path, "changes")) == 20
     # A reader that follows goes on as if nothing had been.
@@ -50,47 +56,152 @@ def test_files_become_few_and_rows_stay(tmp_path: Path) -> None:
     assert contents(tmp_path) == contents(tmp_path / "whole")
 
 
+def later(root: Path, batch: int, hours: int = 100) -> None:
+    """Let the cluster's time go on: another group has an event."""
+    write(root, [Journal().change(hours * HOUR, stable(1, at=hours * HOUR), group="later")], batch)
+    Materializer(root, 0).run()
+
+
 def test_old_changes_go_once_every_table_has_passed_them(tmp_path: Path) -> None:
     filled(tmp_path)
     # A last change that touches every table but topics and findings, which ride along.
     write(tmp_path, some_changes()[20:], 20)
-    Materializer(tmp_path, 0).run()
-    (journal,) = [
-        each
-        for each in optimize(
-            tmp_path,
-            journal_retention_ms=HOUR,
-            progress_retention_ms=YEARS,
-            vacuum_after_ms=YEARS,
-            now_ms=T0 + 100 * HOUR,
-        )
-        if each.table == "changes"
-    ]
-    assert journal.journal_rows_dropped == len(some_changes())
-    assert content(tmp_path, "changes") == []
+    later(tmp_path, 21)
     before = contents(tmp_path)
+    (gone,) = kept_up(tmp_path, changes=HOUR)["changes"].upkeep.dropped
+    assert gone == ("c1", len(some_changes()), T0 + 99 * HOUR)
+    assert [row["group_id"] for row in content(tmp_path, "changes")] == ["later"]
     assert any(before.values())
     Materializer(tmp_path, 0).run()
     assert contents(tmp_path) == before
 
 
 def test_changes_that_a_table_has_not_passed_stay_however_old(tmp_path: Path) -> None:
-    filled(tmp_path, follow=False)
-    Materializer(tmp_path, 0)
-    kept_up(tmp_path, journal_retention_ms=HOUR, vacuum_after_ms=YEARS, now_ms=T0 + 100 * HOUR)
-    assert len(content(tmp_path, "changes")) == 20
-
-
-def test_young_changes_stay(tmp_path: Path) -> None:
     filled(tmp_path)
-    optimize(
-        tmp_path,
-        journal_retention_ms=1_000 * HOUR,
-        progress_retention_ms=YEARS,
-        vacuum_after_ms=YEARS,
-        now_ms=T0 + 100 * HOUR,
-    )
+    later(tmp_path, 20)
+    write(tmp_path, some_changes()[20:], 21)
+    done = kept_up(tmp_path, changes=HOUR)["changes"]
+    assert done.is_held_back
+    assert len(content(tmp_path, "changes")) == len(some_changes()) + 1
+
+
+def test_a_recording_keeps_its_rows_whenever_it_is_read(tmp_path: Path) -> None:
+    """Its own span is minutes; the wall clock is years later."""
+    filled(tmp_path)
+    before = contents(tmp_path)
+    done = optimize(tmp_path, keep_ms=dict.fromkeys(RETENTIONS, HOUR), vacuum_after_ms=YEARS, now_ms=T0 + YEARS)
+    assert not any(kept.upkeep.dropped for kept in done)
+    assert contents(tmp_path) == before
     assert len(content(tmp_path, "changes")) == 20
+
+
+def test_clusters_age_by_their_own_events(tmp_path: Path) -> None:
+    """One is followed, one was recorded years before; the clock of a third is ahead of the machine's."""
+    history = Journal()
+    changes = [
+        history.change(at, stable(1, at=at), cluster=cluster)
+        for cluster, times in {"recorded": (0, HOUR), "live": (0, 50 * HOUR), "ahead": (0, 10_000 * HOUR)}.items()
+        for at in times
+    ]
+    write(tmp_path, changes, 0)
+    Materializer(tmp_path, 0).run()
+    done = optimize(tmp_path, keep_ms={"changes": 2 * HOUR}, vacuum_after_ms=YEARS, now_ms=T0 + 51 * HOUR)
+    (journal,) = [kept.upkeep for kept in done if kept.upkeep.table == "changes"]
+    assert journal.dropped == (("ahead", 1, T0 + 49 * HOUR), ("live", 1, T0 + 48 * HOUR))
+
+
+def fill_all(root: Path) -> None:
+    """Fill every table with rows of an old and of a new time of two groups, and what is open since the old one."""
+    old, new = T0, T0 + 100 * HOUR
+    both = [{"cluster": "c1", "group_id": name} for name in ("there", "gone")]
+    ids = {"rebalance_id": "r", "finding_id": "f", "member_id": "m", "topic": "t", "position": "p"}
+
+    def store(name: str, *rows: Row) -> None:
+        table = TABLES[name]
+        known = [{key: value for key, value in row.items() if key in table.names} for row in rows]
+        DeltaRsTable(root, table).append(to_arrow(table, known), Mark("test", 0))
+
+    store("groups", both[0])
+    for name, retention in RETENTIONS.items():
+        starts = [column for column in ("valid_from", "joined_at", "opened_at") if column in TABLES[name].names]
+        begun = dict.fromkeys(starts, old)
+        at = [old, old + 1, *([new] if retention.is_event_time else [old + 100 * HOUR])]
+        times = [{**begun, retention.time: time} for time in at]
+        still_open = [{**begun, retention.time: None}] if TABLES[name].ends else []
+        store(name, *(ids | group | time | {"queue_id": 0} for group in both for time in [*times, *still_open]))
+
+
+def test_of_every_table_old_rows_go_and_nothing_that_still_holds(tmp_path: Path) -> None:
+    fill_all(tmp_path)
+    before = {name: content(tmp_path, name) for name in RETENTIONS}
+    keep_ms = {name: HOUR for name in RETENTIONS if name != "changes"}
+    planned = optimize(tmp_path, keep_ms=keep_ms, vacuum_after_ms=YEARS, dry_run=True)
+    assert {name: content(tmp_path, name) for name in RETENTIONS} == before
+    done = optimize(tmp_path, keep_ms=keep_ms, vacuum_after_ms=YEARS)
+    assert [kept.upkeep.dropped for kept in planned] == [kept.upkeep.dropped for kept in done]
+    for name, retention in RETENTIONS.items():
+        rows = content(tmp_path, name)
+        lost = [row for row in before[name] if row not in rows]
+        if name == "changes":
+            assert lost == []
+            continue
+        # Of two groups an old row each; where rows are spans nothing else is old, otherwise the last of the group
+        # that is no longer there goes, too.
+        assert len(lost) == (3 if retention.last_of else 4), name
+        assert all(row[retention.time] is not None and row[retention.time] < T0 + 99 * HOUR for row in lost), name
+        kept = {(row["group_id"], row[retention.time]) for row in rows if retention.last_of}
+        assert not retention.last_of or kept >= {("there", T0 + 1), ("there", T0 + 100 * HOUR)}, name
+
+
+def test_every_table_but_that_of_the_present_has_a_retention() -> None:
+    assert {*RETENTIONS, GROUPS.name} == set(TABLES)
+    assert {f"{name}_hours" for name in RETENTIONS} == set(Retention.model_fields)
+    for name, retention in RETENTIONS.items():
+        # What ends is old once it has ended; its beginning says nothing.
+        assert TABLES[name].ends in (None, retention.time)
+
+
+def test_a_table_promises_to_be_only_appended_to_as_long_as_it_is(tmp_path: Path) -> None:
+    fill_all(tmp_path)
+
+    def promise() -> str:
+        return DeltaTable(str(tmp_path / "rebalances")).metadata().configuration["delta.appendOnly"]
+
+    kept_up(tmp_path)
+    assert promise() == "true"
+    kept_up(tmp_path, rebalances=HOUR)
+    assert promise() == "false"
+    optimize(tmp_path, keep_ms={}, vacuum_after_ms=YEARS)
+    assert promise() == "true"
+
+
+def test_what_is_dropped_is_noted_in_the_table(tmp_path: Path) -> None:
+    fill_all(tmp_path)
+    assert kept_up(tmp_path, assignments=HOUR, findings=HOUR)["assignments"].upkeep.dropped
+    kept_up(tmp_path, assignments=2 * HOUR)  # Nothing comes back.
+    noted = dropped_before(DeltaTable(str(tmp_path / "assignments")).metadata().configuration)
+    assert noted == {"c1": T0 + 99 * HOUR}
+    assert dropped_before(DeltaTable(str(tmp_path / "members")).metadata().configuration) == {}
+
+
+def test_the_job_goes_on_after_rows_were_dropped(tmp_path: Path) -> None:
+    """Marks stay, and tables that were kept up in between are those of a whole history, but for what is old."""
+    changes = some_changes()
+    filled(tmp_path)
+    following = Materializer(tmp_path, 0)
+    later(tmp_path, 20)
+    keep_ms = dict.fromkeys(RETENTIONS, HOUR)
+    optimize(tmp_path, keep_ms=keep_ms, vacuum_after_ms=YEARS)
+    write(tmp_path, changes[20:], 21)
+    following.run()
+    write(tmp_path, changes[:20], 0)  # A batch that is repeated.
+    following.run()
+    write(tmp_path / "whole", changes, 0)
+    later(tmp_path / "whole", 1)
+    for name in ("groups", "topics", "findings", "members", "assignments"):
+        ends = TABLES[name].ends
+        whole = [row for row in content(tmp_path / "whole", name) if ends is None or row[ends] is None]
+        assert [row for row in content(tmp_path, name) if ends is None or row[ends] is None] == whole
 
 
 def test_files_go_once_no_version_needs_them(tmp_path: Path) -> None:
@@ -103,8 +214,10 @@ def test_files_go_once_no_version_needs_them(tmp_path: Path) -> None:
     orphan.write_bytes(b"")
     two_days_ago = time.time() - 48 * 3_600
     os.utime(orphan, (two_days_ago, two_days_ago))
-    (done,) = kept_up(tmp_path, journal_retention_ms=YEARS, vacuum_after_ms=24 * HOUR)
-    assert done.files_deleted == 1
+    (planned,) = optimize(tmp_path, keep_ms={}, vacuum_after_ms=24 * HOUR, dry_run=True)
+    assert planned.upkeep.files_deleted == 1
+    assert orphan.exists()
+    assert kept_up(tmp_path, vacuum_after_ms=24 * HOUR)["groups"].upkeep.files_deleted == 1
     assert not orphan.exists()
     # Removed just now: who reads the version before may need it.
     assert len(list(folder.glob("*.parquet"))) == 2
@@ -115,11 +228,11 @@ def test_a_file_that_is_being_written_is_never_deleted(tmp_path: Path) -> None:
     DeltaRsTable(tmp_path, GROUPS)
     new = tmp_path / "groups" / "part-not-committed-yet.parquet"
     new.write_bytes(b"")
-    kept_up(tmp_path, journal_retention_ms=0, vacuum_after_ms=0)
+    kept_up(tmp_path, vacuum_after_ms=0)
     assert new.exists()
 
 
 def test_tables_that_are_not_there_are_left_alone(tmp_path: Path) -> None:
     DeltaRsTable(tmp_path, CHANGES)
-    assert [each.table for each in kept_up(tmp_path, journal_retention_ms=0, vacuum_after_ms=0)] == ["changes"]
+    assert list(kept_up(tmp_path, vacuum_after_ms=0)) == ["changes"]
     assert not [name for name in TABLES if name != "changes" and (tmp_path / name).exists()]

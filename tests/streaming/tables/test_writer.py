@@ -23,7 +23,8 @@ from streaming.tables.delta_spark import DeltaSparkTable
 from streaming.tables.errors import TableError
 from streaming.tables.journal_entries import RowFilter
 from streaming.tables.location import WRITER_PROPERTY, table_uri
-from streaming.tables.schema import ASSIGNMENTS, CHANGES, GROUPS, TABLES, Table
+from streaming.tables.retention import RETENTIONS, OldRows
+from streaming.tables.schema import ASSIGNMENTS, CHANGES, GROUPS, QUEUE_PROGRESS, REJECTED_EVENTS, TABLES, Table
 from streaming.tables.writer import COMMIT_VERSION, Edit, LogTruncatedError, Mark, TableWriter
 from streaming.views.reader import Reader
 
@@ -304,7 +305,7 @@ def test_added_rows_are_read_by_version_and_upkeep_adds_none(opened: Open, root:
     for number in range(3):
         rows = [{"cluster": "c1", "number": number, "event_time": number * 1_000, "body": "{}"}]
         table.append(to_arrow(CHANGES, rows), Mark("job", number))
-    table.maintain(vacuum_after_ms=86_400_000, drop_before_ms=1_000)
+    table.maintain(vacuum_after_ms=86_400_000, old=OldRows(RETENTIONS["changes"], {"c1": 1_000}))
     end = table.refresh()
     assert end > start + 3
     reported = rows_of(table.appended(start + 1, end, ["number", "cluster"]))
@@ -361,6 +362,110 @@ def test_upkeep_of_a_table_that_is_in_order_commits_nothing(opened: Open, root: 
     version = table.refresh()
     table.maintain(vacuum_after_ms=86_400_000)
     assert table.refresh() == version
+
+
+def progress(cluster: str, queue: int, *times: int, broker: str | None = None) -> list[dict[str, object]]:
+    place = {"cluster": cluster, "group_id": "g", "topic": "t", "broker": broker, "queue_id": queue}
+    return [{**place, "event_time": time} for time in times]
+
+
+def test_old_rows_go_but_the_last_of_each_queue(opened: Open, root: Location) -> None:
+    table = opened(root, QUEUE_PROGRESS)
+    odd = "it's \\ `c`"
+    rows = [
+        *progress("c1", 0, 1, 2, 9),
+        *progress("c1", 0, 1, 2, broker="b"),
+        *progress("c1", 1, 8, 9),
+        *progress(odd, 0, 1, 2, 3),
+        *progress("not named", 0, 1, 2),
+    ]
+    table.append(to_arrow(QUEUE_PROGRESS, rows), Mark("job", 0))
+    assert table.newest("event_time") == {"c1": 9, odd: 3, "not named": 2}
+    old = OldRows(RETENTIONS["queue_progress"], {"c1": 9, odd: 3}, lambda: {("c1", "g")})
+    version = table.version
+    planned = table.survey(vacuum_after_ms=86_400_000, old=old)
+    assert planned.dropped == (("c1", 2, 9), (odd, 2, 3))
+    assert table.refresh() == version
+    assert table.maintain(vacuum_after_ms=86_400_000, old=old).dropped == planned.dropped
+    assert table.maintain(vacuum_after_ms=86_400_000, old=old).dropped == ()
+    assert table.mark("job") == 0
+    left = from_arrow(QUEUE_PROGRESS, delta(root, "queue_progress").to_pyarrow_table())
+    assert sorted((row["cluster"], row["broker"] or "", row["queue_id"], row["event_time"]) for row in left) == [
+        *[("c1", "", 0, 2), ("c1", "", 0, 9), ("c1", "", 1, 8), ("c1", "", 1, 9), ("c1", "b", 0, 2)],
+        *[(odd, "", 0, 3), ("not named", "", 0, 1), ("not named", "", 0, 2)],
+    ]
+
+
+def test_open_spans_stay_and_the_feed_has_those_that_were_dropped(opened: Open, root: Location) -> None:
+    table = opened(root, ASSIGNMENTS)
+    ends = [None, 1, 2, 3]
+    spans = [{"cluster": "c1", "group_id": "g", "queue_id": 0, "valid_from": 0, "valid_to": end} for end in ends]
+    table.append(to_arrow(ASSIGNMENTS, spans), Mark("job", 0))
+    first = table.version
+    gone = table.maintain(vacuum_after_ms=86_400_000, old=OldRows(RETENTIONS["assignments"], {"c1": 2})).dropped
+    assert gone == (("c1", 1, 2),)
+    assert from_arrow(ASSIGNMENTS, table.read(RowFilter({"cluster": ["c1"]}, ends="valid_to")))[0]["valid_to"] is None
+    feed = pa.table(delta(root, "assignments").load_cdf(starting_version=first + 1)).to_pylist()
+    assert [row["_change_type"] for row in feed] == ["delete"]
+    assert delta(root, "assignments").to_pyarrow_table().num_rows == 3
+
+
+def test_history_that_is_only_appended_to_loses_old_rows_once_it_no_longer_says_so(
+    opened: Open, root: Location
+) -> None:
+    table = opened(root, REJECTED_EVENTS)
+    rows = [{"cluster": None, "source": "s", "position": str(time), "seen_at": time} for time in range(3)]
+    table.append(to_arrow(REJECTED_EVENTS, rows), Mark("job", 0))
+    old = OldRows(RETENTIONS["rejected_events"], 2)
+    assert table.maintain(vacuum_after_ms=86_400_000, old=old).dropped == ((None, 2, 2),)
+    assert delta(root, "rejected_events").metadata().configuration["delta.appendOnly"] == "false"
+    assert table.append(to_arrow(REJECTED_EVENTS, rows[:1]), Mark("job", 1))
+    table.maintain(vacuum_after_ms=86_400_000)
+    assert delta(root, "rejected_events").metadata().configuration["delta.appendOnly"] == "true"
+    assert delta(root, "rejected_events").to_pyarrow_table().num_rows == 2
+
+
+@pytest.mark.parametrize("rounds", [4, pytest.param(40, marks=[pytest.mark.slow, pytest.mark.timeout(3600)])])
+def test_rows_are_dropped_beside_a_job_that_appends_and_changes(opened: Open, root: Location, rounds: int) -> None:
+    """Each row of the job is older than the one after it; what it opened last is never dropped."""
+    job, upkeep = opened(root, ASSIGNMENTS), opened(root, ASSIGNMENTS)
+    failures: list[BaseException] = []
+    written = 0
+
+    def span(number: int, end: int | None) -> pa.Table:
+        row = {"cluster": "c1", "group_id": "g", "topic": "t", "queue_id": 0, "member_id": "m", "origin": "computed"}
+        return to_arrow(ASSIGNMENTS, [row | {"valid_from": number * 1_000, "valid_to": end}])
+
+    def work() -> None:
+        nonlocal written
+        try:
+            for number in range(rounds):
+                job.append(span(number, None), Mark("job", number))
+                if number:
+                    ended = RowFilter({"cluster": ["c1"]}, {"valid_from": ((number - 1) * 1_000,) * 2})
+                    close = span(number - 1, number * 1_000)
+                    job.merge(lambda ended=ended, close=close: Edit(job.read(ended), close), Mark("present", number))
+                written = number
+        except BaseException as failure:  # noqa: BLE001 - shown below
+            failures.append(failure)
+
+    working = threading.Thread(target=work)
+    working.start()
+    dropped = 0
+    while True:
+        is_over = not working.is_alive()
+        old = OldRows(RETENTIONS["assignments"], {"c1": written * 1_000})
+        dropped += sum(one.rows for one in upkeep.maintain(vacuum_after_ms=86_400_000, old=old).dropped)
+        if is_over:
+            break
+    working.join()
+    assert failures == []
+    left = from_arrow(ASSIGNMENTS, delta(root, "assignments").to_pyarrow_table())
+    assert sorted((row["valid_from"] // 1_000, row["valid_to"]) for row in left) == [
+        (rounds - 2, (rounds - 1) * 1_000),
+        (rounds - 1, None),
+    ]
+    assert dropped == rounds - 2
 
 
 # -- what others see -------------------------------------------------------------------------------------------------
