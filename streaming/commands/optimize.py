@@ -112,12 +112,12 @@ def _row(kept: Kept, *, dry_run: bool) -> Row:
 def _show(rows: Sequence[Row], *, dry_run: bool) -> None:
     from streaming.terminal.output import Shown, field, show_rows
 
-    after = [] if dry_run else [field("FILES-AFTER", "files_after")]
+    after = [] if dry_run else [field("AFTER", "files_after")]
     show_rows(
         rows,
         [
             field("TABLE", "table"),
-            field("FILES" if dry_run else "FILES-BEFORE", "files_before"),
+            field("FILES", "files_before"),
             *after,
             field("TO-COMPACT" if dry_run else "COMPACTED", "files_compacted"),
             field("TO-DELETE" if dry_run else "DELETED", "files_deleted"),
@@ -136,18 +136,19 @@ def _keeps(row: Row) -> str:
 
 
 def _reasons(rows: Sequence[Row], *, dry_run: bool) -> Iterator[str]:
-    """Write why rows go, and why old ones do not: two short lines for each table and cluster."""
+    """Write why rows go, and why old ones do not: three short lines for each table and cluster."""
     from streaming.terminal.escape import printable
     from streaming.terminal.format import time_text
 
-    verb = "would be dropped" if dry_run else "dropped"
+    done = "to drop" if dry_run else "dropped"
     for row in rows:
         for gone in row["dropped"]:
             of_cluster = "" if gone["cluster"] is None else f", cluster {printable(gone['cluster'])}"
             newest = "newest batch" if row["table"] == "rejected_events" else "newest event"
             yield ""
-            yield f"{row['table']}{of_cluster}: {gone['rows']} rows before {time_text(gone['before'])} {verb}:"
-            yield f"  {row['setting']} = {row['keep_hours']}, {newest} {time_text(gone['newest'])}"
+            yield f"{row['table']}{of_cluster}: {gone['rows']} rows {done}"
+            yield f"  before {time_text(gone['before'])}: {row['setting']} = {row['keep_hours']}"
+            yield f"  {newest} {time_text(gone['newest'])}"
         if row["held_back"]:
             yield ""
             yield f"{row['table']}: old rows stay until every table that follows has applied them: run the job"

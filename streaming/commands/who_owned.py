@@ -48,6 +48,12 @@ def who_owned(
                 one_group(reader, group, cluster)
             if not views.has_topic(reader, topic):
                 raise NotFoundError(f"the tables have no topic {topic}")
+            for name, dropped_ms in views.spans_dropped_before(reader, cluster, at_ms):
+                raise NotFoundError(
+                    f"the owner of {queue_name(topic, broker, queue)} at {time_text(at_ms or 0)} is not known: spans of"
+                    f" cluster {name} that ended before {time_text(dropped_ms)} were dropped"
+                    " (retention.assignments_hours)"
+                )
             when = "now" if at_ms is None else f"at {time_text(at_ms)}"
             owner = "nobody" if group is None else f"no member of group {group}"
             owned = "owns" if at_ms is None else "owned"

@@ -136,10 +136,11 @@ class DeltaLogTable(TableWriter):
         self._until_done(drop)
         return gone
 
-    def _promise_to_keep(self) -> None:
-        """Let a table that keeps all its rows say so again."""
+    def _promise_to_keep(self) -> tuple[Dropped, ...]:
+        """Drop nothing, and let a table that keeps all its rows say so again."""
         if self.table.append_only:
             self._ensure({_APPEND_ONLY: "true"})
+        return ()
 
     def _ensure(self, wanted: dict[str, str]) -> None:
         def change() -> None:

@@ -283,9 +283,9 @@ class DeltaRsTable(DeltaLogTable):
 
     def maintain(self, *, vacuum_after_ms: int, old: OldRows | None = None) -> Upkeep:
         self.refresh()
-        before, gone = self._paths(), self._drop(old) if old is not None else ()
-        if old is None:
-            self._promise_to_keep()
+        files = len(self._paths())
+        gone = self._drop(old) if old is not None else self._promise_to_keep()
+        before = self._paths()
         self._until_done(self._compact)
         if is_out_of_order(self._listing(), self.table.cluster_by):
             self._until_done(self._order)
@@ -293,7 +293,7 @@ class DeltaRsTable(DeltaLogTable):
         self._delta.cleanup_metadata()
         after = self._paths()
         deleted = self._vacuum(vacuum_after_ms)
-        return Upkeep(self.table.name, len(before), len(after), len(before - after), deleted, gone)
+        return Upkeep(self.table.name, files, len(after), len(before - after), deleted, gone)
 
     def _until_done(self, change: Callable[[], object]) -> None:
         for _ in range(_ATTEMPTS):

@@ -288,9 +288,9 @@ class DeltaSparkTable(DeltaLogTable):
 
     def maintain(self, *, vacuum_after_ms: int, old: OldRows | None = None) -> Upkeep:
         self.refresh()
-        before, gone = self._paths(), self._drop(old) if old is not None else ()
-        if old is None:
-            self._promise_to_keep()
+        files = len(self._paths())
+        gone = self._drop(old) if old is not None else self._promise_to_keep()
+        before = self._paths()
         if small_files(self._listing(), self.table.file_bytes) > 1:
             self._until_done(self._optimize)
         if is_out_of_order(self._listing(), self.table.cluster_by):
@@ -301,7 +301,7 @@ class DeltaSparkTable(DeltaLogTable):
         if found:
             self._spark.sql(f"VACUUM {self.name} RETAIN {_hours(vacuum_after_ms)} HOURS")
             self.refresh()
-        return Upkeep(self.table.name, len(before), len(after), len(before - after), len(found), gone)
+        return Upkeep(self.table.name, files, len(after), len(before - after), len(found), gone)
 
     def _sql(self, query: Callable[[str], str]) -> pa.Table:
         with _as_table_error(f"{self.name} cannot be read"):

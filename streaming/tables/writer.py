@@ -47,8 +47,8 @@ class Upkeep(NamedTuple):
     """What was done to one table, or would be.
 
     Attributes:
-        files_compacted: Files that were replaced by larger ones, or rewritten without their old rows, or in order.
-            Where it would be done: files that are small, or all where they are out of order.
+        files_after: None = nothing was done.
+        files_compacted: Files that were joined to larger ones, or rewritten in order.
         files_deleted: Files that no version needs any longer, and what crashes left.
         dropped: Rows that were too old.
     """

@@ -69,6 +69,12 @@ def _session_at(sessions: list[Row], span: Row, at_ms: int | None) -> Row:
     return begun[-1] if begun else {}
 
 
+def spans_dropped_before(reader: Reader, cluster: str | None, at_ms: int | None) -> list[tuple[str, int]]:
+    """Return the clusters, and the times before which their spans were dropped, where an owner at a time may be one."""
+    dropped = reader.dropped_before("assignments").items()
+    return sorted((name, ms) for name, ms in dropped if cluster in (None, name) and at_ms is not None and at_ms < ms)
+
+
 def has_topic(reader: Reader, topic: str) -> bool:
     """Return whether any table has the topic."""
     return any(

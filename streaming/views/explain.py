@@ -77,11 +77,18 @@ def explain(reader: Reader, prefix: str) -> dict[str, Any]:
             for origin in ("computed", "reported")
             if any(span["origin"] == origin for span in spans)
         },
+        "spans_dropped_before": _spans_dropped_before(reader, rebalance),
         "taken_over": _taken_over(reader, rebalance, where),
         "phases": [phase._asdict() for phase in phase_texts.phases(rebalance)],
         "parts": [part._asdict() for part in phase_texts.parts(reader, rebalance)],
         "audit": next(iter(audit_texts.audits(reader, **of_group, rebalance_id=rebalance["rebalance_id"])), None),
     }
+
+
+def _spans_dropped_before(reader: Reader, rebalance: Row) -> int | None:
+    """Return the time before which spans were dropped, where some of this rebalance may be among them."""
+    dropped = reader.dropped_before("assignments").get(rebalance["cluster"])
+    return dropped if dropped is not None and began_ms(rebalance, "reported") < dropped else None
 
 
 def _taken_over(reader: Reader, rebalance: Row, where: dict[str, str]) -> list[Row]:
@@ -230,6 +237,8 @@ def _moved(reported: dict[str, Any]) -> list[str]:
         f"What moved: {row['queues_moved']} moved, {row['queues_assigned']} assigned, {row['queues_revoked']} revoked,"
         f" {row['queues_kept']} kept; {_allocation(row)}."
     ]
+    if (dropped := reported["spans_dropped_before"]) is not None:
+        lines.append(f"  Not all is known: spans that ended before {time_text(dropped)} were dropped.")
     for origin, of_origin in moves.items():
         if len(moves) > 1:
             lines.append(f"  {origin}:")
@@ -238,7 +247,7 @@ def _moved(reported: dict[str, Any]) -> list[str]:
             lines.append(f"  {queue}: {_owners(move['before'])} → {_owners(move['after'])}")
         if len(of_origin) > MOVES_SHOWN:
             lines.append(f"  … and {count(len(of_origin) - MOVES_SHOWN, 'more queue')}; --json lists them all")
-        if not of_origin:
+        if not of_origin and dropped is None:
             lines.append("  no queue changed its owner")
     lines.append(
         f"Afterwards: {count(row['idle_members'], 'idle member')},"

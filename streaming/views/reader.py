@@ -16,6 +16,7 @@ from streaming.tables.arrow_rows import as_schema, from_arrow
 from streaming.tables.errors import NoTablesError
 from streaming.tables.file_listing import newest_time
 from streaming.tables.location import is_table, table_uri
+from streaming.tables.retention import dropped_before
 from streaming.tables.schema import TABLES, TIME, Row
 from streaming.terminal.format import time_text
 
@@ -118,6 +119,11 @@ class Reader:
         """Return the newest commits to a table as Delta describes them, newest first."""
         delta = self._table(name)
         return [] if delta is None else delta.history(limit)
+
+    def dropped_before(self, name: str) -> Mapping[str, int]:
+        """Return of each cluster the time before which rows of a table that are over may be missing."""
+        delta = self._table(name)
+        return {} if delta is None else dropped_before(delta.metadata().configuration)
 
     def snapshot(self, name: str) -> DeltaTable | None:
         """Return a table at the version that is read; None = there is none yet."""

@@ -410,9 +410,7 @@ def test_open_spans_stay_and_the_feed_has_those_that_were_dropped(opened: Open, 
     assert delta(root, "assignments").to_pyarrow_table().num_rows == 3
 
 
-def test_history_that_is_only_appended_to_loses_old_rows_once_it_no_longer_says_so(
-    opened: Open, root: Location
-) -> None:
+def test_history_loses_old_rows_once_it_no_longer_says_that_it_is_append_only(opened: Open, root: Location) -> None:
     table = opened(root, REJECTED_EVENTS)
     rows = [{"cluster": None, "source": "s", "position": str(time), "seen_at": time} for time in range(3)]
     table.append(to_arrow(REJECTED_EVENTS, rows), Mark("job", 0))
