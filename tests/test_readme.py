@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 
 from streaming.commands.app import app
 from streaming.tables import schema
+from streaming.tables.arrow_rows import to_arrow
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text()
@@ -27,6 +28,21 @@ def test_the_queries_run(query: str) -> None:
         for table in (each for each in vars(schema).values() if isinstance(each, schema.Table)):
             connection.register(table.name, table.schema.empty_table())
         assert connection.sql(query).fetchall() == []
+
+
+def test_queries_name_the_broker_of_each_queue() -> None:
+    """Without it queues of RocketMQ, which each broker numbers from 0, seem to have several owners."""
+    of_owners = [query for query in blocks("sql") if "FROM assignments" in query]
+    assert of_owners
+    assert [query for query in of_owners if "broker" not in query.partition("FROM assignments")[0]] == []
+
+
+def test_what_is_wrong_begins_with_the_worst() -> None:
+    (query,) = [query for query in blocks("sql") if "severity" in query]
+    rows = [{"severity": severity} for severity in ("info", "critical", "warning")]
+    with duckdb.connect() as connection:
+        connection.register("findings", to_arrow(schema.FINDINGS, rows))
+        assert [row[0] for row in connection.execute(query).fetchall()] == ["critical", "warning", "info"]
 
 
 def test_every_table_is_described() -> None:

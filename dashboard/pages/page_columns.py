@@ -14,7 +14,7 @@ class PageColumn(NamedTuple):
     Attributes:
         name: Of the row's field.
         title: Its heading.
-        kind: How a cell is shown: a macro of ``templates/cells.html``.
+        kind: How a cell is shown: one of ``KINDS`` of ``cells.py``.
         sort: Name of the listing's order; empty = none.
         wide: Left out on a narrow screen.
         hint: What the heading means, where that is not obvious.

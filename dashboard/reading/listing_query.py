@@ -20,6 +20,8 @@ from udfs.model.timestamps import LATEST_MS
 
 # Equal rows before a cursor.
 MOST_SHOWN = 1_000_000_000
+_BROKEN = "cursor: no answer had this one; send the next_cursor of an answer, unchanged"
+_FOREIGN = "cursor: it belongs to another question; send it with the filters and the order of the answer that had it"
 
 
 class BadQuestionError(Exception):
@@ -80,7 +82,7 @@ def piece(
     except UNFIT_VALUES as error:
         if not place:
             raise
-        raise BadQuestionError("cursor: it belongs to another question") from error
+        raise BadQuestionError(_FOREIGN) from error
     rows = plain_rows(found)
     places = [[row.pop(f"cursor_{number}") for number in range(len(listing.key) + 1)] for row in rows]
     if len(rows) <= limit:
@@ -209,13 +211,13 @@ def read_cursor(text: str, sort: str, keys: int) -> tuple[list[Any], int]:
     try:
         found = json.loads(base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)))
     except (ValueError, RecursionError, binascii.Error) as error:
-        raise BadQuestionError("cursor: it is none") from error
+        raise BadQuestionError(_BROKEN) from error
     is_fitting = isinstance(found, list) and len(found) == keys + 3 and found[0] == sort
     if not is_fitting or not all(isinstance(part, str | int) and not isinstance(part, bool) for part in found):
-        raise BadQuestionError("cursor: it belongs to another question")
+        raise BadQuestionError(_FOREIGN)
     _, *place, shown = found
     if not isinstance(shown, int) or not 0 <= shown <= MOST_SHOWN:
-        raise BadQuestionError("cursor: it is none")
+        raise BadQuestionError(_BROKEN)
     return place, shown
 
 

@@ -44,10 +44,11 @@ def to_mark(progress: JournalProgress) -> int:
         ValueError: There are more shares or versions than fit.
 
     Example:
-        >>> to_mark(Progress(7)) < to_mark(Progress(7, 9)) < to_mark(Progress(7, 9, 0, 2)) < to_mark(Progress(9))
+        >>> done, begun, half = JournalProgress(7), JournalProgress(7, 9), JournalProgress(7, 9, 0, 2)
+        >>> to_mark(done) < to_mark(begun) < to_mark(half) < to_mark(JournalProgress(9))
         True
-        >>> from_mark(to_mark(Progress(7, 9, 3, 2)))
-        Progress(after=7, upto=9, share=3, stage=2)
+        >>> from_mark(to_mark(JournalProgress(7, 9, 3, 2)))
+        JournalProgress(after=7, upto=9, share=3, stage=2)
     """
     after, upto, share, stage = progress
     if not upto:

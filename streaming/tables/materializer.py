@@ -221,8 +221,9 @@ class Materializer:
             if after:
                 raise TableError(
                     f"The log of {CHANGES.name} no longer goes back to version {after}, from which tables must follow"
-                    " it. Delete the folders of all tables but rebalances, rejected_events and changes: they are"
-                    " then recreated from what the journal still holds."
+                    f" it. Delete the folders {', '.join(sorted(self._tables))}, and no others: these are then"
+                    " recreated from what the journal still holds. What it no longer holds is missing in them; keep"
+                    " copies of the folders if you need it."
                 ) from error
             # Recreated tables begin with all that is still there.
             return self._projector.snapshot(after, upto)

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from streaming.tables.projections import PROJECTIONS
+
 ROOT = Path(__file__).parents[2]
 PAGES = sorted([*(ROOT / "docs").glob("*.md"), *ROOT.glob("*.md")])
 _NAMED_PATH = re.compile(r"`((?:bench|conf|docs|streaming|tests|udfs)/[\w./-]+)`")
@@ -28,6 +30,34 @@ def test_every_setting_of_the_page_of_performance_exists() -> None:
     named = named_settings()
     assert len(named) > 10
     assert [name for name in named if name.split(".")[1] not in defaults[name.split(".")[0]]] == []
+
+
+def _plain(text: str) -> float:
+    """Return a value as people write it as the settings have it: milliseconds, or a number."""
+    number, _, unit = text.strip().replace(",", "").partition(" ")
+    ms = {"s": 1_000, "min": 60_000, "hour": 3_600_000, "hours": 3_600_000, "days": 86_400_000}
+    return float(number) * ms.get(unit, 1)
+
+
+def test_the_page_of_performance_has_the_defaults() -> None:
+    defaults = tomllib.loads((ROOT / "conf" / "default.toml").read_text(encoding="utf-8"))
+    page = (ROOT / "docs" / "performance.md").read_text(encoding="utf-8")
+    compared = 0
+    for names, cell in re.findall(r"^\| (`\w+\.\w+`(?:, `\w+\.\w+`)*) \| ([^|]+) \|", page, re.MULTILINE):
+        for position, name in enumerate(re.findall(r"[\w.]+", names)):
+            section, key = name.split(".")
+            shown = cell.split("; ")
+            value = defaults[section][key]
+            if isinstance(value, int | float):
+                assert _plain(shown[min(position, len(shown) - 1)]) == value, name
+                compared += 1
+    assert compared > 15
+
+
+def test_the_page_of_internals_names_the_tables_that_can_be_made_again() -> None:
+    page = (ROOT / "docs" / "internals.md").read_text(encoding="utf-8")
+    (named,) = re.findall(r"delete the folders (.*?), and they start", page, re.DOTALL)
+    assert sorted(re.findall(r"`(\w+)`", named)) == sorted(one.table.name for one in PROJECTIONS)
 
 
 def test_the_page_of_performance_names_every_benchmark() -> None:

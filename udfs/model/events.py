@@ -198,7 +198,7 @@ class GroupSettings(Event, kw_only=True, tag_field="type", tag="group_settings")
 class GroupSnapshot(Event, kw_only=True, tag_field="type", tag="group_snapshot"):
     """The whole group as a coordinator or a poll saw it.
 
-    ``state`` ``not_followed`` marks a group of a kind that is not recomputed (KIP-848, share, streams).
+    ``state`` ``not_followed`` marks a group of a kind that is not recomputed (share, streams, Kafka Connect).
     ``generation_source`` ``counted`` without a ``generation``: a coordinator assigns, and only polls show its
     generations: the monitor counts them (Kafka's admin calls).
     ``restored`` snapshots come from a state export and carry the extra fields below.

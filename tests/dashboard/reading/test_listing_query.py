@@ -180,8 +180,8 @@ def test_an_unknown_order_is_refused(reading: Reading, sort: str) -> None:
         *(base64.urlsafe_b64encode(one).decode() for one in (b"[" * 37_000, b'{"a":' * 7_000, b"[1" + b"0" * 9_000)),
     ],
 )
-def test_a_cursor_of_another_question_is_refused(text: str) -> None:
-    with pytest.raises(BadQuestionError):
+def test_a_cursor_of_another_question_is_refused_with_what_to_send(text: str) -> None:
+    with pytest.raises(BadQuestionError, match=r"cursor: .+; send .+ of (an|the) answer"):
         read_cursor(text, "members", 1)
 
 

@@ -6,6 +6,7 @@ import contextlib
 import itertools
 import os
 import random
+import re
 import shutil
 import sys
 import threading
@@ -26,7 +27,7 @@ from streaming.tables.journal_piece import JournalPiece
 from streaming.tables.journal_progress import JournalProgress, to_mark
 from streaming.tables.materializer import Materializer
 from streaming.tables.projections import PROJECTIONS, Projection
-from streaming.tables.schema import CHANGES, TABLES, Row
+from streaming.tables.schema import CHANGES, QUEUE_PROGRESS, REBALANCES, REJECTED_EVENTS, TABLES, Row
 from streaming.tables.writer import Mark
 from tests.streaming.tables.journals import T0, Journal, a_history, assigned, audited, joined, released, rows, stable
 from udfs.model import journal
@@ -524,6 +525,32 @@ def test_tables_made_anew_begin_with_what_the_journal_still_holds(tmp_path: Path
     shorten_log(tmp_path)
     Materializer(tmp_path, 0).run()
     assert contents(tmp_path) == before
+
+
+def test_the_advice_about_a_log_that_was_cut_loses_nothing_that_cannot_be_made_again(tmp_path: Path) -> None:
+    """Whoever follows it word for word has all tables again, and those that the job alone writes as they were."""
+    changes = some_changes()
+    write(tmp_path, changes[:30], 0)
+    Materializer(tmp_path, 0).run()
+    for table in (REBALANCES, REJECTED_EVENTS, QUEUE_PROGRESS):
+        rows_of_job = to_arrow(table, [{table.key[0]: "only here"}])
+        DeltaRsTable(tmp_path, table).append(rows_of_job, Mark("job", 0))
+    before = {name: content(tmp_path, name) for name in TABLES if name not in FOLLOWING}
+    for batch, change in enumerate(changes[30:], 1):
+        write(tmp_path, [change], batch)
+    before[CHANGES.name] = content(tmp_path, CHANGES.name)
+    shorten_log(tmp_path)
+    with pytest.raises(TableError, match="no longer goes back") as failed:
+        Materializer(tmp_path, 0).run()
+    listed = re.search(r"Delete the folders ([\w, ]+), and no others", str(failed.value))
+    assert listed is not None
+    for name in listed[1].split(", "):
+        shutil.rmtree(tmp_path / name)
+    Materializer(tmp_path, 0).run()
+    assert {name: content(tmp_path, name) for name in before} == before
+    write(tmp_path / "whole", changes, 0)
+    Materializer(tmp_path / "whole", 0).run()
+    assert contents(tmp_path) == contents(tmp_path / "whole")
 
 
 def test_two_that_follow_one_journal_do_not_count_twice(tmp_path: Path) -> None:
