@@ -142,13 +142,13 @@ def _reasons(rows: Sequence[Row], *, dry_run: bool) -> Iterator[str]:
 
     done = "to drop" if dry_run else "dropped"
     for row in rows:
-        for gone in row["dropped"]:
-            of_cluster = "" if gone["cluster"] is None else f", cluster {printable(gone['cluster'])}"
+        for one in row["dropped"]:
+            of_cluster = "" if one["cluster"] is None else f", cluster {printable(one['cluster'])}"
             newest = "newest batch" if row["table"] == "rejected_events" else "newest event"
             yield ""
-            yield f"{row['table']}{of_cluster}: {gone['rows']} rows {done}"
-            yield f"  before {time_text(gone['before'])}: {row['setting']} = {row['keep_hours']}"
-            yield f"  {newest} {time_text(gone['newest'])}"
+            yield f"{row['table']}{of_cluster}: {one['rows']} rows {done}"
+            yield f"  before {time_text(one['before'])}: {row['setting']} = {row['keep_hours']}"
+            yield f"  {newest} {time_text(one['newest'])}"
         if row["held_back"]:
             yield ""
             yield f"{row['table']}: old rows stay until every table that follows has applied them: run the job"

@@ -10,7 +10,16 @@ from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
 
 from streaming.tables.file_listing import files_to_compact, holds_times_before, is_out_of_order
-from streaming.tables.retention import DROPPED_BEFORE, Dialect, Dropped, OldRows, counting_sql, dropped, noted, to_drop
+from streaming.tables.retention import (
+    DROPPED_BEFORE,
+    Dialect,
+    Dropped,
+    OldRows,
+    count_dropped,
+    counting_sql,
+    noted,
+    to_drop,
+)
 from streaming.tables.writer import LogTruncatedError, Mark, TableWriter, Upkeep
 
 _APPEND_ONLY = "delta.appendOnly"
@@ -76,11 +85,11 @@ class DeltaLogTable(TableWriter):
     def _set_properties(self, values: dict[str, str]) -> None: ...
 
     @abstractmethod
-    def _delete(self, old: OldRows, going: pa.Table) -> None:
+    def _delete(self, old: OldRows, to_delete: pa.Table) -> None:
         """Commit the table without old rows.
 
         Args:
-            going: What ``to_drop`` returns: which they are, where last rows stay.
+            to_delete: What ``to_drop`` returns: which they are, where last rows stay.
         """
 
     @abstractmethod
@@ -101,8 +110,8 @@ class DeltaLogTable(TableWriter):
             compacted = files
         else:
             compacted = files_to_compact(listing, self.table.file_bytes)
-        gone = () if old is None else dropped(old, self._going(old))
-        return Upkeep(self.table.name, files, None, compacted, len(self._unneeded(vacuum_after_ms)), gone)
+        dropped = () if old is None else count_dropped(old, self._rows_to_delete(old))
+        return Upkeep(self.table.name, files, None, compacted, len(self._unneeded(vacuum_after_ms)), dropped)
 
     def _listing(self) -> pa.Table:
         return pa.table(self._delta.get_add_actions(flatten=True))
@@ -110,31 +119,31 @@ class DeltaLogTable(TableWriter):
     def _paths(self) -> set[str]:
         return set(self._listing()["path"].to_pylist())
 
-    def _going(self, old: OldRows) -> pa.Table:
-        if not holds_times_before(self._listing(), old.retention.time, old.newest_ms):
+    def _rows_to_delete(self, old: OldRows) -> pa.Table:
+        if not holds_times_before(self._listing(), old.rule.time, old.newest_ms):
             return pa.table({"cluster": pa.array([], pa.string()), "rows": pa.array([], pa.int64())})
         return to_drop(old, self._sql(lambda table: counting_sql(old, table, self._dialect)))
 
     def _drop(self, old: OldRows) -> tuple[Dropped, ...]:
         """Drop rows, and note in the table that they may be missing, before they are."""
-        gone = dropped(old, self._going(old))
-        if not gone:
+        dropped = count_dropped(old, self._rows_to_delete(old))
+        if not dropped:
             return ()
         before = self._delta.metadata().configuration
-        wanted = {DROPPED_BEFORE: noted(old, gone, before)}
+        wanted = {DROPPED_BEFORE: noted(old, dropped, before)}
         if self.table.append_only:
             wanted[_APPEND_ONLY] = "false"
         self._ensure(wanted)
 
         def drop() -> None:
-            nonlocal gone
-            going = self._going(old)
-            gone = dropped(old, going)
-            if gone:
-                self._delete(old, going)
+            nonlocal dropped
+            to_delete = self._rows_to_delete(old)
+            dropped = count_dropped(old, to_delete)
+            if dropped:
+                self._delete(old, to_delete)
 
         self._until_done(drop)
-        return gone
+        return dropped
 
     def _promise_to_keep(self) -> tuple[Dropped, ...]:
         """Drop nothing, and let a table that keeps all its rows say so again."""

@@ -284,7 +284,7 @@ class DeltaRsTable(DeltaLogTable):
     def maintain(self, *, vacuum_after_ms: int, old: OldRows | None = None) -> Upkeep:
         self.refresh()
         files = len(self._paths())
-        gone = self._drop(old) if old is not None else self._promise_to_keep()
+        dropped = self._drop(old) if old is not None else self._promise_to_keep()
         before = self._paths()
         self._until_done(self._compact)
         if is_out_of_order(self._listing(), self.table.cluster_by):
@@ -293,7 +293,7 @@ class DeltaRsTable(DeltaLogTable):
         self._delta.cleanup_metadata()
         after = self._paths()
         deleted = self._vacuum(vacuum_after_ms)
-        return Upkeep(self.table.name, files, len(after), len(before - after), deleted, gone)
+        return Upkeep(self.table.name, files, len(after), len(before - after), deleted, dropped)
 
     def _until_done(self, change: Callable[[], object]) -> None:
         for _ in range(_ATTEMPTS):
@@ -307,12 +307,12 @@ class DeltaRsTable(DeltaLogTable):
     def _set_properties(self, values: dict[str, str]) -> None:
         self._delta.alter.set_table_properties(values, raise_if_not_exists=False)
 
-    def _delete(self, old: OldRows, going: pa.Table) -> None:
-        if not old.retention.last_of:
+    def _delete(self, old: OldRows, to_delete: pa.Table) -> None:
+        if not old.rule.last_of:
             self._delta.delete(condition(old, self._dialect), writer_properties=self._properties)
             return
         merger = self._delta.merge(
-            going.drop_columns([ROWS]),
+            to_delete.drop_columns([ROWS]),
             join(old, self._dialect),
             source_alias="source",
             target_alias="target",

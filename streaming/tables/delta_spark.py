@@ -289,7 +289,7 @@ class DeltaSparkTable(DeltaLogTable):
     def maintain(self, *, vacuum_after_ms: int, old: OldRows | None = None) -> Upkeep:
         self.refresh()
         files = len(self._paths())
-        gone = self._drop(old) if old is not None else self._promise_to_keep()
+        dropped = self._drop(old) if old is not None else self._promise_to_keep()
         before = self._paths()
         if small_files(self._listing(), self.table.file_bytes) > 1:
             self._until_done(self._optimize)
@@ -301,7 +301,7 @@ class DeltaSparkTable(DeltaLogTable):
         if found:
             self._spark.sql(f"VACUUM {self.name} RETAIN {_hours(vacuum_after_ms)} HOURS")
             self.refresh()
-        return Upkeep(self.table.name, files, len(after), len(before - after), len(found), gone)
+        return Upkeep(self.table.name, files, len(after), len(before - after), len(found), dropped)
 
     def _sql(self, query: Callable[[str], str]) -> pa.Table:
         with _as_table_error(f"{self.name} cannot be read"):
@@ -311,13 +311,13 @@ class DeltaSparkTable(DeltaLogTable):
         pairs = ", ".join(f"{quoted(name)} = {quoted(value)}" for name, value in values.items())
         self._spark.sql(f"ALTER TABLE {self.name} SET TBLPROPERTIES ({pairs})")
 
-    def _delete(self, old: OldRows, going: pa.Table) -> None:
-        if not old.retention.last_of:
+    def _delete(self, old: OldRows, to_delete: pa.Table) -> None:
+        if not old.rule.last_of:
             self._spark.sql(f"DELETE FROM {self.name} WHERE {condition(old, self._dialect)}")
             return
         from delta.tables import DeltaTable
 
-        source = self._spark.createDataFrame(going.drop_columns([ROWS])).alias("source")
+        source = self._spark.createDataFrame(to_delete.drop_columns([ROWS])).alias("source")
         target = DeltaTable.forName(self._spark, self.name).alias("target")
         with _conf(self._spark, self._files()):
             target.merge(source, join(old, self._dialect)).whenMatchedDelete().execute()

@@ -105,8 +105,8 @@ class _Newest:
 
     def of(self, table: str) -> Mapping[str, int] | int:
         """Return the newest event of each cluster, or the newest batch, whichever the table's rows have."""
-        retention = RETENTIONS.get(table)
-        return self._events if retention is None or retention.is_event_time else self._batch
+        rule = RETENTIONS.get(table)
+        return self._events if rule is None or rule.is_event_time else self._batch
 
 
 def _old_rows(name: str, newest: Mapping[str, int] | int, keep_ms: int, writers: Mapping[str, TableWriter]) -> OldRows:

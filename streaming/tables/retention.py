@@ -9,7 +9,7 @@ group exists.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Set
+from collections.abc import Callable, Mapping, Sequence, Set
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -23,9 +23,11 @@ BOUND, ROWS = "bound", "rows"
 # Property of a table: of each cluster, as JSON, the time before which rows may be missing.
 DROPPED_BEFORE = "rebalance-monitor.dropped-before"
 _GROUP = ("cluster", "group_id")
+# Of what last rows are of.
+_NEVER_NULL = (*_GROUP, "topic", "queue_id")
 
 
-class Retention(NamedTuple):
+class AgeRule(NamedTuple):
     """How the age of a table's rows is measured.
 
     Attributes:
@@ -40,18 +42,18 @@ class Retention(NamedTuple):
     is_event_time: bool = True
 
 
-RETENTIONS: Mapping[str, Retention] = MappingProxyType(
+RETENTIONS: Mapping[str, AgeRule] = MappingProxyType(
     {
-        "rebalances": Retention("event_time", _GROUP),
-        "assignments": Retention("valid_to"),
-        "members": Retention("left_at"),
-        "topics": Retention("valid_to"),
-        "findings": Retention("closed_at"),
-        "rejected_events": Retention("seen_at", is_event_time=False),
-        "changes": Retention("event_time"),
-        "group_minutes": Retention("minute", _GROUP),
-        "queue_progress": Retention("event_time", (*_GROUP, "topic", "broker", "queue_id")),
-        "audits": Retention("event_time", _GROUP),
+        "rebalances": AgeRule("event_time", _GROUP),
+        "assignments": AgeRule("valid_to"),
+        "members": AgeRule("left_at"),
+        "topics": AgeRule("valid_to"),
+        "findings": AgeRule("closed_at"),
+        "rejected_events": AgeRule("seen_at", is_event_time=False),
+        "changes": AgeRule("event_time"),
+        "group_minutes": AgeRule("minute", _GROUP),
+        "queue_progress": AgeRule("event_time", (*_GROUP, "topic", "broker", "queue_id")),
+        "audits": AgeRule("event_time", _GROUP),
     }
 )
 
@@ -60,13 +62,13 @@ class OldRows(NamedTuple):
     """Which rows of a table are to be dropped.
 
     Attributes:
-        retention: How their age is measured.
+        rule: How their age is measured.
         before_ms: Rows with an older time are dropped: of each cluster, or of all. A cluster that is not named keeps
             its rows.
         groups: The groups that there are, as (cluster, group_id): the last rows of others are dropped too.
     """
 
-    retention: Retention
+    rule: AgeRule
     before_ms: Mapping[str, int] | int
     groups: Callable[[], Set[tuple[str, str]]] = frozenset
 
@@ -97,7 +99,7 @@ class Dialect(NamedTuple):
 
 def condition(old: OldRows, dialect: Dialect) -> str:
     """Return SQL that holds for the rows that are old enough."""
-    time = old.retention.time
+    time = old.rule.time
     if isinstance(old.before_ms, int):
         return f"{time} < {dialect.time(old.before_ms)}"
     tests = [f"(cluster = {dialect.text(name)} AND {time} < {dialect.time(ms)})" for name, ms in old.before_ms.items()]
@@ -105,23 +107,30 @@ def condition(old: OldRows, dialect: Dialect) -> str:
 
 
 def counting_sql(old: OldRows, table: str, dialect: Dialect) -> str:
-    """Return SQL that counts old rows of each thing (each cluster, where none is kept as the last).
+    """Return SQL that counts old rows: by cluster as ``old_rows``.
 
-    Its columns: those of the thing, ``last`` = their newest time, ``old_rows``, ``superseded`` = those before ``last``.
+    Where last rows stay, by what they are the last of; with ``last`` = the newest old time, and ``superseded`` = how
+    many are older than that.
     """
-    time, by = old.retention.time, ", ".join(_thing(old.retention))
+    time, where = old.rule.time, condition(old, dialect)
+    if not old.rule.last_of:
+        return f"SELECT cluster, count(*) AS old_rows FROM {table} WHERE {where} GROUP BY cluster"
+    by = ", ".join(old.rule.last_of)
+    of_last = ", ".join(f"last_rows.{name}" for name in old.rule.last_of)
+    rows = f"(SELECT {by}, {time} FROM {table} WHERE {where})"
+    # A join, for a window would sort all rows.
     return (
-        f"SELECT {by}, last, count(*) AS old_rows, sum(CASE WHEN {time} < last THEN 1 ELSE 0 END) AS superseded FROM"
-        f" (SELECT {by}, {time}, max({time}) OVER (PARTITION BY {by}) AS last FROM {table}"
-        f" WHERE {condition(old, dialect)}) AS old GROUP BY {by}, last"
+        f"SELECT {of_last}, last_rows.last, count(*) AS old_rows,"
+        f" sum(CASE WHEN old.{time} < last_rows.last THEN 1 ELSE 0 END) AS superseded"
+        f" FROM {rows} AS old JOIN (SELECT {by}, max({time}) AS last FROM {rows} AS grouped GROUP BY {by}) AS last_rows"
+        f" ON {' AND '.join(_same(old.rule.last_of, 'old', 'last_rows'))} GROUP BY {of_last}, last_rows.last"
     )
 
 
 def join(old: OldRows, dialect: Dialect) -> str:
     """Return SQL by which rows of ``target`` are those that ``source``, of ``to_drop``, drops."""
-    time = old.retention.time
-    same = [f"(target.{name} = source.{name})" for name in _GROUP]
-    same += [f"(target.{name} IS NOT DISTINCT FROM source.{name})" for name in old.retention.last_of[len(_GROUP) :]]
+    time = old.rule.time
+    same = _same(old.rule.last_of, "target", "source")
     # Files without old rows are passed over by the constant.
     return " AND ".join([*same, f"target.{time} < {dialect.time(old.newest_ms)}", f"target.{time} < source.{BOUND}"])
 
@@ -131,10 +140,10 @@ def to_drop(old: OldRows, counted: pa.Table) -> pa.Table:
 
     Without last rows it is each cluster, and the time is that of ``condition``.
     """
-    names = _thing(old.retention)
+    names = _thing(old.rule)
     columns = {name: counted[name].cast(_type(name)) for name in names}
     old_rows = counted["old_rows"].cast(pa.int64())
-    if not old.retention.last_of:
+    if not old.rule.last_of:
         return pa.table({**columns, ROWS: old_rows})
     last = counted["last"].cast(pa.int64())
     there = old.groups() if counted.num_rows else frozenset[tuple[str, str]]()
@@ -145,19 +154,19 @@ def to_drop(old: OldRows, counted: pa.Table) -> pa.Table:
     return pa.table({**columns, BOUND: bound, ROWS: rows}).filter(pc.greater(rows, 0))
 
 
-def dropped(old: OldRows, going: pa.Table) -> tuple[Dropped, ...]:
+def count_dropped(old: OldRows, to_delete: pa.Table) -> tuple[Dropped, ...]:
     """Return how many rows go of each cluster, in order."""
     sums: dict[str | None, int] = {}
-    for cluster, rows in zip(going["cluster"].to_pylist(), going[ROWS].to_pylist(), strict=True):
+    for cluster, rows in zip(to_delete["cluster"].to_pylist(), to_delete[ROWS].to_pylist(), strict=True):
         sums[cluster] = sums.get(cluster, 0) + rows
     return tuple(Dropped(name, sums[name], old.before(name)) for name in sorted(sums, key=lambda name: name or ""))
 
 
-def noted(old: OldRows, gone: tuple[Dropped, ...], properties: Mapping[str, str]) -> str:
+def noted(old: OldRows, dropped: tuple[Dropped, ...], properties: Mapping[str, str]) -> str:
     """Return the property that says before which times rows may be missing, once these are dropped."""
     times = dict(dropped_before(properties))
     if not isinstance(old.before_ms, int):
-        for one in gone:
+        for one in dropped:
             if one.cluster is not None:
                 times[one.cluster] = max(times.get(one.cluster, one.before_ms), one.before_ms)
     return json.dumps(times, sort_keys=True)
@@ -169,8 +178,14 @@ def dropped_before(properties: Mapping[str, str]) -> Mapping[str, int]:
     return times
 
 
-def _thing(retention: Retention) -> tuple[str, ...]:
-    return retention.last_of or ("cluster",)
+def _same(names: Sequence[str], one: str, other: str) -> list[str]:
+    """Return SQL by which rows of two tables are of one thing; engines hash what is compared by ``=``."""
+    signs = ("=" if name in _NEVER_NULL else "IS NOT DISTINCT FROM" for name in names)
+    return [f"({one}.{name} {sign} {other}.{name})" for name, sign in zip(names, signs, strict=True)]
+
+
+def _thing(rule: AgeRule) -> tuple[str, ...]:
+    return rule.last_of or ("cluster",)
 
 
 def _type(name: str) -> pa.DataType:

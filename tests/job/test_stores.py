@@ -95,9 +95,8 @@ def test_spark_writes_tables_on_a_store_and_keeps_them_up(
     assert ended.exit_code == 0, ended.stderr[-3000:]
     expected = bags_of(whole)
     assert differences(expected, bags_of(str(lake / "tables"))) == []
-    # The writer is the one that the tables have; rows are kept for ninety years.
-    kept = "journal_retention_hours = 800000\nprogress_retention_hours = 800000\n"
-    (tmp_path / "upkeep.toml").write_text(f"[tables]\n{kept}")
+    # The writer is the one that the tables have; all rows are kept.
+    (tmp_path / "upkeep.toml").write_text("[retention]\nchanges_hours = 0\nqueue_progress_hours = 0\n")
     upkeep = ["optimize", "--tables", lake / "tables", "--config", tmp_path / "upkeep.toml"]
     before = DeltaTable(f"{lake}/tables/changes").file_uris()
     ended = Running(upkeep, tmp_path / "said.txt").wait()

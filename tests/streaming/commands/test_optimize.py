@@ -67,7 +67,7 @@ def contents(tables: Path) -> dict[str, tuple[int, list[str]]]:
     return {name: (table.version(), sorted(table.file_uris())) for name, table in found.items()}
 
 
-def test_a_dry_run_says_what_goes_and_why_and_changes_nothing(own_tables: Path) -> None:
+def test_a_dry_run_shows_which_rows_are_too_old_and_why_and_changes_nothing(own_tables: Path) -> None:
     aged(own_tables)
     config = keeping(own_tables, assignments=1, changes=2)
     before = contents(own_tables)
@@ -96,7 +96,7 @@ def test_a_dry_run_says_what_goes_and_why_and_changes_nothing(own_tables: Path) 
     assert max(map(len, text.splitlines())) <= 80
 
 
-def test_upkeep_says_what_it_did_as_the_dry_run_does(own_tables: Path) -> None:
+def test_upkeep_shows_what_it_did_as_the_dry_run_does(own_tables: Path) -> None:
     aged(own_tables)
     text = run(own_tables, "optimize", *keeping(own_tables, assignments=1, changes=2)).stdout
     assert "rows dropped\n  before 2026-01-01T09:00:00.000Z: retention.assignments_hours = 1\n  newest event" in text
@@ -124,7 +124,7 @@ def test_a_dry_run_leaves_a_table_of_an_older_release_as_it_is(tmp_path: Path) -
     assert contents(tmp_path) == before
 
 
-def test_the_owner_of_a_time_within_the_retention_is_known_and_before_it_not(own_tables: Path) -> None:
+def test_owners_within_the_retention_are_found_and_before_it_unknown(own_tables: Path) -> None:
     """At 5 s member a owned queue 1 up to 10 s; the span is dropped, that of queue 0 up to 70 s stays."""
     inside = json_of(own_tables, "who-owned", "orders", "0", "--at", seconds(60))
     explained = run(own_tables, "explain", FOURTH).stdout

@@ -5,7 +5,13 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from streaming.tables.file_listing import holds_times_before, is_out_of_order, newest_time, small_files
+from streaming.tables.file_listing import (
+    files_to_compact,
+    holds_times_before,
+    is_out_of_order,
+    newest_time,
+    small_files,
+)
 from streaming.tables.schema import TIME
 
 _BY = ("cluster", "group_id")
@@ -47,6 +53,22 @@ def test_files_without_statistics_are_left_as_they_are() -> None:
 def test_a_file_is_small_below_half_of_what_it_should_be() -> None:
     assert small_files(pa.table({"size_bytes": pa.array([49, 50, 51], pa.int64())}), 100) == 1
     assert small_files(pa.table({"size_bytes": pa.array([], pa.int64())}), 100) == 0
+
+
+@pytest.mark.parametrize(
+    ("sizes", "files"),
+    [
+        ([], 0),
+        ([40], 0),
+        ([40, 40], 2),
+        ([60, 60], 0),
+        ([10, 100, 90, 101], 2),
+        ([30, 30, 30, 30, 60], 5),
+        ([60, 20, 20], 3),
+    ],
+)
+def test_files_are_joined_while_they_fit_into_one(sizes: list[int], files: int) -> None:
+    assert files_to_compact(pa.table({"size_bytes": pa.array(sizes, pa.int64())}), 100) == files
 
 
 @pytest.mark.parametrize(("first_us", "is_so"), [([1_999, None], True), ([2_000], False), ([None], False), ([], False)])

@@ -68,8 +68,8 @@ def test_old_changes_go_once_every_table_has_passed_them(tmp_path: Path) -> None
     write(tmp_path, some_changes()[20:], 20)
     later(tmp_path, 21)
     before = contents(tmp_path)
-    (gone,) = kept_up(tmp_path, changes=HOUR)["changes"].upkeep.dropped
-    assert gone == ("c1", len(some_changes()), T0 + 99 * HOUR)
+    (dropped_rows,) = kept_up(tmp_path, changes=HOUR)["changes"].upkeep.dropped
+    assert dropped_rows == ("c1", len(some_changes()), T0 + 99 * HOUR)
     assert [row["group_id"] for row in content(tmp_path, "changes")] == ["later"]
     assert any(before.values())
     Materializer(tmp_path, 0).run()
@@ -118,16 +118,16 @@ def fill_all(root: Path) -> None:
 
     def store(name: str, *rows: Row) -> None:
         table = TABLES[name]
-        known = [{key: value for key, value in row.items() if key in table.names} for row in rows]
-        DeltaRsTable(root, table).append(to_arrow(table, known), Mark("test", 0))
+        stored = [{key: value for key, value in row.items() if key in table.names} for row in rows]
+        DeltaRsTable(root, table).append(to_arrow(table, stored), Mark("test", 0))
 
     store("groups", both[0])
-    for name, retention in RETENTIONS.items():
+    for name, rule in RETENTIONS.items():
         starts = [column for column in ("valid_from", "joined_at", "opened_at") if column in TABLES[name].names]
         begun = dict.fromkeys(starts, old)
-        at = [old, old + 1, *([new] if retention.is_event_time else [old + 100 * HOUR])]
-        times = [{**begun, retention.time: time} for time in at]
-        still_open = [{**begun, retention.time: None}] if TABLES[name].ends else []
+        at = [old, old + 1, *([new] if rule.is_event_time else [old + 100 * HOUR])]
+        times = [{**begun, rule.time: time} for time in at]
+        still_open = [{**begun, rule.time: None}] if TABLES[name].ends else []
         store(name, *(ids | group | time | {"queue_id": 0} for group in both for time in [*times, *still_open]))
 
 
@@ -139,7 +139,7 @@ def test_of_every_table_old_rows_go_and_nothing_that_still_holds(tmp_path: Path)
     assert {name: content(tmp_path, name) for name in RETENTIONS} == before
     done = optimize(tmp_path, keep_ms=keep_ms, vacuum_after_ms=YEARS)
     assert [kept.upkeep.dropped for kept in planned] == [kept.upkeep.dropped for kept in done]
-    for name, retention in RETENTIONS.items():
+    for name, rule in RETENTIONS.items():
         rows = content(tmp_path, name)
         lost = [row for row in before[name] if row not in rows]
         if name == "changes":
@@ -147,18 +147,18 @@ def test_of_every_table_old_rows_go_and_nothing_that_still_holds(tmp_path: Path)
             continue
         # Of two groups an old row each; where rows are spans nothing else is old, otherwise the last of the group
         # that is no longer there goes, too.
-        assert len(lost) == (3 if retention.last_of else 4), name
-        assert all(row[retention.time] is not None and row[retention.time] < T0 + 99 * HOUR for row in lost), name
-        kept = {(row["group_id"], row[retention.time]) for row in rows if retention.last_of}
-        assert not retention.last_of or kept >= {("there", T0 + 1), ("there", T0 + 100 * HOUR)}, name
+        assert len(lost) == (3 if rule.last_of else 4), name
+        assert all(row[rule.time] is not None and row[rule.time] < T0 + 99 * HOUR for row in lost), name
+        kept = {(row["group_id"], row[rule.time]) for row in rows if rule.last_of}
+        assert not rule.last_of or kept >= {("there", T0 + 1), ("there", T0 + 100 * HOUR)}, name
 
 
 def test_every_table_but_that_of_the_present_has_a_retention() -> None:
     assert {*RETENTIONS, GROUPS.name} == set(TABLES)
     assert {f"{name}_hours" for name in RETENTIONS} == set(Retention.model_fields)
-    for name, retention in RETENTIONS.items():
+    for name, rule in RETENTIONS.items():
         # What ends is old once it has ended; its beginning says nothing.
-        assert TABLES[name].ends in (None, retention.time)
+        assert TABLES[name].ends in (None, rule.time)
 
 
 def test_a_table_promises_to_be_only_appended_to_as_long_as_it_is(tmp_path: Path) -> None:
@@ -184,7 +184,7 @@ def test_what_is_dropped_is_noted_in_the_table(tmp_path: Path) -> None:
     assert dropped_before(DeltaTable(str(tmp_path / "members")).metadata().configuration) == {}
 
 
-def test_the_job_goes_on_after_rows_were_dropped(tmp_path: Path) -> None:
+def test_the_job_continues_after_rows_were_dropped(tmp_path: Path) -> None:
     """Marks stay, and tables that were kept up in between are those of a whole history, but for what is old."""
     changes = some_changes()
     filled(tmp_path)

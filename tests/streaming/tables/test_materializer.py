@@ -528,7 +528,7 @@ def test_tables_made_anew_begin_with_what_the_journal_still_holds(tmp_path: Path
 
 
 def test_the_advice_about_a_log_that_was_cut_loses_nothing_that_cannot_be_made_again(tmp_path: Path) -> None:
-    """Whoever follows it word for word has all tables again, and those that the job alone writes as they were."""
+    """An operator who follows it word for word has all tables again, and those that the job alone writes unchanged."""
     changes = some_changes()
     write(tmp_path, changes[:30], 0)
     Materializer(tmp_path, 0).run()

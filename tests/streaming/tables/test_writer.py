@@ -402,15 +402,15 @@ def test_open_spans_stay_and_the_feed_has_those_that_were_dropped(opened: Open, 
     spans = [{"cluster": "c1", "group_id": "g", "queue_id": 0, "valid_from": 0, "valid_to": end} for end in ends]
     table.append(to_arrow(ASSIGNMENTS, spans), Mark("job", 0))
     first = table.version
-    gone = table.maintain(vacuum_after_ms=86_400_000, old=OldRows(RETENTIONS["assignments"], {"c1": 2})).dropped
-    assert gone == (("c1", 1, 2),)
+    dropped_rows = table.maintain(vacuum_after_ms=86_400_000, old=OldRows(RETENTIONS["assignments"], {"c1": 2})).dropped
+    assert dropped_rows == (("c1", 1, 2),)
     assert from_arrow(ASSIGNMENTS, table.read(RowFilter({"cluster": ["c1"]}, ends="valid_to")))[0]["valid_to"] is None
     feed = pa.table(delta(root, "assignments").load_cdf(starting_version=first + 1)).to_pylist()
     assert [row["_change_type"] for row in feed] == ["delete"]
     assert delta(root, "assignments").to_pyarrow_table().num_rows == 3
 
 
-def test_history_loses_old_rows_once_it_no_longer_says_that_it_is_append_only(opened: Open, root: Location) -> None:
+def test_history_loses_old_rows_once_it_no_longer_promises_to_be_append_only(opened: Open, root: Location) -> None:
     table = opened(root, REJECTED_EVENTS)
     rows = [{"cluster": None, "source": "s", "position": str(time), "seen_at": time} for time in range(3)]
     table.append(to_arrow(REJECTED_EVENTS, rows), Mark("job", 0))
