@@ -28,7 +28,7 @@ _TIMES = frozenset({"before", "newest"})
 
 def optimize(
     tables: TablesOption = None,
-    config: Annotated[Path | None, path_option("Settings file; section [tables] sets what is kept.", "FILE")] = None,
+    config: Annotated[Path | None, path_option("Settings file; section [retention] sets what is kept.", "FILE")] = None,
     writer: Annotated[
         str | None,
         typer.Option(
