@@ -16,18 +16,20 @@ from streaming.collectors.registry import attached_clusters, check_events_topic
 from streaming.machine.logs import logger
 from streaming.machine.stop_request import StopRequest
 from streaming.pipeline.idle_ticks import Ticker
+from streaming.pipeline.liveness_writer import LivenessWriter
+from streaming.pipeline.outage_findings import OutageFindings
 from streaming.pipeline.progress_listener import ProgressListener, caught_up
 from streaming.pipeline.query import decisions, packets, start_query, stop_query
 from streaming.pipeline.query_position import QueryPosition
 from streaming.pipeline.sink import Sink
 from streaming.pipeline.source_order import QuerySource, names_of, query_sources, rows_of
-from streaming.settings.locations import Location, absolute, hand_on
+from streaming.settings.locations import Location, absolute, catalog_schema, hand_on
 from streaming.settings.model import Settings
 from streaming.spark.checkpoint import Checkpoint, ControlFolder, Identity
 from streaming.spark.session import end_session, start_session
+from streaming.spark.state_reader import clusters_of
 from streaming.stores.access import require_stores
 from streaming.stores.locks import Guard, all_of
-from streaming.stores.places import Place, hadoop_uri
 from streaming.stores.store_path import access_variables
 from streaming.tables.engine import (
     DELTA_RS,
@@ -77,6 +79,7 @@ class Job:
         self._clusters: frozenset[str] = frozenset()  # of which there is a state
         self._guard: Guard = lambda: None
         self._sources: list[QuerySource] = []
+        self._query: StreamingQuery | None = None
         self.has_begun = False
 
     def run(self, *, once: bool = False, flush: bool = False) -> None:
@@ -105,7 +108,16 @@ class Job:
         writer = writer_of(self.settings.tables.writer, tables)
         with self._checkpoint.exclusive_lock() as state_guard, exclusive_commits(tables, writer) as tables_guard:
             self._guard = all_of(state_guard, tables_guard)
-            self._run_alone(identity, followers, tables, writer, once=once, flush=flush)
+            self._liveness = LivenessWriter(
+                identity.app_id,
+                every_ms=job.liveness_interval_ms,
+                unknown_after_ms=self.settings.time.source_silent_after_ms,
+                live_within_ms=self.settings.time.max_clock_skew_ms,
+                is_caught_up=lambda: self._query is not None and caught_up(self._query),
+                sources=lambda: [follower.source_status() for follower in followers],
+            )
+            with self._liveness.until_end(self.stop, is_once=once):
+                self._run_alone(identity, followers, tables, writer, once=once, flush=flush)
         _log.info("stopped", rebalances=self.status.rebalance_count, events=self.status.events)
 
     def _run_alone(
@@ -120,6 +132,8 @@ class Job:
     ) -> None:
         self.status.tables = str(self.settings.job.tables)
         take_over(tables, writer)  # before Spark starts, which takes longer than to find out that they are not writable
+        if not catalog_schema(tables):
+            self._liveness.start(tables)
         engine: Engine = DeltaRsEngine()
         interval_ms = self.settings.job.materialize_interval_ms
         if writer == DELTA_RS:
@@ -138,6 +152,8 @@ class Job:
                 materializer = Materializer(tables, interval_ms, self._watch, engine=engine, guard=self._guard)
                 _log.info("Spark writes the tables", tables_at=str(materializer.root), interval_ms=interval_ms)
             materializer.start()
+            if catalog_schema(tables):
+                self._liveness.start(materializer.root)
             self._watch.begin(materializer.root)
             sink = Sink(
                 tables,
@@ -146,6 +162,7 @@ class Job:
                 report=self._watch.decided,
                 resume=self._resumer(),
                 begun=self._note_clusters,
+                observed=self._liveness.observed,
                 engine=engine,
                 guard=self._guard,
                 clock=self._watch.clock,
@@ -156,6 +173,14 @@ class Job:
                 self.settings, self._checkpoint, identity, lambda: clusters_of(spark, self._checkpoint.query)
             )
             start = self._starter(spark, sink, losses)
+            self._outages = OutageFindings(
+                engine,
+                materializer.root,
+                tables,
+                identity.app_id,
+                after_ms=self.settings.time.source_silent_after_ms,
+                lateness_ms=self.settings.time.allowed_lateness_ms,
+            )
             self.has_begun = True
             try:
                 if once:
@@ -201,7 +226,8 @@ class Job:
 
         def write(decided: DataFrame, batch_id: int) -> None:
             self._position.began(batch_id)
-            sink(decided, batch_id)
+            with self._liveness.batch(batch_id):
+                sink(decided, batch_id)
 
         def start(once: bool) -> StreamingQuery:
             kafka = self.settings.kafka
@@ -209,13 +235,14 @@ class Job:
             followed = FollowedCluster(kafka.cluster, patterns) if kafka.bootstrap_servers else None
             found = rows_of(self._sources, spark, is_tolerant=losses.before_start())
             packed = packets(found, self._config, followed=followed, access=access_variables())
-            return start_query(
+            self._query = start_query(
                 decisions(packed, self._config, checkpoint=self._checkpoint.root),
                 write,
                 checkpoint=self._checkpoint.query,
                 once=once,
                 trigger_interval_ms=self.settings.job.trigger_interval_ms,
             )
+            return self._query
 
         return start
 
@@ -255,6 +282,7 @@ class Job:
 
     def _read_through(self, start: Callable[[bool], StreamingQuery], losses: LossWatch) -> None:
         self.status.state = "catching up"
+        self._liveness.enter("catching_up")
         query = start(True)
         try:
             while not query.awaitTermination(_POLL_EVERY_S):  # type: ignore[arg-type]  # pyspark takes fractions
@@ -297,6 +325,7 @@ class Job:
             pause_s = _RESTART_AFTER_S[min(failures, len(_RESTART_AFTER_S) - 1)]
             failures = 0 if self._watch.progressed else failures + 1
             self.status.state = "reconnecting"
+            self._liveness.enter("reconnecting")
             _log.warning("the source is unavailable; the query restarts", pause_s=pause_s, reason=reason)
             self.stop.wait(pause_s)
 
@@ -320,6 +349,7 @@ class Job:
         """Stay with a running query until it is stopped (None) or fails."""
         self._watch.progressed = False
         self.status.state = "running"
+        self._liveness.enter("running")
         while not self.stop.wait(_POLL_EVERY_S):
             if not query.isActive:
                 return query.exception() or RuntimeError("the query ended unexpectedly")
@@ -330,6 +360,8 @@ class Job:
                 self._when_running = lambda: None
             materializer.run_if_due()
             ticker.tick_if_due(lambda: caught_up(query))
+            if self._outages.step(self._liveness.silent(), self._liveness.known_until()):
+                materializer.notice()
             if (passed := losses.step(progressed=self._watch.progressed)) is not None:
                 self._stop_query(query)
                 return passed
@@ -365,13 +397,3 @@ class Job:
 def _last_batch(query: StreamingQuery) -> int | None:
     last = query.lastProgress
     return None if last is None else int(last["batchId"])
-
-
-def clusters_of(spark: SparkSession, checkpoint: Place) -> list[str]:
-    """Return the clusters that a checkpoint's state knows, also those of which nothing was decided yet."""
-    if next((checkpoint / "commits").glob("[0-9]*"), None) is None:
-        return []  # Spark refuses to read the state of a query without a batch.
-    # Access to queries starts their manager, without whose coordinator no state store loads.
-    _ = spark.streams.active
-    keys = spark.read.format("statestore").load(hadoop_uri(checkpoint)).selectExpr("key.cluster AS cluster").distinct()
-    return sorted(row["cluster"] for row in keys.collect() if row["cluster"])

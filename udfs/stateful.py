@@ -17,7 +17,7 @@ from udfs.group import coordinator
 from udfs.model.config import CoreConfig
 from udfs.model.errors import StateVersionError
 from udfs.model.group_api import GroupLogic
-from udfs.model.journal import Change, ClusterBegun, Rebalance, Rejected, Unfinished
+from udfs.model.journal import Change, ClusterBegun, ClusterObserved, Rebalance, Rejected, Unfinished
 from udfs.model.queue_progress import QueueProgress
 from udfs.packets.packet import REJECTED_CLUSTER, Packet, decode_packet
 from udfs.shard.shard import Row, Shard
@@ -31,6 +31,7 @@ _KINDS: dict[type[Row], str] = {
     Change: "change",
     Rejected: "rejected",
     ClusterBegun: "begun",
+    ClusterObserved: "observed",
     QueueProgress: "progress",
     Unfinished: "unfinished",
 }

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Literal, Protocol, Self, TypeAlias, TypeVar
 import msgspec
 
 from streaming.collectors.event_log import EventLog
+from streaming.machine.process import since_boot_ms
+from streaming.tables.liveness import SourceStatus
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -27,6 +29,7 @@ class CollectorStatus(msgspec.Struct, frozen=True, kw_only=True):
         detail: The problem, as text, when there is one.
         clock_ms: The last ``clock`` that was written.
         unpolled: How much of the last round was not polled in time (groups).
+        answered_at_ms: When the cluster answered last, since the machine's boot; None: not yet.
     """
 
     cluster: str
@@ -37,6 +40,16 @@ class CollectorStatus(msgspec.Struct, frozen=True, kw_only=True):
     groups: int = 0
     clock_ms: int | None = None
     unpolled: int = 0
+    answered_at_ms: int | None = None
+
+
+# A poll takes less; a server that hangs makes it wait for its timeouts.
+_ANSWERS_WITHIN_MS = 15_000
+PROBLEMS: dict[State, str] = {
+    "away": "the cluster does not answer",
+    "refused": "the cluster refuses access",
+    "unwritable": "collected events cannot be written",
+}
 
 
 AnyStatus = TypeVar("AnyStatus", bound=CollectorStatus)
@@ -103,6 +116,9 @@ class AttachedCluster(Protocol):
     def status(self) -> str | None:
         """Return a short text of the cluster's problem; None without one."""
 
+    def source_status(self) -> SourceStatus:
+        """Return why the cluster is not known, or a part of it, as far as the collector knows."""
+
     def connection_error(self, error: BaseException) -> str | None:
         """Return how the cluster's being away or refusing ended the query, which may then be started again.
 
@@ -123,6 +139,7 @@ class CollectorCluster:
     def __init__(self, collector: Collector, log: EventLog) -> None:
         self._collector = collector
         self._log = log
+        self._made_at_ms = since_boot_ms()
 
     def source(
         self,
@@ -163,6 +180,17 @@ class CollectorCluster:
         if status.unpolled:
             return f"{status.cluster}: {status.unpolled} not polled in time"
         return None
+
+    def source_status(self) -> SourceStatus:
+        """Return why the cluster is not known, or a part of it, as far as the collector knows."""
+        status = self.collector_status()
+        waited_ms = since_boot_ms() - (status.answered_at_ms or self._made_at_ms)
+        detail = status.detail or ""
+        if status.state in ("away", "refused", "unwritable"):
+            return SourceStatus(status.cluster, problem=f"{PROBLEMS[status.state]}{f' ({detail})' if detail else ''}")
+        if waited_ms > _ANSWERS_WITHIN_MS:
+            return SourceStatus(status.cluster, problem=f"{PROBLEMS['away']} (no answer for {waited_ms // 1_000} s)")
+        return SourceStatus(status.cluster, partial=detail)
 
     def connection_error(self, error: BaseException) -> str | None:  # noqa: ARG002
         """Return that it was something else: the query reads a folder."""

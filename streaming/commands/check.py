@@ -15,6 +15,7 @@ from typer.exceptions import TyperException
 from streaming.commands.options import ClusterOption, ConfigOption, GroupOption, TablesOption, TimeOption
 
 if TYPE_CHECKING:
+    from streaming.views.freshness import ClusterFreshness
     from streaming.views.objectives import Evaluation, Figure
 
 # Nagios Plugin Development Guidelines, "Plugin Return Codes".
@@ -55,7 +56,7 @@ def check(
         list[str] | None,
         typer.Option(
             metavar="NAME=WARNING[:CRITICAL]",
-            help="rebalances_per_hour, queue_pause_s (of one group), source_delay_s (of one cluster) or table_age_s,"
+            help="rebalances_per_hour, queue_pause_s (of one group) or source_delay_s (of one cluster),"
             " with the values from which it is a warning, and critical. Default: the settings [check].",
         ),
     ] = None,
@@ -75,8 +76,9 @@ def check(
     """Exit with 0 (ok), 1 (warning), 2 (critical) or 3 (unknown) by open findings and objectives, with one line.
 
     Open findings of severity critical are critical, those of severity warning a warning. Kinds that are widespread, see
-    the settings [widespread], are named and do not count. Unknown: the tables cannot be
-    read or do not know --cluster or --group, or the arguments cannot be used.
+    the settings [widespread], are named and do not count. Unknown: the present of a cluster is not known, because the
+    cluster, the job or their connection is away (check.blind_state makes that critical); the tables cannot be
+    read or do not know --cluster or --group; or the arguments cannot be used.
     """
     from deltalake.exceptions import DeltaError
 
@@ -122,14 +124,14 @@ def _evaluated(
 ) -> Evaluation:
     from streaming.commands.options import reader_settings
     from streaming.machine.clock import now_ms
-    from streaming.views.objectives import evaluate, last_commit_ms, require_present
+    from streaming.views.freshness import read_freshness
+    from streaming.views.objectives import evaluate, require_present
     from streaming.views.reader import Reader
 
     settings = reader_settings(config, overrides)
     root, at = settings.job.tables, now_ms() if at_ms is None else at_ms
     reader = Reader(root)
     require_present(reader, cluster, group)
-    committed_ms = last_commit_ms(root) if at_ms is None else None
     return evaluate(
         reader,
         settings.check,
@@ -138,7 +140,7 @@ def _evaluated(
         cluster=cluster,
         group=group,
         ignored=ignored,
-        committed_ms=committed_ms,
+        freshness=read_freshness(root),
     )
 
 
@@ -148,9 +150,9 @@ def sentence(found: Evaluation) -> str:
     Example:
         >>> from streaming.views.objectives import Evaluation
         >>> sentence(Evaluation([], []))
-        'REBALANCES OK - no open findings, all objectives met'
+        'REBALANCES OK - no open findings'
     """
-    reasons = []
+    reasons = [_blind(found)] if found.blind else []
     if found.findings:
         kinds = [f"{number} {severity} {kind}" for (severity, kind), number in found.kinds.items()]
         more = [f"{len(kinds) - _NAMED} kinds more"] if len(kinds) > _NAMED else []
@@ -158,9 +160,38 @@ def sentence(found: Evaluation) -> str:
         where = _plain("/".join(filter(None, (first["cluster"], first["group_id"]))))
         reasons.append(f"open findings: {', '.join([*kinds[:_NAMED], *more])}, first of {where}")
     reasons += [_missed(figure) for figure in found.figures if figure.state != "ok"]
-    none = "no open findings that count" if found.widespread else "no open findings"
-    text = "; ".join([*(reasons or [f"{none}, all objectives met"]), *_widespread(found)])
+    recordings = [f"{_plain(one.cluster)} is {one.text}" for one in found.recordings]
+    more = [f"{len(recordings) - _NAMED} more recordings"] if len(recordings) > _NAMED else []
+    text = "; ".join([*(reasons or [_nothing(found)]), *_widespread(found), *recordings[:_NAMED], *more])
     return _plain(f"REBALANCES {found.state.upper()} - {text}", _LONGEST)
+
+
+def _blind(found: Evaluation) -> str:
+    """Return of which clusters the present is not known, and why; one reason of several clusters is said once."""
+    texts: dict[str, list[str]] = {}
+    for one in found.blind:
+        texts.setdefault(one.text, []).append(_plain(one.cluster))
+    shown = [f"{_several(names)} {text}" if names != [""] else _no_cluster(found) for text, names in texts.items()]
+    more = [f"{len(shown) - _NAMED} more"] if len(shown) > _NAMED else []
+    return "; ".join([*shown[:_NAMED], *more])
+
+
+def _no_cluster(found: Evaluation) -> str:
+    return f"no cluster is known: {found.blind[0].reason}"
+
+
+def _several(names: list[str]) -> str:
+    more = f" and {len(names) - _NAMED} more clusters" if len(names) > _NAMED else ""
+    return f"{', '.join(names[:_NAMED])}{more}"
+
+
+def _nothing(found: Evaluation) -> str:
+    """Return that nothing is wrong, no more than was looked at."""
+    counted = " that count" if found.widespread or found.info else ""
+    info = f" ({found.info} of severity info)" if found.info else ""
+    objectives = [figure for figure in found.figures if figure.warning or figure.critical]
+    met = f", {len(objectives)} objectives met" if len(objectives) > 1 else ", objective met" if objectives else ""
+    return f"no open findings{counted}{info}{met}"
 
 
 def _widespread(found: Evaluation) -> list[str]:
@@ -204,6 +235,8 @@ def _json(found: Evaluation) -> dict[str, object]:
             for one in found.widespread
         ],
         "findings": with_times(list(found.findings), time_columns("findings")),
+        "blind": [_freshness(one) for one in found.blind],
+        "recordings": [_freshness(one) for one in found.recordings],
         "objectives": [
             {
                 "name": figure.name,
@@ -217,6 +250,13 @@ def _json(found: Evaluation) -> dict[str, object]:
             for figure in found.figures
         ],
     }
+
+
+def _freshness(found: ClusterFreshness) -> dict[str, object]:
+    from streaming.terminal.format import time_text
+
+    until = None if found.known_until is None else time_text(found.known_until)
+    return {"cluster": found.cluster, "state": found.state, "known_until": until, "reason": found.reason or None}
 
 
 def _unknown(reason: str, *, as_json: bool) -> NoReturn:

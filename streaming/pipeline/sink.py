@@ -24,7 +24,7 @@ from streaming.tables.delta_spark import DeltaSparkTable
 from streaming.tables.engine import DeltaRsEngine, Engine
 from streaming.tables.schema import CHANGES, QUEUE_PROGRESS, REBALANCES, REJECTED_EVENTS, Row
 from streaming.tables.writer import Mark, TableRows, TableWriter
-from udfs.model.journal import ClusterBegun, Unfinished
+from udfs.model.journal import ClusterBegun, ClusterObserved, Unfinished
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -45,6 +45,7 @@ NEWEST_REBALANCES = 200
 
 
 _begun = msgspec.json.Decoder(ClusterBegun)
+_observed = msgspec.json.Decoder(ClusterObserved)
 _unfinished = msgspec.json.Decoder(Unfinished)
 
 # Kind and body of a row that a batch decided; no body where it was rejected.
@@ -69,6 +70,7 @@ class Decided(NamedTuple):
 
 # Called once a batch is written.
 Report: TypeAlias = Callable[[Decided], None]
+Observed: TypeAlias = Callable[[Sequence[ClusterObserved]], None]
 
 
 class Sink:
@@ -81,6 +83,7 @@ class Sink:
         report: Called with what each batch decided, once it is written.
         resume: Called with the clusters whose groups have more to do: another batch must follow, though nothing comes.
         begun: Called with the clusters of which a shard has its first state.
+        observed: Called with the clusters of which events came, once a batch is written.
         large_above: Rows of one batch above which they come in slices.
         engine: What writes the tables; None = delta-rs. Tables of Spark are written by the executors.
         guard: Called before a batch is written; raises when another job may write instead.
@@ -97,6 +100,7 @@ class Sink:
         report: Report | None = None,
         resume: Callable[[Sequence[str]], None] | None = None,
         begun: Callable[[Sequence[str]], None] | None = None,
+        observed: Observed | None = None,
         engine: Engine | None = None,
         guard: Guard = lambda: None,
         clock: BatchClock | None = None,
@@ -108,6 +112,7 @@ class Sink:
         self._report = report
         self._resume = resume
         self._begun = begun
+        self._observed = observed
         self._guard = guard
         engine = engine or DeltaRsEngine()
         self._rebalances, self._changes, self._rejected, self._progress = (
@@ -167,6 +172,7 @@ class Sink:
             self._report(Decided(len(rebalances), newest, changed_ms, rejected))
         self._report_begun(begun)
         self._make_another_batch(unfinished)
+        self._report_observed([body for kind, body in few if kind == "observed"])
         return bool(changes)
 
     def _append_progress(self, bodies: Sequence[str], decided: DataFrame, batch_id: int) -> None:
@@ -183,6 +189,10 @@ class Sink:
         if clusters and self._begun is not None:
             self._begun(sorted(clusters))
 
+    def _report_observed(self, bodies: Sequence[str]) -> None:
+        if bodies and self._observed is not None:
+            self._observed([_observed.decode(body) for body in bodies])
+
     def _make_another_batch(self, clusters: Iterable[str]) -> None:
         """Resume groups that had to stop; before this batch ends, so that a crash forgets none."""
         if clusters and self._resume is not None:
@@ -196,6 +206,7 @@ class Sink:
 
     def _write_large(self, decided: DataFrame, batch_id: int) -> bool:
         sizes = _sizes(decided)
+        observed = sizes.pop("observed", None)
         counts = {kind: size.rows for kind, size in sizes.items()}
         for kind, table in (
             ("rebalance", self._rebalances),
@@ -211,6 +222,7 @@ class Sink:
             self._report_begun({row["cluster"] for row in decided.where("kind = 'begun'").collect()})
         if counts.get("unfinished"):
             self._make_another_batch({row["cluster"] for row in decided.where("kind = 'unfinished'").collect()})
+        self._report_observed(observed.bodies if observed is not None else [])
         return bool(counts.get("change"))
 
     def _append_large(self, table: TableWriter, decided: DataFrame, size: _Size, batch_id: int) -> None:
@@ -243,17 +255,19 @@ class Sink:
 
 
 class _Size(NamedTuple):
-    """How much was decided of one kind; bytes: of text."""
+    """How much was decided of one kind; bytes: of text. ``bodies``: the rows themselves, of the kind ``observed``."""
 
     kind: str
     rows: int
     bytes: int
+    bodies: Sequence[str] = ()
 
 
 def _sizes(decided: DataFrame) -> dict[str, _Size]:
     from pyspark.sql import functions
 
-    found = decided.groupBy("kind").agg(functions.count("*"), functions.sum(functions.octet_length("body")))
+    observed = functions.collect_list(functions.when(functions.col("kind") == "observed", functions.col("body")))
+    found = decided.groupBy("kind").agg(functions.count("*"), functions.sum(functions.octet_length("body")), observed)
     return {row[0]: _Size(*row) for row in found.collect()}
 
 

@@ -42,6 +42,7 @@ class JobSettings(Section):
     tables: Annotated[Location, BeforeValidator(tables_of)]
     checkpoint: Annotated[Location, BeforeValidator(folder_of)]
     trigger_interval_ms: Span
+    liveness_interval_ms: Annotated[SomeSpan, Field(le=60_000)]
     materialize_interval_ms: Span
     stop_timeout_ms: Span
     max_files_per_batch: SomeCount
@@ -168,8 +169,7 @@ class Check(Section):
     queue_pause_s_critical: Objective
     source_delay_s_warning: Objective
     source_delay_s_critical: Objective
-    table_age_s_warning: Objective
-    table_age_s_critical: Objective
+    blind_state: Literal["unknown", "critical"]
 
 
 class Widespread(Section):

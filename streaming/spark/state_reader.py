@@ -139,3 +139,13 @@ def write_export(events: Iterable[AnyEvent], folder: Place) -> list[Place]:
 def export_to(folder: Place, shards: Sequence[StoredShard], config: CoreConfig, logic: GroupLogic) -> list[Place]:
     """Export the state of a checkpoint into a folder that ``run --events`` reads."""
     return write_export(export_events(shards, config, logic), folder)
+
+
+def clusters_of(spark: SparkSession, checkpoint: Place) -> list[str]:
+    """Return the clusters that a checkpoint's state knows, also those of which nothing was decided yet."""
+    if next((checkpoint / "commits").glob("[0-9]*"), None) is None:
+        return []  # Spark refuses to read the state of a query without a batch.
+    # Access to queries starts their manager, without whose coordinator no state store loads.
+    _ = spark.streams.active
+    keys = spark.read.format("statestore").load(hadoop_uri(checkpoint)).selectExpr("key.cluster AS cluster").distinct()
+    return sorted(row["cluster"] for row in keys.collect() if row["cluster"])

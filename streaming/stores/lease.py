@@ -16,7 +16,6 @@ import socket
 import threading
 import time
 import uuid
-from pathlib import Path
 
 import msgspec
 from deltalake import CommitProperties, DeltaTable, Transaction
@@ -25,6 +24,7 @@ from deltalake.schema import Schema
 
 from streaming.machine.clock import now_ms
 from streaming.machine.logs import logger
+from streaming.machine.process import is_same_machine, process_identity
 from streaming.setup.errors import SetupError
 from streaming.stores.failure import one_line, store_error
 from streaming.stores.store_path import StorePath
@@ -178,7 +178,7 @@ def _this_process() -> Holder:
         id=uuid.uuid4().hex,
         host=socket.gethostname(),
         pid=pid,
-        process=_process(pid),
+        process=process_identity(pid),
         since_ms=now,
         renewed_ms=now,
     )
@@ -198,17 +198,4 @@ def _described(holder: Holder) -> str:
 
 def _has_ended(holder: Holder) -> bool:
     """Return whether the holder was a process of this machine, and has ended."""
-    ours = _process(os.getpid())
-    is_ours = ours and holder.process and holder.process.split()[:2] == ours.split()[:2]
-    return bool(is_ours) and _process(holder.pid) != holder.process
-
-
-def _process(pid: int) -> str:
-    """Return the boot of the machine, the space of process ids, and the start of a process; empty if it is unknown."""
-    try:
-        boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
-        # Behind the name, which may hold anything: man 5 proc, field 22.
-        started = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19]
-        return f"{boot} {os.readlink('/proc/self/ns/pid')} {started}"
-    except (OSError, IndexError):
-        return ""
+    return is_same_machine(holder.process) and process_identity(holder.pid) != holder.process

@@ -9,21 +9,19 @@ from typing import Any, Literal, TypeAlias
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from deltalake import DeltaTable
 
-from streaming.settings.locations import Location
 from streaming.settings.model import Check, Widespread
 from streaming.tables.arrow_rows import from_arrow_columns
 from streaming.tables.errors import NotFoundError
-from streaming.tables.location import is_table, table_uri
-from streaming.tables.schema import TABLES, Row
+from streaming.tables.schema import Row
 from streaming.views.finding_lists import SEVERITIES
+from streaming.views.freshness import ClusterFreshness, Freshness
 from streaming.views.reader import Reader, holds_at, time_scalar
 from streaming.views.widespread import WidespreadKind, widespread_kinds
 
-State: TypeAlias = Literal["ok", "warning", "critical"]
+State: TypeAlias = Literal["ok", "warning", "critical", "unknown"]
 # In this order an objective is named; each is ``NAME_warning`` and ``NAME_critical`` in the settings.
-OBJECTIVES = ("rebalances_per_hour", "queue_pause_s", "source_delay_s", "table_age_s")
+OBJECTIVES = ("rebalances_per_hour", "queue_pause_s", "source_delay_s")
 _HOUR_MS = 3_600_000
 # A group that was deleted long ago is only in its history; what is wrong with a cluster may be a finding alone.
 _NAMING = ("groups", "findings", "rebalances")
@@ -65,16 +63,27 @@ class Evaluation:
         findings: Open findings that count, the most severe first.
         figures: Every objective.
         widespread: What is open in many groups at once; findings of it do not count.
+        blind: The clusters of which the present is not known, or not wholly.
+        blind_state: What that is: ``unknown``, or ``critical``.
+        recordings: The clusters that are recordings: what is said of them is said of their end.
+        info: How many open findings of severity info there are; they do not count.
     """
 
     findings: Sequence[Row]
     figures: Sequence[Figure]
     widespread: Sequence[WidespreadKind] = ()
+    blind: Sequence[ClusterFreshness] = ()
+    blind_state: State = "unknown"
+    recordings: Sequence[ClusterFreshness] = ()
+    info: int = 0
 
     @property
     def state(self) -> State:
-        """Return the worst of them."""
-        states = {_state_of(row) for row in self.findings} | {figure.state for figure in self.figures}
+        """Return the worst of them. What was open when a cluster was last known says nothing of it now."""
+        unknown = {found.cluster for found in self.blind if found.state == "unknown"}
+        states = {_state_of(row) for row in self.findings if row["cluster"] not in unknown}
+        states |= {figure.state for figure in self.figures if figure.cluster not in unknown}
+        states |= {self.blind_state} if self.blind else set()
         return next((state for state in _WORST_FIRST if state in states), "ok")
 
     @property
@@ -83,7 +92,7 @@ class Evaluation:
         return Counter((row["severity"], row["kind"]) for row in self.findings)
 
 
-_WORST_FIRST: Sequence[State] = ("critical", "warning")
+_WORST_FIRST: Sequence[State] = ("critical", "unknown", "warning")
 
 
 def evaluate(
@@ -95,7 +104,7 @@ def evaluate(
     cluster: str | None = None,
     group: str | None = None,
     ignored: Iterable[str] = (),
-    committed_ms: int | None = None,
+    freshness: Freshness,
 ) -> Evaluation:
     """Return what was open, and the state of the objectives, at a time.
 
@@ -104,7 +113,7 @@ def evaluate(
         now_ms: Only what was so at this time counts; rates are those of ``objectives.window_ms`` before it.
         cluster, group: Only of these.
         ignored: Kinds of findings that do not count, beside those of severity info.
-        committed_ms: When the tables last changed.
+        freshness: What is known of the present of each cluster.
     """
     where = {"cluster": cluster, "group_id": group}
     left_out = {*ignored, *objectives.ignored_findings}
@@ -116,7 +125,16 @@ def evaluate(
         if row["severity"] != "info" and row["kind"] not in left_out and not any(one.has(row) for one in among)
     ]
     counted.sort(key=lambda row: (SEVERITIES.index(row["severity"]), row["kind"], row["opened_at"], row["finding_id"]))
-    return Evaluation(counted, _figures(reader, objectives, now_ms, where, committed_ms), among)
+    judged = [freshness.of(name) for name in clusters_of(reader, where)] or [freshness.nothing()]
+    return Evaluation(
+        counted,
+        _figures(reader, objectives, now_ms, where),
+        among,
+        blind=[one for one in judged if not one.knows(now_ms)],
+        blind_state=objectives.blind_state,
+        recordings=[one for one in judged if one.state == "recording"],
+        info=sum(row["severity"] == "info" for row in found),
+    )
 
 
 def require_present(reader: Reader, cluster: str | None, group: str | None) -> None:
@@ -135,19 +153,19 @@ def _has_rows(reader: Reader, where: Mapping[str, str | None]) -> bool:
     return any(reader.read(name, columns=["cluster"], where=where).num_rows for name in _NAMING)
 
 
-def last_commit_ms(root: Location) -> int | None:
-    """Return when any table was last changed by a commit; None: there is no table."""
-    tables = (DeltaTable(table_uri(root, name)) for name in TABLES if is_table(root, name))
-    return max((int(table.history(1)[0]["timestamp"]) for table in tables), default=None)
+def clusters_of(reader: Reader, where: Mapping[str, str | None]) -> list[str]:
+    """Return the clusters that the tables know, by name; of a group, where one is named."""
+    tables = ("groups", "topics") if where.get("group_id") is None else ("groups",)
+    wanted = {name: value for name, value in where.items() if value is not None}
+    names = (reader.read(name, columns=["cluster"], where=wanted)["cluster"] for name in tables)
+    return sorted({name for column in names for name in pc.unique(column).to_pylist() if name is not None})
 
 
 def _state_of(finding: Row) -> State:
     return "critical" if finding["severity"] == "critical" else "warning"
 
 
-def _figures(
-    reader: Reader, objectives: Check, now_ms: int, where: Mapping[str, str | None], committed_ms: int | None
-) -> list[Figure]:
+def _figures(reader: Reader, objectives: Check, now_ms: int, where: Mapping[str, str | None]) -> list[Figure]:
     since_ms = now_ms - objectives.window_ms
     rebalances: Counter[tuple[str, str]] = Counter()
     pauses: Counter[tuple[str, str]] = Counter()
@@ -162,7 +180,6 @@ def _figures(
         "rebalances_per_hour": _largest({key: number / hours for key, number in rebalances.items()}),
         "queue_pause_s": _largest({key: number / 1_000 for key, number in pauses.items()}),
         "source_delay_s": _largest({(name, None): delay / 1_000 for name, delay in delays.items()}),
-        "table_age_s": (None if committed_ms is None else max(0.0, (now_ms - committed_ms) / 1_000), None, None),
     }
     return [
         Figure(

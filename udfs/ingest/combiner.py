@@ -64,7 +64,7 @@ class FollowedCluster(msgspec.Struct, frozen=True):
 class ControlMark(msgspec.Struct, frozen=True):
     """A line of the control folder, written by the driver."""
 
-    control: Literal["flush", "tick", "silence", "lost", "resume"]
+    control: Literal["flush", "tick", "lost", "resume"]
     cluster: str
     time: int | None = None
     lost: Loss | None = None
@@ -322,10 +322,8 @@ def _mark(packet: Packet, mark: ControlMark) -> None:
         packet.flush = True
     elif mark.control == "lost":
         packet.losses += [mark.lost] if mark.lost is not None else []
-    elif mark.time is not None and mark.control == "tick":
-        packet.tick_ms = max(mark.time, packet.tick_ms or mark.time)
     elif mark.time is not None:
-        packet.silence_ms = max(mark.time, packet.silence_ms or mark.time)
+        packet.tick_ms = max(mark.time, packet.tick_ms or mark.time)
 
 
 def _printable(names: pa.StringArray) -> Booleans:

@@ -318,6 +318,22 @@ class ClusterBegun(msgspec.Struct, kw_only=True):
     cluster: str
 
 
+class ClusterObserved(msgspec.Struct, kw_only=True):
+    """Events of a cluster came in a batch: how far the knowledge of the cluster goes.
+
+    Attributes:
+        latest_ms: The newest event time of this batch, without those ahead of it where there are others.
+        newest_ms: The newest event time of all batches so far.
+        clock_ms: The cluster's clock; None before the first event that is not ahead.
+    """
+
+    cluster: str
+    system: str | None
+    latest_ms: int
+    newest_ms: int
+    clock_ms: int | None
+
+
 class Unfinished(msgspec.Struct, kw_only=True):
     """Groups of one shard had more to do than fits into a batch: another batch must follow, though nothing comes."""
 

@@ -223,7 +223,7 @@ class Packet(msgspec.Struct, array_like=True, kw_only=True):
             its first and last event time, ascending; enough to find every gap exactly.
         events: ``TopicQueues`` and ``Clock`` of the cluster in every shard, the others in the shard of their group.
         flush: Move the clock past the newest event. tick_ms: Move it to here (silence = "expire").
-        silence_ms: The driver saw the cluster silent up to here. losses: What was deleted before it was read.
+        losses: What was deleted before it was read.
         speakers: The cluster's two newest event times by different producers in this task, newest first, without those
             that are ahead of the batch; ahead: the same of those.
         recorded_ms: The newest event time that is further behind the batch than a clock may be ahead.
@@ -239,7 +239,6 @@ class Packet(msgspec.Struct, array_like=True, kw_only=True):
     rejected: list[Rejected] = msgspec.field(default_factory=list)
     flush: bool = False
     tick_ms: int | None = None
-    silence_ms: int | None = None
     speakers: list[Spoken] = msgspec.field(default_factory=list)
     ahead: list[Spoken] = msgspec.field(default_factory=list)
     recorded_ms: int | None = None

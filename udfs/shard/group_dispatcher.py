@@ -13,7 +13,7 @@ from udfs.model.config import CoreConfig
 from udfs.model.errors import InvariantError
 from udfs.model.events import TopicQueues
 from udfs.model.group_api import GroupInput, GroupLogic, GroupOutput
-from udfs.model.journal import Change, ClusterBegun, Rebalance, Rejected, Unfinished
+from udfs.model.journal import Change, ClusterBegun, ClusterObserved, Rebalance, Rejected, Unfinished
 from udfs.model.queue_progress import QueueProgress
 from udfs.model.rejection import Rejection, rejected
 from udfs.model.systems import System
@@ -26,7 +26,7 @@ from udfs.shard.state import Record, ShardState, UnknownMemberHeartbeat, Written
 from udfs.shard.topics import TopicsAtBatch
 from udfs.shard.wake_index import topic_hash
 
-Row: TypeAlias = Rebalance | Change | Rejected | ClusterBegun | QueueProgress | Unfinished
+Row: TypeAlias = Rebalance | Change | Rejected | ClusterBegun | ClusterObserved | QueueProgress | Unfinished
 _CHUNK = 512  # groups decoded at a time: bounds memory, and hashes their members' ids at once
 
 

@@ -16,7 +16,7 @@ from udfs.model.config import CoreConfig
 from udfs.model.errors import InvariantError
 from udfs.model.events import AnyEvent, Clock, CommitsDeleted, GroupSnapshot, Progress, QueueEnds, TopicQueues
 from udfs.model.group_api import GroupLogic
-from udfs.model.journal import Change, ClusterBegun, Rejected
+from udfs.model.journal import Change, ClusterBegun, ClusterObserved, Rejected
 from udfs.model.observations import DELETED
 from udfs.model.rejection import Rejection
 from udfs.model.systems import BY_NUMBER, KAFKA, System
@@ -86,6 +86,7 @@ class Shard:
         clock, ahead = move_clock(state, packets, arrived, batch_ms, self._config)
         yield from self._report_losses(packets, clock)
         yield from self._advance_silence(packets, clock)
+        yield from self._observed(packets, clock, batch_ms)
         if ahead is not None and self._is_mine(cluster_key(self.cluster)):
             yield from advance_skew(state.silence, self.cluster, ahead, batch_ms)
         if clock is None:
@@ -133,10 +134,24 @@ class Shard:
         if not self._is_mine(cluster_key(self.cluster)):
             return []
         spans = [span for packet in packets for span in packet.first_and_last_times]
-        marks = [packet.silence_ms for packet in packets if packet.silence_ms is not None]
-        return self.state.silence.advance(
-            self.cluster, spans, clock, max(marks, default=None), self._config.source_silent_after_ms
-        )
+        return self.state.silence.advance(self.cluster, spans, clock, self._config.source_silent_after_ms)
+
+    def _observed(self, packets: Sequence[Packet], clock: int | None, batch_ms: int) -> list[ClusterObserved]:
+        """Return how far the knowledge of the cluster goes, from its home shard alone, where events came."""
+        times = [time for packet in packets for span in packet.first_and_last_times for time in span]
+        newest_ms = self.state.silence.newest()
+        if not times or newest_ms is None:
+            return []
+        latest_ms = max((time for time in times if time <= batch_ms), default=max(times))
+        return [
+            ClusterObserved(
+                cluster=self.cluster,
+                system=self.state.header.system,
+                latest_ms=latest_ms,
+                newest_ms=newest_ms,
+                clock_ms=clock,
+            )
+        ]
 
     def _report_losses(self, packets: Sequence[Packet], clock: int | None) -> list[Change]:
         """Return the findings for input that was deleted before it was read; marks apply regardless of the clock."""

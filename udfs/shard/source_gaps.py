@@ -13,6 +13,7 @@ import msgspec
 
 from udfs.model.journal import Body, Change, FindingClosed, FindingOpened
 from udfs.model.losses import CLOSES_AFTER_MS, Loss, loss_id, lost_found
+from udfs.model.timestamps import write_timestamp
 
 KIND = "source_silent"
 
@@ -35,14 +36,12 @@ class Silence(msgspec.Struct, kw_only=True):
     ahead_since: int | None = None
     losses: dict[str, int] = msgspec.field(default_factory=dict)
 
-    def advance(
-        self, cluster: str, spans: Iterable[tuple[int, int]], clock: int | None, silent_ms: int | None, after_ms: int
-    ) -> list[Change]:
+    def advance(self, cluster: str, spans: Iterable[tuple[int, int]], clock: int | None, after_ms: int) -> list[Change]:
         """Apply the event times of a batch and return the findings that open and close.
 
         Args:
             spans: First and last event time of spans no longer than ``after_ms``.
-            silent_ms: The driver observed silence up to here. after_ms: How long a gap may be.
+            after_ms: How long a gap may be.
         """
         points = sorted({point for one in spans for point in one}.union(self.pending))
         changes: list[Change] = []
@@ -54,10 +53,7 @@ class Silence(msgspec.Struct, kw_only=True):
                 self._observe(cluster, point, after_ms, changes)
         self.pending = _thinned(waiting, after_ms)
         if self.last is not None and clock is not None and self.last + after_ms < clock:
-            self._open(cluster, self.last + after_ms, changes)
-        newest = self.newest()
-        if silent_ms is not None and newest is not None and newest + after_ms < silent_ms:
-            self._open(cluster, newest + after_ms, changes)
+            self._open(cluster, self.last, self.last + after_ms, changes)
         return changes
 
     def newest(self) -> int | None:
@@ -88,7 +84,7 @@ class Silence(msgspec.Struct, kw_only=True):
 
     def _observe(self, cluster: str, point: int, after_ms: int, changes: list[Change]) -> None:
         if self.last is not None and point - self.last > after_ms:
-            self._open(cluster, self.last + after_ms, changes)
+            self._open(cluster, self.last, self.last + after_ms, changes)
         if self.opened_at is not None and point > self.opened_at - after_ms:
             closed_at = max(point, self.opened_at)
             closed = FindingClosed(finding_id=finding_id(cluster, self.opened_at), closed_at=closed_at)
@@ -96,19 +92,11 @@ class Silence(msgspec.Struct, kw_only=True):
             self.opened_at = None
         self.last = point
 
-    def _open(self, cluster: str, opened_at: int, changes: list[Change]) -> None:
+    def _open(self, cluster: str, last_ms: int, opened_at: int, changes: list[Change]) -> None:
         if self.opened_at is not None:
             return
         self.opened_at = opened_at
-        opened = FindingOpened(
-            finding_id=finding_id(cluster, opened_at),
-            finding=KIND,
-            severity="critical",
-            message=f"No event from cluster {cluster} for too long; until one arrives, its groups are not evaluated.",
-            advice="Check that its collector runs and can reach the cluster: it emits a clock event at each poll.",
-            evidence=[],
-            opened_at=opened_at,
-        )
+        opened = silent_found(cluster, last_ms, opened_at, "no event came")
         self.write(cluster, opened_at, opened, changes)
 
     def write(self, cluster: str, at: int, body: Body, changes: list[Change]) -> None:
@@ -117,6 +105,25 @@ class Silence(msgspec.Struct, kw_only=True):
         changes.append(
             Change(cluster=cluster, group_id=None, subject=cluster, number=self.number, event_time=at, body=body)
         )
+
+
+def silent_found(cluster: str, last_ms: int, opened_at: int, reason: str) -> FindingOpened:
+    """Return the finding that nothing comes from a cluster.
+
+    Args:
+        last_ms: The event time of the last event. reason: Why nothing comes, without a capital or a full stop.
+    """
+    return FindingOpened(
+        finding_id=finding_id(cluster, opened_at),
+        finding=KIND,
+        severity="critical",
+        message=f"Nothing is known of cluster {cluster} since {write_timestamp(last_ms)}: {reason}."
+        " Until an event comes, its groups are not evaluated.",
+        advice="Check that the cluster answers, and that what reports its events runs: a collector emits a clock event"
+        " at each poll.",
+        evidence=[],
+        opened_at=opened_at,
+    )
 
 
 def finding_id(cluster: str, opened_at: int, kind: str = KIND) -> str:

@@ -32,6 +32,7 @@ from streaming.collectors.kafka.topic_diff import TopicDiff
 from streaming.collectors.kafka.under_way import GroupsUnderWay
 from streaming.machine.clock import now_ms
 from streaming.machine.logs import logger
+from streaming.machine.process import since_boot_ms
 from streaming.settings.defaults import default
 from udfs.kafka.consumer_offsets import OFFSETS_TOPIC, GroupPatterns
 from udfs.model.events import SCHEMA_VERSION, AnyEvent, Clock
@@ -157,7 +158,7 @@ class KafkaCollector(CollectorThread):
             except OSError as error:
                 self._cannot_write(error)
                 return False
-            self._set("connected")
+            self._set("connected", answered_at_ms=since_boot_ms())
             return True
 
     def flush_clock(self) -> bool:
@@ -371,6 +372,7 @@ class KafkaCollector(CollectorThread):
         *,
         unread: int | None = None,
         clock_ms: int | None = None,
+        answered_at_ms: int | None = None,
     ) -> None:
         before = self._status
         if state != before.state:
@@ -388,6 +390,7 @@ class KafkaCollector(CollectorThread):
             clock_ms=clock_ms or before.clock_ms,
             unread=before.unread if unread is None else unread,
             ahead_ms=self._clock.ahead_ms,
+            answered_at_ms=answered_at_ms or before.answered_at_ms,
         )
 
 

@@ -27,6 +27,7 @@ from streaming.collectors.metaq.zk_reader import ZkReader
 from streaming.collectors.metaq.znodes import Paths
 from streaming.machine.clock import now_ms
 from streaming.machine.logs import logger
+from streaming.machine.process import since_boot_ms
 
 _LONGEST_PAUSE_S = 30.0
 _FIRST_PAUSE_S = 0.5
@@ -217,6 +218,7 @@ class MetaqCollector(CollectorThread):
             detail=detail,
             topics=self._differ.topics,
             groups=self._differ.groups,
+            answered_at_ms=since_boot_ms() if state == "connected" else before.answered_at_ms,
             clock_ms=clock_ms or before.clock_ms,
             unpolled=before.unpolled if unpolled is None else unpolled,
         )

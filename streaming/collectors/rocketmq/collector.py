@@ -25,6 +25,7 @@ from streaming.collectors.rocketmq.polling.survey import Survey
 from streaming.collectors.rocketmq.remoting.client import RocketMqClient
 from streaming.machine.clock import now_ms
 from streaming.machine.logs import logger
+from streaming.machine.process import since_boot_ms
 
 _LONGEST_PAUSE_S: Final = 30.0
 _log = logger("rocketmq")
@@ -165,6 +166,7 @@ class RocketMqCollector(CollectorThread):
             detail=detail,
             topics=len(self._state.topics),
             groups=len(self._state.groups),
+            answered_at_ms=since_boot_ms() if state == "connected" else before.answered_at_ms,
             clock_ms=clock_ms or before.clock_ms,
             unpolled=survey.unpolled(),
         )

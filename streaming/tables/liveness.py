@@ -1,0 +1,128 @@
+"""Shell: the sign of life that a job leaves beside its tables: that it lives, and how far it knows each cluster.
+
+`<tables>/_liveness/<app id>.json` is one small file for each checkpoint, replaced every few seconds. It is no Delta
+table: a commit every few seconds would cost a job whose tables Spark writes a tenth of a core, and any job hundreds of
+files an hour. DuckDB reads it with ``read_json``. What lasts, an outage from its start to its end, is a row of
+``findings``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Literal, NamedTuple, TypeAlias
+
+import msgspec
+
+from streaming.settings.locations import Location
+from streaming.stores.places import Place, place_of, write_whole
+
+VERSION = 1
+FOLDER = "_liveness"
+# Beyond so many clusters those that were heard of longest ago are left out.
+MAX_CLUSTERS = 10_000
+LONGEST_REASON = 300
+
+JobState: TypeAlias = Literal[
+    "starting", "running", "catching_up", "reconnecting", "stopping", "stopped", "finished", "failed"
+]
+# A job in one of these has ended, and has said so.
+ENDED: frozenset[JobState] = frozenset(("stopped", "finished", "failed"))
+
+
+class SourceStatus(NamedTuple):
+    """Why a cluster is not known, or a part of it, as its collector reports it; empty texts: it answers, and wholly."""
+
+    cluster: str
+    problem: str = ""
+    partial: str = ""
+
+
+class ClusterLiveness(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """How far a job knows one cluster.
+
+    Attributes:
+        known_until: Event time of the newest event that it has applied, or that waits for the lateness; epoch ms.
+        age_ms: How long ago that event came, when this was written: counted by a clock that nobody sets.
+        is_live: Its events have come about when they happened; else what was read is a recording.
+        is_followed: The job's own collector follows it; else its events come from elsewhere.
+        behind_ms: How far the newest event was behind the job's clock when it came, while there was more to read.
+        problem: Why nothing comes, as the collector reports it; empty: none is known.
+        partial: What part of the cluster does not answer, while the rest does; empty: none.
+    """
+
+    cluster: str
+    system: str | None = None
+    known_until: int
+    age_ms: int
+    is_live: bool = False
+    is_followed: bool = False
+    behind_ms: int = 0
+    problem: str = ""
+    partial: str = ""
+
+
+class JobLiveness(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """One job, as it was when this was written.
+
+    Attributes:
+        app_id: Of its checkpoint.
+        host, pid, process: Where it runs; ``process`` tells it from a later one of the same number.
+        written_at: Epoch ms, on its machine's clock; written_boot_ms: the same on a clock that nobody sets.
+        every_ms: How often it is written.
+        unknown_after_ms: So long after the last knowledge of it the state of a cluster is unknown.
+        state, state_since: What it does, and since when. reason: Why, of a job that failed.
+        started_at: When the process began.
+        batch, batch_since: The batch that is running, and since when; None: none is.
+        clock_step_ms, clock_step_at: By how much this machine's clock was set last, ahead or back, while the job ran.
+    """
+
+    version: int = VERSION
+    app_id: str
+    host: str
+    pid: int
+    process: str
+    written_at: int
+    written_boot_ms: int
+    every_ms: int
+    unknown_after_ms: int
+    state: JobState
+    state_since: int
+    reason: str = ""
+    started_at: int
+    batch: int | None = None
+    batch_since: int | None = None
+    clock_step_ms: int = 0
+    clock_step_at: int | None = None
+    clusters: list[ClusterLiveness] = []
+
+
+def liveness_place(root: Location, app_id: str) -> Place:
+    """Return the file of one job beside its tables."""
+    return place_of(root) / FOLDER / f"{app_id}.json"
+
+
+def write_liveness(place: Place, job: JobLiveness) -> None:
+    """Replace a job's file.
+
+    Raises:
+        OSError: It was not written.
+    """
+    write_whole(place, msgspec.json.encode(job))
+
+
+def read_liveness(root: Location) -> tuple[list[JobLiveness], str]:
+    """Return what the jobs of these tables have left, and what could not be read of it; empty: nothing.
+
+    Raises:
+        OSError: The store cannot be read.
+    """
+    jobs, problem = [], ""
+    found: Iterable[Place] = (place_of(root) / FOLDER).glob("*.json")
+    for file in sorted(found, key=lambda place: place.name):
+        try:
+            jobs.append(msgspec.json.decode(file.read_bytes(), type=JobLiveness))
+        except FileNotFoundError:
+            continue  # It was removed meanwhile.
+        except msgspec.DecodeError as error:
+            problem = f"{file} cannot be read: {error}"
+    return jobs, problem

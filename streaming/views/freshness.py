@@ -1,0 +1,337 @@
+"""Shell: whether the tables show the present: the one place that decides it, for commands, pages, metrics and alerts.
+
+A cluster is *known* while something of it has come within ``time.source_silent_after_ms`` and the job is not behind;
+else it is *unknown* since the last event that came, for a reason. A *recording* that was read once is complete: it does
+not grow old. What cannot be judged, because no job has left a sign of life, is unknown.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeAlias
+
+from streaming.machine.clock import now_ms as clock_now_ms
+from streaming.machine.process import boot_id, is_same_machine, is_stopped, process_identity, since_boot_ms
+from streaming.settings.locations import Location, catalog_schema
+from streaming.tables.liveness import ENDED, ClusterLiveness, JobLiveness, read_liveness
+from streaming.terminal.format import time_text
+
+State: TypeAlias = Literal["known", "partly_known", "unknown", "recording"]
+# Two clocks that differ by more are not compared.
+_CLOCKS_DIFFER_MS = 5_000
+SOURCE_KIND, GONE_KIND, STOPPED_KIND = "source_silent", "job_silent", "job_stopped"
+_ENDINGS = {
+    "stopped": "the job was stopped at {at}",
+    "finished": "the job read once, and ended at {at}",
+    "failed": "the job failed at {at}",
+}
+_DOING = {
+    "starting": "the job starts",
+    "catching_up": "the job reads all there is",
+    "reconnecting": "the job waits for a source",
+}
+_NO_SIGN = "no job has left a sign of life beside these tables"
+
+
+@dataclass(frozen=True)
+class ClusterFreshness:
+    """Whether the present of one cluster is known.
+
+    Attributes:
+        known_until: Event time of the last knowledge, epoch ms; None: there is none.
+        reason: Why it is unknown, or what part of it is; empty otherwise.
+    """
+
+    cluster: str
+    system: str | None
+    state: State
+    known_until: int | None
+    reason: str = ""
+
+    def knows(self, at_ms: int) -> bool:
+        """Return whether everything of it is known at a time, up to now: of a recording that is its end."""
+        if self.state == "unknown" and self.known_until is not None:
+            return at_ms <= self.known_until
+        return self.state in ("known", "recording")
+
+    @property
+    def text(self) -> str:
+        """Return it as a phrase: ``blind since 2026-01-01T23:33:04Z: the broker does not answer``."""
+        until = "" if self.known_until is None else second_text(self.known_until)
+        if self.state == "unknown":
+            return f"blind since {until}: {self.reason}" if until else f"blind: {self.reason}"
+        if self.state == "recording":
+            return f"a recording that ends at {until}"
+        return f"partly known: {self.reason}" if self.state == "partly_known" else "known"
+
+
+@dataclass(frozen=True)
+class JobFreshness:
+    """What one job does, as far as is known.
+
+    Attributes:
+        is_alive: It gave a sign of life in time. state: Its own word for it, or ``gone``.
+        seen_at: When it gave its last sign of life, epoch ms.
+        text: What it does, or since when it does not, and why. note: What is odd about clocks; empty: nothing.
+    """
+
+    app_id: str
+    is_alive: bool
+    state: str
+    seen_at: int
+    text: str
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Freshness:
+    """What is known of the present.
+
+    Attributes:
+        clusters: By name, those that jobs have left a sign of. jobs: The newest sign of life first.
+        problem: Why signs of life could not be read; empty: they could.
+    """
+
+    clusters: Mapping[str, ClusterFreshness] = field(default_factory=dict)
+    jobs: Sequence[JobFreshness] = ()
+    problem: str = ""
+
+    def of(self, cluster: str) -> ClusterFreshness:
+        """Return what is known of a cluster; one without a sign of life is unknown."""
+        found = self.clusters.get(cluster)
+        return found or ClusterFreshness(cluster, None, "unknown", None, self.problem or _NO_SIGN)
+
+    def nothing(self) -> ClusterFreshness:
+        """Return what is known of tables that hold no cluster yet: nothing, and why."""
+        reason = self.problem or (self.jobs[0].text if self.jobs else _NO_SIGN)
+        return ClusterFreshness("", None, "unknown", None, reason)
+
+    def blind(self, clusters: Iterable[str] = ()) -> list[ClusterFreshness]:
+        """Return the clusters whose present is unknown or partly so, by name; also of these, which tables know."""
+        names = sorted({*self.clusters, *clusters})
+        return [found for name in names if (found := self.of(name)).state in ("unknown", "partly_known")]
+
+    def known_until(self, cluster: str, now_ms: int) -> int | None:
+        """Return how far the history of a cluster may be drawn: up to now while it is known; None: not at all."""
+        found = self.of(cluster)
+        return now_ms if found.state in ("known", "partly_known") else found.known_until
+
+    def findings(self, open_findings: Iterable[Mapping[str, Any]] = ()) -> list[dict[str, Any]]:
+        """Return what no job can write down: that one is gone, and what it does not know since.
+
+        Args:
+            open_findings: Rows of ``findings`` that are open: what one of them reports is not repeated.
+        """
+        reported = {row["cluster"] for row in open_findings if row["kind"] == SOURCE_KIND}
+        lost = [one for one in self.clusters.values() if one.state == "unknown" and one.known_until is not None]
+        rows = [] if not lost else [_job_finding(job) for job in self.jobs[:1] if not job.is_alive]
+        return rows + [_source_finding(one) for one in lost if not rows and one.cluster not in reported]
+
+
+@dataclass(frozen=True)
+class Now:
+    """The time of a judgement: of the clock, and since the boot of this machine; ``boot``: which boot."""
+
+    wall_ms: int
+    boot_ms: int
+    boot: str
+
+    @classmethod
+    def read(cls) -> Now:
+        """Return the time now."""
+        return cls(clock_now_ms(), since_boot_ms(), boot_id())
+
+
+def read_freshness(root: Location, now: Now | None = None) -> Freshness:
+    """Read the signs of life beside the tables, and judge them."""
+    if catalog_schema(root):
+        return Freshness(problem=f"{catalog_schema(root)} is read by Spark alone")
+    try:
+        jobs, problem = read_liveness(root)
+    except OSError as error:
+        return Freshness(problem=f"signs of life cannot be read: {error.strerror or error}")
+    return judge(jobs, now or Now.read(), problem)
+
+
+def judge(jobs: Sequence[JobLiveness], now: Now, problem: str = "") -> Freshness:
+    """Judge signs of life at a time; of two jobs that know a cluster, the fresher sign counts."""
+    found = sorted((_Judged(job, now) for job in jobs), key=lambda one: (one.age_ms, one.job.app_id))
+    clusters: dict[str, ClusterFreshness] = {}
+    ages: dict[str, int] = {}
+    for one in found:
+        for cluster in one.job.clusters:
+            age_ms = one.age_ms + cluster.age_ms
+            if age_ms < ages.get(cluster.cluster, age_ms + 1):
+                ages[cluster.cluster] = age_ms
+                clusters[cluster.cluster] = one.cluster(cluster)
+    return Freshness(dict(sorted(clusters.items())), [one.freshness() for one in found], problem)
+
+
+class _Judged:
+    """One job's sign of life at one time.
+
+    Attributes:
+        age_ms: How old the sign is; on the machine of the job by a clock that nobody sets.
+    """
+
+    def __init__(self, job: JobLiveness, now: Now) -> None:
+        self.job = job
+        self._now = now
+        self._is_here = job.process.split(" ")[0] == now.boot
+        wall_ms = now.wall_ms - job.written_at
+        self.age_ms = max(0, now.boot_ms - job.written_boot_ms if self._is_here else wall_ms)
+        self._ahead_ms = 0 if self._is_here else max(0, -wall_ms)
+        self._set_ms = wall_ms - self.age_ms if self._is_here else 0
+
+    @property
+    def _is_timely(self) -> bool:
+        return self.age_ms <= self.job.unknown_after_ms and self._ahead_ms <= _CLOCKS_DIFFER_MS
+
+    @property
+    def is_alive(self) -> bool:
+        return self._is_timely and self.job.state not in ENDED
+
+    def freshness(self) -> JobFreshness:
+        """Return what is known of the job itself."""
+        job = self.job
+        state = job.state if self.is_alive or job.state in ENDED else "gone"
+        text = self._ending() if not self.is_alive else _DOING.get(job.state, "the job runs")
+        return JobFreshness(job.app_id, self.is_alive, state, job.written_at, text, self._note())
+
+    def cluster(self, cluster: ClusterLiveness) -> ClusterFreshness:
+        """Return what is known of one of its clusters."""
+        job, age_ms = self.job, self.age_ms + cluster.age_ms
+        state: State = "known"
+        reason = ""
+        if job.state == "finished" and not cluster.is_live:
+            state = "recording"
+        elif age_ms > job.unknown_after_ms or self._ahead_ms > _CLOCKS_DIFFER_MS:
+            state, reason = "unknown", self._reason(cluster)
+        elif cluster.behind_ms > job.unknown_after_ms:
+            behind = span_text(cluster.behind_ms)
+            state, reason = "unknown", f"the job catches up: it has read up to {behind} ago"
+        elif cluster.partial:
+            state, reason = "partly_known", cluster.partial
+        return ClusterFreshness(cluster.cluster, cluster.system, state, cluster.known_until, reason)
+
+    def _reason(self, cluster: ClusterLiveness) -> str:
+        job = self.job
+        if not self.is_alive:
+            return self._ending()
+        if cluster.problem:
+            return cluster.problem
+        if job.clock_step_ms and job.clock_step_at is not None:
+            return self._clock_step()
+        if job.state == "starting":
+            return "the job starts"
+        if job.batch_since is not None and self._now.wall_ms - job.batch_since > job.unknown_after_ms:
+            return f"the job's batch {job.batch} has been running since {second_text(job.batch_since)}"
+        if cluster.behind_ms > job.unknown_after_ms:
+            return "the job catches up"
+        return "the cluster does not answer" if cluster.is_followed else "no event has come since"
+
+    def _ending(self) -> str:
+        """Return how the job ended, or since when it is silent."""
+        job = self.job
+        if job.state in ENDED:
+            text = _ENDINGS[job.state].format(at=second_text(job.state_since))
+            return f"{text}: {job.reason}" if job.reason else text
+        who = f"the job (process {job.pid} on {job.host})"
+        seen = second_text(job.written_at)
+        if self._ahead_ms > _CLOCKS_DIFFER_MS:
+            return (
+                f"{who} dates its sign of life {span_text(self._ahead_ms)} ahead of this machine's clock:"
+                " one of the two clocks is wrong"
+            )
+        if not is_same_machine(job.process):
+            return f"{who} has given no sign of life since {seen}"
+        if process_identity(job.pid) != job.process:
+            return f"{who} has ended without a word after {seen}: it was killed"
+        how = "is stopped by a signal" if is_stopped(job.pid) else "hangs, or cannot write beside the tables"
+        return f"{who} has given no sign of life since {seen}: it {how}"
+
+    def _note(self) -> str:
+        job = self.job
+        if self._is_here and abs(self._set_ms) > _CLOCKS_DIFFER_MS:
+            return f"the clock of {job.host} was set {_direction(self._set_ms)} since {second_text(job.written_at)}"
+        return self._clock_step() if job.clock_step_ms else ""
+
+    def _clock_step(self) -> str:
+        job = self.job
+        at = "" if job.clock_step_at is None else f" at {second_text(job.clock_step_at)}"
+        return f"the clock of {job.host} was set {_direction(job.clock_step_ms)}{at}"
+
+
+def _direction(step_ms: int) -> str:
+    return f"{'ahead' if step_ms > 0 else 'back'} by {span_text(abs(step_ms))}"
+
+
+def _job_finding(job: JobFreshness) -> dict[str, Any]:
+    is_meant = job.state in ("stopped", "finished")
+    kind = STOPPED_KIND if is_meant else GONE_KIND
+    return _finding(
+        kind,
+        None,
+        job.app_id,
+        job.seen_at,
+        "warning" if is_meant else "critical",
+        f"Nothing is known since {second_text(job.seen_at)}: {job.text}.",
+        "Start the job again: it continues from its checkpoint, and catches up.",
+    )
+
+
+def _source_finding(found: ClusterFreshness) -> dict[str, Any]:
+    assert found.known_until is not None
+    return _finding(
+        SOURCE_KIND,
+        found.cluster,
+        found.cluster,
+        found.known_until,
+        "critical",
+        f"Nothing is known of cluster {found.cluster} since {second_text(found.known_until)}: {found.reason}.",
+        "Check that the cluster answers, and that what reports its events runs.",
+    )
+
+
+def _finding(
+    kind: str, cluster: str | None, what: str, since_ms: int, severity: str, message: str, advice: str
+) -> dict[str, Any]:
+    identity = hashlib.blake2b(f"{what}\x00{kind}\x00{since_ms}".encode(), digest_size=16).hexdigest()
+    return {
+        "finding_id": identity,
+        "cluster": cluster,
+        "group_id": None,
+        "kind": kind,
+        "severity": severity,
+        "message": message,
+        "advice": advice,
+        "evidence": [],
+        "opened_at": since_ms,
+        "closed_at": None,
+    }
+
+
+def second_text(epoch_ms: int) -> str:
+    """Write a time as RFC 3339 in UTC, to the second.
+
+    Example:
+        >>> second_text(1767225600007)
+        '2026-01-01T00:00:00Z'
+    """
+    return f"{time_text(epoch_ms)[:19]}Z"
+
+
+def span_text(span_ms: int) -> str:
+    """Write a span for people.
+
+    Example:
+        >>> span_text(900), span_text(61_000), span_text(3_723_000), span_text(200_000_000)
+        ('1 s', '1 min 1 s', '1 h 2 min', '2 d 7 h')
+    """
+    seconds = max(1, round(span_ms / 1_000))
+    for unit_s, unit, next_s, next_unit in ((86_400, "d", 3_600, "h"), (3_600, "h", 60, "min"), (60, "min", 1, "s")):
+        if seconds >= unit_s:
+            return f"{seconds // unit_s} {unit} {seconds % unit_s // next_s} {next_unit}"
+    return f"{seconds} s"
