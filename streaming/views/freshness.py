@@ -222,7 +222,8 @@ class _Judged:
             return self._ending()
         if cluster.problem:
             return cluster.problem
-        if job.clock_step_ms and job.clock_step_at is not None:
+        came_at = job.written_at - cluster.age_ms
+        if job.clock_step_at is not None and job.clock_step_at >= came_at - job.unknown_after_ms:
             return self._clock_step()
         if job.state == "starting":
             return "the job starts"

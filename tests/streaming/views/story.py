@@ -21,6 +21,7 @@ from streaming.tables.materializer import Materializer
 from streaming.tables.schema import CHANGES, REBALANCES, Row
 from streaming.tables.writer import Mark
 from tests.streaming.tables.journals import T0, Journal, assigned, audited, joined, left, released, rows, stable
+from tests.streaming.tables.signs import leave_recording_sign
 from udfs.model import journal
 from udfs.model.spans import QueueAssigned
 
@@ -55,6 +56,7 @@ def store(root: Location, rebalances: Sequence[Row], changes: Sequence[journal.C
     if changes:
         DeltaRsTable(root, CHANGES).append(to_arrow(CHANGES, rows(changes)), Mark("job", 0))
     Materializer(root, 0).run()
+    leave_recording_sign(root, {row["cluster"] for row in rebalances} | {change.cluster for change in changes})
 
 
 def write_audited_story(root: Path) -> None:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from streaming.settings.model import Check, load
 from streaming.tables.errors import NotFoundError
-from streaming.views.objectives import OBJECTIVES, Figure, evaluate, last_commit_ms, require_present
+from streaming.tables.liveness import JobLiveness
+from streaming.views.freshness import Now, judge, read_freshness
+from streaming.views.objectives import OBJECTIVES, Evaluation, Figure, evaluate, require_present
 from streaming.views.reader import Reader
 from tests.streaming.tables.journals import T0
+from tests.streaming.tables.signs import known, sign
 from tests.streaming.views.story import rebalance, store
 
 WIDESPREAD = load().widespread
@@ -20,26 +24,29 @@ def objectives(**values: object) -> Check:
     return load(overrides={f"check.{name}": value for name, value in values.items()}).check
 
 
+def evaluated(tables: Path, at_ms: int, **values: object) -> Evaluation:
+    return evaluate(Reader(tables), objectives(**values), WIDESPREAD, at_ms, freshness=read_freshness(tables))
+
+
 def test_each_objective_is_named_by_two_settings() -> None:
     names = {name.removesuffix("_warning").removesuffix("_critical") for name in Check.model_fields}
-    assert names - {"window_ms", "ignored_findings"} == set(OBJECTIVES)
+    assert names - {"window_ms", "ignored_findings", "blind_state"} == set(OBJECTIVES)
 
 
 def test_the_worst_group_is_named_with_its_value(tables: Path) -> None:
-    found = evaluate(Reader(tables), objectives(), WIDESPREAD, T0 + 80_000)
+    found = evaluated(tables, T0 + 80_000)
     figures = {one.name: (one.value, one.cluster, one.group_id) for one in found.figures}
     assert figures == {
         "rebalances_per_hour": (3.0, "c1", "orders"),
         "queue_pause_s": (45.0, "c1", "orders"),
         "source_delay_s": (3.0, "c1", None),
-        "table_age_s": (None, None, None),
     }
     assert tuple(figures) == OBJECTIVES
 
 
 def test_the_window_ends_at_the_time_and_does_not_include_its_beginning(tables: Path) -> None:
     def number(at_ms: int) -> float | None:
-        return evaluate(Reader(tables), objectives(window_ms=3_600_000), WIDESPREAD, at_ms).figures[0].value
+        return evaluated(tables, at_ms, window_ms=3_600_000).figures[0].value
 
     # At 0, 10 and 70 s.
     assert [number(T0 + at) for at in (-1, 0, 9_999, 10_000, 70_000)] == [0, 1, 1, 2, 3]
@@ -48,14 +55,11 @@ def test_the_window_ends_at_the_time_and_does_not_include_its_beginning(tables: 
 
 def test_findings_count_from_opening_to_closing(tables: Path) -> None:
     def kinds(at_ms: int) -> list[tuple[str, str]]:
-        return [*evaluate(Reader(tables), objectives(), WIDESPREAD, at_ms).kinds]
+        return [*evaluated(tables, at_ms).kinds]
 
     assert kinds(T0 + 69_999) == []
     assert kinds(T0 + 70_000) == [("warning", "expected_differs")]
-    assert (
-        evaluate(Reader(tables), objectives(ignored_findings=["expected_differs"]), WIDESPREAD, T0 + 70_000).state
-        == "ok"
-    )
+    assert evaluated(tables, T0 + 70_000, ignored_findings=["expected_differs"]).state == "ok"
 
 
 @pytest.mark.parametrize(
@@ -75,15 +79,6 @@ def test_a_limit_is_missed_from_its_value_on(value: float | None, warning: float
     assert Figure("x", value, warning, critical).state == state
 
 
-def test_the_last_commit_is_the_newest_of_all_tables(tables: Path, tmp_path: Path) -> None:
-    from streaming.machine.clock import now_ms
-
-    found = last_commit_ms(tables)
-    assert found is not None
-    assert T0 < found <= now_ms()
-    assert last_commit_ms(tmp_path) is None
-
-
 def test_a_cluster_or_group_that_the_tables_do_not_know_is_named(tables: Path) -> None:
     reader = Reader(tables)
     for scope in ((None, None), ("c1", None), (None, "orders"), ("c2", "twin")):
@@ -100,3 +95,36 @@ def test_a_cluster_or_group_that_the_tables_do_not_know_is_named(tables: Path) -
 def test_a_group_that_is_only_in_its_history_is_found(tmp_path: Path) -> None:
     store(tmp_path, [rebalance("aa11", 0, "group_created", None)])
     require_present(Reader(tmp_path), "c1", "orders")
+
+
+NOW = Now(T0 + 100_000, 0, "this-boot")
+DEAD = sign(known("c1", known_until=T0 + 60_000, is_live=True), state="running", written_at=T0 + 62_000)
+
+
+def judged(tables: Path, *jobs: JobLiveness, **values: object) -> Evaluation:
+    """Evaluate with these signs, of all clusters but c2 a live one, 100 s after the story began."""
+    whole = [*jobs, sign(known("c2"), app_id="recorded")]
+    return evaluate(Reader(tables), objectives(**values), WIDESPREAD, NOW.wall_ms, freshness=judge(whole, NOW))
+
+
+def test_what_was_open_when_a_cluster_was_last_known_says_nothing_of_it_now(tables: Path) -> None:
+    found = judged(tables, DEAD)
+    assert (found.state, [one.cluster for one in found.blind]) == ("unknown", ["c1"])
+    assert found.kinds == {("warning", "expected_differs"): 1}
+    assert judged(tables, DEAD, blind_state="critical").state == "critical"
+
+
+def test_a_cluster_without_a_sign_of_life_is_unknown(tables: Path) -> None:
+    assert [one.text for one in judged(tables).blind] == ["blind: no job has left a sign of life beside these tables"]
+
+
+def test_tables_without_a_cluster_are_unknown_and_why(tmp_path: Path) -> None:
+    store(tmp_path, [])
+    found = evaluate(
+        Reader(tmp_path),
+        objectives(),
+        WIDESPREAD,
+        T0,
+        freshness=judge([sign(state="starting")], replace(NOW, wall_ms=T0)),
+    )
+    assert (found.state, [one.reason for one in found.blind]) == ("unknown", ["the job starts"])

@@ -193,15 +193,11 @@ def test_progress_of_no_queue_still_moves_the_clock() -> None:
 
 def test_marks_of_the_driver_reach_every_shard_of_their_cluster() -> None:
     lines = [b'{"control":"tick","cluster":"c1","time":5}', b'{"control":"tick","cluster":"c1","time":4}']
-    lines += [b'{"control":"flush","cluster":"c2"}', b'{"control":"silence","cluster":"c2","time":9}', b"", b"tick"]
+    lines += [b'{"control":"flush","cluster":"c2"}', b'{"control":"resume","cluster":"c2"}', b"", b"tick"]
     packets = {(cluster, shard): packet for cluster, shard, packet in combined(lines, source="control")}
     for shard in range(4):
         assert (packets["c1", shard].tick_ms, packets["c1", shard].flush) == (5, False)
-        assert (packets["c2", shard].tick_ms, packets["c2", shard].flush, packets["c2", shard].silence_ms) == (
-            None,
-            True,
-            9,
-        )
+        assert (packets["c2", shard].tick_ms, packets["c2", shard].flush) == (None, True)
         assert packets["c1", shard].newest_ms is None
     (row,) = [row for packet in packets.values() for row in packet.rejected]
     assert row.reason == "unreadable_control_mark"

@@ -24,6 +24,7 @@ from udfs.model.events import (
     TopicQueues,
 )
 from udfs.model.group_api import GroupLogic
+from udfs.model.journal import ClusterObserved
 from udfs.packets.packet import (
     COLLECTOR,
     READ_AFTER_MS,
@@ -155,6 +156,7 @@ class Cluster:
         self.config = config or core_config(shards=1, allowed_lateness_ms=0)
         self.states: dict[int, bytes | None] = dict.fromkeys(range(self.config.shards))
         self.rows: list[Row] = []
+        self.observed: list[ClusterObserved] = []
 
     def batch(self, *events: AnyEvent, batch_ms: int = FAR, tasks: int = 1, **marks: Any) -> list[Row]:
         """Feed one batch, its events distributed over tasks, and return what it decided."""
@@ -167,7 +169,8 @@ class Cluster:
                 setattr(packets[0], name, value)
             received = [decode_packet(encode_packet(packet)) for packet in packets]
             shard = Shard(CLUSTER, number, state, self.config, self.logic)
-            rows.extend(shard.advance(received, batch_ms))
+            for row in shard.advance(received, batch_ms):
+                (self.observed if isinstance(row, ClusterObserved) else rows).append(row)
             self.states[number] = shard.encode()
         self.rows.extend(rows)
         return rows

@@ -76,14 +76,12 @@ def test_a_silent_source_is_found_from_its_last_event_to_its_next(cluster: Clust
     assert (finding.finding, finding.opened_at - T0, end.closed_at - T0) == ("source_silent", 120_001, 120_002)
 
 
-def test_a_silence_mark_opens_the_finding_before_the_source_returns(cluster: Cluster) -> None:
-    cluster.batch(clock(0))
-    [finding] = bodies(cluster.batch(silence_ms=T0 + 60_001), FindingOpened)
-    assert finding.opened_at == T0 + 60_000
-    assert cluster.batch(silence_ms=T0 + 90_000) == []
-    rows = cluster.batch(clock(100_000), clock(100_001))
-    assert [body.closed_at - T0 for body in bodies(rows, FindingClosed)] == [100_000]
-    assert bodies(rows, FindingOpened) == []
+def test_each_batch_with_events_shows_how_far_the_cluster_is_known(cluster: Cluster) -> None:
+    cluster.batch(clock(5), clock(0), batch_ms=T0 + 10)
+    cluster.batch(batch_ms=T0 + 20)
+    cluster.batch(clock(30_000), clock(7), batch_ms=T0 + 30)  # one producer's clock is ahead
+    found = [(row.system, row.latest_ms - T0, row.newest_ms - T0) for row in cluster.observed]
+    assert found == [("kafka", 5, 5), ("kafka", 7, 30_000)]
 
 
 @pytest.mark.parametrize(("silence", "begun"), [("expire", [CLUSTER]), ("wait", [])])

@@ -1,0 +1,46 @@
+"""Signs of life beside tables that no job has written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import msgspec
+
+from streaming.settings.locations import Location
+from streaming.tables.liveness import ClusterLiveness, JobLiveness, liveness_place, read_liveness, write_liveness
+from tests.streaming.tables.journals import T0
+
+APP = "app"
+
+
+def sign(*clusters: ClusterLiveness, **fields: object) -> JobLiveness:
+    """Return the sign of a job that has read a recording once, unless fields say otherwise."""
+    job = JobLiveness(
+        app_id=APP,
+        host="host-1",
+        pid=1,
+        process="other-boot pid:[1] 7",
+        written_at=T0,
+        written_boot_ms=0,
+        every_ms=5_000,
+        unknown_after_ms=30_000,
+        state="finished",
+        state_since=T0,
+        started_at=T0,
+        clusters=list(clusters),
+    )
+    return msgspec.structs.replace(job, **fields)
+
+
+def known(name: str, *, known_until: int = T0, age_ms: int = 0, **fields: object) -> ClusterLiveness:
+    """Return what a sign has of one cluster."""
+    return msgspec.structs.replace(ClusterLiveness(cluster=name, known_until=known_until, age_ms=age_ms), **fields)
+
+
+def leave_recording_sign(root: Location, names: Iterable[str]) -> None:
+    """Leave the sign of a job that has read recordings of these clusters once, and of those that are there already."""
+    jobs, _ = read_liveness(root)
+    there = {one.cluster for job in jobs for one in job.clusters}
+    place = liveness_place(root, APP)
+    place.parent.mkdir(parents=True, exist_ok=True)
+    write_liveness(place, sign(*(known(name) for name in sorted({*there, *names}))))
