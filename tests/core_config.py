@@ -13,9 +13,10 @@ from udfs.model.config import CoreConfig
 
 @functools.cache
 def _defaults() -> CoreConfig:
-    return load().core_config()
+    # Recorded histories were written with gaps of up to a minute.
+    return load(overrides={"time.source_silent_after_ms": 60_000}).core_config()
 
 
 def core_config(**changed: Any) -> CoreConfig:
-    """Return the settings of ``conf/default.toml``, but for these."""
+    """Return the settings of ``conf/default.toml``, but for these; a source is silent after a minute."""
     return msgspec.structs.replace(_defaults(), **changed)

@@ -11,6 +11,7 @@ from streaming.settings.locations import Location
 from streaming.settings.model import Widespread
 from streaming.tables.location import is_table, table_uri
 from streaming.tables.schema import Row
+from streaming.views.freshness import UNREADABLE_AFTER_MS, Freshness, read_freshness
 from streaming.views.reader import Reader
 from streaming.views.rebalance_costs import Cost, costs_before
 from streaming.views.widespread import WidespreadKind, widespread_kinds
@@ -54,6 +55,9 @@ class FindingsReader:
         self._ended: Mapping[str, Row] = {}
         self._many: Sequence[WidespreadKind] = ()
         self._many_at_ms = 0
+        # What no job can write down, as it was at the last read; and since when the tables cannot be read.
+        self._unwritten: Mapping[str, Row] = {}
+        self._unreadable_since_ms: int | None = None
 
     def read(self, awaited: set[str]) -> CurrentFindings:
         """Return the open findings, and those of ``awaited`` that closed or have no row.
@@ -62,7 +66,7 @@ class FindingsReader:
             DeltaError, OSError: The tables cannot be read.
         """
         if not is_table(self._root, "findings"):
-            return CurrentFindings({}, {})
+            return self._with_unwritten(CurrentFindings({}, {}, awaited))
         version = DeltaTable(table_uri(self._root, "findings")).version()
         reader = Reader(self._root)
         is_new = version != self._version
@@ -76,7 +80,32 @@ class FindingsReader:
         self._compute_widespread(reader, is_new=is_new)
         self._version = version
         closed = {name: row for name, row in self._ended.items() if row["closed_at"] is not None}
-        return CurrentFindings(self._current, closed, absent - self._ended.keys(), self._many)
+        return self._with_unwritten(CurrentFindings(self._current, closed, absent - self._ended.keys(), self._many))
+
+    def unreadable(self, reason: str) -> CurrentFindings | None:
+        """Return the findings as they were last read, and that they cannot be read; None: not for long yet."""
+        now_ms = self._now_ms()
+        since_ms = self._unreadable_since_ms = self._unreadable_since_ms or now_ms
+        if now_ms - since_ms < UNREADABLE_AFTER_MS:
+            return None
+        row = Freshness().unreadable(since_ms, reason)
+        self._unwritten = {**self._unwritten, row["finding_id"]: row}
+        return CurrentFindings({**self._current, **self._unwritten}, {}, frozenset(), self._many)
+
+    def _with_unwritten(self, found: CurrentFindings) -> CurrentFindings:
+        """Add what no job can write down: that none lives, or that it learns nothing of a cluster."""
+        self._unreadable_since_ms = None
+        before = self._unwritten
+        rows = read_freshness(self._root).findings(found.current.values())
+        self._unwritten = {row["finding_id"]: row for row in rows}
+        over = found.missing & before.keys() - self._unwritten.keys()
+        ended = {name: {**before[name], "closed_at": self._now_ms()} for name in over}
+        return CurrentFindings(
+            {**found.current, **self._unwritten},
+            {**found.closed, **ended},
+            found.missing - self._unwritten.keys() - over,
+            found.widespread,
+        )
 
     def _compute_widespread(self, reader: Reader, *, is_new: bool) -> None:
         now_ms = self._now_ms()

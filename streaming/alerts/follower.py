@@ -56,7 +56,10 @@ def follow(
                 engine.step(reader.read(engine.state.open_findings))
             except (DeltaError, OSError) as error:
                 status.is_running = False
-                _log.warning("the findings could not be followed; tried again", reason=one_line(error))
+                reason = one_line(error)
+                _log.warning("the findings could not be followed; tried again", reason=reason)
+                if (unreadable := reader.unreadable(reason)) is not None:
+                    engine.step(unreadable)
             except Exception as error:  # noqa: BLE001 - alerts that end silently are worse than ones that fail
                 status.is_running = False
                 pause_ms = backoff.failed("", 0)

@@ -201,7 +201,7 @@ class LivenessWriter:
                 for one in job.clusters:
                     came_at_ms = since_boot_ms() - age_ms - one.age_ms
                     self._clusters[one.cluster] = _Known(
-                        one.system, one.known_until, one.known_until, came_at_ms, is_live=one.is_live
+                        one.system, one.known_until, one.newest, came_at_ms, is_live=one.is_live
                     )
 
     def _run(self) -> None:
@@ -269,6 +269,7 @@ def _cluster(name: str, known: _Known, age_ms: int, source: SourceStatus | None)
         cluster=name,
         system=known.system,
         known_until=known.known_until,
+        newest=known.newest_ms,
         age_ms=max(0, age_ms),
         is_live=known.is_live,
         is_followed=source is not None,

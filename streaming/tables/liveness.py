@@ -42,6 +42,7 @@ class ClusterLiveness(msgspec.Struct, kw_only=True, omit_defaults=True):
 
     Attributes:
         known_until: Event time of the newest event that it has applied, or that waits for the lateness; epoch ms.
+        newest: Event time of the newest event of all, those of a clock that is ahead included.
         age_ms: How long ago that event came, when this was written: counted by a clock that nobody sets.
         is_live: Its events have come about when they happened; else what was read is a recording.
         is_followed: The job's own collector follows it; else its events come from elsewhere.
@@ -53,6 +54,7 @@ class ClusterLiveness(msgspec.Struct, kw_only=True, omit_defaults=True):
     cluster: str
     system: str | None = None
     known_until: int
+    newest: int
     age_ms: int
     is_live: bool = False
     is_followed: bool = False

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from streaming.tables.schema import Row
+from streaming.views.freshness import Freshness
 from streaming.views.reader import Reader
 
 SEVERITIES = ("critical", "warning", "info")
@@ -15,11 +16,24 @@ def findings(
     cluster: str | None = None,
     closed: bool = False,
     kind: str | None = None,
+    freshness: Freshness | None = None,
 ) -> list[Row]:
-    """Return the open findings (or all), the gravest first, then the newest."""
+    """Return the open findings (or all), the gravest first, then the newest.
+
+    Args:
+        freshness: Adds what no job can write down: that none lives, or that it learns nothing of a cluster.
+    """
     keep = None if closed else lambda rows: rows["closed_at"].is_null()
-    found = reader.rows("findings", where={"cluster": cluster, "group_id": group, "kind": kind}, keep=keep)
+    where = {"cluster": cluster, "group_id": group, "kind": kind}
+    found = reader.rows("findings", where=where, keep=keep)
+    if freshness is not None and group is None:
+        unwritten = freshness.findings(found)
+        found += [row for row in unwritten if kind in (None, row["kind"]) and _is_of(row, cluster)]
     return sorted(found, key=_gravity)
+
+
+def _is_of(row: Row, cluster: str | None) -> bool:
+    return cluster is None or cluster in (row["cluster"] or "").split(", ")
 
 
 def _gravity(row: Row) -> tuple[object, ...]:

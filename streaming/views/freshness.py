@@ -17,11 +17,15 @@ from streaming.machine.process import boot_id, is_same_machine, is_stopped, proc
 from streaming.settings.locations import Location, catalog_schema
 from streaming.tables.liveness import ENDED, ClusterLiveness, JobLiveness, read_liveness
 from streaming.terminal.format import time_text
+from udfs.shard.source_gaps import KIND, silent_found
 
 State: TypeAlias = Literal["known", "partly_known", "unknown", "recording"]
 # Two clocks that differ by more are not compared.
 _CLOCKS_DIFFER_MS = 5_000
-SOURCE_KIND, GONE_KIND, STOPPED_KIND = "source_silent", "job_silent", "job_stopped"
+GONE_KIND, STOPPED_KIND, UNREADABLE_KIND = "job_silent", "job_stopped", "tables_unreadable"
+# So long after the first failure it is a finding that tables cannot be read.
+UNREADABLE_AFTER_MS = 30_000
+_NAMED = 5
 _ENDINGS = {
     "stopped": "the job was stopped at {at}",
     "finished": "the job read once, and ended at {at}",
@@ -42,6 +46,7 @@ class ClusterFreshness:
     Attributes:
         known_until: Event time of the last knowledge, epoch ms; None: there is none.
         reason: Why it is unknown, or what part of it is; empty otherwise.
+        silent_at: From when on silence is a finding, epoch ms, as the core counts it.
     """
 
     cluster: str
@@ -49,6 +54,7 @@ class ClusterFreshness:
     state: State
     known_until: int | None
     reason: str = ""
+    silent_at: int | None = None
 
     def knows(self, at_ms: int) -> bool:
         """Return whether everything of it is known at a time, up to now: of a recording that is its end."""
@@ -124,10 +130,17 @@ class Freshness:
         Args:
             open_findings: Rows of ``findings`` that are open: what one of them reports is not repeated.
         """
-        reported = {row["cluster"] for row in open_findings if row["kind"] == SOURCE_KIND}
-        lost = [one for one in self.clusters.values() if one.state == "unknown" and one.known_until is not None]
-        rows = [] if not lost else [_job_finding(job) for job in self.jobs[:1] if not job.is_alive]
-        return rows + [_source_finding(one) for one in lost if not rows and one.cluster not in reported]
+        reported = {row["finding_id"] for row in open_findings}
+        lost = [one for one in self.clusters.values() if one.state == "unknown"]
+        gone = [_job_finding(job, lost) for job in self.jobs[:1] if lost and not job.is_alive]
+        rows = gone or [_source_finding(one) for one in lost if one.silent_at is not None]
+        return [row for row in rows if row["finding_id"] not in reported]
+
+    def unreadable(self, since_ms: int, reason: str) -> dict[str, Any]:
+        """Return the finding that the tables themselves cannot be read."""
+        message = f"The tables cannot be read since {second_text(since_ms)}: {reason}."
+        advice = "Check the store, and its access from this machine: what happens meanwhile is not shown."
+        return _finding(UNREADABLE_KIND, None, UNREADABLE_KIND, since_ms, "critical", message, advice)
 
 
 @dataclass(frozen=True)
@@ -214,7 +227,8 @@ class _Judged:
             state, reason = "unknown", f"the job catches up: it has read up to {behind} ago"
         elif cluster.partial:
             state, reason = "partly_known", cluster.partial
-        return ClusterFreshness(cluster.cluster, cluster.system, state, cluster.known_until, reason)
+        silent_at = cluster.newest + job.unknown_after_ms
+        return ClusterFreshness(cluster.cluster, cluster.system, state, cluster.known_until, reason, silent_at)
 
     def _reason(self, cluster: ClusterLiveness) -> str:
         job = self.job
@@ -269,31 +283,26 @@ def _direction(step_ms: int) -> str:
     return f"{'ahead' if step_ms > 0 else 'back'} by {span_text(abs(step_ms))}"
 
 
-def _job_finding(job: JobFreshness) -> dict[str, Any]:
+def _job_finding(job: JobFreshness, lost: Sequence[ClusterFreshness]) -> dict[str, Any]:
     is_meant = job.state in ("stopped", "finished")
-    kind = STOPPED_KIND if is_meant else GONE_KIND
+    names = [one.cluster for one in lost[:_NAMED]] + ["…"] * (len(lost) > _NAMED)
     return _finding(
-        kind,
-        None,
+        STOPPED_KIND if is_meant else GONE_KIND,
+        ", ".join(names),
         job.app_id,
         job.seen_at,
         "warning" if is_meant else "critical",
-        f"Nothing is known since {second_text(job.seen_at)}: {job.text}.",
+        f"Nothing is known of {', '.join(names)} since {second_text(job.seen_at)}: {job.text}.",
         "Start the job again: it continues from its checkpoint, and catches up.",
     )
 
 
-def _source_finding(found: ClusterFreshness) -> dict[str, Any]:
-    assert found.known_until is not None
-    return _finding(
-        SOURCE_KIND,
-        found.cluster,
-        found.cluster,
-        found.known_until,
-        "critical",
-        f"Nothing is known of cluster {found.cluster} since {second_text(found.known_until)}: {found.reason}.",
-        "Check that the cluster answers, and that what reports its events runs.",
-    )
+def _source_finding(lost: ClusterFreshness) -> dict[str, Any]:
+    """Return the finding that the job writes, too, if it can; under the same id."""
+    assert lost.silent_at is not None
+    opened = silent_found(lost.cluster, lost.known_until or lost.silent_at, lost.silent_at, lost.reason)
+    row = _finding(KIND, lost.cluster, "", lost.silent_at, opened.severity, opened.message, opened.advice)
+    return {**row, "finding_id": opened.finding_id}
 
 
 def _finding(

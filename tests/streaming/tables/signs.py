@@ -34,7 +34,8 @@ def sign(*clusters: ClusterLiveness, **fields: object) -> JobLiveness:
 
 def known(name: str, *, known_until: int = T0, age_ms: int = 0, **fields: object) -> ClusterLiveness:
     """Return what a sign has of one cluster."""
-    return msgspec.structs.replace(ClusterLiveness(cluster=name, known_until=known_until, age_ms=age_ms), **fields)
+    found = ClusterLiveness(cluster=name, known_until=known_until, newest=known_until, age_ms=age_ms)
+    return msgspec.structs.replace(found, **fields)
 
 
 def leave_recording_sign(root: Location, names: Iterable[str]) -> None:

@@ -14,6 +14,7 @@ from streaming.views import freshness as freshness_module
 from streaming.views.freshness import Freshness, Now, judge, read_freshness
 from tests.streaming.tables.journals import T0
 from tests.streaming.tables.signs import known, sign
+from udfs.shard.source_gaps import finding_id
 
 LIVE = known("c1", known_until=T0 - 1_000, age_ms=500, is_live=True)
 FOLLOWED = known("c1", known_until=T0 - 1_000, age_ms=500, is_live=True, is_followed=True)
@@ -159,14 +160,18 @@ def test_what_no_job_can_write_down_is_a_finding() -> None:
         T0,
         None,
     )
-    assert gone["message"].startswith("Nothing is known since 2026-01-01T00:00:00Z: the job (process 1 on host-1)")
+    assert gone["message"].startswith(
+        "Nothing is known of c1 since 2026-01-01T00:00:00Z: the job (process 1 on host-1)"
+    )
     (stopped,) = at(40_000, sign(LIVE, state="stopped")).findings()
     assert (stopped["kind"], stopped["severity"]) == ("job_stopped", "warning")
     assert gone["finding_id"] == at(50_000, sign(LIVE, state="running")).findings()[0]["finding_id"]
     job = sign(known("c1", known_until=T0 - 40_000, age_ms=40_000, is_live=True), state="running")
     (silent,) = at(0, job).findings()
-    assert (silent["kind"], silent["cluster"], silent["opened_at"]) == ("source_silent", "c1", T0 - 40_000)
-    assert at(0, job).findings([{"cluster": "c1", "kind": "source_silent"}]) == []
+    assert (silent["kind"], silent["cluster"], silent["opened_at"]) == ("source_silent", "c1", T0 - 10_000)
+    # The core's own id, so that the row that the job writes is the same finding.
+    assert silent["finding_id"] == finding_id("c1", T0 - 10_000)
+    assert at(0, job).findings([silent]) == []
     assert at(10**9, sign(known("c1"))).findings() == []
 
 
