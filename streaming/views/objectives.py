@@ -125,7 +125,9 @@ def evaluate(
         if row["severity"] != "info" and row["kind"] not in left_out and not any(one.has(row) for one in among)
     ]
     counted.sort(key=lambda row: (SEVERITIES.index(row["severity"]), row["kind"], row["opened_at"], row["finding_id"]))
-    judged = [freshness.of(name) for name in clusters_of(reader, where)] or [freshness.nothing()]
+    # A cluster without groups is in no table yet, but it is known.
+    names = {*clusters_of(reader, where), *(freshness.clusters if cluster is None and group is None else ())}
+    judged = [freshness.of(name) for name in sorted(names)] or [freshness.nothing()]
     return Evaluation(
         counted,
         _figures(reader, objectives, now_ms, where),
