@@ -359,7 +359,7 @@ class Job:
                 self._when_running()
                 self._when_running = lambda: None
             materializer.run_if_due()
-            ticker.tick_if_due(lambda: caught_up(query))
+            self._liveness.touch(ticker.tick_if_due(lambda: caught_up(query)))
             if self._outages.step(self._liveness.silent(), self._liveness.known_until()):
                 materializer.notice()
             if (passed := losses.step(progressed=self._watch.progressed)) is not None:

@@ -23,12 +23,16 @@ class Ticker:
         self._every_s = max(_LEAST_S, settings.job.trigger_interval_ms / 1000)
         self._last = time.monotonic()
 
-    def tick_if_due(self, caught_up: Callable[[], bool]) -> None:
-        """Write a tick, only when the last batch ended at the newest offsets: else it would run ahead of events."""
+    def tick_if_due(self, caught_up: Callable[[], bool]) -> Sequence[str]:
+        """Write a tick, only when the last batch ended at the newest offsets: else it would run ahead of events.
+
+        Returns: the clusters whose clocks move on: their silence is evidence.
+        """
         if not self._wanted or time.monotonic() - self._last < self._every_s or not caught_up():
-            return
+            return ()
         self._last = time.monotonic()
         clusters = self._clusters()
         if clusters:
             now = now_ms()
             self._control.mark("tick", {cluster: {"time": now} for cluster in clusters})
+        return clusters

@@ -1,0 +1,186 @@
+"""The job's sign of life: what it says of clusters as events come, stay away, come late, and of how the job ends."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from streaming.machine.stop_request import StopRequest
+from streaming.pipeline import liveness_writer as module
+from streaming.pipeline.liveness_writer import LivenessWriter
+from streaming.tables.liveness import ClusterLiveness, JobLiveness, SourceStatus, read_liveness
+from tests.streaming.tables.journals import T0
+from udfs.model.journal import ClusterObserved
+
+
+@dataclass
+class Clock:
+    """The wall clock, and the time since boot."""
+
+    wall_ms: int = T0
+    boot_ms: int = 1_000_000
+
+    def pass_ms(self, span_ms: int) -> None:
+        self.wall_ms += span_ms
+        self.boot_ms += span_ms
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    one = Clock()
+    monkeypatch.setattr(module, "now_ms", lambda: one.wall_ms)
+    monkeypatch.setattr(module, "since_boot_ms", lambda: one.boot_ms)
+    return one
+
+
+def writer(**more: Any) -> LivenessWriter:
+    # No thread writes meanwhile: what is written is what a test calls for.
+    return LivenessWriter("app", every_ms=3_600_000, unknown_after_ms=30_000, live_within_ms=600_000, **more)
+
+
+def seen(
+    latest_ms: int, *, newest_ms: int | None = None, clock_ms: int | None = None, cluster: str = "c1"
+) -> list[ClusterObserved]:
+    newest = latest_ms if newest_ms is None else newest_ms
+    return [ClusterObserved(cluster=cluster, system="kafka", latest_ms=latest_ms, newest_ms=newest, clock_ms=clock_ms)]
+
+
+def only(found: JobLiveness) -> ClusterLiveness:
+    (cluster,) = found.clusters
+    return cluster
+
+
+def test_a_cluster_is_known_up_to_its_newest_event_and_grows_old_from_when_that_came(clock: Clock) -> None:
+    one = writer()
+    one.observed(seen(T0 - 2_000))
+    clock.pass_ms(7_000)
+    cluster = only(one.now())
+    assert (cluster.cluster, cluster.system, cluster.known_until, cluster.age_ms) == ("c1", "kafka", T0 - 2_000, 7_000)
+    assert (cluster.is_live, cluster.is_followed, cluster.behind_ms) == (True, False, 0)
+
+
+def test_a_recording_is_not_live_and_is_never_silent(clock: Clock) -> None:
+    one = writer()
+    one.observed(seen(T0 - 600_001))
+    clock.pass_ms(100_000)
+    assert (only(one.now()).is_live, one.silent()) == (False, {})
+
+
+def test_while_there_is_more_to_read_the_job_is_behind(clock: Clock) -> None:
+    caught_up = [False]
+    one = writer(is_caught_up=lambda: caught_up[0])
+    one.observed(seen(T0 - 90_000))
+    assert only(one.now()).behind_ms == 90_000
+    caught_up[0] = True  # a source whose clock is behind
+    one.observed(seen(T0 - 90_000))
+    assert only(one.now()).behind_ms == 0
+
+
+def test_late_events_alone_show_nothing_of_the_present(clock: Clock) -> None:
+    one = writer()
+    one.observed(seen(T0, clock_ms=T0 - 2_000))
+    clock.pass_ms(10_000)
+    one.observed(seen(T0 - 40_000, newest_ms=T0, clock_ms=T0 - 2_000))
+    assert only(one.now()).age_ms == 10_000
+    one.observed(seen(T0 - 5_000, newest_ms=T0, clock_ms=T0 - 2_000))  # another file, hardly behind
+    assert (only(one.now()).age_ms, only(one.now()).known_until) == (0, T0)
+
+
+def test_a_silent_cluster_has_the_reason_that_its_collector_reports(clock: Clock) -> None:
+    sources = [SourceStatus("c1")]
+    one = writer(sources=lambda: sources)
+    one.observed([*seen(T0), *seen(T0, cluster="c2")])
+    clock.pass_ms(30_001)
+    assert {name: found.reason for name, found in one.silent().items()} == {
+        "c1": "the cluster does not answer",
+        "c2": "no event has come since",
+    }
+    sources[0] = SourceStatus("c1", problem="the cluster refuses access")
+    assert one.silent()["c1"] == (T0, "the cluster refuses access")
+    assert [found.problem for found in one.now().clusters] == ["the cluster refuses access", ""]
+
+
+def test_where_silence_counts_as_evidence_nothing_grows_old(clock: Clock) -> None:
+    one = writer()
+    one.observed(seen(T0))
+    clock.pass_ms(60_000)
+    one.touch(["c1", "unheard-of"])
+    assert (only(one.now()).age_ms, only(one.now()).known_until, one.silent()) == (0, T0 + 60_000, {})
+
+
+@pytest.mark.parametrize("set_by_ms", [-3_600_000, 3_600_000])
+def test_that_the_clock_was_set_is_noted_and_makes_nothing_older(clock: Clock, set_by_ms: int) -> None:
+    one = writer()
+    one.observed(seen(T0))
+    clock.pass_ms(1_000)
+    clock.wall_ms += set_by_ms
+    found = one.now()
+    assert (found.clock_step_ms, found.clock_step_at) == (set_by_ms, T0 + 1_000 + set_by_ms)
+    assert only(found).age_ms == 1_000
+    assert one.now().clock_step_ms == set_by_ms
+
+
+def test_a_drifting_clock_was_not_set(clock: Clock) -> None:
+    one = writer()
+    for _ in range(10):
+        clock.wall_ms += 500
+        assert one.now().clock_step_ms == 0
+
+
+def test_the_next_run_goes_on_from_what_the_last_one_left(clock: Clock, tmp_path: Path) -> None:
+    first = writer()
+    first.observed(seen(T0))
+    first.start(tmp_path)
+    first.end("stopped")
+    clock.pass_ms(50_000)
+    clock.boot_ms = 5  # the machine was started again
+    second = writer()
+    second.start(tmp_path)
+    (job,), problem = read_liveness(tmp_path)
+    second.end("stopped")
+    assert (job.state, problem) == ("starting", "")
+    assert (only(job).is_live, only(job).known_until, only(job).age_ms) == (True, T0, 50_000)
+
+
+@pytest.mark.parametrize(
+    ("is_once", "error", "is_stopped", "state", "reason"),
+    [
+        (True, None, False, "finished", ""),
+        (True, None, True, "stopped", ""),
+        (False, None, True, "stopped", ""),
+        (False, OSError("no space left"), False, "failed", "no space left"),
+        (False, OSError("no space left"), True, "stopped", ""),
+    ],
+)
+def test_how_the_job_ended_is_written(
+    tmp_path: Path, is_once: bool, error: Exception | None, is_stopped: bool, state: str, reason: str
+) -> None:
+    one, stop = writer(), StopRequest()
+    one.start(tmp_path)
+    if is_stopped:
+        stop.request()
+    with suppress(OSError), one.until_end(stop, is_once=is_once), one.batch(3):
+        if error is not None:
+            raise error
+    (job,), _ = read_liveness(tmp_path)
+    assert (job.state, job.reason, job.batch) == (state, reason, None)
+
+
+def test_the_running_batch_is_named(clock: Clock) -> None:
+    one = writer()
+    with one.batch(7):
+        clock.pass_ms(5_000)
+        assert (one.now().batch, one.now().batch_since) == (7, T0)
+    assert one.now().batch is None
+
+
+def test_a_folder_that_cannot_be_written_stops_nothing(tmp_path: Path) -> None:
+    (tmp_path / "_liveness").write_text("a file where the folder should be")
+    one = writer()
+    one.start(tmp_path)
+    one.end("stopped")
+    assert (tmp_path / "_liveness").is_file()
