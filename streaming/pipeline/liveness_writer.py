@@ -1,4 +1,4 @@
-"""Shell: writes the job's sign of life: every few seconds, in a thread of its own, one small file."""
+"""Shell: writes the job's liveness: every few seconds, in a thread of its own, one small file."""
 
 from __future__ import annotations
 
@@ -217,15 +217,15 @@ class LivenessWriter:
                 write_liveness(place, self.now())
             except OSError as error:
                 if not self._has_failed:
-                    _log.warning("the sign of life cannot be written", place=str(place), reason=one_line(error))
+                    _log.warning("the liveness cannot be written", place=str(place), reason=one_line(error))
                 self._has_failed = True
                 return
         if self._has_failed:
-            _log.info("the sign of life can be written again", place=str(place))
+            _log.info("the liveness can be written again", place=str(place))
         self._has_failed = False
 
     def now(self) -> JobLiveness:
-        """Return the sign of life as it is now."""
+        """Return the liveness as it is now."""
         self._note_clock()
         problems = {one.cluster: one for one in self._sources()}
         now, boot_ms, pid = now_ms(), since_boot_ms(), os.getpid()

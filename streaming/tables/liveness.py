@@ -1,4 +1,4 @@
-"""Shell: the sign of life that a job leaves beside its tables: that it lives, and how far it knows each cluster.
+"""Shell: what a job leaves beside its tables: that it lives, and how far it knows each cluster.
 
 `<tables>/_liveness/<app id>.json` is one small file for each checkpoint, replaced every few seconds. It is no Delta
 table: a commit every few seconds would cost a job whose tables Spark writes a tenth of a core, and any job hundreds of
@@ -122,7 +122,11 @@ def read_liveness(root: Location) -> tuple[list[JobLiveness], str]:
     found: Iterable[Place] = (place_of(root) / FOLDER).glob("*.json")
     for file in sorted(found, key=lambda place: place.name):
         try:
-            jobs.append(msgspec.json.decode(file.read_bytes(), type=JobLiveness))
+            job = msgspec.json.decode(file.read_bytes(), type=JobLiveness)
+            if job.version > VERSION:
+                problem = f"{file} is of a newer version of the monitor ({job.version}; this one reads {VERSION})"
+            else:
+                jobs.append(job)
         except FileNotFoundError:
             continue  # It was removed meanwhile.
         except msgspec.DecodeError as error:

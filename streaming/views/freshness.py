@@ -2,7 +2,7 @@
 
 A cluster is *known* while something of it has come within ``time.source_silent_after_ms`` and the job is not behind;
 else it is *unknown* since the last event that came, for a reason. A *recording* that was read once is complete: it does
-not grow old. What cannot be judged, because no job has left a sign of life, is unknown.
+not grow old. What cannot be evaluated, because no job has left its liveness, is unknown.
 """
 
 from __future__ import annotations
@@ -22,6 +22,8 @@ from udfs.shard.source_gaps import KIND, silent_found
 State: TypeAlias = Literal["known", "partly_known", "unknown", "recording"]
 # Two clocks that differ by more are not compared.
 _CLOCKS_DIFFER_MS = 5_000
+# A job that has missed so many reports is the likelier reason than its clusters.
+_MISSED = 3
 GONE_KIND, STOPPED_KIND, UNREADABLE_KIND = "job_silent", "job_stopped", "tables_unreadable"
 # So long after the first failure it is a finding that tables cannot be read.
 UNREADABLE_AFTER_MS = 30_000
@@ -36,7 +38,7 @@ _DOING = {
     "catching_up": "the job reads all there is",
     "reconnecting": "the job waits for a source",
 }
-_NO_SIGN = "no job has left a sign of life beside these tables"
+_NO_SIGN = "no job has left its liveness beside these tables"
 
 
 @dataclass(frozen=True)
@@ -78,13 +80,15 @@ class JobFreshness:
     """What one job does, as far as is known.
 
     Attributes:
-        is_alive: It gave a sign of life in time. state: Its own word for it, or ``gone``.
-        seen_at: When it gave its last sign of life, epoch ms.
+        is_alive: It has reported in time. state: Its own word for it, or ``gone``.
+        seen_at: When it reported last, epoch ms.
+        is_overdue: It has missed several reports: what is unknown may be so for this reason.
         text: What it does, or since when it does not, and why. note: What is odd about clocks; empty: nothing.
     """
 
     app_id: str
     is_alive: bool
+    is_overdue: bool
     state: str
     seen_at: int
     text: str
@@ -96,8 +100,8 @@ class Freshness:
     """What is known of the present.
 
     Attributes:
-        clusters: By name, those that jobs have left a sign of. jobs: The newest sign of life first.
-        problem: Why signs of life could not be read; empty: they could.
+        clusters: By name, those that a job has left its liveness of. jobs: The one that reported last comes first.
+        problem: Why liveness could not be read; empty: they could.
     """
 
     clusters: Mapping[str, ClusterFreshness] = field(default_factory=dict)
@@ -105,7 +109,7 @@ class Freshness:
     problem: str = ""
 
     def of(self, cluster: str) -> ClusterFreshness:
-        """Return what is known of a cluster; one without a sign of life is unknown."""
+        """Return what is known of a cluster; one of which no job reports is unknown."""
         found = self.clusters.get(cluster)
         return found or ClusterFreshness(cluster, None, "unknown", None, self.problem or _NO_SIGN)
 
@@ -132,7 +136,7 @@ class Freshness:
         """
         reported = {row["finding_id"] for row in open_findings}
         lost = [one for one in self.clusters.values() if one.state == "unknown"]
-        gone = [_job_finding(job, lost) for job in self.jobs[:1] if lost and not job.is_alive]
+        gone = [_job_finding(job, lost) for job in self.jobs[:1] if lost and job.is_overdue]
         rows = gone or [_source_finding(one) for one in lost if one.silent_at is not None]
         return [row for row in rows if row["finding_id"] not in reported]
 
@@ -145,7 +149,7 @@ class Freshness:
 
 @dataclass(frozen=True)
 class Now:
-    """The time of a judgement: of the clock, and since the boot of this machine; ``boot``: which boot."""
+    """The time of an evaluation: of the clock, and since the boot of this machine; ``boot``: which boot."""
 
     wall_ms: int
     boot_ms: int
@@ -158,19 +162,19 @@ class Now:
 
 
 def read_freshness(root: Location, now: Now | None = None) -> Freshness:
-    """Read the signs of life beside the tables, and judge them."""
+    """Read what jobs have left beside the tables, and evaluate it."""
     if catalog_schema(root):
         return Freshness(problem=f"{catalog_schema(root)} is read by Spark alone")
     try:
         jobs, problem = read_liveness(root)
     except OSError as error:
-        return Freshness(problem=f"signs of life cannot be read: {error.strerror or error}")
-    return judge(jobs, now or Now.read(), problem)
+        return Freshness(problem=f"liveness cannot be read: {error.strerror or error}")
+    return evaluate_liveness(jobs, now or Now.read(), problem)
 
 
-def judge(jobs: Sequence[JobLiveness], now: Now, problem: str = "") -> Freshness:
-    """Judge signs of life at a time; of two jobs that know a cluster, the fresher sign counts."""
-    found = sorted((_Judged(job, now) for job in jobs), key=lambda one: (one.age_ms, one.job.app_id))
+def evaluate_liveness(jobs: Sequence[JobLiveness], now: Now, problem: str = "") -> Freshness:
+    """Evaluate what jobs have left at a time; of two that know a cluster, the fresher one counts."""
+    found = sorted((_JobNow(job, now) for job in jobs), key=lambda one: (one.age_ms, one.job.app_id))
     clusters: dict[str, ClusterFreshness] = {}
     ages: dict[str, int] = {}
     for one in found:
@@ -182,11 +186,11 @@ def judge(jobs: Sequence[JobLiveness], now: Now, problem: str = "") -> Freshness
     return Freshness(dict(sorted(clusters.items())), [one.freshness() for one in found], problem)
 
 
-class _Judged:
-    """One job's sign of life at one time.
+class _JobNow:
+    """One job's liveness at one time.
 
     Attributes:
-        age_ms: How old the sign is; on the machine of the job by a clock that nobody sets.
+        age_ms: How old that is; on the machine of the job by a clock that nobody sets.
     """
 
     def __init__(self, job: JobLiveness, now: Now) -> None:
@@ -203,6 +207,10 @@ class _Judged:
         return self.age_ms <= self.job.unknown_after_ms and self._ahead_ms <= _CLOCKS_DIFFER_MS
 
     @property
+    def is_overdue(self) -> bool:
+        return self.job.state in ENDED or not self._is_timely or self.age_ms > _MISSED * self.job.every_ms
+
+    @property
     def is_alive(self) -> bool:
         return self._is_timely and self.job.state not in ENDED
 
@@ -210,8 +218,8 @@ class _Judged:
         """Return what is known of the job itself."""
         job = self.job
         state = job.state if self.is_alive or job.state in ENDED else "gone"
-        text = self._ending() if not self.is_alive else _DOING.get(job.state, "the job runs")
-        return JobFreshness(job.app_id, self.is_alive, state, job.written_at, text, self._note())
+        text = self._ending() if self.is_overdue else _DOING.get(job.state, "the job runs")
+        return JobFreshness(job.app_id, self.is_alive, self.is_overdue, state, job.written_at, text, self._note())
 
     def cluster(self, cluster: ClusterLiveness) -> ClusterFreshness:
         """Return what is known of one of its clusters."""
@@ -232,7 +240,7 @@ class _Judged:
 
     def _reason(self, cluster: ClusterLiveness) -> str:
         job = self.job
-        if not self.is_alive:
+        if self.is_overdue:
             return self._ending()
         if cluster.problem:
             return cluster.problem
@@ -257,15 +265,15 @@ class _Judged:
         seen = second_text(job.written_at)
         if self._ahead_ms > _CLOCKS_DIFFER_MS:
             return (
-                f"{who} dates its sign of life {span_text(self._ahead_ms)} ahead of this machine's clock:"
+                f"{who} dates its liveness {span_text(self._ahead_ms)} ahead of this machine's clock:"
                 " one of the two clocks is wrong"
             )
         if not is_same_machine(job.process):
-            return f"{who} has given no sign of life since {seen}"
+            return f"{who} has not reported since {seen}"
         if process_identity(job.pid) != job.process:
-            return f"{who} has ended without a word after {seen}: it was killed"
+            return f"{who} has ended without reporting it after {seen}: it was killed"
         how = "is stopped by a signal" if is_stopped(job.pid) else "hangs, or cannot write beside the tables"
-        return f"{who} has given no sign of life since {seen}: it {how}"
+        return f"{who} has not reported since {seen}: it {how}"
 
     def _note(self) -> str:
         job = self.job

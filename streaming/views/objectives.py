@@ -127,14 +127,14 @@ def evaluate(
     counted.sort(key=lambda row: (SEVERITIES.index(row["severity"]), row["kind"], row["opened_at"], row["finding_id"]))
     # A cluster without groups is in no table yet, but it is known.
     names = {*clusters_of(reader, where), *(freshness.clusters if cluster is None and group is None else ())}
-    judged = [freshness.of(name) for name in sorted(names)] or [freshness.nothing()]
+    reported = [freshness.of(name) for name in sorted(names)] or [freshness.nothing()]
     return Evaluation(
         counted,
         _figures(reader, objectives, now_ms, where),
         among,
-        blind=[one for one in judged if not one.knows(now_ms)],
+        blind=[one for one in reported if not one.knows(now_ms)],
         blind_state=objectives.blind_state,
-        recordings=[one for one in judged if one.state == "recording"],
+        recordings=[one for one in reported if one.state == "recording"],
         info=sum(row["severity"] == "info" for row in found),
     )
 

@@ -102,7 +102,7 @@ class Way:
 
     name: str
     end: Callable[[Watched, Broker], None]
-    mend: Callable[[Watched, Broker], None] | None = None
+    recover: Callable[[Watched, Broker], None] | None = None
 
 
 def _stopped(one: Watched, _: Broker) -> None:
@@ -140,8 +140,8 @@ def _play(way: Way, folder: Path) -> None:
         for moment_s in MOMENTS_S:
             time.sleep(max(0.0, began + moment_s - time.monotonic()))
             _print(way.name, f"{time.monotonic() - began:.0f} s", one.said())
-        if way.mend is not None:
-            way.mend(one, broker)
+        if way.recover is not None:
+            way.recover(one, broker)
             one.wait_until_known()
             _print(way.name, "recovery", one.said())
 

@@ -30,7 +30,7 @@ def open_silences(one: Watched) -> list[str]:
     return [row["message"] for row in rows if row["closed_at"] is None]
 
 
-def test_each_way_in_which_knowledge_ends_is_told_while_it_lasts(tmp_path: Path) -> None:
+def test_each_way_in_which_knowledge_ends_is_reported_while_it_lasts(tmp_path: Path) -> None:
     (tmp_path / "broker").mkdir()
     with kafka_41(tmp_path / "broker") as broker, watched(tmp_path / "job", ["--kafka", broker.bootstrap], SOON) as one:
         for name in ("broker killed", "broker hangs (SIGSTOP)"):
@@ -40,7 +40,7 @@ def test_each_way_in_which_knowledge_ends_is_told_while_it_lasts(tmp_path: Path)
 
 def _source_away(one: Watched, broker: Broker, name: str) -> None:
     way = BROKER_WAYS[name]
-    assert way.mend is not None
+    assert way.recover is not None
     way.end(one, broker)
     said = one.wait_until_blind()
     assert said.exit_code == 3
@@ -48,7 +48,7 @@ def _source_away(one: Watched, broker: Broker, name: str) -> None:
     one.wait_for(lambda: open_silences(one) != [], "the table of findings has the outage while it lasts")
     one.wait_for(lambda: "does not answer" in one.said().line, "the reason is named")
     assert one.said().alerts == ["source_silent"]
-    way.mend(one, broker)
+    way.recover(one, broker)
     one.wait_until_known()
     one.wait_for(lambda: open_silences(one) == [], "the outage is over")
     rows = Reader(one.tables).rows("findings", where={"kind": "source_silent"})
@@ -57,12 +57,12 @@ def _source_away(one: Watched, broker: Broker, name: str) -> None:
 
 def _job_away(one: Watched, broker: Broker) -> None:
     hangs = JOB_WAYS["job hangs (SIGSTOP)"]
-    assert hangs.mend is not None
+    assert hangs.recover is not None
     hangs.end(one, broker)
     said = one.wait_until_blind()
     assert (said.exit_code, said.state, said.alerts) == (3, "unknown", ["job_silent"])
     assert "is stopped by a signal" in said.line
-    hangs.mend(one, broker)
+    hangs.recover(one, broker)
     one.wait_until_known()
     JOB_WAYS["job stopped (Ctrl-C)"].end(one, broker)
     said = one.wait_until_blind()

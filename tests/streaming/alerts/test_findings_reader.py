@@ -5,9 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 from streaming.alerts.findings_reader import FindingsReader
+from streaming.tables.liveness import liveness_place, write_liveness
 from streaming.views.widespread import WidespreadKind
 from tests.streaming.alerts.planted import widespread
 from tests.streaming.tables.journals import T0
+from tests.streaming.tables.signs import APP, known, leave_recording_sign, sign
 from tests.streaming.views.many_groups import Troubled, names, write_groups
 
 MINUTE = 60_000
@@ -18,7 +20,7 @@ def test_it_follows_the_versions_of_the_table(tables: Path) -> None:
     found = reader.read({"f1", "gone"})
     assert (list(found.current), dict(found.closed), found.missing) == (["f1"], {}, {"gone"})
     assert found.widespread == ()
-    assert reader.read(set()).current is found.current
+    assert reader.read(set()).current == found.current
 
 
 def test_what_is_widespread_ends_with_time_alone(tmp_path: Path) -> None:
@@ -34,3 +36,31 @@ def test_costs_are_those_of_the_rebalances_before_a_finding(tables: Path) -> Non
     reader = FindingsReader(tables, widespread(), lambda: T0)
     (finding,) = reader.read(set()).current.values()
     assert reader.costs([finding])["f1"].rebalances == 3
+
+
+def test_what_no_job_can_write_down_is_open_while_it_lasts(tmp_path: Path) -> None:
+    write_groups(tmp_path, 3)
+    place = liveness_place(tmp_path, APP)
+    write_liveness(place, sign(known("c1", age_ms=10**9, is_live=True), state="failed", reason="no space left"))
+    reader = FindingsReader(tmp_path, widespread(), lambda: T0 + 7)
+    (row,) = reader.read(set()).current.values()
+    assert (row["kind"], row["cluster"], row["severity"]) == ("job_silent", "c1", "critical")
+    assert "the job failed at 2026-01-01T00:00:00Z: no space left" in row["message"]
+    leave_recording_sign(tmp_path, ["c1"])
+    found = reader.read({row["finding_id"]})
+    assert (dict(found.current), found.missing) == ({}, frozenset())
+    assert found.closed == {row["finding_id"]: {**row, "closed_at": T0 + 7}}
+    # Another process does not know what it was: it is missing, and resolved as such.
+    other = FindingsReader(tmp_path, widespread(), lambda: T0)
+    assert other.read({row["finding_id"]}).missing == {row["finding_id"]}
+
+
+def test_tables_that_cannot_be_read_for_long_are_a_finding() -> None:
+    times = iter((T0, T0 + 29_999, T0 + 30_000))
+    reader = FindingsReader(Path("absent"), widespread(), lambda: next(times))
+    assert [reader.unreadable("the store is away") for _ in range(2)] == [None, None]
+    found = reader.unreadable("the store is away")
+    assert found is not None
+    (row,) = found.current.values()
+    assert (row["kind"], row["opened_at"]) == ("tables_unreadable", T0)
+    assert row["message"] == "The tables cannot be read since 2026-01-01T00:00:00Z: the store is away."

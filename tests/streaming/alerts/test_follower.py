@@ -16,6 +16,7 @@ class FailingReader(FindingsReader):
     """Raises what it is given first, then finds something."""
 
     def __init__(self, *errors: Exception) -> None:
+        super().__init__(Path("absent"), widespread(), lambda: 0)
         self.errors = list(errors)
 
     def read(self, awaited: set[str]) -> CurrentFindings:

@@ -1,4 +1,4 @@
-"""The job's sign of life: what it says of clusters as events come, stay away, come late, and of how the job ends."""
+"""The job's liveness: what it says of clusters as events come, stay away, come late, and of how the job ends."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Signs of life beside tables that no job has written."""
+"""Liveness beside tables that no job has written."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Freshness: what signs of life prove of the present, at each time, and what is said where they prove nothing."""
+"""Freshness: what the liveness of jobs proves of the present, at each time, and what is said where it proves nothing."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 from streaming.machine.process import boot_id, process_identity
 from streaming.tables.liveness import JobLiveness, liveness_place, write_liveness
 from streaming.views import freshness as freshness_module
-from streaming.views.freshness import Freshness, Now, judge, read_freshness
+from streaming.views.freshness import Freshness, Now, evaluate_liveness, read_freshness
 from tests.streaming.tables.journals import T0
 from tests.streaming.tables.signs import known, sign
 from udfs.shard.source_gaps import finding_id
@@ -21,8 +21,8 @@ FOLLOWED = known("c1", known_until=T0 - 1_000, age_ms=500, is_live=True, is_foll
 
 
 def at(after_ms: int, *jobs: JobLiveness) -> Freshness:
-    """Judge on another machine, so long after the signs were written."""
-    return judge(jobs, Now(T0 + after_ms, 0, "this-boot"))
+    """Evaluate on another machine, so long after the signs were written."""
+    return evaluate_liveness(jobs, Now(T0 + after_ms, 0, "this-boot"))
 
 
 def text(after_ms: int, *jobs: JobLiveness) -> str:
@@ -30,15 +30,15 @@ def text(after_ms: int, *jobs: JobLiveness) -> str:
 
 
 def test_a_cluster_is_known_for_so_long_after_its_last_event() -> None:
-    job = sign(LIVE, state="running")
-    assert text(29_500, job) == "known"
-    assert text(29_501, job) == "blind since 2025-12-31T23:59:59Z: no event has come since"
+    job = sign(known("c1", known_until=T0 - 1_000, age_ms=29_500, is_live=True), state="running")
+    assert text(500, job) == "known"
+    assert text(501, job) == "blind since 2025-12-31T23:59:59Z: no event has come since"
 
 
 def test_a_job_that_gives_no_sign_is_gone_and_takes_its_clusters_with_it() -> None:
     job = sign(LIVE, state="running")
     found = at(30_001, job)
-    who = "the job (process 1 on host-1) has given no sign of life since 2026-01-01T00:00:00Z"
+    who = "the job (process 1 on host-1) has not reported since 2026-01-01T00:00:00Z"
     assert (found.jobs[0].state, found.jobs[0].text) == ("gone", who)
     assert found.of("c1").reason == who
 
@@ -114,7 +114,7 @@ def test_of_two_jobs_that_know_a_cluster_the_fresher_sign_counts() -> None:
 
 def test_a_cluster_without_a_sign_is_unknown() -> None:
     found = at(0, sign(LIVE, state="running"))
-    assert found.of("c9").text == "blind: no job has left a sign of life beside these tables"
+    assert found.of("c9").text == "blind: no job has left its liveness beside these tables"
     assert [one.cluster for one in found.blind(["c1", "c9"])] == ["c9"]
     assert (found.known_until("c9", T0), found.known_until("c1", T0)) == (None, T0)
 
@@ -124,7 +124,7 @@ def test_a_sign_from_the_future_proves_nothing() -> None:
     assert text(-5_000, job) == "known"
     found = text(-60_000, job)
     assert found == (
-        "blind since 2025-12-31T23:59:59Z: the job (process 1 on host-1) dates its sign of life 1 min 0 s ahead of this"
+        "blind since 2025-12-31T23:59:59Z: the job (process 1 on host-1) dates its liveness 1 min 0 s ahead of this"
         " machine's clock: one of the two clocks is wrong"
     )
 
@@ -132,23 +132,23 @@ def test_a_sign_from_the_future_proves_nothing() -> None:
 def test_on_the_same_machine_no_change_of_the_clock_makes_it_older_or_younger() -> None:
     job = sign(LIVE, state="running", process="this-boot pid:[1] 7", written_boot_ms=50_000)
     for set_by_ms in (-3_600_000, 3_600_000):
-        found = judge([job], Now(T0 + set_by_ms, 60_000, "this-boot"))
+        found = evaluate_liveness([job], Now(T0 + set_by_ms, 60_000, "this-boot"))
         assert (found.of("c1").state, found.jobs[0].is_alive) == ("known", True)
         direction = "ahead by 59 min 50 s" if set_by_ms > 0 else "back by 1 h 0 min"
         assert found.jobs[0].note == f"the clock of host-1 was set {direction} since 2026-01-01T00:00:00Z"
-    assert judge([job], Now(T0, 80_001, "this-boot")).of("c1").state == "unknown"
+    assert evaluate_liveness([job], Now(T0, 80_001, "this-boot")).of("c1").state == "unknown"
 
 
-def test_a_job_of_this_machine_that_was_killed_or_hangs_is_told_apart() -> None:
+def test_a_killed_job_of_this_machine_is_distinguished_from_one_that_hangs() -> None:
     here = Now(T0, 100_000, boot_id())
     alive = sign(LIVE, state="running", pid=os.getpid(), process=process_identity(os.getpid()))
-    assert judge([alive], here).of("c1").reason.endswith("it hangs, or cannot write beside the tables")
+    assert evaluate_liveness([alive], here).of("c1").reason.endswith("it hangs, or cannot write beside the tables")
     ours = process_identity(os.getpid()).rsplit(" ", 1)[0]
     dead = sign(LIVE, state="running", pid=os.getpid(), process=f"{ours} 1")
     assert (
-        judge([dead], here)
+        evaluate_liveness([dead], here)
         .of("c1")
-        .reason.endswith("has ended without a word after 2026-01-01T00:00:00Z: it was killed")
+        .reason.endswith("has ended without reporting it after 2026-01-01T00:00:00Z: it was killed")
     )
 
 
@@ -176,7 +176,7 @@ def test_what_no_job_can_write_down_is_a_finding() -> None:
 
 
 def test_signs_are_read_from_beside_the_tables(tmp_path: Path) -> None:
-    assert read_freshness(tmp_path).of("c1").reason == "no job has left a sign of life beside these tables"
+    assert read_freshness(tmp_path).of("c1").reason == "no job has left its liveness beside these tables"
     place = liveness_place(tmp_path, "app")
     place.parent.mkdir()
     write_liveness(place, sign(known("c1")))

@@ -10,7 +10,7 @@ import pytest
 from streaming.settings.model import Check, load
 from streaming.tables.errors import NotFoundError
 from streaming.tables.liveness import JobLiveness
-from streaming.views.freshness import Now, judge, read_freshness
+from streaming.views.freshness import Now, evaluate_liveness, read_freshness
 from streaming.views.objectives import OBJECTIVES, Evaluation, Figure, evaluate, require_present
 from streaming.views.reader import Reader
 from tests.streaming.tables.journals import T0
@@ -101,21 +101,25 @@ NOW = Now(T0 + 100_000, 0, "this-boot")
 DEAD = sign(known("c1", known_until=T0 + 60_000, is_live=True), state="running", written_at=T0 + 62_000)
 
 
-def judged(tables: Path, *jobs: JobLiveness, **values: object) -> Evaluation:
+def evaluated_with(tables: Path, *jobs: JobLiveness, **values: object) -> Evaluation:
     """Evaluate with these signs, of all clusters but c2 a live one, 100 s after the story began."""
     whole = [*jobs, sign(known("c2"), app_id="recorded")]
-    return evaluate(Reader(tables), objectives(**values), WIDESPREAD, NOW.wall_ms, freshness=judge(whole, NOW))
+    return evaluate(
+        Reader(tables), objectives(**values), WIDESPREAD, NOW.wall_ms, freshness=evaluate_liveness(whole, NOW)
+    )
 
 
 def test_what_was_open_when_a_cluster_was_last_known_says_nothing_of_it_now(tables: Path) -> None:
-    found = judged(tables, DEAD)
+    found = evaluated_with(tables, DEAD)
     assert (found.state, [one.cluster for one in found.blind]) == ("unknown", ["c1"])
     assert found.kinds == {("warning", "expected_differs"): 1}
-    assert judged(tables, DEAD, blind_state="critical").state == "critical"
+    assert evaluated_with(tables, DEAD, blind_state="critical").state == "critical"
 
 
 def test_a_cluster_without_a_sign_of_life_is_unknown(tables: Path) -> None:
-    assert [one.text for one in judged(tables).blind] == ["blind: no job has left a sign of life beside these tables"]
+    assert [one.text for one in evaluated_with(tables).blind] == [
+        "blind: no job has left its liveness beside these tables"
+    ]
 
 
 def test_tables_without_a_cluster_are_unknown_and_why(tmp_path: Path) -> None:
@@ -125,6 +129,6 @@ def test_tables_without_a_cluster_are_unknown_and_why(tmp_path: Path) -> None:
         objectives(),
         WIDESPREAD,
         T0,
-        freshness=judge([sign(state="starting")], replace(NOW, wall_ms=T0)),
+        freshness=evaluate_liveness([sign(state="starting")], replace(NOW, wall_ms=T0)),
     )
     assert (found.state, [one.reason for one in found.blind]) == ("unknown", ["the job starts"])
