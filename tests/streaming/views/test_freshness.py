@@ -1,4 +1,4 @@
-"""Freshness: what the liveness of jobs proves of the present, at each time, and what is said where it proves nothing."""
+"""Freshness: what the liveness of jobs proves of the present, and what is said where it proves nothing."""
 
 from __future__ import annotations
 
