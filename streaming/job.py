@@ -80,6 +80,13 @@ class Job:
         self._guard: Guard = lambda: None
         self._sources: list[QuerySource] = []
         self._query: StreamingQuery | None = None
+        self._followers: Sequence[AttachedCluster] = ()
+        self._outages: OutageFindings | None = None
+        self._liveness = LivenessWriter.of(
+            settings,
+            is_caught_up=lambda: self._query is not None and caught_up(self._query),
+            sources=lambda: [follower.source_status() for follower in self._followers],
+        )
         self.has_begun = False
 
     def run(self, *, once: bool = False, flush: bool = False) -> None:
@@ -90,13 +97,15 @@ class Job:
             TableError: A table cannot be used.
         """
         hand_on(self.settings.storage.plain_options(), os.environ)
-        # Spark would find out late, and report it on a page.
         job = self.settings.job
+        # Spark would find out late, and report it on a page.
         require_stores(self.settings.places())
         check_events_topic(self.settings, was_read=self._checkpoint.read() is not None)
         if self.settings.followed():
             self.status.state = "checking clusters"
-        followers = attached_clusters(self.settings, self._checkpoint.collected, self._position.offsets)
+        self._followers = followers = attached_clusters(
+            self.settings, self._checkpoint.collected, self._position.offsets
+        )
         self._watch.clock.sources = dict(one.group_source for one in followers if one.group_source is not None)
         self._sources = list(query_sources(self.settings, self._checkpoint, followers))
         identity = self._checkpoint.open(
@@ -108,14 +117,6 @@ class Job:
         writer = writer_of(self.settings.tables.writer, tables)
         with self._checkpoint.exclusive_lock() as state_guard, exclusive_commits(tables, writer) as tables_guard:
             self._guard = all_of(state_guard, tables_guard)
-            self._liveness = LivenessWriter(
-                identity.app_id,
-                every_ms=job.liveness_interval_ms,
-                unknown_after_ms=self.settings.time.source_silent_after_ms,
-                live_within_ms=self.settings.time.max_clock_skew_ms,
-                is_caught_up=lambda: self._query is not None and caught_up(self._query),
-                sources=lambda: [follower.source_status() for follower in followers],
-            )
             with self._liveness.until_end(self.stop, is_once=once):
                 self._run_alone(identity, followers, tables, writer, once=once, flush=flush)
         _log.info("stopped", rebalances=self.status.rebalance_count, events=self.status.events)
@@ -133,7 +134,7 @@ class Job:
         self.status.tables = str(self.settings.job.tables)
         take_over(tables, writer)  # before Spark starts, which takes longer than to find out that they are not writable
         if not catalog_schema(tables):
-            self._liveness.start(tables)
+            self._liveness.start(tables, identity.app_id)
         engine: Engine = DeltaRsEngine()
         interval_ms = self.settings.job.materialize_interval_ms
         if writer == DELTA_RS:
@@ -153,7 +154,7 @@ class Job:
                 _log.info("Spark writes the tables", tables_at=str(materializer.root), interval_ms=interval_ms)
             materializer.start()
             if catalog_schema(tables):
-                self._liveness.start(materializer.root)
+                self._liveness.start(materializer.root, identity.app_id)
             self._watch.begin(materializer.root)
             sink = Sink(
                 tables,
@@ -360,7 +361,7 @@ class Job:
                 self._when_running = lambda: None
             materializer.run_if_due()
             self._liveness.touch(ticker.tick_if_due(lambda: caught_up(query)))
-            if self._outages.step(self._liveness.silent(), self._liveness.known_until()):
+            if self._outages and self._outages.step(self._liveness.silent(), self._liveness.known_until()):
                 materializer.notice()
             if (passed := losses.step(progressed=self._watch.progressed)) is not None:
                 self._stop_query(query)

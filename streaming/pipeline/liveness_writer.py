@@ -15,6 +15,7 @@ from streaming.machine.process import process_identity, since_boot_ms
 from streaming.machine.stop_request import StopRequest
 from streaming.pipeline.outage_findings import SilentCluster
 from streaming.settings.locations import Location
+from streaming.settings.model import Settings
 from streaming.stores.failure import one_line
 from streaming.tables.liveness import (
     ENDED,
@@ -51,7 +52,6 @@ class LivenessWriter:
     """Writes what the job knows of itself and its clusters beside the tables, from ``start`` to ``end``.
 
     Args:
-        app_id: Of the checkpoint.
         every_ms: How often it is written. unknown_after_ms: What readers judge by.
         live_within_ms: A cluster whose events are no older than this when they come is live, and no recording.
         is_caught_up: Returns whether the query has read all there is.
@@ -60,7 +60,6 @@ class LivenessWriter:
 
     def __init__(
         self,
-        app_id: str,
         *,
         every_ms: int,
         unknown_after_ms: int,
@@ -68,7 +67,7 @@ class LivenessWriter:
         is_caught_up: Callable[[], bool] = lambda: True,
         sources: Callable[[], Sequence[SourceStatus]] = lambda: (),
     ) -> None:
-        self._app_id = app_id
+        self._app_id = ""
         self._every_ms = every_ms
         self._unknown_after_ms = unknown_after_ms
         self._live_within_ms = live_within_ms
@@ -86,6 +85,19 @@ class LivenessWriter:
         self._root: Location | None = None
         self._has_failed = False
         self._thread = threading.Thread(target=self._run, name="liveness", daemon=True)
+
+    @classmethod
+    def of(
+        cls, settings: Settings, *, is_caught_up: Callable[[], bool], sources: Callable[[], Sequence[SourceStatus]]
+    ) -> LivenessWriter:
+        """Return the writer of a job with these settings."""
+        return cls(
+            every_ms=settings.job.liveness_interval_ms,
+            unknown_after_ms=settings.time.source_silent_after_ms,
+            live_within_ms=settings.time.max_clock_skew_ms,
+            is_caught_up=is_caught_up,
+            sources=sources,
+        )
 
     # -- what the job reports -----------------------------------------------------------------------------------
 
@@ -152,13 +164,13 @@ class LivenessWriter:
 
     # -- writing ------------------------------------------------------------------------------------------------
 
-    def start(self, root: Location) -> None:
+    def start(self, root: Location, app_id: str) -> None:
         """Read what an earlier run has left, and begin to write.
 
         Args:
-            root: Where the tables are; no schema of a catalogue.
+            root: Where the tables are; no schema of a catalogue. app_id: Of the checkpoint.
         """
-        self._root = root
+        self._root, self._app_id = root, app_id
         self._continue(root)
         self._write()
         self._thread.start()

@@ -158,7 +158,7 @@ def test_the_state_names_the_clusters_with_a_problem(job: Job, monkeypatch: pyte
 
     monkeypatch.setattr(job.stop, "wait", wait)
     query, ticker = FakeQuery(), Materializer()
-    ticker.tick_if_due = lambda _caught_up: None  # type: ignore[attr-defined]
+    ticker.tick_if_due = lambda _caught_up: ()  # type: ignore[attr-defined]
     assert job._watch_over(query, [well, away], Losses(), Materializer(), ticker) is None  # type: ignore[arg-type]
     assert states == ["running", "orders away", "orders away"]
 
@@ -171,7 +171,7 @@ def test_the_first_batch_is_announced_once(job: Job, monkeypatch: pytest.MonkeyP
     progress = iter([False, True, True, True])
     monkeypatch.setattr(job._watch, "progress", lambda _query: setattr(job._watch, "progressed", next(progress)))
     ticker = Materializer()
-    ticker.tick_if_due = lambda _caught_up: None  # type: ignore[attr-defined]
+    ticker.tick_if_due = lambda _caught_up: ()  # type: ignore[attr-defined]
     job._watch_over(FakeQuery(), [], Losses(), Materializer(), ticker)  # type: ignore[arg-type]
     assert calls == ["running"]
 

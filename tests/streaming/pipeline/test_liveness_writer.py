@@ -39,7 +39,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 
 def writer(**more: Any) -> LivenessWriter:
     # No thread writes meanwhile: what is written is what a test calls for.
-    return LivenessWriter("app", every_ms=3_600_000, unknown_after_ms=30_000, live_within_ms=600_000, **more)
+    return LivenessWriter(every_ms=3_600_000, unknown_after_ms=30_000, live_within_ms=600_000, **more)
 
 
 def seen(
@@ -134,12 +134,12 @@ def test_a_drifting_clock_was_not_set(clock: Clock) -> None:
 def test_the_next_run_goes_on_from_what_the_last_one_left(clock: Clock, tmp_path: Path) -> None:
     first = writer()
     first.observed(seen(T0))
-    first.start(tmp_path)
+    first.start(tmp_path, "app")
     first.end("stopped")
     clock.pass_ms(50_000)
     clock.boot_ms = 5  # the machine was started again
     second = writer()
-    second.start(tmp_path)
+    second.start(tmp_path, "app")
     (job,), problem = read_liveness(tmp_path)
     second.end("stopped")
     assert (job.state, problem) == ("starting", "")
@@ -160,7 +160,7 @@ def test_how_the_job_ended_is_written(
     tmp_path: Path, is_once: bool, error: Exception | None, is_stopped: bool, state: str, reason: str
 ) -> None:
     one, stop = writer(), StopRequest()
-    one.start(tmp_path)
+    one.start(tmp_path, "app")
     if is_stopped:
         stop.request()
     with suppress(OSError), one.until_end(stop, is_once=is_once), one.batch(3):
@@ -181,6 +181,6 @@ def test_the_running_batch_is_named(clock: Clock) -> None:
 def test_a_folder_that_cannot_be_written_stops_nothing(tmp_path: Path) -> None:
     (tmp_path / "_liveness").write_text("a file where the folder should be")
     one = writer()
-    one.start(tmp_path)
+    one.start(tmp_path, "app")
     one.end("stopped")
     assert (tmp_path / "_liveness").is_file()
