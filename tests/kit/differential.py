@@ -24,6 +24,7 @@ from tests.kit.python_assignors import (
     claims_two_generations,
     for_library,
 )
+from udfs.strategies.kafka.coordinator_release import assigns_in_rounds
 
 _BATCH = 500
 # A real class that has not ended after this many times its slowest ended case is taken not to end.
@@ -88,7 +89,22 @@ def for_oracle(oracle: Oracle, case: Case) -> Case:
         settings["library"] = "java-1.0"
     elif oracle.program == "KafkaVoteOld":
         settings["tie_order"] = "1.0"
+    elif oracle.program == "KafkaServerAssignors":
+        settings["coordinator"] = oracle.jars.removeprefix("kafka-")
+        if not assigns_in_rounds(settings):
+            case = {**case, "members": _without_repeated_claims(case["members"])}
     return {**case, "settings": settings}
+
+
+def _without_repeated_claims(members: Sequence[Case]) -> list[Case]:
+    """Return members of which no two claim a partition: no coordinator gives one to two members."""
+    claimed: set[tuple[str, int]] = set()
+    found = []
+    for member in members:
+        owned = [one for one in member.get("owned") or () if (one["topic"], one["queue_id"]) not in claimed]
+        claimed |= {(one["topic"], one["queue_id"]) for one in owned}
+        found.append({**member, "owned": owned} if "owned" in member else member)
+    return found
 
 
 def batches(oracle: Oracle, strategy: str, cases: int, rng: random.Random) -> Iterator[tuple[list[Case], list[Ours]]]:
@@ -103,7 +119,7 @@ def batches(oracle: Oracle, strategy: str, cases: int, rng: random.Random) -> It
             made += len(batch)
             if step + 1 < steps:
                 batch = [
-                    next_case(rng, case, answer.held)
+                    for_oracle(oracle, next_case(rng, case, answer.held))
                     for case, answer in zip(batch, ours, strict=True)
                     if answer.held is not None and case["members"]
                 ]
