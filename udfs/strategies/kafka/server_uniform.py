@@ -30,8 +30,8 @@ def kafka_server_uniform(problem: Problem) -> Assignment:
     Rolling restart: the coordinator computes a new target for each change; only the restarted member's partitions
     move, once when it leaves and once when it rejoins (a static member's not at all within its session).
 
-    Source: KIP-848; kafka-group-coordinator 4.1, 4.0.0, 3.9.1 ``UniformAssignor``. The target before is ``Problem.previous``, else
-    what members report as owned.
+    Source: KIP-848; kafka-group-coordinator 4.1, 4.0.0, 3.9.1 ``UniformAssignor``. The target before is
+    ``Problem.previous``, else what members report as owned.
 
     Example: 5 and 3 partitions, three new members: {t1: 0, 1}, {t1: 2, 3, 4}, {t2: 0, 1, 2}.
     """
