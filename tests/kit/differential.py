@@ -87,6 +87,8 @@ def for_oracle(oracle: Oracle, case: Case) -> Case:
     settings = dict(case.get("settings", {}))
     if oracle.program == "KafkaOldAssignors":
         settings["library"] = "java-1.0"
+    elif oracle.jars.startswith("kafka-clients-"):
+        settings["library"] = oracle.jars.replace("kafka-clients", "java")
     elif oracle.program == "KafkaVoteOld":
         settings["tie_order"] = "1.0"
     elif oracle.program == "KafkaServerAssignors":

@@ -41,6 +41,7 @@ ORACLES = (
     Oracle("metamorphosis-client-1.4.6.2", "MetaqStrategies", ("metaq.consistent-hash", "metaq.default")),
     Oracle("kafka-4.1.1", "KafkaAssignors", _CLIENTS),
     Oracle("kafka-clients-3.9.1", "KafkaAssignors", _CLIENTS),
+    Oracle("kafka-clients-3.7.1", "KafkaAssignors", ("kafka.cooperative-sticky", "kafka.sticky")),
     Oracle("kafka-1.0.2", "KafkaOldAssignors", ("kafka.range", "kafka.roundrobin")),
     Oracle("kafka-4.1.1", "KafkaServerAssignors", _COORDINATORS),
     Oracle("kafka-4.0.0", "KafkaServerAssignors", _COORDINATORS),

@@ -93,6 +93,7 @@ def take_epoch(context: GroupContext, outcome: EpochOutcome, names: Mapping[str,
         made_again=lives.made_again,
         infers=False,
         members_at=outcome.began_at,
+        patterns=outcome.patterns,
     )
     if group.exists and not causes.triggers and reported == group.reported:
         settle_replaced(context)
