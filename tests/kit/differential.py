@@ -23,6 +23,7 @@ from tests.kit.python_assignors import (
     RunningInProcess,
     claims_two_generations,
     for_library,
+    is_answered_under_a_seed,
 )
 from udfs.strategies.kafka.coordinator_release import assigns_in_rounds
 
@@ -185,7 +186,7 @@ def compare_python(oracle: PythonOracle, strategy: str, cases: int, seed: int) -
                         failures += 1
                         continue
                     ours = our_answer(case)
-                    if ours.held != answer.held:
+                    if ours.held != answer.held and not is_answered_under_a_seed(oracle, case, ours.held):
                         differences += 1
                         if differences <= 3:
                             _print(f"  difference in {json.dumps(case)}\n    ours {ours}\n    real {answer}")

@@ -22,6 +22,7 @@ from udfs.model.comparability import (
 from udfs.model.errors import StrategyError
 from udfs.strategies.kafka.client_library import (
     AIOKAFKA,
+    ANY_TAKEN_BACK,
     FRANZ_GO,
     JAVA,
     KAFKA_PYTHON,
@@ -110,7 +111,7 @@ def choose(
 
 
 def _plain(name: str) -> str:
-    return name.removesuffix(LISTS_DIFFER).removesuffix(RACKS_IGNORED)
+    return name.removesuffix(LISTS_DIFFER).removesuffix(RACKS_IGNORED).removesuffix(ANY_TAKEN_BACK)
 
 
 def _is_of_a_version(name: str) -> bool:

@@ -39,6 +39,9 @@ ALTERNATIVES = "|"
 LISTS_DIFFER = ", lists differ"
 # Added to a name where the leader assigns without racks, though its version would take them into account.
 RACKS_IGNORED = ", racks ignored"
+# Added to a name where it is to be shown whether the answer depends on which of several partitions sticky takes back
+# first: kafka-python and aiokafka take the first of a Python set, whose order is another one in each process.
+ANY_TAKEN_BACK = ", any taken back"
 _FNV_OFFSET, _FNV_PRIME, _FNV_MASK = 2166136261, 16777619, 0xFFFFFFFF
 
 
@@ -48,13 +51,14 @@ class Library(msgspec.Struct, frozen=True):
     Attributes:
         version: Its numbers, two or three; None: today's.
         lists_differ: Members sent the same topics in different orders, see ``LISTS_DIFFER``.
-        racks_ignored: See ``RACKS_IGNORED``.
+        racks_ignored: See ``RACKS_IGNORED``. any_taken_back: See ``ANY_TAKEN_BACK``.
     """
 
     name: str
     version: tuple[int, ...] | None = None
     lists_differ: bool = False
     racks_ignored: bool = False
+    any_taken_back: bool = False
 
     @property
     def static_first(self) -> bool:
@@ -111,6 +115,7 @@ def library_of(text: str) -> Library:
                 version=_numbers(version) if version else None,
                 lists_differ=text.endswith(LISTS_DIFFER),
                 racks_ignored=text.endswith(RACKS_IGNORED),
+                any_taken_back=text.endswith(ANY_TAKEN_BACK),
             )
     return Library(name=JAVA)
 
@@ -126,8 +131,8 @@ _VERSIONS = {
     "java-3.2+": ("java-3.2",),
     "java-3.4+": ("java-4.1", "java-3.7", "java-3.4"),
     LIBRDKAFKA: (LIBRDKAFKA, LIBRDKAFKA + RACKS_IGNORED),
-    KAFKA_PYTHON: (KAFKA_PYTHON, KAFKA_PYTHON + LISTS_DIFFER, "kafka-python-2.2"),
-    AIOKAFKA: (AIOKAFKA, AIOKAFKA + LISTS_DIFFER),
+    KAFKA_PYTHON: (KAFKA_PYTHON, KAFKA_PYTHON + LISTS_DIFFER, KAFKA_PYTHON + ANY_TAKEN_BACK, "kafka-python-2.2"),
+    AIOKAFKA: (AIOKAFKA, AIOKAFKA + LISTS_DIFFER, AIOKAFKA + ANY_TAKEN_BACK),
     SARAMA: (SARAMA, "sarama-1.33", "sarama-1.27"),
 }
 
@@ -137,7 +142,7 @@ def variants(text: str) -> tuple[str, ...]:
 
     Example:
         >>> variants("java-3.2+"), variants("aiokafka")
-        (('java-3.2',), ('aiokafka', 'aiokafka, lists differ'))
+        (('java-3.2',), ('aiokafka', 'aiokafka, lists differ', 'aiokafka, any taken back'))
     """
     return _VERSIONS.get(text, (text,))
 

@@ -66,7 +66,7 @@ def test_an_older_release_than_the_reported_one_is_not_tried() -> None:
 def test_a_broker_that_was_upgraded_while_its_group_lives_agrees_before_and_after() -> None:
     script = joined(_NEW)
     script.run(60)
-    epoch(script, 70, 3, _NEW, "9ijPW6YFdNnlURkCf1THS0")
+    epoch(script, 70, 3, _NEW, "zz")  # the first of a HashMap: 4.0.0 would give it the partition
     script.run(90)
     assert [row.agrees for row in script.rebalances] == [True, True, True]
     assert last_audit(script) == ("agrees", None, "inferred: kafka-4.0.1+")
