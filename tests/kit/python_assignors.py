@@ -1,6 +1,6 @@
 """The assignors of kafka-python and aiokafka as oracles: called in this process, in the form of the Java ones.
 
-`PYTHONHASHSEED=7 python -m tests.kit.python_assignors PACKAGE < CASE` answers one case under another order of sets.
+`PYTHONHASHSEED=7 python -m tests.kit.python_assignors PACKAGE < CASE` computes one case under another order of sets.
 """
 
 import contextlib
@@ -105,10 +105,10 @@ def is_answered_under_a_seed(oracle: PythonOracle, case: Case, held: object) -> 
     command = [sys.executable, "-m", "tests.kit.python_assignors", oracle.package]
     for seed in range(_SEEDS):
         environment = {**os.environ, "PYTHONHASHSEED": str(seed)}
-        asked = subprocess.run(
+        finished = subprocess.run(
             command, env=environment, input=json.dumps(case), capture_output=True, text=True, check=True
         )
-        found = json.loads(asked.stdout)
+        found = json.loads(finished.stdout)
         if found == json.loads(json.dumps(held)):
             return True
     return False
@@ -208,7 +208,7 @@ def _partitions(owned: Sequence[Mapping[str, Any]]) -> bytes:
 
 
 def main() -> None:
-    """Answer the case in the input."""
+    """Write what the library gives in the case in the input."""
     (oracle,) = [one for one in PYTHON_ORACLES if one.package == sys.argv[1]]
     with RunningInProcess(oracle) as running:
         (answer,) = running.allocate([json.load(sys.stdin)])

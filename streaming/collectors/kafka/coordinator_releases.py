@@ -59,8 +59,8 @@ class CoordinatorReleases:
         self._next_ms = at_ms + _EVERY_MS
         groups = [group for group in view.new_protocol_groups() if self._patterns.follow(group)]
         places = view.coordinators() if groups else []
-        asked = {place: self._release_at(place) for place in dict.fromkeys(places) if place is not None}
-        releases = {group: _of_group(group, places, asked) for group in groups} if places else {}
+        found = {place: self._release_at(place) for place in dict.fromkeys(places) if place is not None}
+        releases = {group: _of_group(group, places, found) for group in groups} if places else {}
         changed = {
             group: release
             for group, release in releases.items()

@@ -12,6 +12,7 @@ import pytest
 
 from streaming.collectors.kafka.client_options import KafkaOptions
 from streaming.collectors.kafka.coordinator_releases import CoordinatorReleases, Place, release_of
+from tests.kit.processes import free_port
 from udfs.kafka.consumer_offsets import EVERY_GROUP
 
 # JoinGroup and ConsumerGroupHeartbeat, as brokers of these versions answer.
@@ -24,7 +25,7 @@ _BROKERS = {
 
 
 class FakeBroker:
-    """Answers ApiVersions as a broker of some version."""
+    """Replies to ApiVersions as a broker of some version."""
 
     def __init__(self, version: str) -> None:
         self.version = version
@@ -93,8 +94,7 @@ def test_a_release_is_reported_once_for_each_group_and_again_when_its_broker_was
 
 
 @pytest.mark.parametrize("groups", [[], ["g"]])
-def test_where_no_broker_answers_nothing_is_reported(groups: list[str], broker: FakeBroker) -> None:
-    broker.close()
+def test_where_no_broker_answers_nothing_is_reported(groups: list[str]) -> None:
     releases = CoordinatorReleases(KafkaOptions("", "main"), EVERY_GROUP)
-    assert reported(releases, View(broker.place, groups), 0) == {}
+    assert reported(releases, View(("127.0.0.1", free_port()), groups), 0) == {}
     assert reported(releases, View(None, groups), 60_000) == {}

@@ -36,7 +36,7 @@ def last_audit(script: RecordScript) -> tuple[str, str | None, str | None]:
     return found.verdict, found.reason, found.library
 
 
-def test_a_target_of_an_older_release_agrees_and_says_which_one_was_inferred() -> None:
+def test_a_target_of_an_older_release_agrees_and_names_the_inferred_one() -> None:
     for assignor in ("server.uniform", None):
         script = joined(_NEW, assignor=assignor)
         script.run(60)

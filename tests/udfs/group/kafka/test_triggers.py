@@ -44,7 +44,7 @@ def test_joins_departures_and_changes_are_learned_from_the_members() -> None:
         (["t"], [], "dropped t"),
     ],
 )
-def test_a_changed_subscription_names_the_topics_that_came_and_went(
+def test_a_changed_subscription_names_the_topics_that_were_added_and_dropped(
     before: list[str], now: list[str], detail: str | None
 ) -> None:
     script = Script()
