@@ -5,7 +5,7 @@ before version 2, and ConsumerGroupHeartbeat has only version 0 in the previews 
 answer that before anybody logs in. Where one does not, as behind certificates of clients that are in a Java key store,
 its release stays unknown.
 
-Source: Kafka's protocol guide, ApiVersions version 0; ranges as brokers of 3.9.1, 4.0.0, 4.1.1 and 4.4.0 answer.
+Source: Kafka's protocol guide, ApiVersions version 0; kafka-clients 3.9.1, 4.0.0 and 4.1.1 ``ApiMessageType``.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ from streaming.collectors.kafka.coordinator_releases import CoordinatorReleases,
 from tests.kit.processes import free_port
 from udfs.kafka.consumer_offsets import EVERY_GROUP
 
-# JoinGroup and ConsumerGroupHeartbeat, as brokers of these versions answer.
+# JoinGroup and ConsumerGroupHeartbeat, by kafka-clients of these versions.
 _BROKERS = {
     "3.6.2": {11: (0, 9)},
     "3.9.1": {11: (0, 9), 68: (0, 0)},
