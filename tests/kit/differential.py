@@ -23,7 +23,9 @@ from tests.kit.python_assignors import (
     RunningInProcess,
     claims_two_generations,
     for_library,
+    is_answered_under_a_seed,
 )
+from udfs.strategies.kafka.coordinator_release import assigns_in_rounds
 
 _BATCH = 500
 # A real class that has not ended after this many times its slowest ended case is taken not to end.
@@ -86,9 +88,26 @@ def for_oracle(oracle: Oracle, case: Case) -> Case:
     settings = dict(case.get("settings", {}))
     if oracle.program == "KafkaOldAssignors":
         settings["library"] = "java-1.0"
+    elif oracle.jars.startswith("kafka-clients-"):
+        settings["library"] = oracle.jars.replace("kafka-clients", "java")
     elif oracle.program == "KafkaVoteOld":
         settings["tie_order"] = "1.0"
+    elif oracle.program == "KafkaServerAssignors":
+        settings["coordinator"] = oracle.jars.removeprefix("kafka-")
+        if not assigns_in_rounds(settings):
+            case = {**case, "members": _without_repeated_claims(case["members"])}
     return {**case, "settings": settings}
+
+
+def _without_repeated_claims(members: Sequence[Case]) -> list[Case]:
+    """Return members of which no two claim a partition: no coordinator gives one to two members."""
+    claimed: set[tuple[str, int]] = set()
+    found = []
+    for member in members:
+        owned = [one for one in member.get("owned") or () if (one["topic"], one["queue_id"]) not in claimed]
+        claimed |= {(one["topic"], one["queue_id"]) for one in owned}
+        found.append({**member, "owned": owned} if "owned" in member else member)
+    return found
 
 
 def batches(oracle: Oracle, strategy: str, cases: int, rng: random.Random) -> Iterator[tuple[list[Case], list[Ours]]]:
@@ -103,7 +122,7 @@ def batches(oracle: Oracle, strategy: str, cases: int, rng: random.Random) -> It
             made += len(batch)
             if step + 1 < steps:
                 batch = [
-                    next_case(rng, case, answer.held)
+                    for_oracle(oracle, next_case(rng, case, answer.held))
                     for case, answer in zip(batch, ours, strict=True)
                     if answer.held is not None and case["members"]
                 ]
@@ -167,7 +186,7 @@ def compare_python(oracle: PythonOracle, strategy: str, cases: int, seed: int) -
                         failures += 1
                         continue
                     ours = our_answer(case)
-                    if ours.held != answer.held:
+                    if ours.held != answer.held and not is_answered_under_a_seed(oracle, case, ours.held):
                         differences += 1
                         if differences <= 3:
                             _print(f"  difference in {json.dumps(case)}\n    ours {ours}\n    real {answer}")

@@ -34,7 +34,7 @@ _PROGRAMS = {
 _SHARED = ("Conversation",)
 _COMPILE_TIMEOUT_S = 300
 # Fetched and compiled by the tests that take long, when they need them.
-_LATER = ("kafka-3.9.1", "kafka-4.4.0", "trino-431")
+LATER = ("kafka-3.9.1", "kafka-4.0.0", "kafka-4.4.0", "kafka-clients-3.7.1", "trino-431")
 
 
 def kit_jars(name: str) -> list[Path]:
@@ -88,12 +88,12 @@ def _compiled(name: str, program: str) -> Path:
 
 def main() -> int:
     """Fetch and compile everything that the tests with brokers need."""
-    names = sorted(file.stem for file in (_HERE / "ivy").glob("*.xml") if file.stem not in _LATER)
+    names = sorted(file.stem for file in (_HERE / "ivy").glob("*.xml") if file.stem not in LATER)
     try:
         with ThreadPoolExecutor(max_workers=3) as pool:
             list(pool.map(kit_jars, names))
         for program, sets in _PROGRAMS.items():
-            for name in set(sets).difference(_LATER):
+            for name in set(sets).difference(LATER):
                 _compiled(name, program)
     except SetupError as error:
         ivy.progress(f"error: {error}")

@@ -24,6 +24,7 @@ _ROCKETMQ = (
     "rocketmq.MACHINE_ROOM_NEARBY",
 )
 _CLIENTS = ("kafka.cooperative-sticky", "kafka.range", "kafka.roundrobin", "kafka.sticky")
+_COORDINATORS = ("kafka.server.range", "kafka.server.uniform")
 
 
 class Oracle(NamedTuple):
@@ -40,8 +41,11 @@ ORACLES = (
     Oracle("metamorphosis-client-1.4.6.2", "MetaqStrategies", ("metaq.consistent-hash", "metaq.default")),
     Oracle("kafka-4.1.1", "KafkaAssignors", _CLIENTS),
     Oracle("kafka-clients-3.9.1", "KafkaAssignors", _CLIENTS),
+    Oracle("kafka-clients-3.7.1", "KafkaAssignors", ("kafka.cooperative-sticky", "kafka.sticky")),
     Oracle("kafka-1.0.2", "KafkaOldAssignors", ("kafka.range", "kafka.roundrobin")),
-    Oracle("kafka-4.1.1", "KafkaServerAssignors", ("kafka.server.range", "kafka.server.uniform")),
+    Oracle("kafka-4.1.1", "KafkaServerAssignors", _COORDINATORS),
+    Oracle("kafka-4.0.0", "KafkaServerAssignors", _COORDINATORS),
+    Oracle("kafka-3.9.1", "KafkaServerAssignors", _COORDINATORS),
     Oracle("kafka-4.1.1", "KafkaVote", ("kafka.vote",)),
     Oracle("kafka-1.0.2", "KafkaVoteOld", ("kafka.vote",)),
 )

@@ -1,8 +1,15 @@
-"""The assignors of kafka-python and aiokafka as oracles: called in this process, in the form of the Java ones."""
+"""The assignors of kafka-python and aiokafka as oracles: called in this process, in the form of the Java ones.
+
+`PYTHONHASHSEED=7 python -m tests.kit.python_assignors PACKAGE < CASE` computes one case under another order of sets.
+"""
 
 import contextlib
+import json
 import logging
+import os
 import struct
+import subprocess
+import sys
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, Self
 
@@ -21,6 +28,7 @@ from tests.kit.allocation_cases import Case
 from tests.kit.oracles import OracleResult
 
 _NO_GENERATION = -1
+_SEEDS = 24  # that are tried
 
 
 class PythonOracle(NamedTuple):
@@ -90,6 +98,20 @@ class RunningInProcess:
             return OracleResult(0, error=f"builtins.{type(error).__name__}")
         held = {member["member_id"]: sorted(found.get(member["member_id"], [])) for member in case["members"]}
         return OracleResult(0, held=held)
+
+
+def is_answered_under_a_seed(oracle: PythonOracle, case: Case, held: object) -> bool:
+    """Return whether the library gives this assignment in a process in which Python's sets have another order."""
+    command = [sys.executable, "-m", "tests.kit.python_assignors", oracle.package]
+    for seed in range(_SEEDS):
+        environment = {**os.environ, "PYTHONHASHSEED": str(seed)}
+        finished = subprocess.run(
+            command, env=environment, input=json.dumps(case), capture_output=True, text=True, check=True
+        )
+        found = json.loads(finished.stdout)
+        if found == json.loads(json.dumps(held)):
+            return True
+    return False
 
 
 class _Cluster:
@@ -183,3 +205,15 @@ def _partitions(owned: Sequence[Mapping[str, Any]]) -> bytes:
     return struct.pack(">i", len(by_topic)) + b"".join(
         _text(topic) + struct.pack(f">i{len(numbers)}i", len(numbers), *numbers) for topic, numbers in by_topic.items()
     )
+
+
+def main() -> None:
+    """Write what the library gives in the case in the input."""
+    (oracle,) = [one for one in PYTHON_ORACLES if one.package == sys.argv[1]]
+    with RunningInProcess(oracle) as running:
+        (answer,) = running.allocate([json.load(sys.stdin)])
+    sys.stdout.write(json.dumps(answer.held))
+
+
+if __name__ == "__main__":
+    main()

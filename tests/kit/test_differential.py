@@ -6,10 +6,15 @@ import pytest
 
 from tests.kit.differential import agrees, compare, compare_python, our_answer
 from tests.kit.golden import EDGES, FOLDER, edges, real_edges
+from tests.kit.jars import LATER
 from tests.kit.oracles import ORACLES, OracleResult, Running, line_of
 from tests.kit.python_assignors import PYTHON_ORACLES, RunningInProcess
 
-_PAIRS = [(oracle, strategy) for oracle in ORACLES for strategy in oracle.strategies]
+_PAIRS = [
+    pytest.param(oracle, strategy, marks=[pytest.mark.slow] if oracle.jars in LATER else [])
+    for oracle in ORACLES
+    for strategy in oracle.strategies
+]
 
 
 @pytest.mark.parametrize(("oracle", "strategy"), _PAIRS, ids=lambda each: each if isinstance(each, str) else each.jars)

@@ -25,6 +25,7 @@ from streaming.collectors.collector import CollectorStatus, CollectorThread, Sta
 from streaming.collectors.event_log import EventLog
 from streaming.collectors.kafka.broker_clock import BrokerClock
 from streaming.collectors.kafka.client_options import KafkaOptions
+from streaming.collectors.kafka.coordinator_releases import CoordinatorReleases
 from streaming.collectors.kafka.early_clock import EarlyClock
 from streaming.collectors.kafka.end_offsets import EndDiff
 from streaming.collectors.kafka.metadata_client import REFUSALS, ClusterView
@@ -123,6 +124,7 @@ class KafkaCollector(CollectorThread):
         self._end_diff = EndDiff(options.cluster, options.ends_interval_ms)
         self._offsets_read = offsets_read
         self._early = EarlyClock(lateness_ms)
+        self._releases = CoordinatorReleases(options, self._patterns)
         self._slow_ms = max(lateness_ms, LATENESS_MS)  # what a poll shows that took longer is late
         self._read_before: Mapping[int, int] = {}
         self._interval_s = poll_interval_ms / 1_000
@@ -280,6 +282,9 @@ class KafkaCollector(CollectorThread):
         self._report_topics(view, before_ms)
         if now_ms() - before_ms <= self._slow_ms:
             self._report_under_way(states, at_ms)
+            if releases := self._releases.diff(view, at_ms):
+                self._log.append(releases)
+                self._releases.note(releases)
         # Else a broker does not answer. What the others showed of their groups is too old: it may be over by now.
         self._owed.append(Round(at_ms, self._ends))
 

@@ -14,6 +14,7 @@ from confluent_kafka import (
     TIMESTAMP_NOT_AVAILABLE,
     Consumer,
     ConsumerGroupState,
+    ConsumerGroupType,
     KafkaError,
     KafkaException,
     TopicCollection,
@@ -118,6 +119,25 @@ class ClusterView:
         if any(one.code() == KafkaError._UNSUPPORTED_FEATURE for one in answer.errors):
             self._lists_states = False
         return {one.group_id: _UNDER_WAY[one.state] for one in answer.valid if one.state in _UNDER_WAY}
+
+    def new_protocol_groups(self) -> list[str]:
+        """Return the consumer groups of the new protocol; none where brokers do not list groups by kind."""
+        try:
+            request = self._admin.list_consumer_groups(
+                types={ConsumerGroupType.CONSUMER}, request_timeout=self._timeout_s
+            )
+            return [one.group_id for one in answer_of(request, self._timeout_s).valid]
+        except KafkaException as error:
+            if error.args[0].code() != KafkaError._UNSUPPORTED_FEATURE:
+                raise
+            return []
+
+    def coordinators(self) -> list[tuple[str, int] | None]:
+        """Return host and port of the leader of each partition of ``__consumer_offsets``; None: it has none."""
+        metadata = self._consumer.list_topics(OFFSETS_TOPIC, timeout=self._timeout_s)
+        partitions = metadata.topics[OFFSETS_TOPIC].partitions
+        leaders = [metadata.brokers.get(partitions[number].leader) for number in sorted(partitions)]
+        return [None if leader is None else (leader.host, leader.port) for leader in leaders]
 
     def topics(self, previous: Mapping[str, ObservedTopic] | None = None) -> dict[str, ObservedTopic | None]:
         """Return all topics that this user may describe; None for one that cannot be described just now.

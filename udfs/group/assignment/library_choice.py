@@ -22,6 +22,7 @@ from udfs.model.comparability import (
 from udfs.model.errors import StrategyError
 from udfs.strategies.kafka.client_library import (
     AIOKAFKA,
+    ANY_TAKEN_BACK,
     FRANZ_GO,
     JAVA,
     KAFKA_PYTHON,
@@ -43,9 +44,9 @@ RANGE, ROUNDROBIN, STICKY, COOPERATIVE = (
     "kafka.cooperative-sticky",
 )
 DEPENDS_ON_LIBRARY = frozenset({RANGE, ROUNDROBIN, STICKY, COOPERATIVE})
-# kafka-clients whose sticky assignors were compared with the real classes: from 3.8 on in all cases. Of 3.4 to 3.7 each
-# has another general path, uses racks otherwise, or settles claims otherwise.
-_EXACT_STICKY_SINCE, _EXACT_IN_PLAIN_CASES_SINCE = (3, 8), (3, 4)
+# kafka-clients whose sticky assignors were compared with the real classes: from 3.7.1 on in all cases. Of 3.4 to 3.7.0
+# each has another general path, uses racks otherwise, or settles claims otherwise.
+_EXACT_STICKY_SINCE, _EXACT_IN_PLAIN_CASES_SINCE = (3, 7, 1), (3, 4)
 # librdkafka writes since 2.2 which version it is; before 1.6 roundrobin, before 1.5 all were wrong in some cases.
 _EXACT_RDKAFKA_SINCE = (2, 2)
 
@@ -110,7 +111,7 @@ def choose(
 
 
 def _plain(name: str) -> str:
-    return name.removesuffix(LISTS_DIFFER).removesuffix(RACKS_IGNORED)
+    return name.removesuffix(LISTS_DIFFER).removesuffix(RACKS_IGNORED).removesuffix(ANY_TAKEN_BACK)
 
 
 def _is_of_a_version(name: str) -> bool:

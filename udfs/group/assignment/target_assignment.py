@@ -24,6 +24,7 @@ from udfs.model.errors import StrategyError
 from udfs.model.events import QueueInfo, QueueRef
 from udfs.model.systems import SYSTEMS, System
 from udfs.strategies.allocate import allocate, select_protocol
+from udfs.strategies.kafka.coordinator_release import COORDINATOR
 from udfs.strategies.kafka.vote import Voter
 from udfs.strategies.problem import Assignment, Participant, Problem, Topic
 from udfs.strategies.registry import ignores_owned, qualified_name
@@ -40,7 +41,8 @@ class TargetAssignment(msgspec.Struct, kw_only=True):
     Attributes:
         owners: The new assignment; where the strategy failed, the current one.
         error: Why it failed. incomparable: Why the result cannot be compared with the reported assignment, a reason of
-            ``comparability``; None: it can. library: Kafka's client library whose assignment it is, where that matters.
+            ``comparability``; None: it can. library: Kafka's client library whose assignment it is, or the release of
+            the coordinator, where that matters.
     """
 
     owners: Owners
@@ -226,10 +228,16 @@ def _problem(
             name: Topic(name=name, queues=queues, topic_id=view.topic_id(name, at))
             for name, queues in topic_queues.items()
         },
-        settings=group.strategy_settings or {},
+        settings=_settings(group),
         leader=None if group.leader is None else names.get(group.leader, group.leader),
         previous=previous or None,
     )
+
+
+def _settings(group: Group) -> dict[str, object]:
+    """Return the settings of the group's strategy; with the release that its targets show, where none is reported."""
+    shown = None if group.recorded is None else group.recorded.release
+    return ({} if shown is None else {COORDINATOR: shown}) | (group.strategy_settings or {})
 
 
 def participant(

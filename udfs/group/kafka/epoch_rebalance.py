@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
-from functools import partial
-from itertools import islice
+from collections.abc import Collection, Mapping
 
 import msgspec
 
@@ -13,16 +11,14 @@ from udfs.group.assignment.span_runs import Pauses as QueuePauses
 from udfs.group.assignment.target_assignment import (
     QueuesByTopic,
     TargetAssignment,
-    compute_target_assignment,
-    current_owners,
 )
 from udfs.group.batch.context import GroupContext
-from udfs.group.batch.event_time import EventTimeView
 from udfs.group.batch.phases import Phases
 from udfs.group.decision.commit import begin_generation, commit, note_epoch, overtake_awaited
 from udfs.group.decision.commit_spans import settle_replaced
 from udfs.group.decision.rebalance import rebalance
-from udfs.group.events.topic_changes import compute_generation, queues_shown, sizes
+from udfs.group.events.topic_changes import queues_shown, sizes
+from udfs.group.kafka.epoch_target import UNIFORM, as_published, target_of, why_incomparable, with_release
 from udfs.group.kafka.reported_generations import (
     add_generation_triggers,
     move_members,
@@ -35,22 +31,15 @@ from udfs.group.kafka.topic_lives import TopicLives, lives_in, ownership_steps, 
 from udfs.group.kafka.triggers import Causes, compare
 from udfs.group.members.departure_causes import INFERRED
 from udfs.group.state.assignment_diff import held_only_by
-from udfs.group.state.epoch_outcome import EpochOutcome, Held
-from udfs.group.state.group import Awaited, Evidence, Owners, Queue
+from udfs.group.state.epoch_outcome import EpochOutcome
+from udfs.group.state.group import Evidence, Owners, Queue
 from udfs.group.state.recorded_group import SERVER_ASSIGNORS
 from udfs.group.state.view import GroupView
 from udfs.model.comparability import (
-    ASSIGNOR_UNKNOWN,
-    MEMBERS_UNKNOWN,
-    NO_TARGET,
-    NOT_RECOMPUTABLE,
-    OWNERSHIP_UNKNOWN,
     TOPICS_UNKNOWN,
 )
 from udfs.model.events import SCHEMA_VERSION, GroupSnapshot, QueueInfo, QueueRef
 from udfs.model.group_api import DueEvent
-from udfs.strategies.kafka.server import MembersPut, coordinator_orders
-from udfs.strategies.problem import Problem
 from udfs.strategies.registry import qualified_name
 
 
@@ -104,6 +93,7 @@ def take_epoch(context: GroupContext, outcome: EpochOutcome, names: Mapping[str,
         made_again=lives.made_again,
         infers=False,
         members_at=outcome.began_at,
+        patterns=outcome.patterns,
     )
     if group.exists and not causes.triggers and reported == group.reported:
         settle_replaced(context)
@@ -119,16 +109,20 @@ def take_epoch(context: GroupContext, outcome: EpochOutcome, names: Mapping[str,
     pauses = _pauses(group.reported, steps)
     if group.recorded is not None and lives.ids is not None:
         group.recorded.note_ids(lives.ids)
-    target, awaited = _target(context, outcome, lives, topic_queues, guessed, reported)
+    release: str | None = None
+    target, awaited = target_of(context, outcome, lives, topic_queues, guessed, reported)
     if hidden and target.recomputed:
         target, awaited = msgspec.structs.replace(target, incomparable=TOPICS_UNKNOWN), None
     elif published is not None and target.recomputed and target.owners != published:
-        target = _as_published(context, outcome, lives, topic_queues, published) or target
-        why = _why_incomparable(outcome, names)
+        target, release = as_published(context, outcome, lives, topic_queues, published) or (target, None)
+        why = why_incomparable(context, outcome, names)
         if target.owners != published and why is not None:
             target = msgspec.structs.replace(target, incomparable=why)
             awaited = None if why == TOPICS_UNKNOWN else awaited
         _learn_assignor(context, outcome, target, causes)
+    target = with_release(context, target, release)
+    if release is not None and target.strategy == UNIFORM and group.recorded is not None:
+        group.recorded.note_release(release)
     measured = Pauses(pause_ms=at - outcome.began_at, queue_pause_ms=sum(pause or 0 for pause, _ in pauses.values()))
     plan = RebalancePlan(
         at=at,
@@ -263,78 +257,6 @@ def _missed(current: int | None, epoch: int) -> int | None:
     return epoch - current - 1 if current is not None and epoch > current + 1 else None
 
 
-def _target(
-    view: EventTimeView,
-    outcome: EpochOutcome,
-    lives: TopicLives,
-    topic_queues: QueuesByTopic,
-    guessed: list[str],
-    reported: Owners,
-) -> tuple[TargetAssignment, Awaited | None]:
-    """Compute the target of an epoch from the one before it; nothing where the coordinator computed none."""
-    strategy = None if outcome.strategy is None else qualified_name(outcome.strategy, view.system)
-    if not outcome.described:
-        return TargetAssignment(
-            owners={}, strategy=strategy, error=NOT_RECOMPUTABLE, incomparable=MEMBERS_UNKNOWN
-        ), None
-    if outcome.target is None and outcome.members:
-        owners = current_owners(view, topic_queues, outcome.at)
-        return TargetAssignment(owners=owners, strategy=strategy, incomparable=NO_TARGET), None
-    spans = view.computed_spans_of_now(outcome.at)
-    previous = lives.owners(_held_before(outcome, lives))
-    former, altered = outcome.former, partial(_as_in_coordinator, outcome, lives, next(_orders(view, outcome)))
-    return compute_generation(
-        view,
-        topic_queues,
-        guessed,
-        reported,
-        strategy,
-        outcome.at,
-        spans,
-        previous,
-        former=former,
-        altered=altered,
-    )
-
-
-def _held_before(outcome: EpochOutcome, lives: TopicLives) -> Held:
-    """Return the target from which that of the epoch was computed, by the ids that members had then."""
-    return lives.current({outcome.former.get(one, one): partitions for one, partitions in outcome.previous.items()})
-
-
-def _as_published(
-    view: GroupView, outcome: EpochOutcome, lives: TopicLives, topic_queues: QueuesByTopic, published: Owners
-) -> TargetAssignment | None:
-    """Return the published target where the coordinator computes it from members in another order, or by another
-    assignor that may be the group's; else None.
-    """
-    previous, former = lives.owners(_held_before(outcome, lives)), outcome.former
-    for name in dict.fromkeys((outcome.strategy, *outcome.assignors)):
-        strategy = None if name is None else qualified_name(name, view.system)
-        for put in islice(_orders(view, outcome), int(name == outcome.strategy), None):
-            altered = partial(_as_in_coordinator, outcome, lives, put)
-            target = compute_target_assignment(
-                view, topic_queues, strategy, outcome.at, outcome.epoch, previous, altered=altered, former=former
-            )
-            if target.recomputed and target.owners == published:
-                return target
-    return None
-
-
-def _why_incomparable(outcome: EpochOutcome, names: Mapping[str, str]) -> str | None:
-    """Return why a target that differs cannot be compared; None: it can."""
-    if not names.keys() >= outcome.topic_ids():
-        return TOPICS_UNKNOWN
-    if outcome.follows_unrecorded:
-        return OWNERSHIP_UNKNOWN
-    return None if _has_computed_assignors(outcome) else ASSIGNOR_UNKNOWN
-
-
-def _has_computed_assignors(outcome: EpochOutcome) -> bool:
-    """Return whether the assignor is certainly one of those that were computed: no custom one, and no broker's."""
-    return outcome.names_assignor and SERVER_ASSIGNORS.issuperset(outcome.assignors)
-
-
 def _with_likely_assignor(view: GroupView, outcome: EpochOutcome) -> EpochOutcome:
     """Return an outcome with the assignor of the epoch before, where it is one of several that may be the group's.
 
@@ -363,36 +285,3 @@ def _learn_assignor(context: GroupContext, outcome: EpochOutcome, target: Target
         causes.add("strategy_changed", detail=f"{INFERRED}: {before} -> {target.strategy}", event_id=outcome.event_id)
     if not causes.triggers:
         causes.add("unexplained", event_id=outcome.event_id)
-
-
-def _orders(view: GroupView, outcome: EpochOutcome) -> Iterator[MembersPut]:
-    """Return how the coordinator may have put the members into its assignor's map, the likeliest way first."""
-    former = outcome.former
-    newest = [info.member_id for info in outcome.members if info.joined_at == outcome.assigned_at]
-    ids = [former.get(one, one) for one in outcome.added or view.group.members]
-    return coordinator_orders(ids, [former.get(one, one) for one in newest])
-
-
-def _with_patterns(outcome: EpochOutcome, problem: Problem) -> Problem:
-    """Have members subscribe by their patterns."""
-    patterns = {outcome.former.get(one, one): pattern for one, pattern in outcome.patterns.items()}
-    if not patterns:
-        return problem
-    members = (msgspec.structs.replace(one, pattern=patterns.get(one.member_id)) for one in problem.members)
-    return msgspec.structs.replace(problem, members=tuple(members))
-
-
-def _as_in_coordinator(outcome: EpochOutcome, lives: TopicLives, put: MembersPut, problem: Problem) -> Problem:
-    """Put members, and what each has in the target before, into the orders that the coordinator has."""
-    problem = _with_patterns(outcome, problem)
-    members = {member.member_id: member for member in problem.members}
-    previous = {
-        member: tuple(QueueRef(topic, number) for topic, _, number in lives.queues(partitions))
-        for member, partitions in _held_before(outcome, lives).items()
-    }
-    return msgspec.structs.replace(
-        problem,
-        members=tuple(members[one] for one in put.members if one in members),
-        member_slots=put.slots,
-        previous=None if problem.previous is None else previous,
-    )

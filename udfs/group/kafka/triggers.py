@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Collection, Container, Mapping, Sequence
 
 import msgspec
 
@@ -20,6 +20,7 @@ from udfs.strategies.registry import qualified_name
 
 # The detail of a topic that was deleted and made again under its name.
 MADE_AGAIN = ", made again"
+_TOPICS_NAMED = 3
 
 
 class Causes:
@@ -74,6 +75,7 @@ def compare(
     made_again: Container[str] = (),
     infers: bool = True,
     members_at: int | None = None,
+    patterns: Mapping[str, str] | None = None,
 ) -> Causes:
     """Compare a new generation with the current one.
 
@@ -83,6 +85,7 @@ def compare(
         infers: Departures are inferred from commits up to the generation.
         members_at: When the members were these, where that is before the generation was complete: they may have
             departed since.
+        patterns: Of members that subscribe by one, where these are reported.
     """
     causes, group = Causes(), view.group
     infos = {info.member_id: info for info in snapshot.members}
@@ -109,7 +112,8 @@ def compare(
             causes.add("member_joined", proof, member_id=member_id, event_id=event_id)
         elif _subscribes_otherwise(member, info):
             proof = _newest(evidence, "subscription_changed", member_id)
-            causes.add("subscription_changed", proof, member_id=member_id, event_id=event_id)
+            detail = _subscription_detail(member, info, (patterns or {}).get(member_id))
+            causes.add("subscription_changed", proof, member_id=member_id, detail=detail, event_id=event_id)
         if proof is not None:
             causes.began(proof.time)
     _compare_strategies(view, snapshot, infos, event_id, causes)
@@ -127,6 +131,24 @@ def compare(
 
 def _subscribes_otherwise(member: Member, info: MemberInfo) -> bool:
     return info.subscriptions is not None and distinct(info.subscriptions) != (member.subscriptions or ())
+
+
+def _subscription_detail(member: Member, info: MemberInfo, pattern: str | None) -> str | None:
+    """Return which topics a member subscribes to that it did not before, and which no longer; None: in another order.
+
+    Where it subscribes by a pattern, they came and went with the topics of the cluster, or the pattern is another one.
+    """
+    before, now = set(member.subscriptions or ()), set(info.subscriptions or ())
+    added, dropped = now - before, before - now
+    parts = [f"added {_few(added)}"] if added else []
+    parts += [f"dropped {_few(dropped)}"] if dropped else []
+    parts = [f"pattern {pattern}", *parts] if pattern is not None else parts
+    return ", ".join(parts) or None
+
+
+def _few(topics: Collection[str]) -> str:
+    left = len(topics) - _TOPICS_NAMED
+    return ", ".join(sorted(topics)[:_TOPICS_NAMED]) + (f" and {left} more" if left > 0 else "")
 
 
 def _compare_strategies(

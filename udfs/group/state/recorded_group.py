@@ -88,6 +88,8 @@ class RecordedGroup(msgspec.Struct, array_like=True, dict=True):
         default_assignor: The broker's, as targets of members that name none have shown; None: they show nothing.
         metadata_since: When metadata of the cluster's topics was first observed to be there.
         waits_until: When outcomes that wait are looked at again; None: nothing but news has them looked at.
+        release: The coordinator's, of ``RELEASES``, as the last target has shown that only older ones give; None: none
+            has.
     """
 
     protocol: RecordProtocol
@@ -116,6 +118,7 @@ class RecordedGroup(msgspec.Struct, array_like=True, dict=True):
     default_assignor: str | None = None
     metadata_since: int | None = None
     waits_until: int | None = None
+    release: str | None = None
 
     @cached_property
     def present(self) -> dict[str, RecordedMember]:
@@ -194,6 +197,10 @@ class RecordedGroup(msgspec.Struct, array_like=True, dict=True):
     def note_default_assignor(self, name: str) -> None:
         """Note the assignor that the broker takes where no member names one."""
         self.default_assignor = name
+
+    def note_release(self, release: str) -> None:
+        """Note the release of Kafka whose coordinator gives the newest target."""
+        self.release = release
 
     @property
     def has_unnamed(self) -> bool:

@@ -13,18 +13,18 @@ from udfs.model.events import QueueRef
 from udfs.strategies.problem import Assignment, Participant, Problem
 
 # kafka-clients: MemberInfo (static members first) since 2.4, KIP-881 (racks in range and sticky) since 3.5, KAFKA-9987
-# (sticky's path for equal subscriptions) since 2.6; it sorts what members own since 3.8.
+# (sticky's path for equal subscriptions) since 2.6; it sorts what members own since 3.7.1.
 _STATIC_FIRST_SINCE = (2, 4)
 _RACKS_SINCE = (3, 5)
 _CONSTRAINED_SINCE = (2, 6)
-_SORTED_SINCE = (3, 8)
+_SORTED_SINCE = (3, 7, 1)
 # librdkafka 2.2: KIP-881. kafka-python 2.3: KIP-345, before members by id alone. sarama 1.34.1 and 1.28: range and
 # roundrobin as kafka-clients have them, before members by a hash, each topic for itself.
 _RDKAFKA_RACKS_SINCE = (2, 2)
 _PYTHON_STATIC_SINCE = (2, 3)
-_SARAMA_BLOCKS_SINCE = (1, 34)
+_SARAMA_BLOCKS_SINCE = (1, 34, 1)
 _SARAMA_ALTERNATES_SINCE = (1, 28)
-_VERSION = re.compile(r"-([0-9]{1,9})(?:\.([0-9]{1,9}))?")
+_VERSION = re.compile(r"-([0-9]{1,9})(?:\.([0-9]{1,9}))?(?:\.([0-9]{1,9}))?")
 JAVA = "java"
 LIBRDKAFKA = "librdkafka"
 KAFKA_PYTHON = "kafka-python"
@@ -39,6 +39,9 @@ ALTERNATIVES = "|"
 LISTS_DIFFER = ", lists differ"
 # Added to a name where the leader assigns without racks, though its version would take them into account.
 RACKS_IGNORED = ", racks ignored"
+# Added to a name where it is to be shown whether the answer depends on which of several partitions sticky takes back
+# first: kafka-python and aiokafka take the first of a Python set, whose order is another one in each process.
+ANY_TAKEN_BACK = ", any taken back"
 _FNV_OFFSET, _FNV_PRIME, _FNV_MASK = 2166136261, 16777619, 0xFFFFFFFF
 
 
@@ -46,14 +49,16 @@ class Library(msgspec.Struct, frozen=True):
     """A client library as far as its assignors differ.
 
     Attributes:
+        version: Its numbers, two or three; None: today's.
         lists_differ: Members sent the same topics in different orders, see ``LISTS_DIFFER``.
-        racks_ignored: See ``RACKS_IGNORED``.
+        racks_ignored: See ``RACKS_IGNORED``. any_taken_back: See ``ANY_TAKEN_BACK``.
     """
 
     name: str
-    version: tuple[int, int] | None = None
+    version: tuple[int, ...] | None = None
     lists_differ: bool = False
     racks_ignored: bool = False
+    any_taken_back: bool = False
 
     @property
     def static_first(self) -> bool:
@@ -87,11 +92,11 @@ class Library(msgspec.Struct, frozen=True):
         """Return whether ``roundrobin`` is that of sarama before 1.28."""
         return self.name == SARAMA and not self.is_since(_SARAMA_ALTERNATES_SINCE)
 
-    def is_since(self, version: tuple[int, int]) -> bool:
+    def is_since(self, version: tuple[int, ...]) -> bool:
         """Return whether it is that version or a later one; without a version it is today's."""
         return self.version is None or self.version >= version
 
-    def _is_java_since(self, version: tuple[int, int]) -> bool:
+    def _is_java_since(self, version: tuple[int, ...]) -> bool:
         return self.name == JAVA and self.is_since(version)
 
 
@@ -99,19 +104,25 @@ def library_of(text: str) -> Library:
     """Return the library that a text names; any unknown text is kafka-clients of today.
 
     Example:
-        >>> library_of("librdkafka").name, library_of("java-2.2").version
-        ('librdkafka', (2, 2))
+        >>> library_of("librdkafka").name, library_of("java-2.2").version, library_of("java-3.7.1").version
+        ('librdkafka', (2, 2), (3, 7, 1))
     """
     for name in (*_OTHERS, JAVA):
         if text.startswith(name):
             version = _VERSION.match(text, len(name))
             return Library(
                 name=name,
-                version=(int(version[1]), int(version[2] or 0)) if version else None,
+                version=_numbers(version) if version else None,
                 lists_differ=text.endswith(LISTS_DIFFER),
                 racks_ignored=text.endswith(RACKS_IGNORED),
+                any_taken_back=text.endswith(ANY_TAKEN_BACK),
             )
     return Library(name=JAVA)
+
+
+def _numbers(version: re.Match[str]) -> tuple[int, ...]:
+    """Return the numbers of a version; without a patch number it is the first of its line."""
+    return (int(version[1]), int(version[2] or 0), *(() if version[3] is None else (int(version[3]),)))
 
 
 # A label of several versions, and the versions whose assignments may differ. What they write shows no more than this.
@@ -120,8 +131,8 @@ _VERSIONS = {
     "java-3.2+": ("java-3.2",),
     "java-3.4+": ("java-4.1", "java-3.7", "java-3.4"),
     LIBRDKAFKA: (LIBRDKAFKA, LIBRDKAFKA + RACKS_IGNORED),
-    KAFKA_PYTHON: (KAFKA_PYTHON, KAFKA_PYTHON + LISTS_DIFFER, "kafka-python-2.2"),
-    AIOKAFKA: (AIOKAFKA, AIOKAFKA + LISTS_DIFFER),
+    KAFKA_PYTHON: (KAFKA_PYTHON, KAFKA_PYTHON + LISTS_DIFFER, KAFKA_PYTHON + ANY_TAKEN_BACK, "kafka-python-2.2"),
+    AIOKAFKA: (AIOKAFKA, AIOKAFKA + LISTS_DIFFER, AIOKAFKA + ANY_TAKEN_BACK),
     SARAMA: (SARAMA, "sarama-1.33", "sarama-1.27"),
 }
 
@@ -131,7 +142,7 @@ def variants(text: str) -> tuple[str, ...]:
 
     Example:
         >>> variants("java-3.2+"), variants("aiokafka")
-        (('java-3.2',), ('aiokafka', 'aiokafka, lists differ'))
+        (('java-3.2',), ('aiokafka', 'aiokafka, lists differ', 'aiokafka, any taken back'))
     """
     return _VERSIONS.get(text, (text,))
 

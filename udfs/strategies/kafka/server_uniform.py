@@ -8,7 +8,9 @@ from itertools import accumulate, chain, filterfalse, pairwise
 
 from udfs.model.errors import StrategyError
 from udfs.model.events import QueueRef
+from udfs.strategies.kafka.coordinator_release import assigns_in_rounds, keeps_extras
 from udfs.strategies.kafka.server import ServerGroup
+from udfs.strategies.kafka.server_uniform_early import assign_early
 from udfs.strategies.kafka.server_uniform_mixed import assign_mixed
 from udfs.strategies.problem import Assignment, Problem
 
@@ -21,21 +23,27 @@ def kafka_server_uniform(problem: Problem) -> Assignment:
     least loaded subscriber, and up to 16 passes even out topic by topic; known imbalance: chains over several topics
     may stay uneven.
 
+    Before 4.0.1 the first members, as a ``HashMap`` iterates, get the one more that not all can have: partitions move
+    that need not. Before 4.0.0 different subscriptions were assigned otherwise (``server_uniform_early``). The setting
+    ``coordinator`` names the broker's release, such as 4.0.0.
+
     Rolling restart: the coordinator computes a new target for each change; only the restarted member's partitions
     move, once when it leaves and once when it rejoins (a static member's not at all within its session).
 
-    Source: KIP-848; kafka-group-coordinator 4.1 ``UniformAssignor``. The target before is ``Problem.previous``, else
-    what members report as owned.
+    Source: KIP-848; kafka-group-coordinator 4.1, 4.0.0, 3.9.1 ``UniformAssignor``. The target before is
+    ``Problem.previous``, else what members report as owned.
 
     Example: 5 and 3 partitions, three new members: {t1: 0, 1}, {t1: 2, 3, 4}, {t2: 0, 1, 2}.
     """
     if not problem.members:
         return {}
     group = ServerGroup(problem)
-    return _assign_equal(group) if group.homogeneous else group.as_joined(assign_mixed(group))
+    if group.homogeneous:
+        return _assign_equal(group, keeps=keeps_extras(problem.settings))
+    return group.as_joined((assign_mixed if assigns_in_rounds(problem.settings) else assign_early)(group))
 
 
-def _assign_equal(group: ServerGroup) -> Assignment:
+def _assign_equal(group: ServerGroup, *, keeps: bool) -> Assignment:
     """Return the assignment where all members subscribe to the same topics.
 
     Source: kafka-group-coordinator 4.1 ``UniformHomogeneousAssignmentBuilder``.
@@ -44,7 +52,7 @@ def _assign_equal(group: ServerGroup) -> Assignment:
     row = _Row(group, topics)
     held = row.targets()
     pool = row.free(topics, held)
-    wanting = _keep(row, held, pool)
+    wanting = _keep(row, held, pool, keeps=keeps)
     start = 0
     for member, room in wanting:
         held[member] += pool[start : start + room]
@@ -55,9 +63,11 @@ def _assign_equal(group: ServerGroup) -> Assignment:
     return group.as_joined(map(row.named, held))
 
 
-def _keep(row: _Row, held: list[list[int]], pool: list[int]) -> list[tuple[int, int]]:
+def _keep(row: _Row, held: list[list[int]], pool: list[int], *, keeps: bool) -> list[tuple[int, int]]:
     """Cut what each member held to its quota, and add the rest to the pool.
 
+    Args:
+        keeps: Members that hold one more than others keep it; else the first members get it.
     Returns: the members that have room with how much, in order.
     """
     wanting = []
@@ -70,7 +80,7 @@ def _keep(row: _Row, held: list[list[int]], pool: list[int]) -> list[tuple[int, 
             in_order = row.target_in_set_order(member)
             pool += in_order[room:]
             held[member] = in_order[:room]
-        elif room and may_have_extra and len(held) - member > extras:
+        elif keeps and room and may_have_extra and len(held) - member > extras:
             # The extra is given up unless this is one of the last members that must take it.
             room -= 1
             may_have_extra = False

@@ -17,6 +17,8 @@ from __future__ import annotations
 from typing import TypeAlias
 
 from udfs.jvm.collections import INITIAL_CAPACITY, LOAD_DENOMINATOR, LOAD_NUMERATOR, string_hash
+from udfs.model.comparability import NOT_RECOMPUTABLE
+from udfs.model.errors import StrategyError
 from udfs.strategies.kafka.sticky_group import StickyGroup
 
 # Topic, the member that a partition came from, the member that holds it.
@@ -39,13 +41,21 @@ class Movements:
         return hash(tuple((way, tuple(self._on_way[way]), self._most[way]) for way in sorted(self._on_way)))
 
     def instead_of(self, number: int, giver: int, taker: int) -> int:
-        """Return the partition to move in place of this one; itself if there is none to take back."""
+        """Return the partition to move in place of this one; itself if there is none to take back.
+
+        Raises:
+            StrategyError: ``not_recomputable`` where the library takes any of several.
+        """
         topic = self._group.topic_of[number]
         _, start, _ = self._way_of.get(number, (topic, giver, taker))
         back = (topic, taker, start)
         hashes = self._on_way.get(back)
         if hashes is None:
             return number
+        if len(hashes) > 1 and self._group.library.any_taken_back:
+            raise StrategyError(
+                NOT_RECOMPUTABLE, "which of several partitions is taken back depends on Python's hashes"
+            )
         last_slot = _table(self._most[back]) - 1
         return min(hashes, key=lambda other: hashes[other] & last_slot)
 

@@ -1,13 +1,17 @@
+import java.util.AbstractSet;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.HashMap;
 import java.util.HashSet;
+import java.util.Iterator;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Optional;
 import java.util.Set;
 import java.util.TreeMap;
+import java.util.stream.Collectors;
 import org.apache.kafka.common.Uuid;
 import org.apache.kafka.coordinator.group.api.assignor.ConsumerGroupPartitionAssignor;
 import org.apache.kafka.coordinator.group.api.assignor.GroupAssignment;
@@ -18,8 +22,6 @@ import org.apache.kafka.coordinator.group.assignor.UniformAssignor;
 import org.apache.kafka.coordinator.group.modern.Assignment;
 import org.apache.kafka.coordinator.group.modern.GroupSpecImpl;
 import org.apache.kafka.coordinator.group.modern.MemberSubscriptionAndAssignmentImpl;
-import org.apache.kafka.coordinator.group.modern.TopicIds;
-import org.apache.kafka.image.TopicsImage;
 
 /** The real assignors of Kafka's group coordinator, asked as TargetAssignmentBuilder asks them. */
 public final class KafkaServerAssignors {
@@ -64,7 +66,7 @@ public final class KafkaServerAssignors {
             kinds.add(names);
             members.put(member.id, new MemberSubscriptionAndAssignmentImpl(
                 Optional.ofNullable(member.rack), Optional.ofNullable(member.instance),
-                new TopicIds(names, resolver(ids, topics)), new Assignment(Collections.unmodifiableMap(target))));
+                new TopicIds(names, ids), new Assignment(Collections.unmodifiableMap(target))));
         }
         SubscribedTopicDescriber describer = new SubscribedTopicDescriber() {
             @Override
@@ -75,7 +77,8 @@ public final class KafkaServerAssignors {
 
             @Override
             public Set<String> racksForPartition(Uuid id, int partition) {
-                return Collections.emptySet();
+                return topics.get(id).queues.stream().filter(queue -> queue.id == partition)
+                    .flatMap(queue -> queue.racks.stream()).collect(Collectors.toSet());
             }
         };
         ConsumerGroupPartitionAssignor assignor =
@@ -106,27 +109,24 @@ public final class KafkaServerAssignors {
         };
     }
 
-    private static TopicIds.TopicResolver resolver(Map<String, Uuid> ids, Map<Uuid, Case.Topic> topics) {
-        return new TopicIds.TopicResolver() {
-            @Override
-            public TopicsImage image() {
-                return TopicsImage.EMPTY;
-            }
+    /** What the coordinator's TopicIds, which each version constructs in another way, shows of the names in a set. */
+    private static final class TopicIds extends AbstractSet<Uuid> {
+        private final Set<String> names;
+        private final Map<String, Uuid> ids;
 
-            @Override
-            public String name(Uuid id) {
-                Case.Topic topic = topics.get(id);
-                return topic == null ? null : topic.name;
-            }
+        TopicIds(Set<String> names, Map<String, Uuid> ids) {
+            this.names = names;
+            this.ids = ids;
+        }
 
-            @Override
-            public Uuid id(String name) {
-                return ids.get(name);
-            }
+        @Override
+        public int size() {
+            return names.size();
+        }
 
-            @Override
-            public void clear() {
-            }
-        };
+        @Override
+        public Iterator<Uuid> iterator() {
+            return names.stream().map(ids::get).filter(Objects::nonNull).iterator();
+        }
     }
 }

@@ -136,6 +136,9 @@ class LosingView:
     def groups_under_way(self) -> dict[str, str]:
         return {}
 
+    def new_protocol_groups(self) -> list[str]:
+        return []
+
     def topics(self, former: object) -> dict[str, ObservedTopic | None]:
         return self.listed
 

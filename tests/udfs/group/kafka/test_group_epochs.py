@@ -371,6 +371,7 @@ def test_members_of_a_pattern_subscribe_to_what_it_matches() -> None:
     script.record(22, "member_current", member_id="a", epoch=2, state="stable", partitions=both)
     assert script.run(30).decided()[1:] == ["22 #2 1->1 subscription_changed:a"]
     assert [row.agrees for row in script.rebalances] == [True, True]
+    assert [cause.detail for cause in script.rebalances[1].triggers] == ["pattern t.*, added u"]
 
 
 # ---- classic and back

@@ -35,6 +35,26 @@ def test_joins_departures_and_changes_are_learned_from_the_members() -> None:
     assert script.sessions() == ["a 10..20 absent_from_snapshot", "b 10..", "c 20.."]
 
 
+@pytest.mark.parametrize(
+    ("before", "now", "detail"),
+    [
+        (["t"], ["t", "t_re_c"], "added t_re_c"),
+        (["t", "u"], ["t", "v"], "added v, dropped u"),
+        (["t", "a", "b", "c", "d", "e"], ["t"], "dropped a, b, c and 2 more"),
+        (["t"], [], "dropped t"),
+    ],
+)
+def test_a_changed_subscription_names_the_topics_that_were_added_and_dropped(
+    before: list[str], now: list[str], detail: str | None
+) -> None:
+    script = Script()
+    script.snapshot(10, 1, {"a": before}, assigned(a="0"), strategy="range")
+    script.snapshot(20, 2, {"a": now}, assigned(a="0"), strategy="range")
+    script.run(30)
+    (cause,) = script.rebalances[1].triggers
+    assert (cause.kind, cause.member_id, cause.detail) == ("subscription_changed", "a", detail)
+
+
 def test_a_new_generation_in_which_nothing_changed_is_unexplained() -> None:
     script = Script()
     script.snapshot(10, 1, {"a": ["t"]}, assigned(a="0"), strategy="range")

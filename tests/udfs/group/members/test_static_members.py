@@ -228,7 +228,7 @@ def test_a_static_member_that_returns_with_a_new_generation_continues(number: in
 def test_what_a_static_member_subscribes_to_anew_is_the_cause_of_its_generation() -> None:
     script = generations(1, 20, topics=("t", "u"), joins=False).run(30)
     assert script.decided()[1:] == ["20 #2 2->2 subscription_changed:i-2"]
-    assert [trigger.detail for trigger in script.rebalances[1].triggers] == [None]
+    assert [trigger.detail for trigger in script.rebalances[1].triggers] == ["added u"]
     assert script.sessions() == ["i-1 10..20 replaced", "i-2 20..", "z 10.."]
 
 

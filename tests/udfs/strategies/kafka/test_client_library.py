@@ -3,9 +3,10 @@
 import msgspec
 import pytest
 
+from tests.kit.differential import our_answer
 from tests.udfs.strategies.groups import group, queue
 from udfs.model.events import QueueRef
-from udfs.strategies.kafka.client_library import Library, assign_blocks, by_member, in_order, leader_library
+from udfs.strategies.kafka.client_library import Library, assign_blocks, by_member, in_order, leader_library, library_of
 from udfs.strategies.problem import Participant, Problem
 
 
@@ -18,10 +19,10 @@ from udfs.strategies.problem import Participant, Problem
         ("sarama", Library("sarama"), True, False),
         ("aiokafka, lists differ", Library("aiokafka", lists_differ=True), True, False),
         ("java-", Library("java"), True, True),
-        ("java-2.3.9", Library("java", (2, 3)), False, False),
+        ("java-2.3.9", Library("java", (2, 3, 9)), False, False),
         ("java-2.4", Library("java", (2, 4)), True, False),
         ("java-3.4", Library("java", (3, 4)), True, False),
-        ("java-3.5.1", Library("java", (3, 5)), True, True),
+        ("java-3.5.1", Library("java", (3, 5, 1)), True, True),
         ("java-4", Library("java", (4, 0)), True, True),
         ("java-10.0", Library("java", (10, 0)), True, True),
         ("librdkafka", Library("librdkafka"), True, True),
@@ -105,3 +106,26 @@ def test_what_members_hold_is_returned_in_the_order_of_their_joining() -> None:
     problem = group({"b": [], "a": []}, {})
     held = by_member(problem, [*reversed(problem.members)], [[queue("t-0")], [queue("t-1")]])
     assert list(held.items()) == [("b", [queue("t-1")]), ("a", [queue("t-0")])]
+
+
+@pytest.mark.parametrize(("version", "taken"), [("3.6.2", 2), ("3.7", 2), ("3.7.0", 2), ("3.7.1", 1), ("3.7.2", 1)])
+def test_patch_numbers_count_from_3_7_1_on_the_owned_partitions_are_sorted(version: str, taken: int) -> None:
+    owned = [{"topic": topic, "queue_id": number} for topic in ("s", "t") for number in (0, 1)]
+    case = {
+        "strategy": "kafka.sticky",
+        "settings": {"library": f"java-{version}"},
+        "members": [
+            {"member_id": "a", "subscriptions": ["s", "t"], "owned": owned, "generation": 1},
+            {"member_id": "b", "subscriptions": ["s", "t"], "generation": -1},
+        ],
+        "topics": {"s": {"queue_count": 2}, "t": {"queue_count": 2}},
+    }
+    held = our_answer(case).held
+    assert held is not None
+    # The real classes: 3.6.2 and 3.7.0 take all of t from a, 3.7.1 and 3.7.2 one of each topic.
+    assert sum(topic == "t" for topic, _, _ in held["b"]) == taken
+
+
+@pytest.mark.parametrize(("text", "by_hash"), [("sarama-1.34.0", True), ("sarama-1.34.1", False), ("sarama", False)])
+def test_sarama_assigns_blocks_since_a_patch_of_its_1_34(text: str, by_hash: bool) -> None:
+    assert library_of(text).ranges_by_hash is by_hash

@@ -1,0 +1,160 @@
+"""Shell: which release of Kafka each group's coordinator is of, as far as its assignors depend on it.
+
+Features do not show it: 4.0.0 has those of 4.0.2. What requests a broker takes does: 4.0.0 alone takes no JoinGroup
+before version 2, and ConsumerGroupHeartbeat has only version 0 in the previews of the protocol, 3.7 to 3.9. Brokers
+answer that before anybody logs in. Where one does not, as behind certificates of clients that are in a Java key store,
+its release stays unknown.
+
+Source: Kafka's protocol guide, ApiVersions version 0; kafka-clients 3.9.1, 4.0.0 and 4.1.1 ``ApiMessageType``.
+"""
+
+from __future__ import annotations
+
+import socket
+import ssl
+import struct
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from typing import Final, Protocol, TypeAlias
+
+from streaming.collectors.kafka.client_options import KafkaOptions
+from udfs.jvm.collections import string_hash
+from udfs.kafka.consumer_offsets import GroupPatterns
+from udfs.model.events import SCHEMA_VERSION, GroupSettings
+from udfs.strategies.kafka.coordinator_release import COORDINATOR, PREVIEW, RELEASES, TODAY
+
+_EVERY_MS: Final = 60_000
+_TIMEOUT_S: Final = 2.0
+_MOST_BYTES: Final = 1 << 16
+_API_VERSIONS, _JOIN_GROUP, _CONSUMER_GROUP_HEARTBEAT = 18, 11, 68
+_CLIENT = b"rebalance-monitor"
+Place: TypeAlias = tuple[str, int]
+# Of each kind of request the lowest and the highest version.
+Versions: TypeAlias = Mapping[int, tuple[int, int]]
+
+
+class GroupsView(Protocol):
+    """What of a cluster shows where its groups are coordinated."""
+
+    def new_protocol_groups(self) -> Sequence[str]:
+        """Return the consumer groups of the new protocol."""
+
+    def coordinators(self) -> Sequence[Place | None]:
+        """Return host and port of the leader of each partition of ``__consumer_offsets``; None: it has none."""
+
+
+class CoordinatorReleases:
+    """Reports the release of each group's coordinator, and each change of it, as a setting of the group's strategy."""
+
+    def __init__(self, options: KafkaOptions, patterns: GroupPatterns) -> None:
+        self._options = options
+        self._patterns = patterns
+        self._reported: dict[str, str] = {}
+        self._next_ms = 0
+
+    def diff(self, view: GroupsView, at_ms: int) -> list[GroupSettings]:
+        """Return what is new, at most once in a minute."""
+        if at_ms < self._next_ms:
+            return []
+        self._next_ms = at_ms + _EVERY_MS
+        groups = [group for group in view.new_protocol_groups() if self._patterns.follow(group)]
+        places = view.coordinators() if groups else []
+        found = {place: self._release_at(place) for place in dict.fromkeys(places) if place is not None}
+        releases = {group: _of_group(group, places, found) for group in groups} if places else {}
+        changed = {
+            group: release
+            for group, release in releases.items()
+            if release is not None and self._reported.get(group) != release
+        }
+        return [
+            GroupSettings(
+                schema_version=SCHEMA_VERSION,
+                event_time=at_ms,
+                system="kafka",
+                cluster=self._options.cluster,
+                group=group,
+                strategy_settings={COORDINATOR: changed[group]},
+            )
+            for group in sorted(changed)
+        ]
+
+    def note(self, events: Sequence[GroupSettings]) -> None:
+        """Note what was reported."""
+        self._reported |= {event.group: str((event.strategy_settings or {})[COORDINATOR]) for event in events}
+
+    def _release_at(self, place: Place) -> str | None:
+        try:
+            return release_of(api_versions(place, _tls_of(self._options.librdkafka())))
+        except (OSError, ValueError, struct.error):
+            return None
+
+
+def release_of(versions: Versions) -> str | None:
+    """Return the one of ``RELEASES`` that assigns as a broker with these versions; None: it has no new protocol.
+
+    Example:
+        >>> release_of({11: (2, 9), 68: (0, 1)}), release_of({11: (0, 9), 68: (0, 1)}), release_of({11: (0, 9)})
+        ('4.0.0', '4.0.1', None)
+    """
+    if _CONSUMER_GROUP_HEARTBEAT not in versions:
+        return None
+    if versions[_CONSUMER_GROUP_HEARTBEAT][1] == 0:
+        return PREVIEW
+    return RELEASES[1] if versions.get(_JOIN_GROUP, (0, 0))[0] > 0 else TODAY
+
+
+def api_versions(place: Place, tls: ssl.SSLContext | None) -> dict[int, tuple[int, int]]:
+    """Return the versions of each kind of request that a broker takes.
+
+    Raises:
+        OSError, ValueError, struct.error: It does not answer, or not so.
+    """
+    body = struct.pack(">hhih", _API_VERSIONS, 0, 1, len(_CLIENT)) + _CLIENT
+    with ExitStack() as stack:
+        connection: socket.socket = stack.enter_context(socket.create_connection(place, _TIMEOUT_S))
+        if tls is not None:
+            connection = stack.enter_context(tls.wrap_socket(connection, server_hostname=place[0]))
+        connection.sendall(struct.pack(">i", len(body)) + body)
+        (size,) = struct.unpack(">i", _read(connection, 4))
+        if not 0 <= size <= _MOST_BYTES:
+            raise ValueError(f"an answer of {size} bytes")
+        answer = _read(connection, size)
+    _, error, count = struct.unpack_from(">ihi", answer)
+    if error:
+        raise ValueError(f"error {error}")
+    triples = (struct.unpack_from(">hhh", answer, 10 + 6 * place) for place in range(count))
+    return {key: (lowest, highest) for key, lowest, highest in triples}
+
+
+def _read(connection: socket.socket, size: int) -> bytes:
+    data = b""
+    while len(data) < size:
+        part = connection.recv(size - len(data))
+        if not part:
+            raise ValueError("the connection was closed")
+        data += part
+    return data
+
+
+def _tls_of(properties: Mapping[str, str]) -> ssl.SSLContext | None:
+    """Return how a broker is spoken to where that takes TLS."""
+    if not properties.get("security.protocol", "").upper().endswith("SSL"):
+        return None
+    context = ssl.create_default_context(
+        cafile=properties.get("ssl.ca.location"), cadata=properties.get("ssl.ca.pem") or None
+    )
+    if properties.get("ssl.endpoint.identification.algorithm") == "none":
+        context.check_hostname = False
+    if "ssl.certificate.location" in properties:
+        certificate, key = properties["ssl.certificate.location"], properties.get("ssl.key.location")
+        context.load_cert_chain(certificate, key, properties.get("ssl.key.password"))
+    return context
+
+
+def _of_group(group: str, places: Sequence[Place | None], releases: Mapping[Place, str | None]) -> str | None:
+    """Return the release of a group's coordinator.
+
+    Source: kafka ``GroupMetadataManager#partitionFor``.
+    """
+    place = places[abs(string_hash(group)) % (1 << 31) % len(places)]
+    return None if place is None else releases[place]

@@ -1,0 +1,178 @@
+"""Core: the target of an epoch of the new protocols, computed as its coordinator does: its order, its release. No I/O.
+
+Which release assigned is known where a source reports it (``coordinator_release``). Else each is computed before a
+target counts as different, first the one that the group's targets have shown last.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import partial
+from itertools import islice
+from typing import Final
+
+import msgspec
+
+from udfs.group.assignment.target_assignment import (
+    QueuesByTopic,
+    TargetAssignment,
+    compute_target_assignment,
+    current_owners,
+)
+from udfs.group.batch.event_time import EventTimeView
+from udfs.group.events.topic_changes import compute_generation
+from udfs.group.kafka.topic_lives import TopicLives
+from udfs.group.members.departure_causes import INFERRED
+from udfs.group.state.epoch_outcome import EpochOutcome, Held
+from udfs.group.state.group import Awaited, Owners
+from udfs.group.state.recorded_group import SERVER_ASSIGNORS
+from udfs.group.state.view import GroupView
+from udfs.model.comparability import (
+    ASSIGNOR_UNKNOWN,
+    MEMBERS_UNKNOWN,
+    NO_TARGET,
+    NOT_RECOMPUTABLE,
+    OWNERSHIP_UNKNOWN,
+    TOPICS_UNKNOWN,
+)
+from udfs.model.events import QueueRef
+from udfs.strategies.kafka.coordinator_release import COORDINATOR, TODAY, is_preview, possible_releases
+from udfs.strategies.kafka.server import MembersPut, coordinator_orders
+from udfs.strategies.problem import Problem
+from udfs.strategies.registry import qualified_name
+
+UNIFORM: Final = "kafka.server.uniform"
+
+
+def target_of(
+    view: EventTimeView,
+    outcome: EpochOutcome,
+    lives: TopicLives,
+    topic_queues: QueuesByTopic,
+    guessed: list[str],
+    reported: Owners,
+) -> tuple[TargetAssignment, Awaited | None]:
+    """Compute the target of an epoch from the one before it; nothing where the coordinator computed none."""
+    strategy = None if outcome.strategy is None else qualified_name(outcome.strategy, view.system)
+    if not outcome.described:
+        return TargetAssignment(
+            owners={}, strategy=strategy, error=NOT_RECOMPUTABLE, incomparable=MEMBERS_UNKNOWN
+        ), None
+    if outcome.target is None and outcome.members:
+        owners = current_owners(view, topic_queues, outcome.at)
+        return TargetAssignment(owners=owners, strategy=strategy, incomparable=NO_TARGET), None
+    spans = view.computed_spans_of_now(outcome.at)
+    previous = lives.owners(_held_before(outcome, lives))
+    former, altered = outcome.former, partial(_as_in_coordinator, outcome, lives, next(_orders(view, outcome)))
+    return compute_generation(
+        view,
+        topic_queues,
+        guessed,
+        reported,
+        strategy,
+        outcome.at,
+        spans,
+        previous,
+        former=former,
+        altered=altered,
+    )
+
+
+def _held_before(outcome: EpochOutcome, lives: TopicLives) -> Held:
+    """Return the target from which that of the epoch was computed, by the ids that members had then."""
+    return lives.current({outcome.former.get(one, one): partitions for one, partitions in outcome.previous.items()})
+
+
+def as_published(
+    view: GroupView, outcome: EpochOutcome, lives: TopicLives, topic_queues: QueuesByTopic, published: Owners
+) -> tuple[TargetAssignment, str | None] | None:
+    """Return the published target where the coordinator computes it from members in another order, by the assignor of
+    another release, or by another assignor that may be the group's; with the release where it is not the likeliest.
+    Else None.
+    """
+    group = view.group
+    last = None if group.recorded is None else group.recorded.release
+    releases = possible_releases(group.strategy_settings or {}, last)
+    previous, former = lives.owners(_held_before(outcome, lives)), outcome.former
+    for name in dict.fromkeys((outcome.strategy, *outcome.assignors)):
+        strategy = None if name is None else qualified_name(name, view.system)
+        for release in releases if strategy == UNIFORM else releases[:1]:
+            is_computed = name == outcome.strategy and release == releases[0]
+            for put in islice(_orders(view, outcome), int(is_computed), None):
+                altered = partial(_as_in_coordinator, outcome, lives, put, release=release)
+                target = compute_target_assignment(
+                    view, topic_queues, strategy, outcome.at, outcome.epoch, previous, altered=altered, former=former
+                )
+                if target.recomputed and target.owners == published:
+                    return target, None if release == releases[0] else release
+    return None
+
+
+def with_release(view: GroupView, target: TargetAssignment, release: str | None) -> TargetAssignment:
+    """Return a target with the release of Kafka that computes it, where it is not today's; ``inferred``: not reported.
+
+    Args:
+        release: The one whose target is the published one, which another one's is not; None: it is the likeliest's.
+    """
+    group = view.group
+    settings = group.strategy_settings or {}
+    last = None if group.recorded is None else group.recorded.release
+    likeliest = possible_releases(settings, last)[0]
+    computed = release or likeliest
+    if target.strategy != UNIFORM or not target.recomputed or (computed == TODAY and release is None):
+        return target
+    is_reported = bool(settings.get(COORDINATOR)) and computed == likeliest
+    text = f"kafka-{computed}" + ("+" if computed == TODAY else "")
+    return msgspec.structs.replace(target, library=text if is_reported else f"{INFERRED}: {text}")
+
+
+def why_incomparable(view: GroupView, outcome: EpochOutcome, names: Mapping[str, str]) -> str | None:
+    """Return why a target that differs cannot be compared; None: it can."""
+    if not names.keys() >= outcome.topic_ids():
+        return TOPICS_UNKNOWN
+    if outcome.follows_unrecorded:
+        return OWNERSHIP_UNKNOWN
+    is_of_preview = is_preview(view.group.strategy_settings or {})
+    return None if _has_computed_assignors(outcome) and not is_of_preview else ASSIGNOR_UNKNOWN
+
+
+def _has_computed_assignors(outcome: EpochOutcome) -> bool:
+    """Return whether the assignor is certainly one of those that were computed: no custom one, and no broker's."""
+    return outcome.names_assignor and SERVER_ASSIGNORS.issuperset(outcome.assignors)
+
+
+def _orders(view: GroupView, outcome: EpochOutcome) -> Iterator[MembersPut]:
+    """Return how the coordinator may have put the members into its assignor's map, the likeliest way first."""
+    former = outcome.former
+    newest = [info.member_id for info in outcome.members if info.joined_at == outcome.assigned_at]
+    ids = [former.get(one, one) for one in outcome.added or view.group.members]
+    return coordinator_orders(ids, [former.get(one, one) for one in newest])
+
+
+def _with_patterns(outcome: EpochOutcome, problem: Problem) -> Problem:
+    """Have members subscribe by their patterns."""
+    patterns = {outcome.former.get(one, one): pattern for one, pattern in outcome.patterns.items()}
+    if not patterns:
+        return problem
+    members = (msgspec.structs.replace(one, pattern=patterns.get(one.member_id)) for one in problem.members)
+    return msgspec.structs.replace(problem, members=tuple(members))
+
+
+def _as_in_coordinator(
+    outcome: EpochOutcome, lives: TopicLives, put: MembersPut, problem: Problem, release: str | None = None
+) -> Problem:
+    """Put members, and what each has in the target before, into the orders that the coordinator has."""
+    problem = _with_patterns(outcome, problem)
+    settings = problem.settings if release is None else {**problem.settings, COORDINATOR: release}
+    members = {member.member_id: member for member in problem.members}
+    previous = {
+        member: tuple(QueueRef(topic, number) for topic, _, number in lives.queues(partitions))
+        for member, partitions in _held_before(outcome, lives).items()
+    }
+    return msgspec.structs.replace(
+        problem,
+        members=tuple(members[one] for one in put.members if one in members),
+        member_slots=put.slots,
+        settings=settings,
+        previous=None if problem.previous is None else previous,
+    )
