@@ -160,7 +160,7 @@ class KafkaCollector(CollectorThread):
             except OSError as error:
                 self._cannot_write(error)
                 return False
-            self._set("connected", answered_at_ms=since_boot_ms())
+            self._set("connected")
             return True
 
     def flush_clock(self) -> bool:
@@ -242,7 +242,8 @@ class KafkaCollector(CollectorThread):
             if pause_s <= 0:
                 began = time.monotonic()
                 failures = 0 if self.observe_once() else failures + 1
-                pause_s = max(0.0, self._interval_s - (time.monotonic() - began)) if not failures else _pause(failures)
+                rest_s = max(0.0, self._interval_s - (time.monotonic() - began))
+                pause_s = min(_LONGEST_PAUSE_S, 0.5 * 2.0**failures) if failures else rest_s
             self.flush_clock()
             self.write_early_clock()
             self.seek_new_record()
@@ -377,7 +378,6 @@ class KafkaCollector(CollectorThread):
         *,
         unread: int | None = None,
         clock_ms: int | None = None,
-        answered_at_ms: int | None = None,
     ) -> None:
         before = self._status
         if state != before.state:
@@ -395,9 +395,5 @@ class KafkaCollector(CollectorThread):
             clock_ms=clock_ms or before.clock_ms,
             unread=before.unread if unread is None else unread,
             ahead_ms=self._clock.ahead_ms,
-            answered_at_ms=answered_at_ms or before.answered_at_ms,
+            answered_at_ms=since_boot_ms() if state == "connected" else before.answered_at_ms,
         )
-
-
-def _pause(failures: int) -> float:
-    return min(_LONGEST_PAUSE_S, 0.5 * 2.0**failures)
