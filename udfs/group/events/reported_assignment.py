@@ -51,6 +51,12 @@ def take_waiting_reports(context: GroupContext, at: int) -> None:
         compare_with_reports(context, at)  # the reported assignment may already equal the computed one
 
 
+def compare_new_reports(context: GroupContext, at: int) -> None:
+    """Compare what came in the event time that is over: reports of one time belong together."""
+    if context.has_new_reports:
+        compare_with_reports(context, at)
+
+
 def take_snapshot_assignment(context: GroupContext, snapshot: GroupSnapshot, at: int) -> bool:
     """Apply the assignment that a poll carries: with the pending rebalance, where there is one, else at once.
 
@@ -86,12 +92,12 @@ def take_reported_assignment(context: GroupContext, reported: Owners, at: int) -
     """Apply the whole assignment of a poll in which nothing else changed."""
     commit_spans(context, "reported", reported, at)
     commit_reports(context, context.group.members, _compare_at(context))
-    compare_with_reports(context, at)
+    context.has_new_reports = True
 
 
 def compare_with_reports(context: GroupContext, at: int) -> None:
     """Compare reported and computed assignment, once all members have reported and had time to follow."""
-    group = context.group
+    group, context.has_new_reports = context.group, False
     if not awaits_comparison(context) or _awaits_topics(group):
         return
     if group.compare_at is not None and at >= group.compare_at:
@@ -150,5 +156,5 @@ def _hold(context: GroupContext, report: WaitingReport, at: int) -> bool:
     if takes_over:
         commit_pulls(context, member_id, pulled, reported, at)
     commit_reports(context, {*group.reporters, member_id}, _compare_at(context))
-    compare_with_reports(context, at)
+    context.has_new_reports = True
     return True
