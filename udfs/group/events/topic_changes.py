@@ -12,14 +12,14 @@ from typing import Final
 
 import msgspec
 
-from udfs.group.assignment.balance import balance_of
 from udfs.group.assignment.rebalance_plan import COOPERATIVE
 from udfs.group.assignment.target_assignment import QueuesByTopic, TargetAssignment, compute_target_assignment
 from udfs.group.audit.audit import audit_of_awaited
 from udfs.group.audit.audit_commit import commit_audit
 from udfs.group.batch.context import GroupContext
-from udfs.group.batch.findings import RULES, Outcome, reported_late
+from udfs.group.batch.findings import reported_late
 from udfs.group.decision.commit import commit_awaited, commit_topic
+from udfs.group.events.current_balance import with_balance
 from udfs.group.events.reported_assignment import compare_with_reports
 from udfs.group.state.assignment_diff import held_only_by, resized
 from udfs.group.state.group import Awaited, Evidence, Owners, Queue, key_of, keys_of, queue_order
@@ -28,7 +28,7 @@ from udfs.group.state.view import GroupView
 from udfs.model.comparability import OF_LIBRARIES, TOPICS_UNKNOWN
 from udfs.model.events import QueueInfo, TopicQueues
 from udfs.model.group_api import DueEvent
-from udfs.model.journal import GroupChanged, MemberReplaced
+from udfs.model.journal import MemberReplaced
 from udfs.model.queues import shortened, spelled
 from udfs.model.spans import QueuesReassigned
 from udfs.strategies.problem import Problem
@@ -234,26 +234,6 @@ def _compute_awaited(context: GroupContext, awaited: Awaited, at: int, event_id:
     row = msgspec.structs.replace(group.row, queues=sum(group.counts.values()))
     if target.recomputed:
         queues = [key_of(info, context.system, name) for name, infos in topic_queues.items() for info in infos]
-        balance = balance_of(context, group.reported if awaited.guessed else group.computed, queues)
-        row.idle_members, row.unassigned_queues, row.spread = balance.idle, balance.unassigned, balance.spread
-        _evaluate_balance(context, row, at, event_id)
+        owners = group.reported if awaited.guessed else group.computed
+        row = with_balance(context, row, owners, queues, at, event_id)
     context.write_row(at, row)
-
-
-def _evaluate_balance(context: GroupContext, row: GroupChanged, at: int, event_id: str | None) -> None:
-    """Open and close the findings that depend on the number of queues."""
-    group = context.group
-    outcome = Outcome(
-        system=context.system,
-        at=at,
-        generation=group.current_generation,
-        members=row.members or 0,
-        queues=row.queues,
-        unassigned=row.unassigned_queues,
-        idle=row.idle_members,
-        handing_over=bool(group.revoked_pending),
-        evidence=[event_id] if event_id else [],
-    )
-    for kind, rule in RULES:
-        if kind == "unassigned_queues" or (kind == "idle_members" and not group.revoked_pending):
-            context.set_finding(kind, rule(outcome), at)

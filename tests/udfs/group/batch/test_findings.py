@@ -18,7 +18,7 @@ VALID: dict[str, Any] = {
     "queues": 4,
     "error": None,
     "agrees": True,
-    "queues_differing": 0,
+    "differing": (),
     "generations_missed": None,
     "names": (),
     "strategies": ("rocketmq.AVG",),
@@ -29,6 +29,7 @@ VALID: dict[str, Any] = {
     "flapping": None,
     "evidence": ("e",),
 }
+MOVED = [(("t", None, 0), ("a",), ("b",))]
 OFTEN = Flapping(rebalances=6, usual=0.5, within_ms=600_000, closes_at=1_100_000)
 
 
@@ -38,7 +39,7 @@ OFTEN = Flapping(rebalances=6, usual=0.5, within_ms=600_000, closes_at=1_100_000
         ({}, [], "nothing is wrong"),
         ({"error": "no_members: none"}, ["strategy_failed"], "the strategy gave no answer"),
         ({"error": "not_recomputable", "agrees": None}, [], "a strategy of others is no fault"),
-        ({"agrees": False, "queues_differing": 2}, ["expected_differs"], "clients hold something else"),
+        ({"agrees": False, "differing": MOVED * 2}, ["expected_differs"], "clients hold something else"),
         ({"agrees": None}, [], "nothing to compare with"),
         ({"generations_missed": 1}, ["generations_missed"], "one was not seen"),
         ({"names": ("x",)}, ["duplicate_ids"], "two connections, one id"),
@@ -71,7 +72,6 @@ def message(kind: str, **differs: Any) -> str:
         ("unassigned_queues", "unassigned", {}),
         ("idle_members", "idle", {"members": 5}),
         ("generations_missed", "generations_missed", {}),
-        ("expected_differs", "queues_differing", {"agrees": False}),
     ],
 )
 def test_one_is_written_in_the_singular_and_more_in_the_plural(kind: str, field: str, others: dict[str, Any]) -> None:
