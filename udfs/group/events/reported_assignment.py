@@ -51,6 +51,8 @@ def take_waiting_reports(context: GroupContext, at: int) -> None:
         _hold(context, report, max(at, report.time))
     if context.kind is GroupKind.CLIENT_ASSIGNED:
         compare_with_reports(context, at)  # the reported assignment may already equal the computed one
+    elif context.kind is not GroupKind.REPORTED:
+        compare_new_reports(context, at)
 
 
 def compare_new_reports(context: GroupContext, at: int) -> None:

@@ -33,9 +33,10 @@ from udfs.model.queues import shortened, spelled
 from udfs.model.spans import QueuesReassigned
 from udfs.strategies.problem import Problem
 
-# How old the metadata of clients may be: kafka-clients ``ConsumerConfig#METADATA_MAX_AGE_CONFIG``, librdkafka
-# ``topic.metadata.refresh.interval.ms``, ``metadata_max_age_ms`` of kafka-python and aiokafka, franz-go ``MetadataMaxAge``;
-# sarama ``Metadata.RefreshFrequency``. A generation made within it may lack new queues; a later one leaves them out.
+# How old the metadata of clients may be, by their defaults. A generation within it may lack new queues; a later one
+# leaves them out. Source: kafka-clients ``METADATA_MAX_AGE_CONFIG``, ``metadata_max_age_ms`` of kafka-python and
+# aiokafka, librdkafka ``topic.metadata.refresh.interval.ms``, franz-go ``MetadataMaxAge``; sarama
+# ``Metadata.RefreshFrequency``.
 METADATA_MAX_AGE_MS: Final = 300_000
 SARAMA_METADATA_MAX_AGE_MS: Final = 600_000
 # Evidence that metadata is newer than the current generation: the next one has no queues that it lacks.
@@ -118,16 +119,17 @@ def queues_shown(
 
 def _outlasted_metadata(view: GroupView, topic: str, at: int) -> bool:
     """Return whether a topic has grown so long ago that the metadata of all clients must have shown it."""
-    grown_at = max(_growth(view, topic, at), default=None)
+    # Topics that an earlier batch changed may show more queues than there were: of a later growth, too.
+    grown_at = max(_growth(view, topic), default=None)
     is_slow = any(member.client_library == "sarama" for member in view.group.members.values())
     age = SARAMA_METADATA_MAX_AGE_MS if is_slow else METADATA_MAX_AGE_MS
     return grown_at is None or grown_at <= at - age
 
 
-def _growth(view: GroupView, topic: str, at: int) -> list[int]:
+def _growth(view: GroupView, topic: str) -> list[int]:
     """Return when metadata showed changes of a topic that no generation has shown since."""
     evidence = (one for one in view.group.evidence if one.kind == "queue_count_changed" and one.topic == topic)
-    return [one.time for one in evidence if one.time <= at and one.detail is None]
+    return [one.time for one in evidence if one.detail is None]
 
 
 def _highest(queues: Iterable[Queue]) -> int:
@@ -154,7 +156,8 @@ def sizes(
     before = group.counts.get(topic)
     if before is not None:
         known = _named(group.reported, topic)
-        if group.recorded is None and _growth(view, topic, at) and reported is not None and 0 < known < before:
+        is_grown = group.recorded is None and any(time <= at for time in _growth(view, topic))
+        if is_grown and reported is not None and 0 < known < before:
             # Its queues count already, but the leader of the current generation did not know them.
             before = known
         is_left_out = 0 < _named(reported or {}, topic) <= before < now
