@@ -215,7 +215,9 @@ def compared_with_reports(view: GroupView, plan: RebalancePlan) -> tuple[int | N
     if plan.target.incomparable is not None:
         return None, plan.target.incomparable
     differing = len(differing_from(view, plan.target.owners, reported))
-    if differing and any(topic in plan.topic_queues for topic in plan.guessed):
+    # Without metadata of a topic the racks of its queues are not known either, by which members with racks get theirs.
+    proves_nothing = differing or any(member.rack for member in view.group.members.values())
+    if proves_nothing and any(topic in plan.topic_queues for topic in plan.guessed):
         return None, TOPICS_UNKNOWN  # metadata of a topic that exists is still to come: then it is evaluated
     return differing, None
 

@@ -155,7 +155,7 @@ def sizes(
     group, now = view.group, len(topic_queues.get(topic, ()))
     before = group.counts.get(topic)
     if before is not None:
-        known = _named(group.reported, topic)
+        known = _named([*group.reported, *group.revoked_pending], topic)
         is_grown = group.recorded is None and any(time <= at for time in _growth(view, topic))
         if is_grown and reported is not None and 0 < known < before:
             # Its queues count already, but the leader of the current generation did not know them.
