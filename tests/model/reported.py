@@ -184,7 +184,7 @@ class ReportedGroup(Group):
         missed = None
         if not self.has_rows:
             triggers.append(("group_created", None, None))
-        elif last is not None and number > last + 1:
+        elif last and number > last + 1:
             missed = number - last - 1
         self.has_rows, self.generation = True, number
         self.reported_generation, self.since, self.last_applied = number, at, at
