@@ -197,9 +197,20 @@ def _idle_members(one: Outcome) -> Found | None:
         message=_phrase(one.idle, "{} of {} members owns no queue.", "{} of {} members own no queue.", one.members)
         if one.members > 1
         else "The only member owns no queue.",
-        advice="There are more members than queues to assign: add queues or run fewer consumers.",
+        advice=_advice_for_idle(one),
         evidence=one.evidence,
     )
+
+
+def _advice_for_idle(one: Outcome) -> str:
+    if one.queues < one.members:
+        return "There are more members than queues to assign: add queues or run fewer consumers."
+    if one.unassigned:
+        return "There are queues without an owner: look why nobody has taken them before adding or removing anything."
+    even = "There are enough queues, but they are shared out evenly only within each topic, among its subscribers. "
+    if SYSTEMS[one.system].members_vote:
+        return even + "Use a strategy that shares out all of them together: roundrobin, sticky or cooperative-sticky."
+    return even + "Give each topic as many queues as it has consumers, or run fewer."
 
 
 RULES: tuple[tuple[str, Callable[[Outcome], Found | None]], ...] = (

@@ -98,3 +98,21 @@ def test_the_rules_are_named_in_the_order_of_their_text() -> None:
 
     numbered = [line.split("``")[1] for line in (findings.__doc__ or "").splitlines() if line[:2].rstrip(".").isdigit()]
     assert numbered == [kind for kind, _ in RULES]
+
+
+@pytest.mark.parametrize(
+    ("system", "queues", "unassigned", "advice"),
+    [
+        ("kafka", 1, 0, "more members than queues"),
+        ("kafka", 2, 0, "roundrobin, sticky or cooperative-sticky"),
+        ("metaq", 5, 0, "Give each topic as many queues as it has consumers"),
+        ("rocketmq", 2, 1, "queues without an owner"),
+    ],
+)
+def test_the_advice_for_idle_members_fits_the_number_of_queues(
+    system: str, queues: int, unassigned: int, advice: str
+) -> None:
+    outcome = Outcome(**{**VALID, "system": system, "queues": queues, "idle": 1, "unassigned": unassigned})
+    found = dict(RULES)["idle_members"](outcome)
+    assert found is not None
+    assert advice in found.advice
