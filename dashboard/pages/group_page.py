@@ -49,11 +49,9 @@ def group_page(reading: Reading, cluster: str, group: str) -> dict[str, Any]:
     minutes = piece(reading, MINUTES, of_group, limit=MINUTE_ROWS)
     drawn = timeline(reading, cluster, group)
     new = {row["member_id"] for row in now if row["joined_at"] is None}
-    offsets = [
-        _placed(row) | {"is_new": row["member_id"] in new}
-        for row in progress(reading.tables, found[0], now)
-        if row["committed_offset"] is not None
-    ]
+    offsets = [_placed(row) | {"is_new": row["member_id"] in new} for row in progress(reading.tables, found[0], now)]
+    uncommitted = [row["queue"] for row in offsets if row["committed_offset"] is None]
+    offsets = [] if len(uncommitted) == len(offsets) else offsets  # nothing of its offsets is known
     return {
         "group": found[0],
         "state_text": state_text(found[0]),
@@ -63,6 +61,7 @@ def group_page(reading: Reading, cluster: str, group: str) -> dict[str, Any]:
         "queue_count": len(owners),
         "progress": offsets[:ROWS],
         "progress_count": len(offsets),
+        "uncommitted": uncommitted,
         "source": group_sources(reading.tables).get(cluster),
         "had_no_members": never_had_members(found[0]),
         "is_rebalancing": is_under_way(found[0]),

@@ -87,7 +87,7 @@ def progress_rows(body: str) -> list[Row]:
             "end_offset": end,
             "end_at": end_at,
             # An end may be older than the commit.
-            "lag": None if committed is None or end is None else max(0, end - committed),
+            "lag": None if committed is None or end is None or end < committed else end - committed,
         }
         for queue_id, committed, committed_at, end, end_at in progress.queues
     ]

@@ -331,7 +331,9 @@ QUEUE_PROGRESS = Table(
         ),
         Column("end_offset", LONG, "End of the queue, where the source reports it: the offset of the next new message"),
         Column("end_at", TIME, "Time when that was observed"),
-        Column("lag", LONG, "end_offset minus committed_offset, at least 0; null where one is not known"),
+        Column(
+            "lag", LONG, "end_offset minus committed_offset; null where one is not known, or the end is older: less"
+        ),
     ),
     key=("cluster", "group_id", "topic", "broker", "queue_id", "event_time", "committed_at", "end_at"),
     file_bytes=APPENDED_FILE_BYTES,

@@ -331,10 +331,12 @@ def _paused_queues(taken_over: list[Row]) -> list[str]:
 
 def _agreement(reported: dict[str, Any]) -> list[str]:
     row, audit = reported["rebalance"], reported.get("audit")
-    return [*_compared(row), *(audit_texts.story(audit) if audit is not None else [])]
+    return [*_compared(row, audit), *(audit_texts.story(audit) if audit is not None else [])]
 
 
-def _compared(row: Row) -> list[str]:
+def _compared(row: Row, audit: Row | None) -> list[str]:
+    if row["agrees"] is None and audit is not None and audit["verdict"] != "not_recomputable":
+        return [f"Clients: there was nothing to compare yet; the audit is of {time_text(audit['audited_at'])}."]
     if row["agrees"] is None:
         why = SENTENCES.get(row.get("agrees_reason") or NOT_REPORTED, row.get("agrees_reason"))
         return [f"Clients: computed and reported assignment are not compared: {why}."]

@@ -14,6 +14,7 @@ from streaming.views.assignments import SHARED_BY_MESSAGE, assignments
 from streaming.views.group_state_texts import coordinator_state, is_under_way
 from streaming.views.members import queues_of
 from streaming.views.reader import Except, Reader, Within, time_scalar
+from udfs.model.systems import SYSTEMS
 
 _Queue: TypeAlias = tuple[str, str | None, int]
 # Of all groups together only these rows are read; of one group those of queues that have not moved within them, too.
@@ -28,9 +29,10 @@ def progress(reader: Reader, group: Mapping[str, Any], members: Sequence[Row]) -
 
     Args:
         group: Its row in ``groups``. members: Its members now.
-    Returns: by queue and owner; a queue without an owner has one row. ``lag_reliable`` is false while the queue moves:
-        the group is rebalancing, nobody of its members holds the queue, or its owner has not committed yet. Members of
-        a streams group own tasks, no queues: its lag is reliable while it is stable.
+    Returns: by queue and owner; a queue without an owner has one row, also one of the members' topics that nobody has
+        committed. An end before the commit is older than that: lag is null. ``lag_reliable`` is false then, and while
+        the queue moves: the group is rebalancing, nobody of its members holds the queue, or its owner has not committed
+        yet. Members of a streams group own tasks, no queues: its lag is reliable while it is stable.
     """
     where = {"cluster": group["cluster"], "group_id": group["group_id"]}
     owners: dict[_Queue, list[Row]] = {}
@@ -40,8 +42,9 @@ def progress(reader: Reader, group: Mapping[str, Any], members: Sequence[Row]) -
     newest = {queue: row for queue, row in newest.items() if queue in owners or not _is_deleted(row)}
     described = {row["member_id"]: row for row in members}
     rows = []
-    for queue in sorted(owners.keys() | newest.keys(), key=lambda one: (one[0], one[1] or "", one[2])):
-        offsets = newest.get(queue, {})
+    listed = owners.keys() | newest.keys() | (_subscribed(reader, group, members) if owners else set())
+    for queue in sorted(listed, key=lambda one: (one[0], one[1] or "", one[2])):
+        offsets = _without_older_end(newest.get(queue, {}))
         for span in owners.get(queue, [{}]):
             member = described.get(span.get("member_id"), {})
             rows.append(
@@ -56,6 +59,28 @@ def progress(reader: Reader, group: Mapping[str, Any], members: Sequence[Row]) -
                 }
             )
     return rows
+
+
+def _subscribed(reader: Reader, group: Mapping[str, Any], members: Sequence[Row]) -> set[_Queue]:
+    """Return the queues of the topics to which members subscribe, as they are now."""
+    if group.get("system") is None or _has_tasks(group):
+        return set()
+    per_broker = SYSTEMS[group["system"]].counts_queues_per_broker
+    topics = {topic for one in members for topic in one.get("subscriptions") or ()}
+    where = {"cluster": group["cluster"], "topic": topics}
+    rows = reader.rows("topics", where=where, keep=lambda found: found["valid_to"].is_null()) if topics else []
+    return {
+        (row["topic"], queue["broker"] if per_broker else None, queue["queue_id"])
+        for row in rows
+        for queue in row["queues"] or ()
+    }
+
+
+def _without_older_end(offsets: Row) -> Row:
+    """Return offsets without a lag where the end was read before the commit: it proves nothing."""
+    committed, end = offsets.get("committed_offset"), offsets.get("end_offset")
+    is_older = committed is not None and end is not None and end < committed
+    return {**offsets, "lag": None} if is_older else offsets
 
 
 def _owned(reader: Reader, group: Mapping[str, Any]) -> list[Row]:
@@ -100,7 +125,7 @@ def lag_text(row: Row) -> str:
 
 def _is_reliable(group: Mapping[str, Any], span: Row, offsets: Row, *, has_members: bool) -> bool | None:
     if offsets.get("lag") is None:
-        return None
+        return None if offsets.get("committed_offset") is None or offsets.get("end_offset") is None else False
     if is_under_way(group):
         return False
     if _has_tasks(group):

@@ -19,7 +19,11 @@ A corner is a JSON file: ``name``, ``why``, ``events``, ``expect``. An event is 
 - ``spans``: all spans of a queue as ``[member, valid_from, valid_to]``; ``origin``, ``instance_id``, ``inferred``,
   ``generation``; ``one_rebalance``: all name the same rebalance.
 - ``members``: a session that is there; ``sessions``: how many the member has in all.
-- ``findings``: ``[group, kind, open?]``. ``late``, ``rejected``, ``rejected_reasons``: numbers of rejected rows.
+- ``findings``: ``[group, kind, open?]``; ``never``: ``[group, kind]`` that did not even open for a moment;
+  ``messages``: ``[group, kind, text]`` of a finding that is open, and of its advice.
+- ``late``, ``rejected``, ``rejected_reasons``: numbers of rejected rows.
+- ``audits``: of a group's generation, each key a column; ``differing`` as ``[topic, queue_id, kind]``.
+  ``groups``: the same of a group now.
 """
 
 from __future__ import annotations
@@ -148,6 +152,8 @@ class _Comparison:
             found = any(row["kind"] == kind and row["closed_at"] is None for row in self._of("findings", group))
             if found is not is_open:
                 yield f"{group}: finding {kind} open: {found}"
+        yield from self._texts()
+        yield from self._columns()
         counts = Counter(self.rejected)
         late = counts.pop("late", 0)
         if late != self.expect.get("late", late):
@@ -157,6 +163,33 @@ class _Comparison:
         for reason, number in self.expect.get("rejected_reasons", {}).items():
             if counts[reason] != number:
                 yield f"rejected as {reason}: {counts[reason]}"
+
+    def _texts(self) -> Iterable[str]:
+        for group, kind in self.expect.get("never", ()):
+            if any(row["kind"] == kind for row in self._of("findings", group)):
+                yield f"{group}: finding {kind} opened"
+        for group, kind, text in self.expect.get("messages", ()):
+            rows = [row for row in self._of("findings", group) if row["kind"] == kind and row["closed_at"] is None]
+            if [row["message"] for row in rows if text in f"{row['message']} {row['advice']}"] == []:
+                yield f"{group}: no open finding {kind} says {text!r}: {rows}"
+
+    def _columns(self) -> Iterable[str]:
+        for name in ("audits", "groups"):
+            for wanted in self.expect.get(name, ()):
+                rows = [
+                    row
+                    for row in self._of(name, wanted["group_id"])
+                    if name == "groups" or row["generation"] == wanted["generation"]
+                ]
+                if not rows:
+                    yield f"{wanted['group_id']}: no row of {name} as {wanted}"
+                for row in rows:
+                    for column in wanted.keys() - {"group_id", "generation", "differing"}:
+                        if row[column] != wanted[column]:
+                            yield f"{wanted['group_id']}: {name}.{column} is not {wanted[column]}: {row}"
+                    listed = [[one["topic"], one["queue_id"], one["kind"]] for one in row.get("differing", ())]
+                    if wanted.get("differing", listed) != listed:
+                        yield f"{wanted['group_id']}: {name} lists {listed}"
 
     def _of(self, table: str, group: str) -> list[Row]:
         rows = self.rebalances if table == "rebalances" else self.tables[table]

@@ -235,3 +235,22 @@ def test_queues_of_an_assignment_that_the_first_metadata_lacks_are_none_in_the_n
     rows = run.core.rows()
     assert [row["queues_after"] for row in rows] == [2, count, count]
     assert [row["trigger"] for row in rows] == ["group_created", "queue_count_changed", "unexplained"]
+
+
+def test_a_comparison_without_the_racks_of_a_topic_is_none() -> None:
+    """Members have racks, and those of the queues come with the metadata: until then nothing is compared."""
+    snapshot = {
+        "t": 1_000, "type": "group_snapshot", "group": "g", "generation": 1, "state": "Stable", "strategy": "range",
+        "members": [
+            {"member_id": one, "client_id": one, "rack": rack, "subscriptions": ["t"], "strategies": ["range"]}
+            for one, rack in (("a", "x"), ("b", "y"))
+        ],
+        "assignments": {"a": [{"topic": "t", "queue_id": 0}], "b": [{"topic": "t", "queue_id": 1}]},
+    }  # fmt: skip
+    racks = [{"queue_id": 0, "racks": ["y"]}, {"queue_id": 1, "racks": ["x"]}]
+    topic = {"t": 3_000, "type": "topic_queues", "topic": "t", "queues": racks}
+    run = CornerRun([snapshot, topic, {"t": 9_000, "type": "clock"}], in_one)
+
+    [row], [audit] = run.core.rows(), run.tables()["audits"]
+    assert (row["agrees"], row["agrees_reason"]) == (None, "topics_unknown")
+    assert (audit["verdict"], audit["reason"]) == ("differs", "racks_ignored")

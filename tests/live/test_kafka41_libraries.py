@@ -55,7 +55,8 @@ def _is_explained(row: Rebalance, library: str) -> bool:
         return bool(kinds) and kinds <= expected
     # Its leader may have no metadata when it assigns first; and it joins again by itself, which nothing records.
     changed = row.queues_assigned + row.queues_revoked + row.queues_moved + row.members_after - row.members_before
-    return kinds <= expected | {"queue_count_changed"} or (kinds == {"unexplained"} and not changed)
+    learned = all("had no metadata of it" in (one.detail or "") for one in row.triggers)
+    return kinds <= expected or (kinds == {"unexplained"} and (learned or not changed))
 
 
 def _play(broker: Broker, library: str, strategy: str) -> list[GroupSnapshot]:

@@ -410,6 +410,7 @@ class Group(Reports):
         for when, former, name in renames:
             self.rename_spans(when, former, name)
         self.begin_to_report(at)
+        self.compare_new(at)
 
     def main(self, triggers: list[Trigger]) -> str:
         """Return the main trigger."""

@@ -50,6 +50,7 @@ def take_late(group: Group, at: int, event: Event, others: list[Event]) -> None:
                 departures[name] = group.depart(name, at, "left")
         case "assignment_reported":
             group.take_report(at, event, is_listed=True)
+            group.compare_new(at)
         case "group_snapshot":
             departures = _take_poll(group, at, event, others)
         case "group_settings":
@@ -177,6 +178,7 @@ def take_late_of_reported(group: ReportedGroup, at: int, event: Event) -> None:
     name, own, group.beats = event.get("member_id"), event["event_time"], set()
     if event["type"] == "assignment_reported":
         group.take_report(at, event, is_listed=True)
+        group.compare_new(at)
     elif event["type"] == "member_left" and name in group.members and own >= group.members[name].last:
         group.members[name].leave_event_at = max(
             own, group.members[name].leave_event_at or own

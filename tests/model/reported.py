@@ -18,6 +18,8 @@ from udfs.strategies.registry import names, qualified_name
 TopicQueues = dict[str, list[dict[str, Any]]]
 
 
+# Queues that are older than this no client may leave out.
+METADATA_AGE_MS = 300_000
 # What a generation is computed with: a member's own words change nothing of it.
 OF_A_GENERATION = ("subscriptions", "strategies", "instance_id", "rack")
 
@@ -69,6 +71,7 @@ class ReportedGroup(Group):
                 self.on_generation(at, event, [one for one in before if one["type"] == "member_left"])
         for event in [one for one in before if one["type"] not in ("group_settings", "group_deleted")]:
             self.witness(at, event)
+        self.compare_new(at)
 
     def witness(self, at: int, event: Event) -> None:
         """Take in what no generation has shown yet."""
@@ -142,7 +145,7 @@ class ReportedGroup(Group):
                 self.reported = self.reported_by(event)
                 self.open_spans(at, "reported", self.reported)
                 self.reporters |= self.members.keys()
-                self.compare(at)
+                self.is_compared = False
             return
         if number == 0 and not reported and not self.members:
             self.reported_generation = 0
@@ -181,7 +184,7 @@ class ReportedGroup(Group):
         missed = None
         if not self.has_rows:
             triggers.append(("group_created", None, None))
-        elif last is not None and number > last + 1:
+        elif last and number > last + 1:
             missed = number - last - 1
         self.has_rows, self.generation = True, number
         self.reported_generation, self.since, self.last_applied = number, at, at
@@ -371,7 +374,8 @@ class ReportedGroup(Group):
             topics[topic] = [{"broker": None, "queue_id": one, "racks": None} for one in range(number)]
         for topic, before in self.counted.items():
             numbers = [one["queue_id"] for one in named if one["topic"] == topic]
-            if numbers and max(numbers) < len(before) < len(topics.get(topic, [])):
+            is_new = self.topics.changed_at(topic, at) > at - METADATA_AGE_MS
+            if is_new and numbers and max(numbers) < len(before) < len(topics.get(topic, [])):
                 topics[topic] = topics[topic][: len(before)]  # the generation does not show the growth yet
         return topics
 
@@ -419,7 +423,8 @@ class ReportedGroup(Group):
         differing = sum(
             computed.get(one, set()) != reported.get(one, set()) for one in computed.keys() | reported.keys()
         )
-        if differing and self.guesses & self.topics_then.keys():  # a guess proves nothing
+        has_racks = any(fields.get("rack") for fields in self.fields().values())
+        if (differing or has_racks) and self.guesses & self.topics_then.keys():  # a guess proves nothing
             return {"agrees": None, "queues_differing": None}
         return {"agrees": not differing, "queues_differing": differing}
 

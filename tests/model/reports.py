@@ -28,6 +28,7 @@ class Reports(GroupRows):
         self.pending: Any = None  # a rebalance that has begun
         self.reports: list[Event] = []  # of this moment
         self.changed_at = 0
+        self.is_compared = True  # all that was reported so far
 
     def is_repeat(self, event: Event, clock: int = 0) -> bool:
         name = event.get("event_id")
@@ -44,6 +45,7 @@ class Reports(GroupRows):
         for event in self.reports:
             if not self.is_repeat(event):
                 self.take_report(at, event)
+        self.compare_new(at)
 
     def agreement_of_reports(self, at: int, status: str, mode: str) -> dict[str, Any]:
         """Return whether all members report what a generation gives them before it is decided."""
@@ -100,11 +102,17 @@ class Reports(GroupRows):
         self.reported = (self.reported or {}) | {name: queues}
         self.open_spans(at, "reported", self.reported)
         self.reporters.add(name)
-        self.compare(at)
+        self.is_compared = False
         return True
+
+    def compare_new(self, at: int) -> None:
+        """Compare what a moment has brought, once all of it is there."""
+        if not self.is_compared:
+            self.compare(at)
 
     def compare(self, at: int) -> None:
         """Find whether members hold what they should, once all have reported."""
+        self.is_compared = True
         differing = self.differing()
         is_whole = bool(self.members) and self.reporters >= self.members.keys()
         if is_whole and differing is not None:

@@ -41,6 +41,7 @@ from udfs.group.events.memberless_groups import end_without_commits, forget_or_w
 from udfs.group.events.membership import Applied, on_join, on_leave
 from udfs.group.events.polls import on_snapshot
 from udfs.group.events.reported_assignment import (
+    compare_new_reports,
     compare_with_reports,
     take_report,
     take_snapshot_assignment,
@@ -157,6 +158,7 @@ class Coordinator:
         self._take_records(at)
         register_empty_group(context, at)
         self._learn_topics(at)
+        self._take_reports(at)
         context.queue.clear()
 
     def _schedule(self) -> None:
@@ -291,11 +293,12 @@ class Coordinator:
             self._delete(records[0], at)
 
     def _take_reports(self, at: int) -> None:
-        """Apply what members reported at an event time that is over: its generation is decided now."""
+        """Apply and compare what members reported at an event time that is over: its generation is decided now."""
         reports, self.reports = self.reports, []
         for due in reports:
             if isinstance(due.event, AssignmentReported) and take_report(self.context, due.event, at):
                 self.context.output.outdated.append(due.event_id)
+        compare_new_reports(self.context, at)
 
     def _apply_snapshot(self, due: DueEvent, snapshot: GroupSnapshot, at: int) -> bool:
         """Apply what a coordinator or a poll reports of the whole group; return whether some of it is outdated."""

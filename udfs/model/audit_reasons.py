@@ -50,7 +50,7 @@ SENTENCES: Mapping[str, str] = MappingProxyType(
         OWNERSHIP_IGNORED: "the leader did not know what members had owned",
         OTHER_OWNERSHIP: "the leader started from another ownership than members claim",
         WRONG_OWNERSHIP: "members claimed queues that the generation before had given to others",
-        NOT_FOLLOWED: "members hold what they held before the generation, though they had the time to follow",
+        NOT_FOLLOWED: "members have not taken over what the generation gave them, though they had the time to follow",
         NOT_YET_FOLLOWED: "the next generation came before members had followed this one",
         MEMBER_UNKNOWN: "members assign as if one of them did not exist",
         OWNER_HOLDS_NOTHING: "the expected owners report no queue at all",

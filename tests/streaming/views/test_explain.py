@@ -8,6 +8,7 @@ import pytest
 
 from streaming.tables.shared_columns import COST_NAMES
 from streaming.terminal.format import time_text
+from streaming.views import explain
 from tests.streaming.tables.journals import T0, Journal, assigned, released, resumed
 from tests.streaming.views.reconciled_story import RECONCILED, write_reconciled
 from tests.streaming.views.story import FOURTH, THIRD, json_of, rebalance, run, store
@@ -168,3 +169,15 @@ def test_explain_has_what_members_gave_up_and_took_over_before_the_last_one_had_
         "  orders-2: 500 ms, then owned by c",
         "  orders-5: 500 ms, then owned by c",
     ]
+
+
+def test_an_audit_of_later_reports_is_not_said_to_be_of_none() -> None:
+    row = {"agrees": None, "agrees_reason": "not_reported"}
+    audit = {"verdict": "agrees", "queues_differing": 0, "audited_at": 1_795_143_602_000}
+    text = explain._agreement({"rebalance": row, "audit": audit})
+    assert text == [
+        "Clients: there was nothing to compare yet; the audit is of 2026-11-20T03:00:02.000Z.",
+        "Audit: the reported assignment is the recomputed one, queue by queue.",
+    ]
+    without = {**audit, "verdict": "not_recomputable", "reason": "custom_strategy", "detail": "x", "differing": []}
+    assert "not compared" in explain._agreement({"rebalance": row, "audit": without})[0]

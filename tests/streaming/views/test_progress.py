@@ -65,6 +65,25 @@ def test_while_a_group_reconciles_owners_are_those_that_its_row_lists(tmp_path: 
     assert [line[5:] for line in former] == [("gone", None), ("a", "app")]
 
 
+def test_an_end_that_is_older_than_the_commit_is_no_end(tmp_path: Path) -> None:
+    write(tmp_path, ASSIGNMENTS, [span(0, 0), span(1, 0), span(2, 0)])
+    rows = [moved(0, 10, 5_946, 5_903, lag=0), moved(1, 10, 5_903, 5_903), moved(2, 10, 5_946, 5_903, lag=None)]
+    write(tmp_path, QUEUE_PROGRESS, rows)
+    assert [line[3:5] for line in lines(tmp_path)] == [(None, False), (0, True), (None, False)]
+
+
+def test_queues_of_the_members_topics_that_nobody_owns_or_has_committed_are_listed(tmp_path: Path) -> None:
+    write(tmp_path, ASSIGNMENTS, [span(0, 0)])
+    write(tmp_path, QUEUE_PROGRESS, [moved(0, 10, 5, 9)])
+    queues = [{"broker": "1", "queue_id": number, "racks": None} for number in range(3)]
+    write(tmp_path, TOPICS, [{"topic": "t", "queue_count": 3, "queues": queues, "valid_from": T0}])
+    members = [{**MEMBERS[0], "subscriptions": ["t"]}]
+    found = lines(tmp_path, GROUP | {"system": "kafka"}, members)
+    assert [(line[0], line[1], line[5]) for line in found] == [(0, 5, "a"), (1, None, None), (2, None, None)]
+    found = lines(tmp_path, GROUP | {"system": "rocketmq"}, members)
+    assert len(found) == 4  # of RocketMQ a queue of a broker is another one
+
+
 def test_each_queue_has_its_newest_offsets_and_its_owner(tmp_path: Path) -> None:
     write(tmp_path, ASSIGNMENTS, [span(0, 0), span(1, 0), span(0, 0, "b", "computed")])
     write(tmp_path, QUEUE_PROGRESS, [moved(0, 10, 5, 9), moved(0, 70_000, 8, 20), moved(2, 70_000, 3, None)])

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import zlib
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Final
 
 import msgspec
@@ -77,7 +77,8 @@ def audit_of_plan(view: GroupView, plan: RebalancePlan, row: Rebalance) -> Audit
             return _stale(view, audit, plan.target, reported)
         if incomparable in reasons.PASSING or (reported is None and not view.group.has_reported):
             return None
-        return _without_expectation(view, audit, plan.target, incomparable, plan.topic_queues, reported)
+        moving = plan.revoked_pending
+        return _without_expectation(view, audit, plan.target, incomparable, plan.topic_queues, reported, moving)
     if reported is None:
         return None
     if view.kind is GroupKind.CLIENT_ASSIGNED and not row.agrees:
@@ -105,7 +106,8 @@ def audit_of_awaited(
     if target.incomparable == LEADER_METADATA_STALE:
         return _stale(view, audit, target, group.reported)
     if not target.recomputed:
-        return _without_expectation(view, audit, target, target.incomparable, topic_queues, group.reported)
+        why, moving = target.incomparable, group.revoked_pending
+        return _without_expectation(view, audit, target, why, topic_queues, group.reported, moving)
     basis = Basis(
         topic_queues=topic_queues,
         strategy=audit.strategy,
@@ -268,15 +270,19 @@ def _without_expectation(
     why: str | None,
     topic_queues: QueuesByTopic,
     reported: Owners | None,
+    moving: Collection[Queue],
 ) -> Audited:
     """Return the verdict on a generation that cannot be recomputed: what is wrong with it under any strategy.
 
     Args:
-        why: A reason of ``comparability``.
+        why: A reason of ``comparability``. moving: Queues that a cooperative move has revoked and not yet assigned:
+            nobody should own them.
     """
     of = target.error if target.failed else target.strategy
     reason = LikelyReason(why or CUSTOM_STRATEGY, f"{SENTENCES.get(why or '', why)}: {of or 'not named'}.")
-    differing = [] if reported is None else _wrong_in_any_case(view, queues_of(view, topic_queues), reported)
+    waiting = set(moving).difference(reported or ())
+    there = [queue for queue in queues_of(view, topic_queues) if queue not in waiting]
+    differing = [] if reported is None else _wrong_in_any_case(view, there, reported)
     return _verdict(audit, "not_recomputable", reason, differing)
 
 

@@ -10,7 +10,7 @@ from udfs.group.state.assignment_diff import Changed, changed_queues
 from udfs.group.state.group import Owners
 from udfs.group.state.state_machine import GroupKind
 from udfs.group.state.view import GroupView
-from udfs.model.audit_reasons import OWNER_HOLDS_NOTHING, UNEXPLAINED
+from udfs.model.audit_reasons import ANOTHER_STRATEGY, NOT_FOLLOWED, OWNER_HOLDS_NOTHING, UNEXPLAINED
 from udfs.model.comparability import CUSTOM_STRATEGY
 
 # Groups with more queues are not computed again in other ways: it may take seconds.
@@ -42,17 +42,22 @@ def likely_reason(view: GroupView, basis: Basis, used: str | None, expected: Own
         return LikelyReason(UNEXPLAINED, "What it was computed from is no longer known.")
     variants = member_variants(view, basis, used) if is_for_itself else leader_variants(view, basis, used, reported)
     texts: dict[str, list[str]] = {}  # of each reason: which of its variants gives what is reported
-    of_members = changed if is_for_itself else None
     for variant in variants:
         if any(texts.values()) and not texts.get(variant.reason):
             continue  # the first reason that explains it is the likely one
         of_reason = texts.setdefault(variant.reason, [])
-        if _explains(view, variant, expected, reported, of_members):
+        # What some members hold may be another strategy's by chance: it takes what all of them hold.
+        is_of_some = is_for_itself and variant.reason != ANOTHER_STRATEGY
+        if _explains(view, variant, expected, reported, changed if is_of_some else None):
             of_reason.append(variant.text)
     for reason, found in texts.items():
         if found:
             what = f"{named(_members_of(changed))} hold" if is_for_itself else "The reported assignment is"
             return LikelyReason(reason, f"{what} exactly what results {', or '.join(found)}.")
+    if is_for_itself and (lacking := _lacking_members(changed, expected, reported)):
+        holds = "holds" if len(lacking) == 1 else "hold"
+        detail = f"{named(lacking)} {holds} only a part of the expected queues; the others have no owner."
+        return LikelyReason(NOT_FOLLOWED, detail)
     causes = ", ".join(sorted(texts))
     return LikelyReason(CUSTOM_STRATEGY, f"Computed again for other reasons ({causes}), it is never what is reported.")
 
@@ -81,6 +86,13 @@ def _silent_owners(changed: Sequence[Changed], reported: Owners) -> list[str]:
         return []
     owners = _members_of(changed)
     return owners if not any(held_by(reported, owners).values()) else []
+
+
+def _lacking_members(changed: Sequence[Changed], expected: Owners, reported: Owners) -> list[str]:
+    """Return the members that hold a part of their expected queues and no others, while nobody owns the rest."""
+    owners = sorted({member for _, holders, now in changed if not now for member in holders})
+    held, due = held_by(reported, owners), held_by(expected, owners)
+    return [member for member in owners if held[member] < due[member]]
 
 
 def named(members: Collection[str]) -> str:

@@ -28,11 +28,13 @@ class GroupContext(GroupSessions):
 
     Attributes:
         work: How many members and queues were processed: what a batch is bounded by.
+        has_new_reports: Reports of this event time are still to be compared, once all of them have come.
     """
 
     def __init__(self, group: Group, facts: GroupInput, topics: TopicsView, config: CoreConfig) -> None:
         super().__init__(group, facts, topics, config)
         self.work = 0
+        self.has_new_reports = False
         self._caused: set[tuple[str, str | None, str | None]] = set()  # what is pending names already
 
     # ---- what the group remembers of its events

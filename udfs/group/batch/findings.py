@@ -25,6 +25,8 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
+from udfs.group.batch.differing_queues import differing_sentence
+from udfs.group.state.assignment_diff import Changed
 from udfs.group.state.flapping import Flapping
 from udfs.model.systems import SYSTEMS
 from udfs.model.timestamps import write_timestamp
@@ -56,6 +58,7 @@ class Outcome(msgspec.Struct, kw_only=True):
 
     Attributes:
         agrees: Computed = reported; None where they cannot be compared.
+        differing: Queues whose reported owners are not the computed ones.
         names: Client ids with several live members, with their number. strategies: The strategies in use.
         subscription_sets: How many different ones.
         handing_over: Some queues have no owner because a cooperative rebalance is in progress.
@@ -70,7 +73,7 @@ class Outcome(msgspec.Struct, kw_only=True):
     queues: int
     error: str | None = None
     agrees: bool | None = None
-    queues_differing: int | None = None
+    differing: Sequence[Changed] = ()
     generations_missed: int | None = None
     names: Sequence[str] = ()
     strategies: Sequence[str] = ()
@@ -98,12 +101,7 @@ def _expected_differs(one: Outcome) -> Found | None:
         return None
     return Found(
         severity="warning",
-        message=_phrase(
-            one.queues_differing or 0,
-            "{} queue has another owner than the strategy computes",
-            "{} queues have other owners than the strategy computes",
-        )
-        + f" (generation {one.generation}).",
+        message=f"{differing_sentence(one.differing)} (generation {one.generation}).",
         advice="Compare the computed and the reported assignment; check for members with another client version"
         " or other settings.",
         evidence=one.evidence,
@@ -171,7 +169,8 @@ def _unassigned_queues(one: Outcome) -> Found | None:
             "{} queue of a subscribed topic has no owner: its messages are not consumed.",
             "{} queues of subscribed topics have no owner: their messages are not consumed.",
         ),
-        advice="Check that all members subscribe to the topic, and that their strategy assigns every queue.",
+        advice="Check that all members subscribe to the topic, that their strategy assigns every queue, and for a"
+        " member that has not taken its queues.",
         evidence=one.evidence,
     )
 
@@ -198,9 +197,20 @@ def _idle_members(one: Outcome) -> Found | None:
         message=_phrase(one.idle, "{} of {} members owns no queue.", "{} of {} members own no queue.", one.members)
         if one.members > 1
         else "The only member owns no queue.",
-        advice="There are more members than queues to assign: add queues or run fewer consumers.",
+        advice=_advice_for_idle(one),
         evidence=one.evidence,
     )
+
+
+def _advice_for_idle(one: Outcome) -> str:
+    if one.queues < one.members:
+        return "There are more members than queues to assign: add queues or run fewer consumers."
+    if one.unassigned:
+        return "There are queues without an owner: look why nobody has taken them before adding or removing anything."
+    even = "There are enough queues, but they are shared out evenly only within each topic, among its subscribers. "
+    if SYSTEMS[one.system].members_vote:
+        return even + "Use a strategy that shares out all of them together: roundrobin, sticky or cooperative-sticky."
+    return even + "Give each topic as many queues as it has consumers, or run fewer."
 
 
 RULES: tuple[tuple[str, Callable[[Outcome], Found | None]], ...] = (
@@ -250,15 +260,11 @@ def stuck_found(since: int, state: str, waits: str | None) -> Found:
     )
 
 
-def differing_found(number: int) -> Found:
+def differing_found(differing: Sequence[Changed]) -> Found:
     """Return the finding ``expected_differs`` of members that report their own queues."""
     return Found(
         severity="warning",
-        message=_phrase(
-            number,
-            "{} queue is owned by another member than the group's strategy computes.",
-            "{} queues are owned by other members than the group's strategy computes.",
-        ),
+        message=f"{differing_sentence(differing)}.",
         advice="Check for members with another strategy or a different member list, and for a member that hangs.",
     )
 

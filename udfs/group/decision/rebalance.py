@@ -43,6 +43,7 @@ from udfs.model.journal import (
 # The error of an epoch that a newer one overtook begins so.
 OVERTAKEN = "overtaken"
 _OF_COMPLETED = ("expected_differs", "unassigned_queues", "idle_members")
+_OF_OWNERS = ("unassigned_queues", "idle_members")
 _RANKS = {kind: rank for rank, kind in enumerate(TRIGGER_ORDER)}
 
 
@@ -213,8 +214,10 @@ def compared_with_reports(view: GroupView, plan: RebalancePlan) -> tuple[int | N
         return None, NOT_REPORTED
     if plan.target.incomparable is not None:
         return None, plan.target.incomparable
-    differing = differing_from(view, plan.target.owners, reported)
-    if differing and any(topic in plan.topic_queues for topic in plan.guessed):
+    differing = len(differing_from(view, plan.target.owners, reported))
+    # Without metadata of a topic the racks of its queues are not known either, by which members with racks get theirs.
+    proves_nothing = differing or any(member.rack for member in view.group.members.values())
+    if proves_nothing and any(topic in plan.topic_queues for topic in plan.guessed):
         return None, TOPICS_UNKNOWN  # metadata of a topic that exists is still to come: then it is evaluated
     return differing, None
 
@@ -249,9 +252,9 @@ def taken_over_by(view: GroupView, at: int, kinds: Collection[str]) -> int:
     return at + settled_after_ms(view.profile, kinds, any(member.ordered for member in members), timeout)
 
 
-def differing_from(view: GroupView, computed: Owners, reported: Owners) -> int:
-    """Count the queues on which members differ; topics for retries are left out."""
-    return sum(not view.is_quiet(queue[0]) for queue, _, _ in changed_queues(computed, reported))
+def differing_from(view: GroupView, computed: Owners, reported: Owners) -> list[Changed]:
+    """Return the queues on which members differ; topics for retries are left out."""
+    return [one for one in changed_queues(computed, reported) if not view.is_quiet(one[0][0])]
 
 
 def in_order(triggers: Sequence[Trigger]) -> list[Trigger]:
@@ -317,6 +320,7 @@ def _findings(
     outcome = _outcome(view, plan, row, much)
     takes_time = view.kind is GroupKind.CLIENT_ASSIGNED and bool(view.group.members)
     is_followed_later = takes_time and row.status == "completed"
+    is_shown_later = is_followed_later and view.group.has_reported and plan.target.recomputed
     found: list[tuple[str, Found | None]] = []
     for kind, rule in RULES:
         if kind == "expected_differs" and is_followed_later:
@@ -327,8 +331,16 @@ def _findings(
             continue  # the epoch that overtook it shows it
         if kind == "idle_members" and _is_moving(view, plan):
             continue  # a member that takes part in a cooperative move has nothing yet: its second half shows it
-        found.append((kind, rule(outcome)))
+        one = rule(outcome)
+        if one is None and kind in _OF_OWNERS and is_shown_later:
+            continue  # what members report once they had the time shows whether it is over
+        found.append((kind, one))
     return found
+
+
+def _differing_of(view: GroupView, plan: RebalancePlan) -> list[Changed]:
+    reported = plan.reported if plan.compared is None else plan.compared
+    return differing_from(view, plan.target.owners, reported or {})
 
 
 def _outcome(view: GroupView, plan: RebalancePlan, row: Rebalance, much: Flapping | None) -> Outcome:
@@ -345,7 +357,7 @@ def _outcome(view: GroupView, plan: RebalancePlan, row: Rebalance, much: Flappin
         queues=sum(len(infos) for topic, infos in plan.topic_queues.items() if not view.is_quiet(topic)),
         error=plan.target.error,
         agrees=row.agrees,
-        queues_differing=row.queues_differing,
+        differing=[] if row.agrees is not False else _differing_of(view, plan),
         generations_missed=row.generations_missed,
         names=sorted(name for name, connections in names.items() if connections > 1),
         strategies=(row.strategy or "").split(", ") if view.mode == "clustering" else (),

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from udfs.group.assignment.queue_handover import first_pulls
-from udfs.group.assignment.rebalance_plan import COOPERATIVE
+from udfs.group.assignment.rebalance_plan import COOPERATIVE, queues_of
+from udfs.group.assignment.target_assignment import topics_with_metadata
 from udfs.group.audit.audit import audit_of_reports
 from udfs.group.audit.audit_commit import commit_audit
 from udfs.group.batch.context import GroupContext
@@ -19,6 +20,7 @@ from udfs.group.decision.commit import (
 )
 from udfs.group.decision.commit_spans import commit_spans
 from udfs.group.decision.rebalance import differing_from, taken_over_by
+from udfs.group.events.current_balance import with_balance
 from udfs.group.members.client_ids import reporting_member
 from udfs.group.state.assignment_diff import by_owner, held_only_by, owners_of
 from udfs.group.state.group import Group, Owners, WaitingReport, key_of, queue_order
@@ -49,6 +51,14 @@ def take_waiting_reports(context: GroupContext, at: int) -> None:
         _hold(context, report, max(at, report.time))
     if context.kind is GroupKind.CLIENT_ASSIGNED:
         compare_with_reports(context, at)  # the reported assignment may already equal the computed one
+    elif context.kind is not GroupKind.REPORTED:
+        compare_new_reports(context, at)
+
+
+def compare_new_reports(context: GroupContext, at: int) -> None:
+    """Compare what came in the event time that is over: reports of one time belong together."""
+    if context.has_new_reports:
+        compare_with_reports(context, at)
 
 
 def take_snapshot_assignment(context: GroupContext, snapshot: GroupSnapshot, at: int) -> bool:
@@ -86,12 +96,12 @@ def take_reported_assignment(context: GroupContext, reported: Owners, at: int) -
     """Apply the whole assignment of a poll in which nothing else changed."""
     commit_spans(context, "reported", reported, at)
     commit_reports(context, context.group.members, _compare_at(context))
-    compare_with_reports(context, at)
+    context.has_new_reports = True
 
 
 def compare_with_reports(context: GroupContext, at: int) -> None:
     """Compare reported and computed assignment, once all members have reported and had time to follow."""
-    group = context.group
+    group, context.has_new_reports = context.group, False
     if not awaits_comparison(context) or _awaits_topics(group):
         return
     if group.compare_at is not None and at >= group.compare_at:
@@ -105,6 +115,16 @@ def compare_with_reports(context: GroupContext, at: int) -> None:
         context.set_finding("expected_differs", None, at)
     elif group.compare_at is None:
         context.set_finding("expected_differs", differing_found(differing), at)
+    if context.kind is GroupKind.CLIENT_ASSIGNED and (group.compare_at is None or not differing):
+        _show_owned(context, at)
+
+
+def _show_owned(context: GroupContext, at: int) -> None:
+    """Show how the queues are owned by what members report, which had the time to take them over."""
+    group, topic_queues = context.group, topics_with_metadata(context, at)
+    if group.row is not None and group.pending is None:
+        queues = queues_of(context, topic_queues)
+        context.write_row(at, with_balance(context, group.row, group.reported, queues, at, None))
 
 
 def awaits_comparison(view: GroupView) -> bool:
@@ -150,5 +170,5 @@ def _hold(context: GroupContext, report: WaitingReport, at: int) -> bool:
     if takes_over:
         commit_pulls(context, member_id, pulled, reported, at)
     commit_reports(context, {*group.reporters, member_id}, _compare_at(context))
-    compare_with_reports(context, at)
+    context.has_new_reports = True
     return True

@@ -12,14 +12,14 @@ from typing import Final
 
 import msgspec
 
-from udfs.group.assignment.balance import balance_of
 from udfs.group.assignment.rebalance_plan import COOPERATIVE
 from udfs.group.assignment.target_assignment import QueuesByTopic, TargetAssignment, compute_target_assignment
 from udfs.group.audit.audit import audit_of_awaited
 from udfs.group.audit.audit_commit import commit_audit
 from udfs.group.batch.context import GroupContext
-from udfs.group.batch.findings import RULES, Outcome, reported_late
+from udfs.group.batch.findings import reported_late
 from udfs.group.decision.commit import commit_awaited, commit_topic
+from udfs.group.events.current_balance import with_balance
 from udfs.group.events.reported_assignment import compare_with_reports
 from udfs.group.state.assignment_diff import held_only_by, resized
 from udfs.group.state.group import Awaited, Evidence, Owners, Queue, key_of, keys_of, queue_order
@@ -28,11 +28,17 @@ from udfs.group.state.view import GroupView
 from udfs.model.comparability import OF_LIBRARIES, TOPICS_UNKNOWN
 from udfs.model.events import QueueInfo, TopicQueues
 from udfs.model.group_api import DueEvent
-from udfs.model.journal import GroupChanged, MemberReplaced
+from udfs.model.journal import MemberReplaced
 from udfs.model.queues import shortened, spelled
 from udfs.model.spans import QueuesReassigned
 from udfs.strategies.problem import Problem
 
+# How old the metadata of clients may be, by their defaults. A generation within it may lack new queues; a later one
+# leaves them out. Source: kafka-clients ``METADATA_MAX_AGE_CONFIG``, ``metadata_max_age_ms`` of kafka-python and
+# aiokafka, librdkafka ``topic.metadata.refresh.interval.ms``, franz-go ``MetadataMaxAge``; sarama
+# ``Metadata.RefreshFrequency``.
+METADATA_MAX_AGE_MS: Final = 300_000
+SARAMA_METADATA_MAX_AGE_MS: Final = 600_000
 # Evidence that metadata is newer than the current generation: the next one has no queues that it lacks.
 FIRST_METADATA: Final = "first metadata"
 
@@ -66,8 +72,9 @@ def queues_shown(
 ) -> tuple[dict[str, tuple[QueueInfo, ...]], list[str]]:
     """Return the queues of each topic in the metadata of this generation's leader.
 
-    Queues of an assignment exist, even if metadata lacks them. Queues beyond it count only if they existed
-    before: a generation without new queues was made before its leader had metadata about them.
+    Queues of an assignment exist, even if metadata lacks them. Queues beyond it count if they existed before, or for
+    longer than the metadata of clients may be old: until then a generation without new queues was made before its
+    leader had metadata about them, and is not to blame.
 
     Args:
         assigned_at: When the assignment was computed, if it is known: what came later does not count.
@@ -99,7 +106,8 @@ def queues_shown(
         listed = {key_of(info, view.system, topic): info for info in infos or ()}
         before = counts.get(topic)
         shown = named.get(topic)
-        if shown and before is not None and before < len(listed) and _highest(shown) < before:
+        is_left_out = shown and before is not None and before < len(listed) and _highest(shown) < before
+        if is_left_out and before is not None and not _outlasted_metadata(view, topic, at):
             listed = {queue: info for queue, info in listed.items() if queue[2] < before}
         for queue in _up_to(topic, used):
             if queue not in listed:
@@ -107,6 +115,21 @@ def queues_shown(
         if listed:
             topic_queues[topic] = tuple(listed[queue] for queue in sorted(listed, key=queue_order))
     return topic_queues, guessed
+
+
+def _outlasted_metadata(view: GroupView, topic: str, at: int) -> bool:
+    """Return whether a topic has grown so long ago that the metadata of all clients must have shown it."""
+    # Topics that an earlier batch changed may show more queues than there were: of a later growth, too.
+    grown_at = max(_growth(view, topic), default=None)
+    is_slow = any(member.client_library == "sarama" for member in view.group.members.values())
+    age = SARAMA_METADATA_MAX_AGE_MS if is_slow else METADATA_MAX_AGE_MS
+    return grown_at is None or grown_at <= at - age
+
+
+def _growth(view: GroupView, topic: str) -> list[int]:
+    """Return when metadata showed changes of a topic that no generation has shown since."""
+    evidence = (one for one in view.group.evidence if one.kind == "queue_count_changed" and one.topic == topic)
+    return [one.time for one in evidence if one.detail is None]
 
 
 def _highest(queues: Iterable[Queue]) -> int:
@@ -122,7 +145,7 @@ def _up_to(topic: str, used: Iterable[Queue]) -> list[Queue]:
 
 
 def sizes(
-    view: GroupView, topic: str, topic_queues: QueuesByTopic, guessed: Iterable[str], reported: Owners | None
+    view: GroupView, topic: str, topic_queues: QueuesByTopic, guessed: Iterable[str], reported: Owners | None, at: int
 ) -> tuple[int | None, int]:
     """Return how many queues a topic had in the current generation and has in this one; None: unknown.
 
@@ -132,7 +155,13 @@ def sizes(
     group, now = view.group, len(topic_queues.get(topic, ()))
     before = group.counts.get(topic)
     if before is not None:
-        return before, now
+        known = _named([*group.reported, *group.revoked_pending], topic)
+        is_grown = group.recorded is None and any(time <= at for time in _growth(view, topic))
+        if is_grown and reported is not None and 0 < known < before:
+            # Its queues count already, but the leader of the current generation did not know them.
+            before = known
+        is_left_out = 0 < _named(reported or {}, topic) <= before < now
+        return before, before if is_left_out else now
     if topic in guessed:
         # Not reported before, and now in an assignment: it grew. A cooperative one may have left it out.
         is_reported = any(queue[0] == topic for queue in reported or ())
@@ -140,6 +169,11 @@ def sizes(
         return (None, now) if is_new and group.has_reported and group.last_strategy != COOPERATIVE else (now, now)
     # First metadata: it holds for all earlier time. With former metadata, but not counted: it had been deleted.
     return (now if topic in group.topics_without_metadata else 0), now
+
+
+def _named(owners: Iterable[Queue], topic: str) -> int:
+    """Return how many queues a topic has up to the last one that an assignment names."""
+    return max((queue[2] + 1 for queue in owners if queue[0] == topic), default=0)
 
 
 def compute_generation(
@@ -234,26 +268,6 @@ def _compute_awaited(context: GroupContext, awaited: Awaited, at: int, event_id:
     row = msgspec.structs.replace(group.row, queues=sum(group.counts.values()))
     if target.recomputed:
         queues = [key_of(info, context.system, name) for name, infos in topic_queues.items() for info in infos]
-        balance = balance_of(context, group.reported if awaited.guessed else group.computed, queues)
-        row.idle_members, row.unassigned_queues, row.spread = balance.idle, balance.unassigned, balance.spread
-        _evaluate_balance(context, row, at, event_id)
+        owners = group.reported if awaited.guessed else group.computed
+        row = with_balance(context, row, owners, queues, at, event_id)
     context.write_row(at, row)
-
-
-def _evaluate_balance(context: GroupContext, row: GroupChanged, at: int, event_id: str | None) -> None:
-    """Open and close the findings that depend on the number of queues."""
-    group = context.group
-    outcome = Outcome(
-        system=context.system,
-        at=at,
-        generation=group.current_generation,
-        members=row.members or 0,
-        queues=row.queues,
-        unassigned=row.unassigned_queues,
-        idle=row.idle_members,
-        handing_over=bool(group.revoked_pending),
-        evidence=[event_id] if event_id else [],
-    )
-    for kind, rule in RULES:
-        if kind == "unassigned_queues" or (kind == "idle_members" and not group.revoked_pending):
-            context.set_finding(kind, rule(outcome), at)

@@ -131,7 +131,8 @@ def _infer(silent: _Silence, commits: _Commits, others: Sequence[_Commits], at: 
     """Return how a member departed; ``others``: those that stay."""
     last, timeout = silent.last, silent.timeout
     silence, share = silent.began - last, timeout // _HEARTBEATS_IN_A_TIMEOUT
-    evidence = f"last commit {silence} ms before the rebalance, session timeout {timeout} ms"
+    place = "before the rebalance" if silence >= 0 else "after the rebalance began"
+    evidence = f"last commit {abs(silence)} ms {place}, session timeout {timeout} ms"
     if silence < timeout - share:
         may_be_waited_for = silent.ended - last >= timeout - share and abs(silence) >= _AT_ONCE_MS
         return None if may_be_waited_for else Inferred("member_left", evidence)

@@ -111,7 +111,7 @@ def _take_new_generation(
     with_metadata = (after & subscribed_before).difference(guessed)
     topics = topics_now(context, with_metadata, topic_queues, reported, at)
     resized = {
-        topic: sizes(context, topic, topics.topic_queues, guessed, reported) for topic in after & subscribed_before
+        topic: sizes(context, topic, topics.topic_queues, guessed, reported, at) for topic in after & subscribed_before
     }
     causes = compare(context, snapshot, due.event_id, at, resized, made_again=topics.made_again)
     causes.returned = sorted(back.values())
@@ -127,7 +127,9 @@ def _take_new_generation(
     if reported is not None:
         reported = newest_reports(context, held_only_by(reported, group.members), snapshot.event_time)
     handed = add_generation_triggers(context, due, snapshot, current, reported, causes, at)
-    missed = generation - current - 1 if current is not None and generation > current + 1 else None
+    # Of a new group, which has generation 0, nothing is missed: members that join one after the other begin generations
+    # that never complete, and those are not recorded.
+    missed = generation - current - 1 if current and generation > current + 1 else None
     if lacks_subscriptions(snapshot):
         target, awaited = without_subscriptions(context, snapshot.strategy), None
     else:

@@ -66,8 +66,7 @@ def flapping(recent: Sequence[int], usual: Usual | None, config: CoreConfig) -> 
     """Return how a group flaps at its newest rebalance; None: it does not, or was not observed for long enough.
 
     It flaps when the window has at least ``flapping_rebalances``, and ``flapping_factor`` times as many as usual; with
-    ``flapping_always`` of them it flaps whatever is usual. One rebalance more than was observed is taken for usual, so
-    that a short history without any counts little.
+    ``flapping_always`` of them it flaps whatever is usual.
     """
     if not recent or usual is None:
         return None
@@ -76,7 +75,7 @@ def flapping(recent: Sequence[int], usual: Usual | None, config: CoreConfig) -> 
     within_ms = min(config.flapping_within_ms, age // 2)
     number = sum(one > at - within_ms for one in recent)
     before_ms = age - within_ms
-    before = (_decayed(usual, at, config) / _ONE + len(recent) - number + 1) / _mean_span(before_ms, config)
+    before = (_decayed(usual, at, config) / _ONE + len(recent) - number) / _mean_span(before_ms, config)
     expected = before * within_ms
     least = max(config.flapping_rebalances, math.ceil(config.flapping_factor * expected))
     if age < config.flapping_after_ms or least > config.flapping_always:

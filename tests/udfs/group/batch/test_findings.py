@@ -18,7 +18,7 @@ VALID: dict[str, Any] = {
     "queues": 4,
     "error": None,
     "agrees": True,
-    "queues_differing": 0,
+    "differing": (),
     "generations_missed": None,
     "names": (),
     "strategies": ("rocketmq.AVG",),
@@ -29,6 +29,7 @@ VALID: dict[str, Any] = {
     "flapping": None,
     "evidence": ("e",),
 }
+MOVED = [(("t", None, 0), ("a",), ("b",))]
 OFTEN = Flapping(rebalances=6, usual=0.5, within_ms=600_000, closes_at=1_100_000)
 
 
@@ -38,7 +39,7 @@ OFTEN = Flapping(rebalances=6, usual=0.5, within_ms=600_000, closes_at=1_100_000
         ({}, [], "nothing is wrong"),
         ({"error": "no_members: none"}, ["strategy_failed"], "the strategy gave no answer"),
         ({"error": "not_recomputable", "agrees": None}, [], "a strategy of others is no fault"),
-        ({"agrees": False, "queues_differing": 2}, ["expected_differs"], "clients hold something else"),
+        ({"agrees": False, "differing": MOVED * 2}, ["expected_differs"], "clients hold something else"),
         ({"agrees": None}, [], "nothing to compare with"),
         ({"generations_missed": 1}, ["generations_missed"], "one was not seen"),
         ({"names": ("x",)}, ["duplicate_ids"], "two connections, one id"),
@@ -71,7 +72,6 @@ def message(kind: str, **differs: Any) -> str:
         ("unassigned_queues", "unassigned", {}),
         ("idle_members", "idle", {"members": 5}),
         ("generations_missed", "generations_missed", {}),
-        ("expected_differs", "queues_differing", {"agrees": False}),
     ],
 )
 def test_one_is_written_in_the_singular_and_more_in_the_plural(kind: str, field: str, others: dict[str, Any]) -> None:
@@ -98,3 +98,21 @@ def test_the_rules_are_named_in_the_order_of_their_text() -> None:
 
     numbered = [line.split("``")[1] for line in (findings.__doc__ or "").splitlines() if line[:2].rstrip(".").isdigit()]
     assert numbered == [kind for kind, _ in RULES]
+
+
+@pytest.mark.parametrize(
+    ("system", "queues", "unassigned", "advice"),
+    [
+        ("kafka", 1, 0, "more members than queues"),
+        ("kafka", 2, 0, "roundrobin, sticky or cooperative-sticky"),
+        ("metaq", 5, 0, "Give each topic as many queues as it has consumers"),
+        ("rocketmq", 2, 1, "queues without an owner"),
+    ],
+)
+def test_the_advice_for_idle_members_fits_the_number_of_queues(
+    system: str, queues: int, unassigned: int, advice: str
+) -> None:
+    outcome = Outcome(**{**VALID, "system": system, "queues": queues, "idle": 1, "unassigned": unassigned})
+    found = dict(RULES)["idle_members"](outcome)
+    assert found is not None
+    assert advice in found.advice

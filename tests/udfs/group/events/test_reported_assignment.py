@@ -22,7 +22,11 @@ def test_once_all_have_reported_it_is_compared_until_they_agree() -> None:
     script.holds(40_300, "a", [("t", 0), ("t", 1)])
     script.holds(40_400, "b", [("t", 2), ("t", 3)])
     script.run(41_000)
-    assert script.findings() == ["expected_differs 40200..40400"]
+    assert script.findings() == [
+        "expected_differs 40200..40400",
+        "idle_members 40200..40400",
+        "unassigned_queues 40300..40400",
+    ]
 
 
 def test_members_have_time_to_follow_before_it_is_wrong() -> None:
@@ -33,7 +37,7 @@ def test_members_have_time_to_follow_before_it_is_wrong() -> None:
     # A tick of 20 s, and two polls.
     assert script.last.wake_at == T0 + 10 + 30_000
     assert script.run(30_010).findings() == []
-    assert script.run(30_011).findings() == ["expected_differs 30010.."]
+    assert script.run(30_011).findings() == ["expected_differs 30010..", "idle_members 30010.."]
 
 
 def test_members_that_follow_in_time_were_never_wrong() -> None:
@@ -58,7 +62,11 @@ def test_what_was_wrong_stays_so_through_a_rebalance_until_they_agree() -> None:
     # AVG gives a two queues, b and c one each; b says nothing new, and holds what it held: nothing.
     script.holds(50_000, "a", [("t", 0), ("t", 1)])
     script.holds(100_000, "b", [("t", 2)])
-    assert script.run(119_000).findings() == ["expected_differs 30010..100000"]
+    assert script.run(119_000).findings() == [
+        "expected_differs 30010..100000",
+        "idle_members 30010..100000",
+        "unassigned_queues 70000..100000",
+    ]
 
 
 def test_new_queues_are_observed_with_the_routes_and_then_a_tick() -> None:
@@ -69,7 +77,7 @@ def test_new_queues_are_observed_with_the_routes_and_then_a_tick() -> None:
         script.beat(at, "a")
         script.beat(at, "b")
     script.queues(40_000, "t", 6)
-    assert script.run(100_100).findings() == ["expected_differs 100000.."]
+    assert script.run(100_100).findings() == ["expected_differs 100000..", "unassigned_queues 100000.."]
 
 
 def test_a_poll_that_reports_the_whole_assignment_is_compared_too() -> None:
@@ -82,7 +90,11 @@ def test_a_poll_that_reports_the_whole_assignment_is_compared_too() -> None:
     script.run(70_000)
     assert [row.agrees for row in script.rebalances] == [False]
     # Seen twice, and wrong once a session timeout and two seconds are over.
-    assert script.findings() == ["expected_differs 32010..61000", "idle_members 10..", "unassigned_queues 10.."]
+    assert script.findings() == [
+        "expected_differs 32010..61000",
+        "idle_members 10..61000",
+        "unassigned_queues 10..61000",
+    ]
 
 
 def test_a_strategy_that_explains_what_members_hold_ends_the_difference_at_once() -> None:

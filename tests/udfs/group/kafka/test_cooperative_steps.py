@@ -68,7 +68,7 @@ def test_a_leader_that_learns_of_a_topic_makes_a_generation() -> None:
     script.snapshot(10, 1, {"a": ["t"]}, {"a": []}, described, **rules)
     script.snapshot(20, 2, {"a": ["t"]}, {"a": QUEUES}, described, **rules)
     script.run(100)
-    assert causes(script)[1] == [("queue_count_changed", "the leader had no metadata of it")]
+    assert causes(script)[1] == [("unexplained", "inferred: the leader of the generation before had no metadata of it")]
     assert [(row.agrees, row.agrees_reason) for row in script.rebalances] == [
         (None, "leader_metadata_stale"),
         (True, None),

@@ -74,6 +74,11 @@ def test_the_detail_has_the_evidence() -> None:
     )
 
 
+def test_a_commit_after_the_rebalance_began_is_not_so_many_negative_milliseconds_before_it() -> None:
+    detail = departure({0: [19_034], 1: [19_500], 2: [19_600]}, preparing_at=19_000).detail
+    assert detail == "inferred: last commit 34 ms after the rebalance began, session timeout 6000 ms"
+
+
 def test_a_rebalance_that_a_poll_shows_under_way_began_by_then() -> None:
     """Every other member is slow to rejoin, and commits when it does: their commits do not show the beginning."""
     commits = {0: [10_000], 1: [19_900], 2: [19_900]}

@@ -76,6 +76,19 @@ def test_a_young_group_is_compared_with_the_first_half_of_its_history() -> None:
     assert opened(every(6_000, 0, 7 * MINUTE)) == []
 
 
+def test_a_storm_after_a_quiet_quarter_is_flapping_at_its_sixth_rebalance() -> None:
+    storm = every(5_000, 15 * MINUTE, 16 * MINUTE)
+    assert opened([0, *storm])[0][0] == storm[5]
+    # Two before it: four times as many are eight.
+    assert opened([0, MINUTE, *storm])[0][0] == storm[7]
+
+
+def test_a_storm_in_a_group_that_is_known_for_six_minutes_is_flapping_at_its_sixth_rebalance() -> None:
+    storm = every(5_000, 6 * MINUTE, 7 * MINUTE)
+    assert opened([0, *storm])[0][0] == storm[5]
+    assert opened([0, *storm[:5]]) == []
+
+
 def test_a_group_without_history_is_not_compared() -> None:
     assert opened([0, *every(1_000, 4 * MINUTE, 5 * MINUTE)]) == []
     assert opened([0, *every(1_000, 4 * MINUTE, 5 * MINUTE)], flapping_after_ms=MINUTE) != []
