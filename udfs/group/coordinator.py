@@ -29,6 +29,7 @@ from udfs.group.events.heartbeats import apply_expiry, apply_heartbeat
 from udfs.group.events.lifecycle import (
     change_settings,
     close_all_sessions,
+    correct_system,
     end_under_way,
     mark_not_followed,
     note_stuck,
@@ -256,6 +257,7 @@ class Coordinator:
         applied = Applied(changed=True)
         if due.late and event.event_time < (context.group.deleted_at or 0):
             return Applied()  # of a group that is no more
+        correct_system(context, due, at)
         match event:
             case GroupSettings():
                 applied = Applied(True, change_settings(context, due, event, at))

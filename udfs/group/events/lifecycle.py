@@ -36,7 +36,7 @@ def change_settings(context: GroupContext, due: DueEvent, event: GroupSettings, 
     Returns: whether some are older than what stays in their place.
     """
     group = context.group
-    (in_use, _), *_ = context.note_settings(at)
+    (in_use, *_), *_ = context.note_settings(at)
     if due.late:  # what came late before it counts
         in_use = context.strategy_now()
     strategy = False
@@ -73,6 +73,17 @@ def change_settings(context: GroupContext, due: DueEvent, event: GroupSettings, 
     if settings:
         context.cause(at, "settings_changed", event_id=due.event_id, detail=inferred + ", ".join(settings))
     return outdated
+
+
+def correct_system(context: GroupContext, due: DueEvent, at: int) -> None:
+    """Believe the system that an event of the group names: what was computed by another one is computed anew."""
+    before, system = context.system, due.event.system
+    if system == before or due.late:
+        return
+    context.note_settings(at)
+    context.set_system(system)
+    if context.group.members and context.kind is not GroupKind.REPORTED:
+        context.cause(at, "strategy_changed", event_id=due.event_id, detail=f"system {before} -> {system}")
 
 
 def _may_name_strategy(view: GroupView, event: GroupSettings) -> bool:
