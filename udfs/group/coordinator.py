@@ -30,6 +30,7 @@ from udfs.group.events.lifecycle import (
     change_settings,
     close_all_sessions,
     correct_system,
+    end_silent_sessions,
     end_under_way,
     mark_not_followed,
     note_stuck,
@@ -336,14 +337,17 @@ class Coordinator:
     def _delete(self, due: DueEvent, at: int) -> None:
         """End members and spans; what comes next under this name is a new group."""
         context = self.context
-        if was_made_again(context, due, at) or has_record_of_group(self.records, deleted=False):
-            return  # or its protocol changed: its history continues
+        if has_record_of_group(self.records, deleted=False):
+            return  # its protocol changed: its history continues
+        if was_made_again(context, due, at):
+            return end_silent_sessions(context, due, at)
         close_all_sessions(context, due, at)
         if context.group.pending is not None:
             commit(context, rebalance(context, plan_counted(context, context.group.pending)))
-        if context.group.exists or context.group.row is not None:
-            context.applied(at)  # of a group that did not exist nothing ends, and nothing comes too late for that
-            context.note_deletion(due.event.event_time)
+        # Where nothing ends, only what is older than the deletion comes too late.
+        ends = context.group.exists or context.group.row is not None
+        context.applied(at if ends else due.event.event_time)
+        context.note_deletion(due.event.event_time)
         end_group(context, at)
         context.begin_event_time()
 

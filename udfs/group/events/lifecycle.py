@@ -10,7 +10,7 @@ from udfs.group.batch.context import GroupContext
 from udfs.group.batch.findings import MAX_OBSERVATIONS, STUCK, observed, stuck_found
 from udfs.group.batch.phases import has_joined, is_over
 from udfs.group.decision.commit import end_followed, show_owners, stop_deciding
-from udfs.group.events.membership import late_cause
+from udfs.group.events.membership import is_alive_after, late_cause
 from udfs.group.events.polls import arrive_by_snapshot
 from udfs.group.members.departure_causes import INFERRED
 from udfs.group.members.descriptions import HIDDEN_FIELDS, update_description
@@ -31,7 +31,7 @@ _OBSERVED = "observed:"
 def change_settings(context: GroupContext, due: DueEvent, event: GroupSettings, at: int) -> bool:
     """Apply the group's settings; without members that makes no rebalance.
 
-    Each setting takes the value of the newest event time that carried it. The row of an empty group shows its mode.
+    Each setting takes the value of the newest event time that carried it. The row of an empty group shows them.
 
     Returns: whether some are older than what stays in their place.
     """
@@ -63,7 +63,8 @@ def change_settings(context: GroupContext, due: DueEvent, event: GroupSettings, 
             settings.append("settings of the strategy")
         context.set_strategy_settings(named, event.event_time)
     if not group.members and group.row is not None and group.row.state == "empty":
-        context.write_row(at, msgspec.structs.replace(group.row, mode=context.mode))
+        row = msgspec.structs.replace(group.row, mode=context.mode, strategy=context.named_strategy)
+        context.write_row(at, row)
     if not group.members or context.kind is GroupKind.REPORTED or not (strategy or settings):
         return outdated
     late_cause(context, due, at)
@@ -113,10 +114,26 @@ def was_made_again(view: GroupView, due: DueEvent, at: int) -> bool:
         at: The clock before the batch; what came late itself was applied then, and shows nothing.
     """
     group, own = view.group, due.event.event_time
-    shown_at = [group.last_rebalance_at, group.last_snapshot_at, *group.settings_at.values()]
-    if group.pending is not None:
-        shown_at += [group.pending.opened_at, group.pending.changed_at]
+    shown_at = [group.last_snapshot_at, *group.settings_at.values(), *view.applied_heartbeats.values()]
+    shown_at += [one.last_heartbeat_at for one in group.departed.values()]
+    if view.kind is GroupKind.REPORTED:
+        shown_at.append(group.last_rebalance_at)
     return due.late and any(own < one < at for one in shown_at if one is not None)
+
+
+def end_silent_sessions(context: GroupContext, due: DueEvent, at: int) -> None:
+    """End the sessions of which nothing was heard since a deletion that comes late: they were of the group before."""
+    if context.kind is GroupKind.REPORTED:
+        return
+    for member_id, member in sorted(context.group.members.items()):
+        if not is_alive_after(context, member, due.event.event_time):
+            late_cause(context, due, at)
+            _end_deleted(context, member_id, due, at)
+
+
+def _end_deleted(context: GroupContext, member_id: str, due: DueEvent, at: int) -> None:
+    context.cause(at, "member_gone", member_id, event_id=due.event_id, detail="the group was deleted")
+    context.close_session(member_id, at, at, "gone")
 
 
 def close_all_sessions(context: GroupContext, due: DueEvent, at: int) -> None:
@@ -125,9 +142,10 @@ def close_all_sessions(context: GroupContext, due: DueEvent, at: int) -> None:
     if members and not is_reported:
         late_cause(context, due, at)
     for member_id in members:
-        if not is_reported:
-            context.cause(at, "member_gone", member_id, event_id=due.event_id, detail="the group was deleted")
-        context.close_session(member_id, at, at, "gone")
+        if is_reported:
+            context.close_session(member_id, at, at, "gone")
+        else:
+            _end_deleted(context, member_id, due, at)
     context.put_off_pending(at)
     context.forget_observations(at)
 
@@ -256,4 +274,5 @@ def register_empty_group(context: GroupContext, at: int) -> None:
     if group.last_snapshot_at is None or context.kind in (GroupKind.REPORTED, GroupKind.NOT_FOLLOWED):
         return
     if not group.members and group.pending is None and group.row is None:
-        context.write_row(at, GroupChanged(system=context.system, state="empty", mode=context.mode))
+        row = GroupChanged(system=context.system, state="empty", mode=context.mode, strategy=context.named_strategy)
+        context.write_row(at, row)

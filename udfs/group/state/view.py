@@ -74,6 +74,12 @@ class GroupView:
         return qualified_name(name or self.profile.default_strategy, self.system)
 
     @property
+    def named_strategy(self) -> str | None:
+        """Return the strategy that is set for the group; None: none is."""
+        name = self.group.strategy
+        return None if name is None else qualified_name(name, self.system)
+
+    @property
     def kind(self) -> GroupKind:
         """Return the group's kind."""
         return kind_of(self.group, self.system)
