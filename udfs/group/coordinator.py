@@ -30,14 +30,14 @@ from udfs.group.events.lifecycle import (
     change_settings,
     close_all_sessions,
     correct_system,
-    end_silent_sessions,
     end_under_way,
     mark_not_followed,
+    note_deletion,
     note_stuck,
     register_empty_group,
     show_under_way,
+    survives,
     take_observations,
-    was_made_again,
 )
 from udfs.group.events.memberless_groups import end_without_commits, forget_or_wait, register_committing_group
 from udfs.group.events.membership import Applied, on_join, on_leave
@@ -337,17 +337,12 @@ class Coordinator:
     def _delete(self, due: DueEvent, at: int) -> None:
         """End members and spans; what comes next under this name is a new group."""
         context = self.context
-        if has_record_of_group(self.records, deleted=False):
-            return  # its protocol changed: its history continues
-        if was_made_again(context, due, at):
-            return end_silent_sessions(context, due, at)
+        if has_record_of_group(self.records, deleted=False) or survives(context, due, at):
+            return  # its protocol changed, or it has shown itself since: its history continues
         close_all_sessions(context, due, at)
         if context.group.pending is not None:
             commit(context, rebalance(context, plan_counted(context, context.group.pending)))
-        # Where nothing ends, only what is older than the deletion comes too late.
-        ends = context.group.exists or context.group.row is not None
-        context.applied(at if ends else due.event.event_time)
-        context.note_deletion(due.event.event_time)
+        note_deletion(context, due, at)
         end_group(context, at)
         context.begin_event_time()
 

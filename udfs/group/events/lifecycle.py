@@ -107,7 +107,7 @@ def _is_outdated(view: GroupView, event: GroupSettings, name: str) -> bool:
     return _is_older(view, event, name) and not (name == "strategy" and _is_of_other_origin(view, event))
 
 
-def was_made_again(view: GroupView, due: DueEvent, at: int) -> bool:
+def _was_made_again(view: GroupView, due: DueEvent, at: int) -> bool:
     """Return whether a deletion comes so late that the group has shown itself since: it may be another one by now.
 
     Args:
@@ -121,14 +121,23 @@ def was_made_again(view: GroupView, due: DueEvent, at: int) -> bool:
     return due.late and any(own < one < at for one in shown_at if one is not None)
 
 
-def end_silent_sessions(context: GroupContext, due: DueEvent, at: int) -> None:
-    """End the sessions of which nothing was heard since a deletion that comes late: they were of the group before."""
-    if context.kind is GroupKind.REPORTED:
-        return
-    for member_id, member in sorted(context.group.members.items()):
+def survives(context: GroupContext, due: DueEvent, at: int) -> bool:
+    """Return whether a group has shown itself since a late deletion; then end its members that were silent since."""
+    if not _was_made_again(context, due, at):
+        return False
+    members = {} if context.kind is GroupKind.REPORTED else context.group.members
+    for member_id, member in sorted(members.items()):
         if not is_alive_after(context, member, due.event.event_time):
             late_cause(context, due, at)
             _end_deleted(context, member_id, due, at)
+    return True
+
+
+def note_deletion(context: GroupContext, due: DueEvent, at: int) -> None:
+    """Record that a group was deleted; where nothing ends, only what is older than the deletion comes too late."""
+    ends = context.group.exists or context.group.row is not None
+    context.applied(at if ends else due.event.event_time)
+    context.note_deletion(due.event.event_time)
 
 
 def _end_deleted(context: GroupContext, member_id: str, due: DueEvent, at: int) -> None:

@@ -275,7 +275,7 @@ def test_a_late_deletion_ends_nothing_that_began_after_it_and_is_not_decided_yet
     script.delete(3_000)
     script.run(9_000)
     assert [row.members_after for row in script.rebalances] == [1, 1]
-    assert script.sessions() == ["a 1000..6000 gone", "b 5500.."]  # of a nothing was heard since
+    assert script.sessions() == ["a 1000..6000 gone", "b 5500.."]  # a has been silent since
 
 
 def test_a_late_deletion_ends_no_group_that_a_newer_poll_shows() -> None:
