@@ -18,14 +18,21 @@ from tests.simulation.core_run import CoreRun, rows_of
 
 def core_tables(batches: Sequence[Sequence[Event]], how: Conditions = RECORDING) -> Tables:
     """Return what the core writes when it is fed these batches and its clock is flushed at the end."""
+    return tables_of(run_core(batches, how))
+
+
+def run_core(batches: Sequence[Sequence[Event]], how: Conditions = RECORDING) -> CoreRun:
+    """Run the core over these batches, and flush its clock at the end."""
     run = CoreRun(core_config(shards=how.shards, settle_ms=how.settle_ms))
     newest = 0
-    for batch in batches:
+    for number, batch in enumerate(batches):
+        if number and how.moves:
+            run.move(how.moves[number % len(how.moves)], BATCH_MS)
         newest = max([newest, *(event["event_time"] for event in batch if not event.get("is_ahead"))])
         batch_ms = BATCH_MS if how.lag_ms is None else newest + how.lag_ms
         run.batch(batch_ms, [json.dumps(event).encode() for event in batch])
     run.flush(BATCH_MS + 1)
-    return tables_of(run)
+    return run
 
 
 def tables_of(run: CoreRun) -> Tables:

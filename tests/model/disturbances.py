@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from dataclasses import dataclass, field
+from itertools import count
 
 from tests.model.conditions import RECORDING, Conditions
 from tests.model.times import LATENESS_MS, Event
@@ -30,6 +31,23 @@ def delay_one(chance: random.Random, made: History) -> None:
     chosen = chance.choice([event for _, event in made.events if "group" in event] or [{}])
     delay = chance.randint(LATENESS_MS, 60_000)
     made.events = [(at + delay if event == chosen else at, event) for at, event in made.events]
+
+
+def delay_many(chance: random.Random, made: History) -> None:
+    """Let any events arrive up to a minute later than they happened.
+
+    One that comes late has a time of its own: of two of one time, the one that comes late is applied after the other.
+    """
+    share = chance.choice((0.05, 0.1, 0.3))
+    times = {event["event_time"] for _, event in made.events}
+    moved: list[tuple[int, Event]] = []
+    for at, event in made.events:
+        delay = chance.randint(LATENESS_MS, 60_000) if chance.random() < share else 0
+        if delay:
+            event = event | {"event_time": next(time for time in count(event["event_time"]) if time not in times)}
+            times.add(event["event_time"])
+        moved.append((at + delay, event))
+    made.events = moved
 
 
 def send_clocks(made: History) -> None:

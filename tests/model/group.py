@@ -52,6 +52,7 @@ class Group(Reports):
         self.settings: dict[str, tuple[Any, int]] = {}
         self.strategy: str | None = None
         self.last_applied: int | None = None
+        self.shown_at = 0  # when it last showed itself
         self.deleted_at = 0  # what is older and comes late is of the group before
         self.queues_before = 0
         self.departed_at: dict[str, int] = {}
@@ -67,7 +68,7 @@ class Group(Reports):
         self.late: tuple[int, int, list[Trigger]] | None = None  # what a late event caused: when, members before it
         self.is_outdated = False  # the event carries something older than what stays in its place
         self.is_listed = False  # a poll showed it without members, before any rebalance
-        self.empty_mode: str | None = None  # its mode, if it was set since it is empty
+        self.set_empty = False  # it was set since it is empty: its row shows its settings
 
     # ---- time
 
@@ -141,6 +142,7 @@ class Group(Reports):
             return
         name = event.get("member_id")
         self.is_outdated = False
+        self.note_sign(event)
         match event["type"]:
             case "member_joined" | "heartbeat":
                 self.alive(at, event["member_id"], event)
@@ -157,6 +159,11 @@ class Group(Reports):
         if self.is_outdated:
             self.tables.late[f"{self.cluster}/{self.name}"] += 1
 
+    def note_sign(self, event: Event) -> None:
+        """Note that the group shows itself: by a member, a poll, its settings."""
+        if event["type"] in ("member_joined", "heartbeat", "group_snapshot", "group_settings"):
+            self.shown_at = max(self.shown_at, event["event_time"])
+
     def set_settings(self, event: Event) -> None:
         """Take in settings, each unless a newer event carried it."""
         for field in ("mode", "strategy", "strategy_settings"):
@@ -165,7 +172,7 @@ class Group(Reports):
             elif event.get(field) not in (None, self.shared().get(field)):
                 self.is_outdated = True
         if not self.members:
-            self.empty_mode = self.shared()["mode"]
+            self.set_empty = True
 
     def alive(self, at: int, name: str, event: Event) -> None:
         member = self.members.get(name)
@@ -227,14 +234,16 @@ class Group(Reports):
 
     def forget(self, at: int, own: int) -> None:
         """Forget all but the counter: what comes next is another group."""
-        if self.has_rows or self.is_listed:
-            self.last_applied = max(at, self.last_applied or at)
-            self.deleted_at = max(own, self.deleted_at)
+        # Where nothing ends, only what is older than the deletion comes too late.
+        since = at if self.has_rows or self.is_listed else own
+        self.last_applied = max(since, self.last_applied or since)
+        self.deleted_at = max(own, self.deleted_at)
         self.has_rows, self.is_polled, self.row, self.pending = False, False, None, None
-        self.is_listed, self.empty_mode = False, None
+        self.is_listed, self.set_empty = False, False
         self.polled_at = 0
         self.revoked = []
         self.settings, self.departed, self.departed_at, self.replaced = {}, {}, {}, set()
+        self.shown_at = 0
         self.forget_reports()
 
     def depart(self, name: str, at: int, reason: str) -> str:
@@ -278,6 +287,11 @@ class Group(Reports):
             "joined_at": member.joined_at,
             "left_at": None, "left_reason": None, "last_heartbeat_at": None,
         }  # fmt: skip
+
+    def strategy_set(self) -> str | None:
+        """Return the strategy that is set for the group."""
+        name = self.shared().get("strategy")
+        return name and qualified_name(name, self.system)
 
     # ---- deciding
 
@@ -404,7 +418,7 @@ class Group(Reports):
             **compared(owners(old), owners(self.held)), **self.balance(members, topics, self.held),
             "generations_missed": None, **self.agreement_of_reports(at, status, mode),
         }  # fmt: skip
-        self.queues_before, self.empty_mode = queues, None
+        self.queues_before, self.set_empty = queues, False
         self.tables.rebalances.append(row)
         self.find(at, row)
         for when, former, name in renames:
@@ -457,7 +471,7 @@ class Group(Reports):
         elif self.is_listed:  # seen, and never a member in it
             self.tables.groups.append(dict.fromkeys(GROUP) | {
                 "cluster": self.cluster, "group_id": self.name, "state": "empty",
-                "mode": self.empty_mode or "clustering", "members": 0, "queues": 0,
+                "mode": self.shared()["mode"], "strategy": self.strategy_set(), "members": 0, "queues": 0,
                 "idle_members": 0, "unassigned_queues": 0, "spread": 0,
             })  # fmt: skip
 
@@ -466,8 +480,9 @@ class Group(Reports):
         state = "empty" if not row["members_after"] else "failed" if row["status"] == "failed" else "stable"
         return {
             "cluster": self.cluster, "group_id": self.name, "state": state,
-            "mode": row["mode"] if row["members_after"] or self.empty_mode is None else self.empty_mode,
-            "strategy": row["strategy"], "generation": row["generation"],
+            "mode": row["mode"] if row["members_after"] or not self.set_empty else self.shared()["mode"],
+            "strategy": row["strategy"] if row["members_after"] or not self.set_empty else self.strategy_set(),
+            "generation": row["generation"],
             "generation_source": row["generation_source"], "members": row["members_after"],
             "queues": row["queues_after"],
             **{name: row[name] for name in ("idle_members", "unassigned_queues", "spread")},

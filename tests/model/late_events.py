@@ -30,11 +30,12 @@ def take_late(group: Group, at: int, event: Event, others: list[Event]) -> None:
     match event["type"]:
         case "member_joined" | "heartbeat" if name in group.members:
             member = group.members[name]
-            member.last = max(member.last, own)
+            begins = member.lives_by != "heartbeats" and _is_of_session(group, name, event)
+            member.last = own if begins else max(member.last, own)
             is_described = group.describe(
                 member, event | {"owned": None}, own
             )  # what it owned then says nothing of now
-            if member.lives_by != "heartbeats" and own >= member.joined_at:
+            if begins:
                 member.lives_by, member.not_before = "heartbeats", at if is_described else group.last_applied or 0
         case "member_joined" | "heartbeat":
             former = Member(own, "heartbeats", dict(group.departed.get(name, {}))).fields()
@@ -55,9 +56,12 @@ def take_late(group: Group, at: int, event: Event, others: list[Event]) -> None:
             departures = _take_poll(group, at, event, others)
         case "group_settings":
             group.set_settings(event)
-        case "group_deleted" if own >= max([group.last_applied or 0, *(when for _, when in group.settings.values())]):
-            is_over = True  # nothing but an expiry of that very time has come before it
-            departures = {one: group.depart(one, at, "gone") for one in sorted(group.members)}
+        case "group_deleted":
+            is_over = group.shown_at <= own  # else what has shown itself since is another group
+            ended = [one for one in sorted(group.members) if is_over or not _is_alive_after(group, one, own, others)]
+            departures = {one: group.depart(one, at, "gone") for one in ended}
+    if not is_over:
+        group.note_sign(event)
     for one in before.keys() & group.members.keys():
         if group.fields()[one].get("session_timeout_ms") != before[one].get("session_timeout_ms"):
             group.members[one].not_before = at
@@ -73,6 +77,14 @@ def take_late(group: Group, at: int, event: Event, others: list[Event]) -> None:
         group.decide(at, {}, group.shared(), {}, set())
         group.end(at, own)
     group.list_if_empty()
+
+
+def _is_of_session(group: Group, name: str, event: Event) -> bool:
+    """Return whether a heartbeat is of the session that a snapshot shows, which may have begun before the snapshot."""
+    member, own = group.members[name], event["event_time"]
+    then = Member(own, "heartbeats", dict(member.described))
+    group.describe(then, event, own)
+    return own > group.departed_at.get(name, 0) and own + group.timeout(then) >= member.joined_at
 
 
 def _is_alive_after(group: Group, name: str, own: int, others: list[Event]) -> bool:

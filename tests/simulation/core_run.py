@@ -19,6 +19,7 @@ from udfs.model.config import CoreConfig
 from udfs.model.journal import Change, Rebalance, Rejected
 from udfs.model.queue_progress import QueueProgress
 from udfs.packets.packet import REJECTED_CLUSTER, Packet, decode_packet
+from udfs.shard.savepoint import export_shard
 from udfs.shard.shard import Shard
 
 Row = Rebalance | Change | Rejected
@@ -59,6 +60,23 @@ class CoreRun:
                 self._take(row)
             self._states[key] = shard.encode()
 
+    def move(self, shards: int, batch_ms: int) -> None:
+        """Go on with another shard count, from an export as lines: a batch of its own, which decides nothing."""
+        exported = [
+            msgspec.json.encode(event)
+            for (cluster, number), state in sorted(self._states.items())
+            for event in export_shard(cluster, number, state, self._config, coordinator)
+        ]
+        self._config, self._states = msgspec.structs.replace(self._config, shards=shards), {}
+        decided = self.decided()
+        self.batch(batch_ms, exported)
+        if self.decided() != decided:
+            raise AssertionError(f"restoring the export decided something: {self.rejected[decided[2] :]}")
+
+    def decided(self) -> tuple[int, ...]:
+        """Return how many rows of each kind there are."""
+        return len(self.rebalances), len(self.changes), len(self.rejected), len(self.progress)
+
     def flush(self, batch_ms: int) -> None:
         """Move every cluster's clock past its newest event, as at the end of a recording."""
         clusters = sorted({cluster for cluster, _ in self._states})
@@ -71,7 +89,7 @@ class CoreRun:
             self.changes.append(row)
         elif isinstance(row, QueueProgress):
             self.progress.append(row)
-        else:
+        elif isinstance(row, Rejected):
             self.rejected.append(row)
 
     def rows(self) -> list[dict[str, Any]]:

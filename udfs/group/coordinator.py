@@ -29,13 +29,15 @@ from udfs.group.events.heartbeats import apply_expiry, apply_heartbeat
 from udfs.group.events.lifecycle import (
     change_settings,
     close_all_sessions,
+    correct_system,
     end_under_way,
     mark_not_followed,
+    note_deletion,
     note_stuck,
     register_empty_group,
     show_under_way,
+    survives,
     take_observations,
-    was_made_again,
 )
 from udfs.group.events.memberless_groups import end_without_commits, forget_or_wait, register_committing_group
 from udfs.group.events.membership import Applied, on_join, on_leave
@@ -258,6 +260,7 @@ class Coordinator:
         applied = Applied(changed=True)
         if due.late and event.event_time < (context.group.deleted_at or 0):
             return Applied()  # of a group that is no more
+        correct_system(context, due, at)
         match event:
             case GroupSettings():
                 applied = Applied(True, change_settings(context, due, event, at))
@@ -337,14 +340,12 @@ class Coordinator:
     def _delete(self, due: DueEvent, at: int) -> None:
         """End members and spans; what comes next under this name is a new group."""
         context = self.context
-        if was_made_again(context, due, at) or has_record_of_group(self.records, deleted=False):
-            return  # or its protocol changed: its history continues
+        if has_record_of_group(self.records, deleted=False) or survives(context, due, at):
+            return  # its protocol changed, or it has shown itself since: its history continues
         close_all_sessions(context, due, at)
         if context.group.pending is not None:
             commit(context, rebalance(context, plan_counted(context, context.group.pending)))
-        if context.group.exists or context.group.row is not None:
-            context.applied(at)  # of a group that did not exist nothing ends, and nothing comes too late for that
-            context.note_deletion(due.event.event_time)
+        note_deletion(context, due, at)
         end_group(context, at)
         context.begin_event_time()
 

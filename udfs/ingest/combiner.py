@@ -30,9 +30,10 @@ from udfs.model.events import AnyEvent, Clock, Heartbeat, Progress, QueueEnds, T
 from udfs.model.journal import Rejected
 from udfs.model.losses import Loss
 from udfs.model.rejection import Rejection, rejected
+from udfs.model.systems import KAFKA, SYSTEMS
 from udfs.model.timestamps import EARLIEST_MS, LATEST_MS, read_timestamps
 from udfs.packets.packet import READ_AFTER_MS, REJECTED_CLUSTER, Packet, carry_event, cluster_key, group_keys, shard_of
-from udfs.packets.progress_columns import ProgressColumns
+from udfs.packets.progress_columns import NamedGroup, ProgressColumns
 
 Packed: TypeAlias = tuple[str, int, Packet]  # cluster, shard, packet
 Booleans: TypeAlias = npt.NDArray[np.bool_]
@@ -146,7 +147,8 @@ class Combiner:
             numbers=numbers,
         )
         columns = ProgressColumns.of_commits(found.group_keys, found.queue_keys, found.times, found.offsets)
-        self._commits.append(CommitColumns(followed.cluster, columns, found.groups, found.queues))
+        named = {key: NamedGroup(name, KAFKA.name) for key, name in found.groups.items()}
+        self._commits.append(CommitColumns(followed.cluster, columns, named, found.queues))
         for index, outcome in found.others:
             self._take(outcome, raw_of(keys[index].as_py(), rows.values[index].as_py()), rows, index)
 
@@ -174,12 +176,13 @@ class Combiner:
 
         columns = self._all_heartbeats()
         others = [*(event for event, _, _ in self._events), *self._progress]
+        systems = self._systems(columns)
         spoken = speakers(columns, self._commits, others, self._batch_ms + READ_AFTER_MS)
         for cluster, times in self._times(columns).items():
             newest, recorded = int(times.max()), self._recorded(times)
             for shard in range(shards):
                 one = packet(cluster, shard)
-                one.newest_ms, one.recorded_ms = newest, recorded
+                one.newest_ms, one.recorded_ms, one.system = newest, recorded, systems[cluster]
                 one.speakers, one.ahead = spoken.get(cluster, ([], []))
             home = packet(cluster, shard_of(cluster_key(cluster), shards))
             home.first_and_last_times = first_and_last_times(times, self._config.source_silent_after_ms)
@@ -295,6 +298,15 @@ class Combiner:
             if len(some):
                 parts.setdefault(cluster, []).append(some)
         return {cluster: np.concatenate(arrays) for cluster, arrays in parts.items()}
+
+    def _systems(self, columns: HeartbeatColumns) -> dict[str, int]:
+        """Return the number of each cluster's system; the lowest where its events name several."""
+        named = set(columns.systems_of_clusters())
+        named |= {(part.cluster, group.system) for part in self._commits for group in part.groups.values()}
+        others = (*(event for event, _, _ in self._events), *self._progress, *self._ends)
+        named |= {(event.cluster, event.system) for event in others}
+        numbers = sorted(((SYSTEMS[system].number, cluster) for cluster, system in named), reverse=True)
+        return {cluster: number for number, cluster in numbers}
 
 
 def first_and_last_times(times: Int64, span_ms: int) -> list[tuple[int, int]]:

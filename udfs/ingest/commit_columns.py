@@ -12,7 +12,14 @@ from udfs.model.events import Progress, QueueEnds
 from udfs.model.observations import UNKNOWN
 from udfs.model.systems import SYSTEMS
 from udfs.packets.packet import group_keys, progress_queues, queue_keys
-from udfs.packets.progress_columns import NamedQueue, PackedEnds, PackedNames, PackedProgress, ProgressColumns
+from udfs.packets.progress_columns import (
+    NamedGroup,
+    NamedQueue,
+    PackedEnds,
+    PackedNames,
+    PackedProgress,
+    ProgressColumns,
+)
 
 
 class CommitColumns(msgspec.Struct):
@@ -20,7 +27,7 @@ class CommitColumns(msgspec.Struct):
 
     cluster: str
     columns: ProgressColumns
-    groups: dict[int, str]
+    groups: dict[int, NamedGroup]
     queues: dict[int, NamedQueue]
 
     @classmethod
@@ -51,7 +58,7 @@ class CommitColumns(msgspec.Struct):
         return cls(
             cluster,
             columns,
-            dict(zip(groups.tolist(), (event.group for event, _ in rows), strict=True)),
+            dict(zip(groups.tolist(), (NamedGroup(event.group, event.system) for event, _ in rows), strict=True)),
             dict(zip(queues.tolist(), named, strict=True)),
         )
 
@@ -64,7 +71,7 @@ def pack_progress(parts: Sequence[CommitColumns], shards: int) -> Iterator[tuple
     """Pack what groups have reached for each (cluster, shard), in the order that ``PackedProgress`` promises."""
     for cluster in sorted({part.cluster for part in parts}):
         mine = [part for part in parts if part.cluster == cluster]
-        groups = {key: name for part in mine for key, name in part.groups.items()}
+        groups = {key: group for part in mine for key, group in part.groups.items()}
         queues = {key: name for part in mine for key, name in part.queues.items()}
         columns = ProgressColumns.concat([part.columns for part in mine])
         columns = columns.distinct(columns.groups % np.uint64(shards))

@@ -107,6 +107,14 @@ class HeartbeatColumns(msgspec.Struct):
         codes = np.asarray(self.clusters.indices)
         return {name: self.times[codes == code] for code, name in enumerate(names)}
 
+    def systems_of_clusters(self) -> list[tuple[str, str]]:
+        """Return each (cluster, system) once."""
+        if not len(self):
+            return []
+        systems, clusters = self.systems.dictionary.to_pylist(), self.clusters.dictionary.to_pylist()
+        codes = np.asarray(self.clusters.indices, np.int64) * len(systems) + np.asarray(self.systems.indices)
+        return [(clusters[code // len(systems)], systems[code % len(systems)]) for code in _numbered(codes)[0].tolist()]
+
     def speaking(self) -> Iterator[tuple[str, Int64, UInt64]]:
         """Yield of each cluster the times and the keys of the members."""
         names = self.clusters.dictionary.to_pylist()

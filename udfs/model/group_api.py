@@ -130,6 +130,7 @@ class GroupOutput(msgspec.Struct, kw_only=True):
         work: How many members and queues it processed.
         stopped_at: Input at or after this time was not applied, because the work reached its limit; all input
             before it was. None: everything was applied.
+        system: The group's system, where an event has named another one than it was believed to be of.
         observed_since: What was observed of its queues before it is of a group that was deleted or forgotten then;
             None: it was neither.
         rebalances, changes, rejected: In the order in which they were decided. Late events are listed by the shard.
@@ -145,6 +146,7 @@ class GroupOutput(msgspec.Struct, kw_only=True):
     work: int = 0
     stopped_at: int | None = None
     observed_since: int | None = None
+    system: System | None = None
     rebalances: list[Rebalance] = msgspec.field(default_factory=list)
     changes: list[Change] = msgspec.field(default_factory=list)
     rejected: list[Rejected] = msgspec.field(default_factory=list)

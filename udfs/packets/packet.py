@@ -229,6 +229,7 @@ class Packet(msgspec.Struct, array_like=True, kw_only=True):
         recorded_ms: The newest event time that is further behind the batch than a clock may be ahead.
         rejected: Only for the cluster ``REJECTED_CLUSTER``: inputs that could not be read.
         ends: Where queues of the cluster end, in every shard.
+        system: The number of the cluster's system (``SystemProfile.number``); None when only control marks came.
     """
 
     newest_ms: int | None = None
@@ -244,6 +245,7 @@ class Packet(msgspec.Struct, array_like=True, kw_only=True):
     recorded_ms: int | None = None
     losses: list[Loss] = msgspec.field(default_factory=list)
     ends: PackedEnds | None = None
+    system: int | None = None
 
 
 def encode_packet(packet: Packet) -> bytes:

@@ -11,9 +11,19 @@ import numpy.typing as npt
 
 from udfs.model.arrays import Int64, UInt32, UInt64
 from udfs.model.observations import UNKNOWN
+from udfs.model.systems import BY_NUMBER, SYSTEMS, System
 from udfs.packets.texts import PackedTexts
 
 Booleans: TypeAlias = npt.NDArray[np.bool_]
+
+
+class NamedGroup(NamedTuple):
+    """The name of a group, and its system: commits travel and wait without an event that has it."""
+
+    name: str
+    system: System
+
+
 # Topic, broker where queues are numbered per broker, number.
 NamedQueue: TypeAlias = tuple[str, str | None, int]
 _SEPARATOR = "\x00"  # no name has control characters
@@ -85,20 +95,21 @@ class PackedNames(msgspec.Struct, array_like=True):
     """Names behind keys: G distinct groups, Q distinct queues, little-endian.
 
     Attributes:
-        group_keys: uint64[G], ascending. group_names: G names.
+        group_keys: uint64[G], ascending. group_names: G names. group_systems: uint8[G], ``SystemProfile.number``.
         queue_keys: uint64[Q], ascending. queue_places: uint32[Q], index into ``places``. queue_ids: int64[Q].
         places: Distinct topics, each with its broker, separated by a null character.
     """
 
     group_keys: bytes
     group_names: PackedTexts
+    group_systems: bytes
     queue_keys: bytes
     queue_places: bytes
     queue_ids: bytes
     places: PackedTexts
 
     @classmethod
-    def pack(cls, groups: dict[int, str], queues: dict[int, NamedQueue]) -> PackedNames:
+    def pack(cls, groups: dict[int, NamedGroup], queues: dict[int, NamedQueue]) -> PackedNames:
         """Pack names by key."""
         places: dict[str, int] = {}
         numbers, ids = [], []
@@ -108,16 +119,19 @@ class PackedNames(msgspec.Struct, array_like=True):
             ids.append(queue_id)
         return cls(
             np.array(sorted(groups), "<u8").tobytes(),
-            PackedTexts.pack([groups[key] for key in sorted(groups)]),
+            PackedTexts.pack([groups[key].name for key in sorted(groups)]),
+            bytes(SYSTEMS[groups[key].system].number for key in sorted(groups)),
             np.array(sorted(queues), "<u8").tobytes(),
             np.array(numbers, "<u4").tobytes(),
             np.array(ids, "<i8").tobytes(),
             PackedTexts.pack(list(places)),
         )
 
-    def groups(self) -> tuple[UInt64, list[str]]:
-        """Return the keys and names of the groups."""
-        return np.frombuffer(self.group_keys, "<u8").astype(np.uint64), self.group_names.unpack()
+    def groups(self) -> dict[int, NamedGroup]:
+        """Return the groups by key."""
+        keys = np.frombuffer(self.group_keys, "<u8").tolist()
+        systems = [BY_NUMBER[number] for number in self.group_systems]
+        return dict(zip(keys, map(NamedGroup, self.group_names.unpack(), systems), strict=True))
 
     def queues(self) -> tuple[UInt64, UInt32, Int64, list[str]]:
         """Return of the queues key, index of place and number; and the places, as ``place_of`` reads them."""

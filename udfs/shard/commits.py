@@ -23,7 +23,14 @@ from udfs.model.observations import (
     newest_of,
     undated,
 )
-from udfs.packets.progress_columns import NO_PROGRESS, PackedEnds, PackedNames, PackedProgress, ProgressColumns
+from udfs.packets.progress_columns import (
+    NO_PROGRESS,
+    NamedGroup,
+    PackedEnds,
+    PackedNames,
+    PackedProgress,
+    ProgressColumns,
+)
 from udfs.shard.deleted_groups import DeletedQueues, apply_with_deletions, deletions_of_rows, is_ended
 from udfs.shard.first_commits import beginning_groups
 from udfs.shard.queue_histories import OffsetHistories, QueueHistories
@@ -70,7 +77,7 @@ class Commits:
         self._has_new_queues = False
         self._has_changed = False
         self._waiting_data, self._ends_data = waiting, waiting_ends
-        self._waiting, self._waiting_ends = _read_waiting(waiting), _read_ends(waiting_ends)
+        self._waiting, self._waiting_ends = _read_waiting(waiting), Ends.read(waiting_ends)
         self._waiting_changed = self._ends_changed = False
         self._due = NO_PROGRESS
         self._due_are_commits = True
@@ -138,7 +145,7 @@ class Commits:
             self._waiting_ends = Ends._make(column[~ends] for column in self._waiting_ends)
             self._ends_changed = True
 
-    def beginning_groups(self, find: Callable[[UInt64], Int64], forget_before: int) -> list[tuple[int, str]]:
+    def beginning_groups(self, find: Callable[[UInt64], Int64], forget_before: int) -> list[tuple[int, NamedGroup]]:
         """Return the groups that begin to commit, see ``first_commits``."""
         return beginning_groups(self._decoded(), self._due, find, forget_before) if len(self._due.times) else []
 
@@ -250,8 +257,8 @@ class Commits:
         mine = self._waiting.where(self._waiting.groups == np.uint64(group))
         return sorted(zip(*(column.tolist() for column in mine[1:]), strict=True))
 
-    def rows_of(self, group: int) -> tuple[str | None, list[QueueRow]]:
-        """Return a group's name and what was applied of it."""
+    def rows_of(self, group: int) -> tuple[NamedGroup | None, list[QueueRow]]:
+        """Return a group's name with its system, and what was applied of it."""
         table = self._decoded()
         rows = table.rows_of(group)
         return table.names.get(group), [table.row(number) for number in range(rows.start, rows.stop)]
@@ -267,10 +274,12 @@ class Commits:
 
     # ---- of another state
 
-    def restore(self, group: int, name: str | None, rows: Sequence[QueueRow], waiting: Sequence[Waiting]) -> None:
+    def restore(
+        self, group: int, named: NamedGroup | None, rows: Sequence[QueueRow], waiting: Sequence[Waiting]
+    ) -> None:
         """Restore what another state knows of a group."""
         if rows:
-            self._decoded().put(group, name, {row.queue: row for row in rows})
+            self._decoded().put(group, named, {row.queue: row for row in rows})
             self._has_new_queues = self._has_changed = True
         if waiting:
             queues, times, offsets, ends, positions, commits = zip(*waiting, strict=True)
@@ -308,7 +317,7 @@ class Commits:
         if self._waiting_changed:
             self._waiting_data = _pack_waiting(self._waiting)
         if self._ends_changed:
-            self._ends_data = _pack_ends(self._waiting_ends)
+            self._ends_data = self._waiting_ends.encode()
         return self._data[0], self._data[1], self._waiting_data, self._ends_data
 
     def _decoded(self) -> QueueTable:
@@ -381,15 +390,3 @@ def _pack_waiting(waiting: ProgressColumns) -> bytes:
         return b""
     keys = (narrow(waiting.groups, _KEY_BYTES), narrow(waiting.queues, _KEY_BYTES))
     return pack_parts(*keys, *(pack_column(column) for column in (*waiting[2:6], waiting.commits.astype(np.int64))))
-
-
-def _read_ends(data: Buffer) -> Ends:
-    queues, times, ends = unpack_parts(data, 3)
-    keys = widen(queues, _KEY_BYTES)
-    return Ends(keys, unpack_column(times, len(keys)), unpack_column(ends, len(keys)))
-
-
-def _pack_ends(ends: Ends) -> bytes:
-    if not len(ends.times):
-        return b""
-    return pack_parts(narrow(ends.queues, _KEY_BYTES), pack_column(ends.times), pack_column(ends.ends))

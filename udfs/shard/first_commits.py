@@ -7,14 +7,14 @@ from collections.abc import Callable
 import numpy as np
 
 from udfs.model.arrays import Int64, UInt64
-from udfs.packets.progress_columns import ProgressColumns
+from udfs.packets.progress_columns import NamedGroup, ProgressColumns
 from udfs.shard.queue_table import QueueTable
 
 
 def beginning_groups(
     table: QueueTable, due: ProgressColumns, find: Callable[[UInt64], Int64], forget_before: int
-) -> list[tuple[int, str]]:
-    """Return key and name of each group that begins to commit.
+) -> list[tuple[int, NamedGroup]]:
+    """Return key, name and system of each group that begins to commit.
 
     Args:
         table: As of the batch before. due: What is due now, each group's rows beside each other.

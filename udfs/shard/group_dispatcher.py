@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Generator, Iterator, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
-import msgspec
 import numpy as np
 
 from udfs.model.arrays import Int64
@@ -248,7 +247,7 @@ class ShardGroups:
             given.own_topics.update(*(topics_in(event) for event, _ in given.events))
             advanced = yield from self._apply_input(key, record, group, last_heartbeats, given, {}, [], batch_ms, done)
             done += advanced.work
-            record = msgspec.structs.replace(record, last_applied=advanced.last_applied_ms)
+            record = record.after(advanced)
             last_heartbeats, topics = dict(advanced.last_heartbeat), frozenset(map(topic_hash, advanced.topics))
             if advanced.stopped_at is not None:
                 held[0] = held[0].since(advanced.stopped_at, advanced.observed_since)

@@ -29,11 +29,16 @@ def progress_rows(cluster: str, table: QueueTable, spans: SpanRows, span_ms: int
         if row is None or current != (group, place, span) or len(row.queues) == _MOST_QUEUES:
             if row is not None:
                 yield row
-            name = table.names.get(int(table.groups[group]))
+            owner = table.names.get(int(table.groups[group]))
             current = (group, place, span)
             topic, broker = place_of(table.place_names[place])
             row = QueueProgress(
-                cluster=cluster, group_id=name or "", topic=topic, broker=broker, span_start=span * span_ms, queues=[]
+                cluster=cluster,
+                group_id=owner.name if owner else "",
+                topic=topic,
+                broker=broker,
+                span_start=span * span_ms,
+                queues=[],
             )
         row.queues.append((queue_id, _or_none(offset), _or_none(at), _or_none(end), _or_none(end_at)))
     if row is not None:

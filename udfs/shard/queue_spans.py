@@ -14,6 +14,9 @@ from udfs.model.arrays import Int64, UInt64
 from udfs.model.observations import UNKNOWN
 from udfs.packets.progress_columns import ProgressColumns
 from udfs.shard.queue_table import Booleans, QueueTable
+from udfs.shard.state_format import Buffer, narrow, pack_column, pack_parts, unpack_column, unpack_parts, widen
+
+_KEY_BYTES = 8
 
 
 class Ends(NamedTuple):
@@ -22,6 +25,19 @@ class Ends(NamedTuple):
     queues: UInt64
     times: Int64
     ends: Int64
+
+    @staticmethod
+    def read(data: Buffer) -> Ends:
+        """Read what ``encode`` wrote."""
+        queues, times, ends = unpack_parts(data, 3)
+        keys = widen(queues, _KEY_BYTES)
+        return Ends(keys, unpack_column(times, len(keys)), unpack_column(ends, len(keys)))
+
+    def encode(self) -> bytes:
+        """Return these ends as bytes."""
+        if not len(self.times):
+            return b""
+        return pack_parts(narrow(self.queues, _KEY_BYTES), pack_column(self.times), pack_column(self.ends))
 
 
 class SpanRows(NamedTuple):

@@ -15,8 +15,9 @@ import numpy.typing as npt
 
 from udfs.model.arrays import Int64, UInt64
 from udfs.model.observations import UNKNOWN
+from udfs.model.systems import BY_NUMBER, KAFKA, SYSTEMS
 from udfs.packets.packet import mix
-from udfs.packets.progress_columns import PackedNames, place_of
+from udfs.packets.progress_columns import NamedGroup, PackedNames, place_of
 from udfs.packets.texts import PackedTexts
 from udfs.shard.block_store import find_sorted
 from udfs.shard.state_format import (
@@ -33,6 +34,7 @@ from udfs.shard.state_format import (
 Booleans: TypeAlias = npt.NDArray[np.bool_]
 
 _KEY_BYTES = 8
+_UNNAMED = NamedGroup("", KAFKA.name)
 # Of each row: which values it has.
 _APPLIED, _COMMITTED, _BEFORE, _ENDS, _READ, _MOVED = (1 << bit for bit in range(6))
 COLUMNS = (
@@ -68,7 +70,8 @@ class QueueTable:
     """A table of (group, queue), by group, then by key.
 
     Attributes:
-        groups: Keys of the groups that have rows, ascending. counts: Rows of each. names: Of the groups by key.
+        groups: Keys of the groups that have rows, ascending. counts: Rows of each. names: Of the groups by key, with
+            their systems.
         keys: Of the queues. places: Index into ``place_names``, or -1. queue_ids: Their numbers.
         applied: Something about the row was applied; else it is only expected.
         moved: Its commit or its end changed in the span of event time that is still open.
@@ -77,7 +80,7 @@ class QueueTable:
     """
 
     def __init__(self, queues: Buffer = b"", offsets: Buffer = b"") -> None:
-        groups, counts, names, keys, places, ids, place_names = unpack_parts(queues, 7)
+        groups, counts, names, keys, places, ids, place_names, systems = unpack_parts(queues, 8)
         self.groups: UInt64 = np.frombuffer(groups, "<u8").astype(np.uint64)
         self.counts: Int64 = unpack_column(counts, len(self.groups))
         self.keys: UInt64 = widen(keys, _KEY_BYTES)
@@ -85,8 +88,11 @@ class QueueTable:
         must_hold(int(self.counts.sum()) == count and (self.counts >= 0).all(), "rows do not match their groups")
         self.places: Int64 = unpack_column(places, count)
         self.queue_ids: Int64 = unpack_column(ids, count)
-        self.names: dict[int, str] = {
-            key: name for key, name in zip(self.groups.tolist(), _texts(names), strict=False) if name
+        numbers = unpack_column(systems, len(self.groups)).tolist()
+        self.names: dict[int, NamedGroup] = {
+            key: NamedGroup(name, BY_NUMBER[number])
+            for key, name, number in zip(self.groups.tolist(), _texts(names), numbers, strict=False)
+            if name
         }
         self.place_names: list[str] = _texts(place_names)
         must_hold(not count or int(self.places.max()) < len(self.place_names), "a queue has no name")
@@ -116,14 +122,16 @@ class QueueTable:
         """Return which queues there are."""
         if not len(self.keys):
             return b""
+        named = [self.names.get(key, _UNNAMED) for key in self.groups.tolist()]
         return pack_parts(
             self.groups.astype("<u8").tobytes(),
             pack_column(self.counts),
-            _packed([self.names.get(key, "") for key in self.groups.tolist()]),
+            _packed([one.name for one in named]),
             narrow(self.keys, _KEY_BYTES),
             pack_column(self.places),
             pack_column(self.queue_ids),
             _packed(self.place_names),
+            pack_column(np.array([SYSTEMS[one.system].number for one in named], np.int64)),
         )
 
     def encode_offsets(self) -> bytes:
@@ -231,10 +239,9 @@ class QueueTable:
 
     def name(self, names: PackedNames) -> bool:
         """Name the rows of groups and queues that have no name yet; return whether any was named."""
-        keys, group_names = names.groups()
-        unnamed = [(key, name) for key, name in zip(keys.tolist(), group_names, strict=True) if key not in self.names]
+        unnamed = [(key, named) for key, named in names.groups().items() if key not in self.names]
         present = set(self.groups.tolist())
-        new = {key: name for key, name in unnamed if key in present}
+        new = {key: named for key, named in unnamed if key in present}
         self.names |= new
         rows = np.flatnonzero(self.places < 0)
         if not len(rows):
@@ -258,15 +265,15 @@ class QueueTable:
         groups = self.groups[self.row_groups()][rows]
         self._replace_rows(groups, self.keys[rows], lambda column, _: column[rows])
         kept = set(self.groups.tolist())
-        self.names = {key: name for key, name in self.names.items() if key in kept}
+        self.names = {key: named for key, named in self.names.items() if key in kept}
 
-    def put(self, group: int, name: str | None, rows: Mapping[int, QueueRow]) -> None:
+    def put(self, group: int, named: NamedGroup | None, rows: Mapping[int, QueueRow]) -> None:
         """Set rows of a group that come from another table."""
         keys = np.fromiter(rows, np.uint64, len(rows))
         groups = np.full(len(keys), group, np.uint64)
         self.expect(groups, keys, len(self) + len(keys))
-        if name:
-            self.names[group] = name
+        if named is not None:
+            self.names[group] = named
         for number, row in zip(self.find(groups, keys).tolist(), rows.values(), strict=True):
             self.applied[number], self.moved[number], self.queue_ids[number] = row.applied, row.moved, row.queue_id
             for column, value in zip(COLUMNS, row.values, strict=True):

@@ -23,7 +23,7 @@ from udfs.model.observations import UNKNOWN
 from udfs.model.queues import spelled
 from udfs.model.systems import KAFKA
 from udfs.packets.packet import CarriedEvent, cluster_key, group_key, read_event, shard_of, topic_key
-from udfs.packets.progress_columns import PackedEnds
+from udfs.packets.progress_columns import NamedGroup, PackedEnds
 from udfs.shard.cluster_time import ClusterTime
 from udfs.shard.commits import Waiting
 from udfs.shard.deduplication import topic_dedup_key
@@ -42,6 +42,8 @@ _HASH_BYTES: Final = 16
 
 Key: TypeAlias = Annotated[int, msgspec.Meta(ge=0)]  # 64 bits
 TimeMs: TypeAlias = Annotated[int, msgspec.Meta(ge=-(2**53), le=2**53)]
+# Older versions have the name of the group alone.
+_Queues: TypeAlias = tuple[Key, NamedGroup | str | None, list[QueueRow], list[Waiting]]
 TopicHash: TypeAlias = Annotated[int, msgspec.Meta(ge=0, le=2**32 - 1)]
 
 
@@ -80,7 +82,7 @@ class ClusterImage(msgspec.Struct, array_like=True):
     Attributes:
         silence: From the cluster's home shard, else None.
         commits: Of groups that only commits show, in exports of older versions: keys of group and queue, time.
-        queues: Of such groups: key of the group, its name, the state of its queues, and what waits.
+        queues: Of such groups: key, name and system of the group, the state of its queues, and what waits.
         waiting_ends: Where queues end, as far as it waits: key of the queue, time, end. From the home shard.
     """
 
@@ -90,7 +92,7 @@ class ClusterImage(msgspec.Struct, array_like=True):
     silence: Silence | None
     commits: list[tuple[Key, Key, TimeMs]]
     time: ClusterTime | None = None
-    queues: list[tuple[Key, str | None, list[QueueRow], list[Waiting]]] = msgspec.field(default_factory=list)
+    queues: list[_Queues] = msgspec.field(default_factory=list)
     waiting_ends: list[tuple[Key, TimeMs, TimeMs]] = msgspec.field(default_factory=list)
 
 
@@ -108,7 +110,7 @@ def export_shard(cluster: str, number: int, data: bytes, config: CoreConfig, log
     """
     state = ShardState(cluster, data, config)
     header = state.header
-    system = header.system or KAFKA.name  # only Kafka's commits lack the system
+    system = header.system or KAFKA.name
     if header.clock is None or header.newest is None:
         return
     # A time at which an event did come: the export must neither fill a gap in the source nor advance the clock.
@@ -268,7 +270,8 @@ def _restore_cluster(state: ShardState, event: Clock, is_mine: Callable[[int], b
             state.commits.restore(group, None, [], [_waiting_commit(queue, at)])
     for group, name, rows, waiting in image.queues:
         if is_mine(group):
-            state.commits.restore(group, name, rows, waiting)
+            named = NamedGroup(name, event.system) if isinstance(name, str) else name
+            state.commits.restore(group, named, rows, waiting)
     if image.waiting_ends:
         queues, times, ends = zip(*image.waiting_ends, strict=True)
         state.commits.take_ends(
@@ -304,7 +307,7 @@ def _restored_group(state: ShardState, event: GroupSnapshot, logic: GroupLogic) 
         state.dedup.remember(key, dict(image.repeats))
     former = [committed_row(queue, at) for queue, at in image.commits]
     waiting = [*image.waiting, *(_waiting_commit(queue, at) for queue, at in image.waiting_commits)]
-    state.commits.restore(key, event.group, [*former, *image.queues], waiting)
+    state.commits.restore(key, NamedGroup(event.group, image.record.system), [*former, *image.queues], waiting)
     return key, Written(
         record=msgspec.msgpack.encode(image.record),
         last_heartbeat={member_id: last for member_id, last, _ in image.members},
@@ -320,18 +323,7 @@ def _waiting_commit(queue: int, at: int) -> Waiting:
 
 
 def _heartbeat(cluster: str, system: str, group: str, member_id: str, at: int) -> Heartbeat:
-    return msgspec.convert(
-        {
-            "type": "heartbeat",
-            "schema_version": 1,
-            "event_time": at,
-            "system": system,
-            "cluster": cluster,
-            "group": group,
-            "member_id": member_id,
-        },
-        Heartbeat,
-    )
+    return Heartbeat(schema_version=1, event_time=at, system=system, cluster=cluster, group=group, member_id=member_id)
 
 
 def _pack(event: Clock | TopicQueues | GroupSnapshot, image: GroupImage | TopicImage | ClusterImage) -> str:

@@ -19,7 +19,7 @@ from udfs.model.group_api import GroupLogic
 from udfs.model.journal import Change, ClusterBegun, ClusterObserved, Rejected
 from udfs.model.observations import DELETED
 from udfs.model.rejection import Rejection
-from udfs.model.systems import BY_NUMBER, KAFKA, System
+from udfs.model.systems import BY_NUMBER
 from udfs.packets.packet import (
     CarriedEvent,
     PackedHeartbeats,
@@ -78,8 +78,9 @@ class Shard:
         if self._is_new and self._config.silence == "expire":
             yield ClusterBegun(cluster=self.cluster)
         arrived = [carried for packet in packets for carried in packet.events]
-        if state.header.system is None:
-            state.header.system = _system_of(packets)
+        named = [packet.system for packet in packets if packet.system is not None]
+        if named:
+            state.header.system = BY_NUMBER[min(named)]
         if any(MARK in carried.content for carried in arrived):
             arrived, refused = self._restore(arrived, batch_ms)
             yield from refused
@@ -102,9 +103,8 @@ class Shard:
         deleted = self._assign(due)
         state.commits.make_due(clock)
         forget_before = (state.clock_before or 0) - self._config.forget_after_ms
-        for key, name in state.commits.beginning_groups(state.find, forget_before):
-            # Only Kafka's commits lack the system.
-            self._groups.input_of(key, name, state.header.system or KAFKA.name)
+        for key, (name, system) in state.commits.beginning_groups(state.find, forget_before):
+            self._groups.input_of(key, name, system)
         for key, event, carried in deleted:
             if self._groups.has_group(key):
                 self._groups.input_of(key, event.group, event.system).events.append((event, carried))
@@ -285,15 +285,6 @@ class Shard:
         else:
             collected = self._groups.input_of(key, unknown.group, unknown.system)
             collected.unknown_member_heartbeats.append((unknown.member_id, unknown.time))
-
-
-def _system_of(packets: Sequence[Packet]) -> System | None:
-    for packet in packets:
-        if packet.heartbeats is not None and packet.heartbeats.systems:
-            return BY_NUMBER[packet.heartbeats.systems[0]]
-        if packet.events:
-            return read_event(packet.events[0]).system
-    return None
 
 
 def _group_of(event: AnyEvent) -> str:

@@ -57,6 +57,11 @@ class Record(msgspec.Struct, array_like=True):
     last_heartbeats: dict[str, int] | None
     group: bytes
 
+    def after(self, advanced: GroupOutput) -> Record:
+        """Return the record of a group that was advanced: its events may name another system than was believed."""
+        system = self.system if advanced.system is None else advanced.system
+        return msgspec.structs.replace(self, system=system, last_applied=advanced.last_applied_ms)
+
 
 class UnknownMemberHeartbeat(msgspec.Struct, array_like=True):
     """A waiting heartbeat of a member without a row."""
@@ -212,13 +217,9 @@ def written_of(record: Record, group: bytes, advanced: GroupOutput, keys: UInt64
     if collide:
         deadlines = [at + advanced.session_timeouts_ms[member_id] for member_id, at in last_heartbeat.items()]
         wake_at = min([*deadlines, *([] if wake_at is None else [wake_at])])
-    stored = Record(
-        name=record.name,
-        system=record.system,
-        last_applied=advanced.last_applied_ms,
-        last_heartbeats=dict(sorted(last_heartbeat.items())) if collide else None,
-        group=group,
-    )
+    stored = record.after(advanced)
+    stored.last_heartbeats = dict(sorted(last_heartbeat.items())) if collide else None
+    stored.group = group
     return Written(
         record=msgspec.msgpack.encode(stored),
         last_heartbeat={} if collide else last_heartbeat,

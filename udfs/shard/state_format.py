@@ -21,10 +21,10 @@ import numpy.typing as npt
 
 from udfs.model.arrays import Int64, UInt64
 from udfs.model.errors import InvariantError, StateDamagedError, StateVersionError
-from udfs.model.systems import System
+from udfs.model.systems import KAFKA, SYSTEMS, System
 from udfs.shard.base128 import characters_for, from_seven_bits, to_seven_bits
 
-STATE_VERSION = 4
+STATE_VERSION = 5
 FIRST_CHECKED: Final = 3  # the first version with a checksum; later ones begin in the same way
 KEY_BYTES = 5  # of a member's key within its group: 40 bits, the upper ones of its 64
 KEY_SHIFT = np.uint64(64 - 8 * KEY_BYTES)
@@ -50,7 +50,7 @@ _MOST_EQUAL_VALUES = 2**22
 class Header(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """The part read and written in every batch: the cluster's clock, counters, the table of sections."""
 
-    system: System | None = None  # of the cluster, from its first event
+    system: System | None = None  # of the cluster, from its newest packet
     clock: int | None = None
     newest: int | None = None
     batches: int = 0
@@ -131,12 +131,24 @@ def _add_offsets(plain: Plain, sections: Sections) -> tuple[Plain, Sections]:
     return plain, others
 
 
+def _add_systems(plain: Plain, sections: Sections) -> tuple[Plain, Sections]:
+    """Give groups that commit a system of their own: that of their cluster so far."""
+    section = sections.get("queues")
+    if section is None or not section.size:
+        return plain, sections
+    parts = unpack_parts(section.body, 7)
+    profile = SYSTEMS.get(str(plain.get("system")), KAFKA)
+    numbers = pack_column(np.full(len(parts[0]) // 8, profile.number, np.int64))
+    return plain, sections | {"queues": StateSection(pack_parts(*parts, numbers))}
+
+
 # version -> function from (header as plain values, sections) of that version to those of the next
 UPGRADES: dict[int, Callable[[Plain, Sections], tuple[Plain, Sections]]] = {
     # The same contents in another stored form.
     1: lambda plain, sections: (plain, sections),
     2: _widen_remembered_ids,
     3: _add_offsets,
+    4: _add_systems,
 }
 
 

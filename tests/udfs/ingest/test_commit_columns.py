@@ -43,7 +43,7 @@ def test_commits_are_packed_once_each_by_shard_group_queue_and_time() -> None:
 def test_each_packet_names_its_groups_and_queues() -> None:
     [(_, _, packed)] = pack_progress(CommitColumns.of([commit("c", "g", 5, 3, 1)]), 1)
     assert packed.names is not None
-    assert packed.names.groups()[1] == ["g"]
+    assert list(packed.names.groups().values()) == [("g", "rocketmq")]
     keys, numbers, ids, places = packed.names.queues()
     named = zip(keys.tolist(), numbers.tolist(), ids.tolist(), strict=True)
     assert {(key, *place_of(places[number]), queue) for key, number, queue in named} == {

@@ -9,6 +9,7 @@ from hypothesis import given
 from udfs.model.observations import UNKNOWN
 from udfs.packets.progress_columns import (
     NO_PROGRESS,
+    NamedGroup,
     PackedEnds,
     PackedNames,
     PackedProgress,
@@ -56,9 +57,11 @@ def test_what_no_row_has_takes_no_bytes() -> None:
 
 
 def test_names_come_back_by_their_keys() -> None:
-    names = PackedNames.pack({7: "g", 3: "h"}, {9: ("t", None, 4), 2: ("u", "b", 0), 5: ("t", None, 1)})
-    keys, groups = names.groups()
-    assert dict(zip(keys.tolist(), groups, strict=True)) == {3: "h", 7: "g"}
+    names = PackedNames.pack(
+        {7: NamedGroup("g", "metaq"), 3: NamedGroup("h", "kafka")},
+        {9: ("t", None, 4), 2: ("u", "b", 0), 5: ("t", None, 1)},
+    )
+    assert names.groups() == {3: ("h", "kafka"), 7: ("g", "metaq")}
     queues, numbers, ids, places = names.queues()
     assert [
         (key, *place_of(places[number]), queue_id)

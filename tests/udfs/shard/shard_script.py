@@ -25,6 +25,7 @@ from udfs.model.events import (
 )
 from udfs.model.group_api import GroupLogic
 from udfs.model.journal import ClusterObserved
+from udfs.model.systems import SYSTEMS
 from udfs.packets.packet import (
     COLLECTOR,
     READ_AFTER_MS,
@@ -92,6 +93,7 @@ def clock(at: int) -> Clock:
 def packet_for(shard: int, events: Sequence[AnyEvent], config: CoreConfig, batch_ms: int = FAR) -> Packet:
     """Pack the events of one task for one shard, as combine does, one loop for each rule of the contract."""
     packet = Packet(newest_ms=max((event.event_time for event in events), default=None))
+    packet.system = min((SYSTEMS[event.system].number for event in events), default=None)
     spoken = [(event.event_time, _producer(event)) for event in events if not isinstance(event, _CLOCKLESS)]
     packet.speakers = two_newest(one for one in spoken if one[0] <= batch_ms + READ_AFTER_MS)
     packet.ahead = two_newest(one for one in spoken if one[0] > batch_ms + READ_AFTER_MS)

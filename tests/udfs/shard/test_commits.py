@@ -5,12 +5,14 @@ from __future__ import annotations
 import numpy as np
 
 from udfs.model.observations import UNKNOWN, undated, undated_offset
-from udfs.packets.progress_columns import NO_PROGRESS, PackedEnds, PackedNames, ProgressColumns
+from udfs.packets.progress_columns import NO_PROGRESS, NamedGroup, PackedEnds, PackedNames, ProgressColumns
 from udfs.shard.commits import Commits
 
 Rows = list[tuple[int, int, int]]
 SEVEN, EIGHT = 7 << 24, 8 << 24  # hashes in practice
-NAMES = PackedNames.pack({1: "g1", 2: "g2"}, {SEVEN: ("t", None, 0), EIGHT: ("t", None, 1)})
+NAMES = PackedNames.pack(
+    {1: NamedGroup("g1", "kafka"), 2: NamedGroup("g2", "kafka")}, {SEVEN: ("t", None, 0), EIGHT: ("t", None, 1)}
+)
 
 
 def take(commits: Commits, rows: Rows, offsets: list[int] | None = None) -> None:
@@ -140,7 +142,7 @@ def test_what_another_state_knows_is_restored() -> None:
     other = Commits()
     other.restore(1, name, rows, commits.waiting_of(1))
     other = Commits(*other.encode(None))
-    assert other.rows_of(1) == (name, rows) == ("g1", rows)
+    assert other.rows_of(1) == (name, rows) == (NamedGroup("g1", "kafka"), rows)
     assert other.waiting_of(1) == commits.waiting_of(1)
     assert other.offsets_of(1) == commits.offsets_of(1)
 

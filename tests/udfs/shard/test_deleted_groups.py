@@ -24,13 +24,13 @@ from udfs.model.journal import Rebalance
 from udfs.model.observations import DELETED, NOT_NAMED, UNKNOWN
 from udfs.model.queue_progress import QueueProgress
 from udfs.packets.packet import queue_key
-from udfs.packets.progress_columns import PackedEnds, PackedNames, ProgressColumns
+from udfs.packets.progress_columns import NamedGroup, PackedEnds, PackedNames, ProgressColumns
 from udfs.shard.commits import Commits
 from udfs.shard.deleted_groups import DeletedQueues, deletions_of, deletions_of_rows, is_ended
 
 SPAN = 100
 QUEUE = queue_key("t", None, 0)
-NAMES = PackedNames.pack({1: "g"}, {QUEUE: ("t", None, 0)})
+NAMES = PackedNames.pack({1: NamedGroup("g", "kafka")}, {QUEUE: ("t", None, 0)})
 
 
 def committed(at: int, offset: int, group: str = "g") -> Progress:
@@ -124,7 +124,7 @@ def test_a_queue_that_is_deleted_with_its_group_and_by_itself_is_one_row_of_both
     commits = Commits()
     for number in range(3):
         queue = queue_key("t", None, number)
-        names = PackedNames.pack({1: "g"}, {queue: ("t", None, number)})
+        names = PackedNames.pack({1: NamedGroup("g", "kafka")}, {queue: ("t", None, number)})
         one = np.array([1], np.uint64), np.array([queue], np.uint64)
         commits.take(ProgressColumns.of_commits(*one, np.array([10]), np.array([5])), [names])
     deletions = deletions_of_rows(commits.table, {1: [40, 60]}, DeletedQueues(np.array([1, 1]), np.array([40, 50])))

@@ -7,7 +7,7 @@ import pytest
 
 from udfs.model.observations import UNKNOWN
 from udfs.packets.packet import queue_key
-from udfs.packets.progress_columns import PackedNames, ProgressColumns
+from udfs.packets.progress_columns import NamedGroup, PackedNames, ProgressColumns
 from udfs.shard.first_commits import beginning_groups
 from udfs.shard.queue_table import QueueTable
 
@@ -28,13 +28,18 @@ def test_a_group_begins_with_its_first_commit(what: str, times: list[int], is_re
     table = QueueTable()
     groups, keys = np.array([3, 3, 5], np.uint64), np.array([*QUEUES, QUEUES[0]], np.uint64)
     table.expect(groups, keys, 10)
-    table.name(PackedNames.pack({3: "g", 5: "other"}, {QUEUES[0]: ("t", None, 0), QUEUES[1]: ("t", None, 1)}))
+    table.name(
+        PackedNames.pack(
+            {3: NamedGroup("g", "rocketmq"), 5: NamedGroup("other", "kafka")},
+            {QUEUES[0]: ("t", None, 0), QUEUES[1]: ("t", None, 1)},
+        )
+    )
     rows = table.find(groups, keys)
     table.columns["times"][rows], table.applied[rows] = [*times, 60], np.array([*times, 60]) != UNKNOWN
     one = np.array([QUEUES[0]] * 2, np.uint64)
     due = ProgressColumns.of_commits(np.array([3, 5], np.uint64), one, np.array([100, 100]))
     numbers = np.array([0 if is_remembered else -1, 1])
     found = beginning_groups(table, due, lambda requested: numbers[: len(requested)], 50)
-    assert found == ([(3, "g")] if begins else []), what
+    assert found == ([(3, NamedGroup("g", "rocketmq"))] if begins else []), what
     polled = due._replace(commits=np.zeros(2, np.bool_))
     assert beginning_groups(table, polled, lambda requested: numbers[: len(requested)], 50) == []

@@ -6,16 +6,18 @@ import numpy as np
 
 from udfs.model.observations import UNKNOWN
 from udfs.model.queue_progress import QueueProgress
+from udfs.packets.progress_columns import NamedGroup
 from udfs.shard.progress_rows import progress_rows
 from udfs.shard.queue_spans import SpanRows
 from udfs.shard.queue_table import QueueRow, QueueTable
 
+GROUP = NamedGroup("g", "kafka")
 VALUES = (UNKNOWN,) * 8
 
 
-def table_of(*queues: QueueRow, name: str | None = "g") -> QueueTable:
+def table_of(*queues: QueueRow, named: NamedGroup | None = GROUP) -> QueueTable:
     table = QueueTable()
-    table.put(1, name, {row.queue: row for row in queues})
+    table.put(1, named, {row.queue: row for row in queues})
     return table
 
 

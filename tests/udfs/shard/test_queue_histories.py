@@ -8,13 +8,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from udfs.model.observations import UNKNOWN, Newest, newest_of
-from udfs.packets.progress_columns import PackedEnds, PackedNames, ProgressColumns
+from udfs.packets.progress_columns import NamedGroup, PackedEnds, PackedNames, ProgressColumns
 from udfs.shard.commits import Commits
 from udfs.shard.queue_histories import QueueHistories
 from udfs.shard.queue_table import QueueTable
 
 QUEUES = [number << 24 for number in (7, 8)]  # hashes in practice
-NAMES = PackedNames.pack({1: "g1"}, {queue: ("t", None, number) for number, queue in enumerate(QUEUES)})
+NAMES = PackedNames.pack(
+    {1: NamedGroup("g1", "kafka")}, {queue: ("t", None, number) for number, queue in enumerate(QUEUES)}
+)
 OFFSETS = st.integers(UNKNOWN, 50)
 TIMES = st.integers(0, 120)
 ROWS = st.lists(st.tuples(st.sampled_from(QUEUES), TIMES, OFFSETS, st.just(UNKNOWN), st.just(UNKNOWN), st.just(True)))

@@ -11,11 +11,14 @@ import numpy as np
 from hypothesis import example, given
 
 from udfs.model.observations import DELETED, UNKNOWN
-from udfs.packets.progress_columns import PackedEnds, PackedNames, ProgressColumns
+from udfs.packets.progress_columns import NamedGroup, PackedEnds, PackedNames, ProgressColumns
 from udfs.shard.commits import Commits
 
 SPAN = 10
-NAMES = PackedNames.pack({1: "g1", 2: "g2"}, {0: ("t", None, 0), 1: ("t", None, 1), 2: ("u", "b", 0)})
+NAMES = PackedNames.pack(
+    {1: NamedGroup("g1", "kafka"), 2: NamedGroup("g2", "kafka")},
+    {0: ("t", None, 0), 1: ("t", None, 1), 2: ("u", "b", 0)},
+)
 
 
 class Observed(NamedTuple):

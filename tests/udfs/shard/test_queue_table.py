@@ -9,7 +9,8 @@ from hypothesis import given
 
 from udfs.model.errors import StateDamagedError
 from udfs.model.observations import UNKNOWN
-from udfs.packets.progress_columns import PackedNames
+from udfs.model.systems import BY_NUMBER
+from udfs.packets.progress_columns import NamedGroup, PackedNames
 from udfs.shard.queue_table import COLUMNS, QueueRow, QueueTable, committed_row
 
 TIME = st.integers(0, 2**41)
@@ -40,13 +41,13 @@ def test_rows_are_the_same_after_they_were_written_and_read(groups: dict[int, li
     expected = {}
     for group, rows in groups.items():
         expected[group] = {row.queue: row for row in rows}
-        table.put(group, f"g{group}", expected[group])
+        table.put(group, NamedGroup(f"g{group}", BY_NUMBER[group % 3]), expected[group])
     read = QueueTable(table.encode_queues(), table.encode_offsets())
     for group, rows_of in expected.items():
         rows = read.rows_of(group)
         found = [read.row(number) for number in range(rows.start, rows.stop)]
         assert found == [rows_of[key] for key in sorted(rows_of)]
-        assert read.names[group] == f"g{group}"
+        assert read.names[group] == (f"g{group}", BY_NUMBER[group % 3])
     assert QueueTable().rows_of(1) == slice(0, 0)
 
 
@@ -71,14 +72,18 @@ def test_a_row_without_a_name_gets_it_with_the_first_that_has_it() -> None:
     table = QueueTable()
     table.put(1, None, {7: committed_row(7, 5), 8: committed_row(8, 6)})
     assert (table.place(0), table.names) == (None, {})
-    assert table.name(PackedNames.pack({1: "g", 2: "other"}, {7: ("t", "b", 3), 9: ("u", None, 0)}))
+    assert table.name(
+        PackedNames.pack(
+            {1: NamedGroup("g", "metaq"), 2: NamedGroup("other", "kafka")}, {7: ("t", "b", 3), 9: ("u", None, 0)}
+        )
+    )
     assert (table.place(0), int(table.queue_ids[0]), table.place(1)) == (("t", "b"), 3, None)
-    assert (table.names, table.place_names) == ({1: "g"}, ["t\x00b"])
+    assert (table.names, table.place_names) == ({1: NamedGroup("g", "metaq")}, ["t\x00b"])
 
 
 def test_a_damaged_table_is_refused() -> None:
     table = QueueTable()
-    table.put(1, "g", {7: committed_row(7, 5), 8: committed_row(8, 6)})
+    table.put(1, NamedGroup("g", "kafka"), {7: committed_row(7, 5), 8: committed_row(8, 6)})
     queues, offsets = table.encode_queues(), table.encode_offsets()
     with pytest.raises(StateDamagedError):
         QueueTable(queues, b"")

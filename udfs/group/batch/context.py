@@ -18,6 +18,7 @@ from udfs.model.config import CoreConfig
 from udfs.model.events import GroupSnapshot, Mode
 from udfs.model.group_api import GroupInput, TopicsView, observed_since
 from udfs.model.journal import Trigger, TriggerKind
+from udfs.model.systems import SYSTEMS, System
 
 # Causes that name a static member by the id that it has after the event time.
 _NAMED_BY_PRESENT_ID: frozenset[TriggerKind] = frozenset(("member_joined", *DESCRIBED))
@@ -62,6 +63,11 @@ class GroupContext(GroupSessions):
         progress, offsets = observed_since(self.facts.progress, self.facts.offsets, at)
         self.facts = msgspec.structs.replace(self.facts, progress=progress, offsets=offsets)
         self.output.observed_since = at
+
+    def set_system(self, system: System) -> None:
+        """Set the group's system."""
+        self.system, self.profile = system, SYSTEMS[system]
+        self.output.system = system
 
     def note_settings(self, at: int) -> Settings:
         """Keep and return the group's settings before the first event of this event time that changes them."""

@@ -7,6 +7,7 @@ import bisect
 from udfs.group.batch.event_queue import EventQueue
 from udfs.group.batch.history import GroupHistory
 from udfs.group.state.group import Departed, Group, Member
+from udfs.group.state.state_machine import GroupKind
 from udfs.model.config import CoreConfig
 from udfs.model.errors import InvariantError
 from udfs.model.group_api import GroupInput, TopicsView
@@ -62,14 +63,20 @@ class GroupSessions(GroupHistory):
 
     # ---- heartbeats
 
-    def begin_heartbeats(self, member: Member, at: int) -> None:
+    def begin_heartbeats(self, member: Member, at: int, timeout_ms: int) -> None:
         """Have a member live by its heartbeats from now on; one of a former session or an older one changes nothing."""
-        if at < member.joined_at or at <= self.group.last_heartbeats.get(member.member_id, at - 1):
+        if at < self._begins_at(member, timeout_ms) or at <= self.group.last_heartbeats.get(member.member_id, at - 1):
             return
         was_heartbeats, member.by_heartbeats = member.by_heartbeats, True
         self.note_heartbeat(member.member_id, at)
         if not was_heartbeats:
             self.schedule_expiry(member.member_id)
+
+    def _begins_at(self, member: Member, timeout_ms: int) -> int:
+        """Return from when on a heartbeat is of a member's session: a snapshot may show it after it has joined."""
+        if member.by_heartbeats or self.kind is GroupKind.REPORTED:
+            return member.joined_at
+        return max(member.joined_at - timeout_ms, self.group.returned_after.get(member.member_id, -1) + 1)
 
     def end_heartbeats(self, member_id: str) -> None:
         """Have a member of a reported generation live by snapshots: it is silent, and no generation has shown that."""
@@ -102,7 +109,9 @@ class GroupSessions(GroupHistory):
         member.joined_at = at
         member.holds_since = at
         group.members[member.member_id] = member
-        group.departed.pop(member.member_id, None)
+        departed = group.departed.pop(member.member_id, None)
+        if departed is not None and not member.by_heartbeats:
+            group.returned_after[member.member_id] = departed.left_at
         self.schedule_expiry(member.member_id)
         self.begin_session(member, at, former)
 
@@ -122,6 +131,7 @@ class GroupSessions(GroupHistory):
         last = self.last_heartbeat_or_none(member_id, at)
         self.applied_heartbeats.pop(member_id, None)
         group.last_heartbeats.pop(member_id, None)
+        group.returned_after.pop(member_id, None)
         left_at = max(left_at, member.joined_at)
         self.write(at, closed(member, left_at, reason, last))
         member.forget_owned()  # a departed member owns nothing

@@ -10,7 +10,7 @@ from udfs.group.batch.context import GroupContext
 from udfs.group.batch.findings import MAX_OBSERVATIONS, STUCK, observed, stuck_found
 from udfs.group.batch.phases import has_joined, is_over
 from udfs.group.decision.commit import end_followed, show_owners, stop_deciding
-from udfs.group.events.membership import late_cause
+from udfs.group.events.membership import is_alive_after, late_cause
 from udfs.group.events.polls import arrive_by_snapshot
 from udfs.group.members.departure_causes import INFERRED
 from udfs.group.members.descriptions import HIDDEN_FIELDS, update_description
@@ -31,12 +31,12 @@ _OBSERVED = "observed:"
 def change_settings(context: GroupContext, due: DueEvent, event: GroupSettings, at: int) -> bool:
     """Apply the group's settings; without members that makes no rebalance.
 
-    Each setting takes the value of the newest event time that carried it. The row of an empty group shows its mode.
+    Each setting takes the value of the newest event time that carried it. The row of an empty group shows them.
 
     Returns: whether some are older than what stays in their place.
     """
     group = context.group
-    (in_use, _), *_ = context.note_settings(at)
+    (in_use, *_), *_ = context.note_settings(at)
     if due.late:  # what came late before it counts
         in_use = context.strategy_now()
     strategy = False
@@ -63,7 +63,8 @@ def change_settings(context: GroupContext, due: DueEvent, event: GroupSettings, 
             settings.append("settings of the strategy")
         context.set_strategy_settings(named, event.event_time)
     if not group.members and group.row is not None and group.row.state == "empty":
-        context.write_row(at, msgspec.structs.replace(group.row, mode=context.mode))
+        row = msgspec.structs.replace(group.row, mode=context.mode, strategy=context.named_strategy)
+        context.write_row(at, row)
     if not group.members or context.kind is GroupKind.REPORTED or not (strategy or settings):
         return outdated
     late_cause(context, due, at)
@@ -73,6 +74,17 @@ def change_settings(context: GroupContext, due: DueEvent, event: GroupSettings, 
     if settings:
         context.cause(at, "settings_changed", event_id=due.event_id, detail=inferred + ", ".join(settings))
     return outdated
+
+
+def correct_system(context: GroupContext, due: DueEvent, at: int) -> None:
+    """Believe the system that an event of the group names: what was computed by another one is computed anew."""
+    before, system = context.system, due.event.system
+    if system == before or due.late:
+        return
+    context.note_settings(at)
+    context.set_system(system)
+    if context.group.members and context.kind is not GroupKind.REPORTED:
+        context.cause(at, "strategy_changed", event_id=due.event_id, detail=f"system {before} -> {system}")
 
 
 def _may_name_strategy(view: GroupView, event: GroupSettings) -> bool:
@@ -95,17 +107,42 @@ def _is_outdated(view: GroupView, event: GroupSettings, name: str) -> bool:
     return _is_older(view, event, name) and not (name == "strategy" and _is_of_other_origin(view, event))
 
 
-def was_made_again(view: GroupView, due: DueEvent, at: int) -> bool:
+def _was_made_again(view: GroupView, due: DueEvent, at: int) -> bool:
     """Return whether a deletion comes so late that the group has shown itself since: it may be another one by now.
 
     Args:
         at: The clock before the batch; what came late itself was applied then, and shows nothing.
     """
     group, own = view.group, due.event.event_time
-    shown_at = [group.last_rebalance_at, group.last_snapshot_at, *group.settings_at.values()]
-    if group.pending is not None:
-        shown_at += [group.pending.opened_at, group.pending.changed_at]
+    shown_at = [group.last_snapshot_at, *group.settings_at.values(), *view.applied_heartbeats.values()]
+    shown_at += [one.last_heartbeat_at for one in group.departed.values()]
+    if view.kind is GroupKind.REPORTED:
+        shown_at.append(group.last_rebalance_at)
     return due.late and any(own < one < at for one in shown_at if one is not None)
+
+
+def survives(context: GroupContext, due: DueEvent, at: int) -> bool:
+    """Return whether a group has shown itself since a late deletion; then end its members that were silent since."""
+    if not _was_made_again(context, due, at):
+        return False
+    members = {} if context.kind is GroupKind.REPORTED else context.group.members
+    for member_id, member in sorted(members.items()):
+        if not is_alive_after(context, member, due.event.event_time):
+            late_cause(context, due, at)
+            _end_deleted(context, member_id, due, at)
+    return True
+
+
+def note_deletion(context: GroupContext, due: DueEvent, at: int) -> None:
+    """Record that a group was deleted; where nothing ends, only what is older than the deletion comes too late."""
+    ends = context.group.exists or context.group.row is not None
+    context.applied(at if ends else due.event.event_time)
+    context.note_deletion(due.event.event_time)
+
+
+def _end_deleted(context: GroupContext, member_id: str, due: DueEvent, at: int) -> None:
+    context.cause(at, "member_gone", member_id, event_id=due.event_id, detail="the group was deleted")
+    context.close_session(member_id, at, at, "gone")
 
 
 def close_all_sessions(context: GroupContext, due: DueEvent, at: int) -> None:
@@ -114,9 +151,10 @@ def close_all_sessions(context: GroupContext, due: DueEvent, at: int) -> None:
     if members and not is_reported:
         late_cause(context, due, at)
     for member_id in members:
-        if not is_reported:
-            context.cause(at, "member_gone", member_id, event_id=due.event_id, detail="the group was deleted")
-        context.close_session(member_id, at, at, "gone")
+        if is_reported:
+            context.close_session(member_id, at, at, "gone")
+        else:
+            _end_deleted(context, member_id, due, at)
     context.put_off_pending(at)
     context.forget_observations(at)
 
@@ -245,4 +283,5 @@ def register_empty_group(context: GroupContext, at: int) -> None:
     if group.last_snapshot_at is None or context.kind in (GroupKind.REPORTED, GroupKind.NOT_FOLLOWED):
         return
     if not group.members and group.pending is None and group.row is None:
-        context.write_row(at, GroupChanged(system=context.system, state="empty", mode=context.mode))
+        row = GroupChanged(system=context.system, state="empty", mode=context.mode, strategy=context.named_strategy)
+        context.write_row(at, row)

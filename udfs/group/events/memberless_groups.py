@@ -28,7 +28,8 @@ def first_commit(view: GroupView) -> int | None:
 def register_committing_group(context: GroupContext, at: int) -> None:
     """Register a group that only commits show: it is empty."""
     context.touch(at)
-    context.write_row(at, GroupChanged(system=context.system, state="empty", mode=context.mode))
+    row = GroupChanged(system=context.system, state="empty", mode=context.mode, strategy=context.named_strategy)
+    context.write_row(at, row)
 
 
 def forget_or_wait(context: GroupContext, at: int) -> None:

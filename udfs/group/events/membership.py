@@ -71,7 +71,7 @@ def on_join(context: GroupContext, due: DueEvent, event: MemberJoined | Heartbea
             _take_place(context, former, member_id, at, own)
             return Applied(True, apply_description(context, former, event, at, due).outdated)
         return Applied(True, _arrive(context, member_id, name, event, at, own, due))
-    context.begin_heartbeats(member, own)
+    context.begin_heartbeats(member, own, timeout_with(context, member, event, own))
     described = apply_description(context, member, event, at, due)
     if due.late and described.changed:
         context.end_not_before(member_id, at)
@@ -97,7 +97,7 @@ def on_heartbeat(context: GroupContext, member_id: str, at: int, own: int) -> No
         else:
             _arrive(context, member_id, member_id, None, at, own, None)
     elif not member.by_heartbeats:
-        context.begin_heartbeats(member, own)
+        context.begin_heartbeats(member, own, context.timeout_of(member))
 
 
 def on_leave(context: GroupContext, due: DueEvent, event: MemberLeft, at: int) -> None:
@@ -297,7 +297,7 @@ def _learn(
             return Applied()  # sent before it departed: no sign of a new session
         return Applied(context.learn(Evidence("member_joined", own, event.member_id, None, due.event_id)))
     before = (member.by_heartbeats, context.applied_heartbeats.get(member.member_id), len(group.evidence))
-    context.begin_heartbeats(member, own)
+    context.begin_heartbeats(member, own, timeout_with(context, member, event, own))
     context.take_back_evidence(event.member_id, own)
     described, outdated = update_session(context, member, event, own, at)
     changed = before != (member.by_heartbeats, context.applied_heartbeats.get(member.member_id), len(group.evidence))

@@ -234,6 +234,7 @@ class Group(msgspec.Struct, kw_only=True):
         deleted_at: When the group of that name before it was deleted, by the newest deletion.
         computed_at: The time of what was last written of computed spans; None: that of the last rebalance.
         under_way_since: Since when its source has shown it rebalancing without a break; None: it is not.
+        returned_after: When members had departed that a snapshot brought back: what is older is of a former session.
     """
 
     number: int = 0
@@ -296,6 +297,7 @@ class Group(msgspec.Struct, kw_only=True):
     deleted_at: int | None = None
     computed_at: int | None = None
     under_way_since: int | None = None
+    returned_after: dict[str, int] = msgspec.field(default_factory=dict)
 
     @property
     def source(self) -> Literal["reported", "counted"]:

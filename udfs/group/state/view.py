@@ -21,8 +21,8 @@ from udfs.strategies.registry import qualified_name
 
 _SHOWN = attrgetter(*SHOWN)
 
-# A group's strategies, its own and the one that polls show, its mode, and its strategy's settings.
-Settings: TypeAlias = tuple[tuple[str | None, str | None], str, Mapping[str, Any]]
+# A group's strategies, its own and the one that polls show, with its system; its mode; its strategy's settings.
+Settings: TypeAlias = tuple[tuple[str | None, str | None, System], str, Mapping[str, Any]]
 
 
 class GroupView:
@@ -47,7 +47,8 @@ class GroupView:
     def settings_now(self) -> Settings:
         """Return the settings of the group: its strategies, its own and the one that polls show, and all others."""
         group = self.group
-        return ((self.strategy_now(), self.polled_strategy()), self.mode, group.strategy_settings or {})
+        strategies = (self.strategy_now(), self.polled_strategy(), self.system)
+        return (strategies, self.mode, group.strategy_settings or {})
 
     def polled_strategy(self) -> str | None:
         """Return the strategy that the last poll has shown, else the one last used."""
@@ -73,9 +74,15 @@ class GroupView:
         return qualified_name(name or self.profile.default_strategy, self.system)
 
     @property
+    def named_strategy(self) -> str | None:
+        """Return the strategy that is set for the group; None: none is."""
+        name = self.group.strategy
+        return None if name is None else qualified_name(name, self.system)
+
+    @property
     def kind(self) -> GroupKind:
         """Return the group's kind."""
-        return kind_of(self.group, self.facts.system)
+        return kind_of(self.group, self.system)
 
     @property
     def shown_state(self) -> str:

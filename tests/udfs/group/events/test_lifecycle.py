@@ -274,7 +274,8 @@ def test_a_late_deletion_ends_nothing_that_began_after_it_and_is_not_decided_yet
     script.run(6_000)  # its rebalance is pending until 8500
     script.delete(3_000)
     script.run(9_000)
-    assert script.decided() == ["1000 #1 0->1 group_created member_joined:a", "5500 #2 1->2 member_joined:b"]
+    assert [row.members_after for row in script.rebalances] == [1, 1]
+    assert script.sessions() == ["a 1000..6000 gone", "b 5500.."]  # a has been silent since
 
 
 def test_a_late_deletion_ends_no_group_that_a_newer_poll_shows() -> None:
@@ -338,13 +339,15 @@ def test_what_comes_after_a_late_deletion_and_is_newer_than_it_counts() -> None:
     assert script.sessions() == ["a 1000..60000 gone", "b 4000..49000 expired"]
 
 
-def test_the_deletion_of_an_unregistered_group_makes_no_event_late() -> None:
+def test_what_is_older_than_the_deletion_of_an_unregistered_group_is_of_the_group_before() -> None:
     script = Script()
     script.delete(2_000)
     script.run(6_000)
     script.join(1_000, "a")
     script.run(9_000)
-    assert script.decided() == ["1000 #1 0->1 group_created member_joined:a"]
+    assert (script.decided(), script.group.late_events) == ([], 1)
+    script.join(2_001, "a")
+    assert script.run(9_500).decided() == ["2001 #1 0->1 group_created member_joined:a"]
 
 
 def test_an_empty_group_is_listed_with_the_mode_it_has_now() -> None:
@@ -383,3 +386,37 @@ def test_a_snapshot_without_members_takes_their_number_out_of_the_row() -> None:
     script.snapshot(10, None, {"x": ()}, state="not_followed", protocol="connect")
     script.snapshot(20, None, {}, state="not_followed")
     assert script.run(30).row().members is None
+
+
+@pytest.mark.parametrize(("heartbeat_at", "ended"), [(50_000, True), (52_000, False)])
+def test_an_expiry_after_a_late_deletion_shows_no_group(heartbeat_at: int, ended: bool) -> None:
+    script = Script("rocketmq")
+    script.join(1_000, "a", session_timeout_ms=4_000)
+    script.run(10_000)
+    script.beat(heartbeat_at, "a")  # it joins again, and expires
+    script.run(60_000)
+    script.delete(51_000)
+    script.run(61_000)
+    assert (script.group.row is None) is ended
+
+
+@pytest.mark.parametrize("settle_ms", [0, 500])
+def test_a_late_deletion_ends_who_was_silent_since(settle_ms: int) -> None:
+    script = Script("rocketmq", settle_ms=settle_ms)
+    script.beat(43_000, "silent")
+    script.join(51_700, "a")
+    script.run(60_000)
+    script.delete(51_500)
+    script.run(61_000)
+    assert script.sessions() == ["a 51700..", "silent 43000..60000 gone"]
+
+
+def test_the_row_of_an_empty_group_shows_the_strategy_that_was_set_late() -> None:
+    script = Script("rocketmq")
+    script.join(20_000, "a", session_timeout_ms=6_000)
+    script.run(30_000)
+    script.settings(22_000, strategy="CONSISTENT_HASH", mode="message")
+    script.run(31_000)
+    row = script.group.row
+    assert row is not None
+    assert (row.state, row.strategy, row.mode) == ("empty", "rocketmq.CONSISTENT_HASH", "message")

@@ -254,3 +254,29 @@ def test_a_static_member_that_joined_and_returned_within_the_settling_time_owned
         "t/4 b",
         "t/5 a-2",
     ]
+
+
+@pytest.mark.parametrize(
+    ("heartbeat_at", "timeout_ms", "expired"),
+    [(4_999, 1_000, True), (4_000, 1_000, True), (3_999, 1_000, False), (3_999, 1_001, True)],
+)
+def test_a_late_heartbeat_of_the_session_that_a_poll_showed_first_lets_it_expire(
+    heartbeat_at: int, timeout_ms: int, expired: bool
+) -> None:
+    script = Script(session_timeouts_ms={"kafka": timeout_ms})
+    script.snapshot(5_000, None, {"a": ["t"]})
+    script.run(5_500)
+    script.beat(heartbeat_at, "a")
+    script.run(9_000)
+    assert script.sessions()[0].endswith("expired") is expired
+
+
+def test_a_late_heartbeat_of_before_a_departure_is_of_the_former_session() -> None:
+    script = Script()
+    script.snapshot(1_000, None, {"a": ["t"]})
+    script.snapshot(3_000, None, {})
+    script.snapshot(5_000, None, {"a": ["t"]})
+    script.run(5_500)
+    script.beat(2_000, "a")
+    script.run(90_000)
+    assert script.sessions()[-1] == "a 5000.."

@@ -64,7 +64,7 @@ def test_settings_of_a_group_are_its_own_or_those_last_used_or_the_default() -> 
     failed = GroupChanged(system="kafka", state="failed")
     assert view(Group(row=failed)).strategy_now() is None
     assert view(Group(row=failed, strategy="range")).strategy_now() == "kafka.range"
-    assert view(Group(mode="message"), "metaq").settings_now() == (("metaq.default", None), "message", {})
+    assert view(Group(mode="message"), "metaq").settings_now() == (("metaq.default", None, "metaq"), "message", {})
 
 
 def test_only_rocketmqs_retry_topics_are_quiet() -> None:

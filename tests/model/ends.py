@@ -1,0 +1,95 @@
+"""How a history ends whose events came far beyond the lateness: as in order, but for what the rulings allow."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from typing import Any
+
+from tests.model.check import Batches, single_events, some_batches
+from tests.model.conditions import Conditions
+from tests.model.core_tables import core_tables
+from tests.model.disturbances import History, delay_many
+from tests.model.histories import history
+from tests.model.reference import model_tables
+from tests.model.rows import Tables
+from tests.model.times import LATENESS_MS, T0, Event
+
+# Counted generations: a reported one that newer ones overtook is listed, and changes nothing.
+_FEATURES = frozenset(
+    {
+        "statics", "polls", "settings", "deletes", "late_topics", "describes", "repeats", "brokers", "disorder",
+        "unknown", "shrink", "settles",
+    }
+)  # fmt: skip
+_SIGNS = ("member_joined", "heartbeat", "group_snapshot", "group_settings")
+Ends = dict[tuple[Any, ...], Any]
+
+
+def late_history(seed: int) -> History:
+    """Return the history of a seed whose events come up to a minute late, and whose clocks go on to its end."""
+    made = history(seed, _FEATURES)
+    delay_many(random.Random(seed * 7 + 1), made)
+    over = max(max(at, event["event_time"] - T0) for at, event in made.events) + 1
+    for cluster, system in sorted({event["cluster"]: event["system"] for _, event in made.events}.items()):
+        common = {"schema_version": 1, "event_time": T0 + over, "system": system, "cluster": cluster}
+        made.events.append((over, {**common, "type": "clock"}))
+    return made
+
+
+def differing_ends(made: History) -> list[str]:
+    """Return what ends otherwise than in order, a line each; none where all is as it must be."""
+    batches = single_events(made) if made.seed % 4 == 0 else some_batches(made, 12)
+    return difference(batches, made.how)
+
+
+def difference(batches: Batches, how: Conditions) -> list[str]:
+    """Return what ends otherwise in these batches than in order, but for groups of which the rulings allow that."""
+    arrived = [event for batch in batches for event in batch]
+    in_order = ends_of(model_tables([sorted(arrived, key=lambda event: event["event_time"])], how))
+    found = ends_of(core_tables(batches, how))
+    allowed = set(excused(batches))
+    return [
+        f"{key}: in order {in_order.get(key)}, late {found.get(key)}"
+        for key in sorted(in_order.keys() | found.keys(), key=repr)
+        if in_order.get(key) != found.get(key) and key[1:3] not in allowed
+    ]
+
+
+def ends_of(tables: Tables) -> Ends:
+    """Return what is open at the end: groups as they are listed, members as they are described, owners of queues."""
+    ends: Ends = {}
+    for row in tables.groups:
+        shown = {name: row[name] for name in ("state", "mode", "members", "queues")}
+        ends["group", row["cluster"], row["group_id"]] = shown
+    for row in tables.members:
+        if row["left_at"] is None:
+            shown = {name: row[name] for name in ("client_id", "instance_id", "subscriptions", "strategies")}
+            ends["member", row["cluster"], row["group_id"], row["member_id"]] = shown
+    for row in tables.spans:
+        if row["valid_to"] is None and row["origin"] == "computed":
+            key = ("owner", row["cluster"], row["group_id"], row["topic"], row["broker"], row["queue_id"])
+            ends[(*key, row["member_id"])] = True
+    return ends
+
+
+def excused(batches: Batches) -> Iterator[tuple[str, str]]:
+    """Yield the groups, with their clusters, that may end otherwise than in order.
+
+    What was decided stays decided. A poll that a newer one overtook says nothing of who is there. A deletion after
+    which the group has shown itself ends who was silent since, and takes no descriptions or settings from the others.
+    """
+    arrived: dict[tuple[str, str], list[Event]] = {}
+    clocks: dict[str, int] = {}
+    for batch in batches:
+        for event in batch:
+            key = event["cluster"], event.get("group", "")
+            is_late = event["event_time"] < clocks.get(event["cluster"], 0)
+            newer = [one["type"] for one in arrived.get(key, ()) if one["event_time"] > event["event_time"]]
+            if is_late and event["type"] == "group_snapshot" and "group_snapshot" in newer:
+                yield key
+            if is_late and event["type"] == "group_deleted" and not {*_SIGNS}.isdisjoint(newer):
+                yield key
+        for event in batch:
+            arrived.setdefault((event["cluster"], event.get("group", "")), []).append(event)
+            clocks[event["cluster"]] = max(event["event_time"] - LATENESS_MS, clocks.get(event["cluster"], 0))
