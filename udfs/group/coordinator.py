@@ -87,7 +87,6 @@ _OF_MEMBERS = (MemberLeft, MemberJoined, Heartbeat, AssignmentReported)  # nothi
 # What a generation of the same time may show already.
 _EVIDENCE = (TopicQueues, CommitsDeleted, MemberLeft, MemberJoined, Heartbeat)
 
-
 _ON_TIMER: dict[TimerKind, Callable[[GroupContext, int], object]] = {
     TimerKind.FORGET: forget_or_wait,
     TimerKind.COMMIT: register_committing_group,
