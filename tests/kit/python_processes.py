@@ -67,8 +67,9 @@ class _Conversation:
         owned = sorted([one.topic, one.partition] for one in consumer.assignment())
         if owned != self._owned:
             self._owned = owned
-            member_id = consumer._coordinator.member_id  # neither library shows it otherwise
-            self.report("assigned" if owned else "revoked", owned, member_id)
+            coordinator = consumer._coordinator  # neither library shows the member id otherwise
+            known = getattr(coordinator, "member_id", None) or coordinator._generation.member_id
+            self.report("assigned" if owned else "revoked", owned, known)
 
     def report(self, event: str, owned: Sequence[object], member_id: str | None) -> None:
         line = {"event": event, "at_ms": time.time_ns() // 1_000_000, "owned": owned, "member_id": member_id}
