@@ -45,7 +45,7 @@ def start_python_member(
 
 
 class _Conversation:
-    """What it is told, and what it says."""
+    """Its commands, and its reports."""
 
     def __init__(self) -> None:
         self._commands: SimpleQueue[str] = SimpleQueue()
@@ -63,13 +63,13 @@ class _Conversation:
             self.is_polling = command == "resume"
         self.is_over |= command == "close"
 
-    def tell(self, consumer: Any) -> None:
+    def report_owned(self, consumer: Any) -> None:
         owned = sorted([one.topic, one.partition] for one in consumer.assignment())
         if owned != self._owned:
             self._owned = owned
             coordinator = consumer._coordinator  # neither library shows the member id otherwise
-            known = getattr(coordinator, "member_id", None) or coordinator._generation.member_id
-            self.report("assigned" if owned else "revoked", owned, known)
+            member_id = getattr(coordinator, "member_id", None) or coordinator._generation.member_id
+            self.report("assigned" if owned else "revoked", owned, member_id)
 
     def report(self, event: str, owned: Sequence[object], member_id: str | None) -> None:
         line = {"event": event, "at_ms": time.time_ns() // 1_000_000, "owned": owned, "member_id": member_id}
@@ -88,7 +88,7 @@ def _kafka_python(topics: Sequence[str], settings: dict[str, Any], talk: _Conver
     while not talk.is_over:
         if talk.is_polling:
             consumer.poll(_POLL_MS)
-            talk.tell(consumer)
+            talk.report_owned(consumer)
         else:
             time.sleep(_POLL_MS / 1_000)
         talk.take()
@@ -101,7 +101,7 @@ async def _aiokafka(topics: Sequence[str], settings: dict[str, Any], talk: _Conv
     while not talk.is_over:
         if talk.is_polling:
             await consumer.getmany(timeout_ms=_POLL_MS)
-            talk.tell(consumer)
+            talk.report_owned(consumer)
         else:
             await asyncio.sleep(_POLL_MS / 1_000)
         talk.take()

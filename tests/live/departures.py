@@ -320,18 +320,18 @@ def _cells(truth: Truth, kind: Kind, triggers: Sequence[Trigger]) -> str:
     members = [one for one, true in truth.departed.items() if true == kind]
     counts = Counter(_verdict(one, kind, triggers) for one in members)
     back = [one for one in triggers if one.kind == "member_joined" and "it hung" in (one.detail or "")]
-    said = f"{sum(one.member_id in truth.back for one in back)} of {len(truth.back)}" if kind == "hangs" else ""
-    return " | ".join([*(str(counts[verdict]) for verdict in ("right", "wrong", "open")), said])
+    named = f"{sum(one.member_id in truth.back for one in back)} of {len(truth.back)}" if kind == "hangs" else ""
+    return " | ".join([*(str(counts[verdict]) for verdict in ("right", "wrong", "open")), named])
 
 
 def _verdict(member_id: str, kind: Kind, triggers: Sequence[Trigger]) -> str:
-    told = [one for one in triggers if one.member_id == member_id and one.kind in _DEPARTURES]
+    departed = [one for one in triggers if one.member_id == member_id and one.kind in _DEPARTURES]
     if _TRUE[kind] is None:
         # It departs only when its play is over: by itself, or under another id.
-        return "right" if all(one.kind != "session_expired" for one in told) else "wrong"
-    if not told or told[0].kind == "member_gone":
+        return "right" if all(one.kind != "session_expired" for one in departed) else "wrong"
+    if not departed or departed[0].kind == "member_gone":
         return "open"
-    return "right" if told[0].kind == _TRUE[kind] else "wrong"
+    return "right" if departed[0].kind == _TRUE[kind] else "wrong"
 
 
 if __name__ == "__main__":

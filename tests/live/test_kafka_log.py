@@ -119,7 +119,7 @@ def test_static_members_restart_without_a_rebalance_and_the_second_process_of_on
 
 
 @pytest.mark.spark
-def test_a_job_tells_a_leave_a_kill_and_a_poll_timeout_apart(
+def test_a_job_distinguishes_a_leave_a_kill_and_a_poll_timeout(
     kafka41: Broker, new_member: Callable[..., Member], runs: ManyRuns, tmp_path: Path
 ) -> None:
     group = "logged-by-run"

@@ -96,7 +96,7 @@ class _Commits:
         self.last = last
         self._view, self._queues, self._since = view, queues, since
 
-    def goes_on(self, after: int, at: int) -> bool:
+    def commits_on(self, after: int, at: int) -> bool:
         """Return whether it committed twice after a time and before another one, not only when it rejoined."""
         offsets, times = self._view.facts.offsets, list[int]()
         for key in queue_keys(self._queues).tolist():
@@ -167,7 +167,7 @@ def _infer(silent: _Silence, commits: _Commits, others: Sequence[_Commits], at: 
         return Inferred("member_left", f"{evidence}; others stopped {max(0, min(active) - last)} ms after it")
     if silence >= silent.longest:
         return None
-    if silent.began == at and len(active) == 1 and not any(one.goes_on(last + share, at) for one in others):
+    if silent.began == at and len(active) == 1 and not any(one.commits_on(last + share, at) for one in others):
         return None  # the only one to ask may have rejoined late
     return Inferred("session_expired", evidence)
 

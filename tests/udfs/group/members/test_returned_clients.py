@@ -39,7 +39,7 @@ class Story:
         return trigger.detail
 
 
-def gone_and_back(how: str, back: dict[str, dict[str, Any]], first: dict[str, Any] | None = None) -> Story:
+def back_after(how: str, back: dict[str, dict[str, Any]], first: dict[str, Any] | None = None) -> Story:
     story = Story()
     story.generate(1_000, {"a-1": ORDERS if first is None else first})
     story.depart(20_000, "a-1", how)
@@ -49,30 +49,30 @@ def gone_and_back(how: str, back: dict[str, dict[str, Any]], first: dict[str, An
 
 
 def test_a_client_that_is_back_under_a_new_id_hung_or_was_started_again() -> None:
-    story = gone_and_back("expired", {"a-2": ORDERS})
+    story = back_after("expired", {"a-2": ORDERS})
     assert story.detail("a-2") == (
         "its client was back 12.0 s after it expired as a-1: it hung, or its process was started again"
     )
-    assert gone_and_back("left", {"a-2": ORDERS}).detail("a-2") == "its client was back 12.0 s after it left as a-1"
+    assert back_after("left", {"a-2": ORDERS}).detail("a-2") == "its client was back 12.0 s after it left as a-1"
 
 
 def test_one_that_remembers_a_generation_or_has_its_own_id_is_the_same_process() -> None:
-    remembers = gone_and_back("expired", {"a-2": {**ORDERS, "owned": (), "owned_generation": 1}})
+    remembers = back_after("expired", {"a-2": {**ORDERS, "owned": (), "owned_generation": 1}})
     assert remembers.detail("a-2") == "its client was back 12.0 s after it expired, the same process: it hung"
-    own_id = gone_and_back("expired", {"a-1": ORDERS})
+    own_id = back_after("expired", {"a-1": ORDERS})
     assert own_id.detail("a-1") == (
         "its client was back 12.0 s after it expired, the same process under its own id: it hung"
     )
 
 
-def test_nothing_is_said_where_several_may_be_meant_or_nothing_names_the_client() -> None:
-    assert gone_and_back("expired", {"a-2": ORDERS, "a-3": ORDERS}).detail("a-2") is None
-    assert gone_and_back("expired", {"a-2": {**ORDERS, "host": "/10.0.0.9"}}).detail("a-2") is None
-    assert gone_and_back("expired", {"a-2": {}}, first={}).detail("a-2") is None
-    assert gone_and_back("expired", {"a-2": {**ORDERS, "instance_id": "i"}}).detail("a-2") is None
+def test_no_detail_is_given_where_several_may_be_meant_or_nothing_names_the_client() -> None:
+    assert back_after("expired", {"a-2": ORDERS, "a-3": ORDERS}).detail("a-2") is None
+    assert back_after("expired", {"a-2": {**ORDERS, "host": "/10.0.0.9"}}).detail("a-2") is None
+    assert back_after("expired", {"a-2": {}}, first={}).detail("a-2") is None
+    assert back_after("expired", {"a-2": {**ORDERS, "instance_id": "i"}}).detail("a-2") is None
 
 
-def test_a_rebalance_that_waited_for_a_dead_member_says_for_how_long() -> None:
+def test_a_rebalance_that_waited_for_a_dead_member_reports_the_time() -> None:
     story = Story()
     story.generate(1_000, {"a-1": ORDERS})
     story.script.event(GroupSnapshot, 21_000, state="PreparingRebalance")
