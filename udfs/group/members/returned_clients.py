@@ -76,14 +76,17 @@ def _client(member: MemberFields) -> _Client | None:
 
 
 def _former_sessions(group: Group, present: Iterable[str]) -> dict[_Client, Departed]:
-    """Return the last session of each client that has departed."""
-    known, found = set(present), dict[_Client, Departed]()
+    """Return the last session of each client that has departed; without those that had two at one time."""
+    known, sessions = set(present), dict[_Client, list[Departed]]()
     for member_id, departed in group.departed.items():
         client = _client(departed.member)
-        if client is None or member_id in known or departed.left_reason == "replaced":
-            continue
-        if client not in found or found[client].left_at <= departed.left_at:
-            found[client] = departed
+        if client is not None and member_id not in known and departed.left_reason != "replaced":
+            sessions.setdefault(client, []).append(departed)
+    found: dict[_Client, Departed] = {}
+    for client, former in sessions.items():
+        last = max(former, key=lambda one: (one.left_at, one.member.member_id))
+        if all(one is last or one.left_at <= last.member.joined_at for one in former):
+            found[client] = last
     return found
 
 

@@ -72,6 +72,18 @@ def test_no_detail_is_given_where_several_may_be_meant_or_nothing_names_the_clie
     assert back_after("expired", {"a-2": {**ORDERS, "instance_id": "i"}}).detail("a-2") is None
 
 
+def test_two_former_members_at_one_time_were_two_clients_and_one_after_the_other_is_one() -> None:
+    story = Story()
+    story.generate(1_000, {"a-1": ORDERS, "a-2": ORDERS})
+    story.generate(20_000, {})
+    story.generate(32_000, {"a-3": ORDERS})
+    assert story.detail("a-3") is None
+    story = Story()
+    for at, members in ((1_000, ["a-1"]), (5_000, []), (9_000, ["a-2"]), (20_000, []), (32_000, ["a-3"])):
+        story.generate(at, dict.fromkeys(members, ORDERS))
+    assert story.detail("a-3") == "its client was back 12.0 s after it was gone as a-2"
+
+
 def test_a_rebalance_that_waited_for_a_dead_member_reports_the_time() -> None:
     story = Story()
     story.generate(1_000, {"a-1": ORDERS})
