@@ -5,12 +5,15 @@ from __future__ import annotations
 import inspect
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from glob import has_magic
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import typer
 
+from streaming.collectors.kafka.log_tail import STDIN
 from streaming.collectors.registry import FOLLOWED
+from streaming.settings.locations import location_of, without_key
 
 if TYPE_CHECKING:
     from streaming.settings.model import Settings
@@ -38,6 +41,15 @@ KafkaSource: TypeAlias = Annotated[
         "--kafka-source",
         metavar="records|admin|auto",
         help="Where --kafka's groups come from: __consumer_offsets, admin calls (less exact), or as rights allow.",
+    ),
+]
+KafkaLogs: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--kafka-log",
+        metavar="FILE|GLOB|-",
+        help="Also read what the Kafka brokers' group coordinators log (- = standard input): how members departed."
+        " Repeatable.",
     ),
 ]
 IncludeGroups: TypeAlias = Annotated[
@@ -120,6 +132,7 @@ class LiveOptions:
         exclude_topics: Sequence[str],
         kafka_options: Sequence[str],
         kafka_source: str | None = None,
+        kafka_logs: Sequence[str] = (),
     ) -> None:
         self.mistakes: list[str] = []
         places = address_settings()
@@ -140,6 +153,7 @@ class LiveOptions:
             self.mistakes.append(f"--include-topic and --exclude-topic go with {options}")
         self._read_kafka_options(kafka_options)
         self.settings["kafka.source"] = kafka_source
+        self.settings["kafka.logs"] = list(kafka_logs) or None
 
     def missing(self, config: Path | None, env: Mapping[str, str]) -> list[str]:
         """Return what is certainly missing, even if the settings cannot be loaded: no other check reports it."""
@@ -191,3 +205,21 @@ def incomplete_clusters(settings: Settings) -> list[str]:
     for system in FOLLOWED:
         mistakes += settings.cluster(system).mistakes()
     return mistakes
+
+
+def unfit_logs(settings: Settings) -> list[str]:
+    """Return what is wrong with the brokers' logs to read."""
+    mistakes = []
+    paths = settings.kafka.logs
+    if paths.count(STDIN) and len(paths) > 1:
+        mistakes.append(f"--kafka-log {STDIN} goes alone")
+    files = [one for one in paths if one != STDIN and not has_magic(one)]
+    return mistakes + [f"--kafka-log {without_key(one)}: {_no_file(one)}" for one in files if not Path(one).is_file()]
+
+
+def _no_file(text: str) -> str:
+    try:
+        is_local = isinstance(location_of(text), Path)
+    except ValueError as error:
+        return str(error)
+    return "there is no such file" if is_local else "is on a store; brokers' logs are read from this machine's disk"

@@ -8,20 +8,15 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Sequence
 from contextlib import ExitStack
-from glob import has_magic
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Annotated
 from urllib.parse import quote
-from zoneinfo import ZoneInfo
 
 import typer
 
-from streaming.collectors.kafka.coordinator_log import CoordinatorLog
-from streaming.collectors.kafka.log_collector import CoordinatorLogCollector, LogBehindLines
-from streaming.collectors.kafka.log_tail import STDIN, LogFiles, StandardInput
+from streaming.collectors.kafka.log_collector import CoordinatorLogCollector, LogBehindLines, brokers_logs
 from streaming.collectors.registry import FOLLOWED
 from streaming.commands.cluster_options import (
     EACH_ADDRESS,
@@ -31,21 +26,22 @@ from streaming.commands.cluster_options import (
     ExcludeTopics,
     IncludeGroups,
     IncludeTopics,
+    KafkaLogs,
     KafkaProperties,
     KafkaSource,
     LiveOptions,
     address_settings,
     incomplete_clusters,
+    unfit_logs,
     with_addresses,
 )
 from streaming.commands.options import ConfigOption, path_option
 from streaming.settings.errors import SettingsError
-from streaming.settings.locations import Location, absolute, folder_of, hand_on, location_of, without_key
+from streaming.settings.locations import Location, absolute, folder_of, hand_on, without_key
 from streaming.setup.errors import SetupError
 from streaming.stores.access import require_stores
 from streaming.stores.locks import Guard, exclusive_use
 from streaming.stores.places import Place, place_of
-from udfs.kafka.consumer_offsets import GroupPatterns
 from udfs.model.systems import KAFKA
 
 if TYPE_CHECKING:
@@ -79,13 +75,7 @@ def collect(
     exclude_topic: ExcludeTopics = None,
     kafka_option: KafkaProperties = None,
     kafka_source: KafkaSource = None,
-    kafka_log: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="FILE|GLOB|-",
-            help="Also read what the Kafka brokers' group coordinators log (- = standard input). Repeatable.",
-        ),
-    ] = None,
+    kafka_log: KafkaLogs = None,
     memory: Annotated[
         Path, path_option("With --out kafka:...: folder for the collector's positions and remembered state.")
     ] = Path("checkpoints/collect"),
@@ -115,6 +105,7 @@ def collect(
         exclude_topics=exclude_topic or [],
         kafka_options=kafka_option or [],
         kafka_source=kafka_source,
+        kafka_logs=kafka_log or [],
     )
     mistakes += live.mistakes
     if len(live.given) > 1:
@@ -124,9 +115,10 @@ def collect(
         settings = load(config, _with_nothing_else(live) | servers, os.environ)
     except SettingsError as error:
         raise SettingsError([*mistakes, *error.mistakes, *live.missing(config, os.environ)]) from error
-    if kafka_log:
-        mistakes += _unfit_logs(settings, kafka_log, topic)
-    if not kafka_log or settings.followed():
+    logs = settings.kafka.logs
+    if logs:
+        mistakes += _unfit_logs(settings, topic)
+    if not logs or settings.followed():
         mistakes += _unfit(settings, live, topic)
     hand_on(settings.storage.plain_options(), os.environ)
     require_stores({"--out": folder or ""}, mistakes=mistakes)
@@ -136,13 +128,15 @@ def collect(
     configure(settings.log.level, settings.log.format)
     (system,) = settings.followed() or (KAFKA.name,)
     place = None if folder is None else place_of(folder)
-    sys.exit(_collect(settings, system, _Logs(settings, system, place, topic, memory, kafka_log or []), once=once))
+    sys.exit(_collect(settings, system, _Logs(settings, system, place, topic, memory), once=once))
 
 
 def _with_nothing_else(live: LiveOptions) -> dict[str, object]:
     """Return the settings of the command line; a cluster that is named there is the only one."""
     places = address_settings()
-    others = {places[system]: "" for system in places if live.given and system not in live.given}
+    others: dict[str, object] = {places[system]: "" for system in places if live.given and system not in live.given}
+    if live.given and KAFKA.name not in live.given and live.settings["kafka.logs"] is None:
+        others["kafka.logs"] = []
     return live.settings | others
 
 
@@ -192,27 +186,16 @@ def _without_broker(settings: Settings, topic: str | None) -> list[str]:
     return [f"--out {_TO_TOPIC}{topic}: the broker is missing: write {_TO_TOPIC}HOST:PORT/{topic}"]
 
 
-def _unfit_logs(settings: Settings, kafka_log: list[str], topic: str | None) -> list[str]:
+def _unfit_logs(settings: Settings, topic: str | None) -> list[str]:
     """Return what is wrong with the brokers' logs to read."""
-    mistakes = []
+    mistakes = unfit_logs(settings)
     if any(system != KAFKA.name for system in settings.followed()):
         mistakes.append("--kafka-log goes with --kafka, or with no cluster")
     elif not settings.kafka.cluster:
         mistakes.append("--kafka-log needs --cluster NAME: the name of this cluster in the tables")
-    if kafka_log.count(STDIN) and len(kafka_log) > 1:
-        mistakes.append(f"--kafka-log {STDIN} goes alone")
     if not settings.followed():
         mistakes += _without_broker(settings, topic)
-    files = [one for one in kafka_log if one != STDIN and not has_magic(one)]
-    return mistakes + [f"--kafka-log {without_key(one)}: {_no_file(one)}" for one in files if not Path(one).is_file()]
-
-
-def _no_file(text: str) -> str:
-    try:
-        is_local = isinstance(location_of(text), Path)
-    except ValueError as error:
-        return str(error)
-    return "there is no such file" if is_local else "is on a store; brokers' logs are read from this machine's disk"
+    return mistakes
 
 
 def _events_servers(settings: Settings) -> str:
@@ -229,11 +212,9 @@ class _Logs:
         folder: Place | None,
         topic: str | None,
         memory: Path,
-        kafka_log: Sequence[str] = (),
     ) -> None:
         self._settings = settings
         self._cluster = settings.cluster(system).cluster
-        self._kafka_log = kafka_log
         self._coordinator_log: CoordinatorLogCollector | None = None
         self._system = system
         self._folder = folder
@@ -258,13 +239,8 @@ class _Logs:
         Raises:
             SetupError: Its log of events cannot be made.
         """
-        if self._kafka_log and self._coordinator_log is None:
-            kafka = self._settings.kafka
-            log = self._make("log")
-            groups = GroupPatterns(kafka.include_groups, kafka.exclude_groups)
-            parser = CoordinatorLog(self._cluster, zone=ZoneInfo(kafka.log_timezone), groups=groups)
-            lines = StandardInput() if STDIN in self._kafka_log else LogFiles(self._kafka_log, log.read_memory())
-            self._coordinator_log = CoordinatorLogCollector(self._cluster, parser, lines, log)
+        if self._coordinator_log is None and self._system == KAFKA.name and self._settings.kafka.logs:
+            self._coordinator_log = brokers_logs(self._settings.kafka, self._make("log"))
         return self._coordinator_log
 
     def _make(self, part: str) -> EventLog:

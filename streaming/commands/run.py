@@ -17,10 +17,12 @@ from streaming.commands.cluster_options import (
     ExcludeTopics,
     IncludeGroups,
     IncludeTopics,
+    KafkaLogs,
     KafkaProperties,
     KafkaSource,
     LiveOptions,
     incomplete_clusters,
+    unfit_logs,
     with_addresses,
 )
 from streaming.commands.options import ConfigOption, TablesOption, location_option, span_ms
@@ -44,6 +46,7 @@ def run(
     ] = None,
     kafka_option: KafkaProperties = None,
     kafka_source: KafkaSource = None,
+    kafka_log: KafkaLogs = None,
     include_group: IncludeGroups = None,
     exclude_group: ExcludeGroups = None,
     include_topic: IncludeTopics = None,
@@ -86,6 +89,7 @@ def run(
         exclude_topics=exclude_topic or [],
         kafka_options=kafka_option or [],
         kafka_source=kafka_source,
+        kafka_logs=kafka_log or [],
     )
     mistakes = list(live.mistakes)
     lateness_ms = None
@@ -116,6 +120,8 @@ def run(
         missing = live.missing(config, os.environ)
         raise SettingsError([*mistakes, *error.mistakes, *missing, *_misused(events, given, once, flush)]) from error
     mistakes += _misused(settings.events.folder, _has_source(settings), once, flush) + _incomplete(settings)
+    if kafka_log and not settings.kafka.bootstrap_servers:
+        mistakes.append("--kafka-log goes with --kafka")
     if mistakes:
         hand_on(settings.storage.plain_options(), os.environ)
         require_stores(settings.places(), mistakes=mistakes)
@@ -154,6 +160,8 @@ def _misused(folder: Location | None, has_source: bool, once: bool, flush: bool)
 def _incomplete(settings: Settings) -> list[str]:
     """Return which settings lack others."""
     mistakes = incomplete_clusters(settings)
+    if settings.kafka.bootstrap_servers:
+        mistakes += unfit_logs(settings)
     if settings.kafka_events.topic and not (
         settings.kafka_events.bootstrap_servers or settings.kafka.bootstrap_servers
     ):

@@ -50,7 +50,14 @@ class Kafka(LiveCluster, ClientOptions):
     bootstrap_servers: KafkaAddress
     source: Literal["records", "admin", "auto"]
     ends_interval_ms: Span
+    logs: tuple[str, ...]
     log_timezone: str
+
+    @field_validator("logs", mode="before")
+    @classmethod
+    def _logs(cls, paths: object) -> object:
+        """Accept a single one as a list: a variable cannot hold more."""
+        return [paths] if isinstance(paths, str) else paths
 
     @field_validator("log_timezone")
     @classmethod

@@ -98,7 +98,8 @@ def departures(reader: Reader, group: str, cluster: str) -> list[Row]:
 
     Returns:
         Rows of ``members`` with ``detail``: what the rebalance of the departure has of it, e.g. the coordinator's own
-        reason, or how it was inferred; null where no cause of a rebalance names the member.
+        reason, or how it was inferred; of a static member that was replaced, that it restarted, and whether without a
+        rebalance; null where no cause of a rebalance names the member.
     """
     where = {"cluster": cluster, "group_id": group}
     ended = reader.rows("members", where=where, keep=lambda rows: pc.is_valid(rows["left_at"]))
@@ -107,7 +108,25 @@ def departures(reader: Reader, group: str, cluster: str) -> list[Row]:
     details: dict[str, str | None] = {}
     if since is not None:
         within = {"event_time": Within(since_ms=since)}
-        for rebalance in sorted(reader.rows("rebalances", where=where | within), key=lambda row: row["event_time"]):
+        rebalances = sorted(reader.rows("rebalances", where=where | within), key=lambda row: row["event_time"])
+        details |= _restarts(reader, where, last, {row["event_time"] for row in rebalances})
+        for rebalance in rebalances:
             causes = [cause for cause in rebalance["triggers"] or [] if cause["kind"] in DEPARTURES]
             details |= {cause["member_id"]: cause["detail"] for cause in causes if cause["member_id"]}
     return [row | {"detail": details.get(row["member_id"])} for row in last]
+
+
+def _restarts(
+    reader: Reader, where: dict[str, str], ended: list[Row], rebalanced_at: set[int]
+) -> dict[str, str | None]:
+    """Return what became of static members whose place another member id took: under its own new one, a restart."""
+    replaced = {(row["instance_id"], row["left_at"]): row for row in ended if row["left_reason"] == "replaced"}
+    if not replaced:
+        return {}
+    found: dict[str, str | None] = {}
+    for row in reader.rows("members", where=where):
+        before = replaced.get((row["instance_id"], row["joined_at"]))
+        if before is not None and before["member_id"] != row["member_id"]:
+            how = "in a rebalance" if row["joined_at"] in rebalanced_at else "without a rebalance"
+            found[before["member_id"]] = f"static member {row['instance_id']} came back as {row['member_id']}, {how}"
+    return found

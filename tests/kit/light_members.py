@@ -51,6 +51,7 @@ def main() -> None:
     consumer = Consumer(dict(option.split("=", 1) for option in options))
     consumer.subscribe(topics.split(","))
     owned: list[list[object]] = []
+    is_polling = True
     while True:
         try:
             command = commands.get_nowait()
@@ -60,6 +61,11 @@ def main() -> None:
             consumer.close()
             _report("closed", [], None)
             os._exit(0)
+        if command in ("pause", "resume"):
+            is_polling = command == "resume"
+        if not is_polling:
+            time.sleep(_POLL_S)
+            continue
         message = consumer.poll(_POLL_S)
         error = None if message is None else message.error()
         if error is not None:

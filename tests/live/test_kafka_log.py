@@ -9,10 +9,11 @@ from pathlib import Path
 import pytest
 
 from tests.core_config import core_config
-from tests.job.commands import Running
+from tests.job.commands import ManyRuns, Running
 from tests.kit.brokers import Broker
 from tests.kit.members import Member, wait_until, wait_until_assigned
 from tests.kit.topics import create_topic
+from tests.live.job import running_job
 from tests.live.story import partitions, wait_for_commits
 from tests.simulation.core_run import CoreRun
 from udfs.model.journal import FindingOpened, MemberClosed, Rebalance
@@ -115,3 +116,43 @@ def test_static_members_restart_without_a_rebalance_and_the_second_process_of_on
     assert len(set(ids)) == 4
     findings = [one for one in bodies if isinstance(one, FindingOpened) and one.finding == "duplicate_instance"]
     assert len(findings) == 1
+
+
+@pytest.mark.spark
+def test_a_job_distinguishes_a_leave_a_kill_and_a_poll_timeout(
+    kafka41: Broker, new_member: Callable[..., Member], runs: ManyRuns, tmp_path: Path
+) -> None:
+    group = "logged-by-run"
+    create_topic(kafka41, group, 4)
+    all_of_it = partitions(group, 4)
+    log = ("--kafka-log", str(kafka41.server.log))
+    with running_job(runs, kafka41, tmp_path, more=log) as job:
+        stays = new_member(kafka41, group, [group], client_id="stays")
+        wait_until_assigned([stays], all_of_it)
+        ends: dict[str, tuple[str, str]] = {}
+        generation = None
+        for how in ("leaves", "is-killed", "polls-too-late"):
+            late = {"max.poll.interval.ms": "2000"} if how == "polls-too-late" else {}
+            member = new_member(kafka41, group, [group], client_id=how, settings=late)
+            wait_until_assigned([stays, member], all_of_it)
+            member_id = member.member_id or ""
+            {"leaves": member.stop, "is-killed": member.kill, "polls-too-late": member.stop_polling}[how]()
+            generation = wait_until_assigned([stays], all_of_it)
+            ends[member_id] = DEPARTURES[how]
+            job.wait_for_generation(group, generation or 0)
+        found = {
+            cause["member_id"]: (cause["kind"], cause["detail"])
+            for row in job.generations(group).values()
+            for cause in row["triggers"]
+            if cause["member_id"] in ends and cause["kind"] != "member_joined"
+        }
+        assert job.stop() == 0
+    assert found == ends
+    assert '"unknown": 0' in job.stderr()
+
+
+DEPARTURES = {
+    "leaves": ("member_left", "broker log: LeaveGroup; client reason: the consumer is being closed"),
+    "is-killed": ("session_expired", "broker log: heartbeat expiration"),
+    "polls-too-late": ("member_left", "broker log: LeaveGroup; client reason: consumer poll timeout has expired."),
+}

@@ -1,7 +1,8 @@
 """Shell: what a Kafka broker's group coordinator logs, as events. One line in, events out; no I/O.
 
 Texts of Kafka 1.0 to 3.9 are those of ``GroupCoordinator.scala`` in the branches of these versions, those of 4.1 of
-``GroupMetadataManager`` in the broker's jar; 1.0.2 and 4.1.1 were also provoked on real brokers:
+``GroupMetadataManager`` in the broker's jar; 1.0.2, 2.4.1, 2.5.1, 2.7.2, 2.8.2 and 4.1.1 were also provoked on
+real brokers:
 
 ================================================  =====================================================================
 versions                                          what is new
@@ -9,7 +10,8 @@ versions                                          what is new
 1.0                                               expiries; a leave is logged at DEBUG only, until 2.1; no reasons
 2.1                                               the state of the group, and the reason of the rebalance
 2.2                                               leaves at INFO
-2.3                                               static members, fencing
+2.3                                               static members, fencing; neither line names the group
+2.5                                               the line of a static member that comes back names the group
 2.4, 3.0, 3.2                                     other words for a leave; from 3.2 on the client's reason (KIP-800)
 2.7                                               members removed because they did not rejoin in time
 3.7                                               the new coordinator: ``[GroupId ...]`` (KIP-848)
@@ -21,7 +23,7 @@ from __future__ import annotations
 
 import re
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, tzinfo
 from typing import Any, Literal, NamedTuple, TypeAlias
 
@@ -44,6 +46,7 @@ class _Departed(NamedTuple):
     group: str | None  # None: the line does not name it
     member_id: str
     reason: str
+    by: str | None = None  # who has its instance id now
 
 
 class CoordinatorLog:
@@ -55,7 +58,8 @@ class CoordinatorLog:
     Attributes:
         understood: Lines of a coordinator that were recognized, whether they are news or not.
         unknown: Lines that look like a coordinator's and were not.
-        unplaced: Lines that name a member and no group, where no line before has named the member's group.
+        unplaced: Lines of departures that name a member and no group, where no line before has named the group of that
+            member or of its successor.
     """
 
     def __init__(self, cluster: str, *, zone: tzinfo = UTC, groups: GroupPatterns = EVERY_GROUP) -> None:
@@ -79,10 +83,12 @@ class CoordinatorLog:
         what, match = found
         return [] if what is _nothing else list(self._events(what(match), logged.at))
 
-    def _events(self, lines: Iterator[_Departed | _Replaced | _UnderWay], at: int) -> Iterator[AnyEvent]:
+    def _events(self, lines: Iterator[_Departed | _Placed | _UnderWay], at: int) -> Iterator[AnyEvent]:
         for one in lines:
-            if isinstance(one, _Replaced):
-                _remember(self._group_of, one.member_id, one.group)
+            if isinstance(one, _Placed):
+                group = one.group or self._placed(one.member_ids)
+                for member_id in one.member_ids if group is not None else ():
+                    _remember(self._group_of, member_id, group)
             elif isinstance(one, _UnderWay):
                 if self._groups.follow(one.group):
                     yield self._under_way(one, at)
@@ -90,7 +96,7 @@ class CoordinatorLog:
                 yield from self._departure(one, at)
 
     def _departure(self, line: _Departed, at: int) -> Iterator[AnyEvent]:
-        group = line.group if line.group is not None else self._group_of.get(line.member_id)
+        group = line.group or self._placed((line.member_id, line.by))
         if group is None:
             self.unplaced += 1
             return
@@ -111,6 +117,10 @@ class CoordinatorLog:
             how=line.how,
             reason=_PREFIX + line.reason[:_MAX_REASON],
         )
+
+    def _placed(self, member_ids: Iterable[str | None]) -> str | None:
+        """Return the group of the first of these members whose group a line has named."""
+        return next((group for one in member_ids if one and (group := self._group_of.get(one))), None)
 
     def _under_way(self, line: _UnderWay, at: int) -> GroupSnapshot:
         return GroupSnapshot(
@@ -135,14 +145,14 @@ class _UnderWay(NamedTuple):
     reason: str | None
 
 
-class _Replaced(NamedTuple):
-    """A static member came back under another id."""
+class _Placed(NamedTuple):
+    """Members of one group: later lines name them without it."""
 
-    group: str
-    member_id: str
+    group: str | None  # None: that of the first of them whose group is known
+    member_ids: tuple[str, ...]
 
 
-_News: TypeAlias = "Callable[[_Match], Iterator[_Departed | _Replaced | _UnderWay]]"
+_News: TypeAlias = "Callable[[_Match], Iterator[_Departed | _Placed | _UnderWay]]"
 
 
 def _nothing(_match: _Match) -> Iterator[_Departed]:
@@ -150,9 +160,12 @@ def _nothing(_match: _Match) -> Iterator[_Departed]:
     return iter(())
 
 
-def _preparing(match: _Match) -> Iterator[_Departed | _UnderWay]:
+def _preparing(match: _Match) -> Iterator[_Departed | _Placed | _UnderWay]:
     group, reason = match["group"], match["reason"]
     if reason is not None:
+        named = _MEMBER_IN_REASON.match(reason)
+        if named is not None:
+            yield _Placed(group, (named["static"] or named["member"],))
         yield from _departures_in(group, reason.removesuffix("."))
         reason = reason.removesuffix(".")
     yield _UnderWay(group, int(match["generation"]), False, reason)
@@ -192,11 +205,13 @@ def _removed_by_new_coordinator(match: _Match) -> Iterator[_Departed]:
 def _fenced(match: _Match) -> Iterator[_Departed]:
     named = match.groupdict()
     during = f" during {named['operation']}" if named.get("operation") else ""
-    yield _Departed("fenced", named.get("group"), match["member"], f"instance id is owned by {match['by']}{during}")
+    reason = f"instance id is owned by {match['by']}{during}"
+    yield _Departed("fenced", named.get("group"), match["member"], reason, match["by"])
 
 
-def _replaced(match: _Match) -> Iterator[_Replaced]:
-    yield _Replaced(match["group"], match["member"])
+def _placed(match: _Match) -> Iterator[_Placed]:
+    named = match.groupdict()
+    yield _Placed(named.get("group"), tuple(filter(None, (named["member"], named.get("successor")))))
 
 
 def _departures_in(group: str, reason: str) -> Iterator[_Departed]:
@@ -237,6 +252,12 @@ _REASONS: tuple[tuple[re.Pattern[str], Literal["left", "expired"]], ...] = (
     (re.compile(r"[Rr]emoving member (?P<member>.+) on LeaveGroup(?:; client reason: (?P<reason>.*))?"), "left"),
     (re.compile(r"Removing (?P<members>.+) on pending sync request expiration"), "expired"),
     (re.compile(r"explicit `LeaveGroup` request for (?P<members>\(.+\)) members"), "left"),
+)
+
+# Brokers 2.3 and 2.4 name the group of a static member nowhere else.
+_MEMBER_IN_REASON = re.compile(
+    r"Adding new member (?P<static>.+?) with group ?instance ?id (?!None|null)|"
+    rf"(?:Updating metadata for (?:static )?member|[Ll]eader) (?P<member>.*?{_UUID})"
 )
 
 _PLACE = r"(?: \(__consumer_offsets-\d+\))?"
@@ -302,7 +323,7 @@ _NEWS = _patterns(
     ),
     (
         r"given member\.id (?P<member>.+) is identified as a known static member .+,\s?but not matching the expected"
-        r" member\.id (?P<by>.+)",
+        r" member\.id (?P<by>.+?)(?: during (?P<operation>.+), will respond with instance fenced error)?",
         _fenced,
     ),
     (
@@ -313,18 +334,34 @@ _NEWS = _patterns(
     (
         r"Static member with groupInstanceId=.+ and unknown member id joins group (?P<group>.+) in \w+ state\."
         r" Replacing previously mapped member (?P<member>.+) with this groupInstanceId\.",
-        _replaced,
+        _placed,
     ),
     (
-        r"Static member .+ of group (?P<group>.+) with unknown member id rejoins, assigning new member id .+, while old"
-        r" member id (?P<member>.+) will be removed\.",
-        _replaced,
+        r"Static member .+ of group (?P<group>.+) with unknown member id rejoins, assigning new member id"
+        r" (?P<successor>.+), while old member id (?P<member>.+) will be removed\.",
+        _placed,
+    ),
+    (
+        r"Static member .+ with unknown member id rejoins, assigning new member id (?P<successor>.+), while old member"
+        r" (?P<member>.+) will be removed\.",
+        _placed,
+    ),
+    (
+        r"Loaded member MemberMetadata\(memberId=(?P<member>.+), groupInstanceId=Some\(.+\), clientId=.+\) in group"
+        r" (?P<group>.+) with generation \d+\.",
+        _placed,
+    ),
+    (
+        r"Static member MemberMetadata\(.+\)\.groupInstanceId of group (?P<group>.+) loaded with member id"
+        r" (?P<member>.+) at generation \d+\.",
+        _placed,
     ),
 )
 
 # No news: the group's record says it, or it is about no group. By how the message begins.
 _NO_NEWS = re.compile(
     r"Starting up\.|Startup complete\.|Shutting down\.|Shutdown complete\.|Assignment received from leader|"
+    r"Group leader \[|Loaded member |"
     r"Group .+ with generation \d+ is now empty|Group .+ is dead, skipping rebalance|"
     r"(?:Dynamic|Static) [Mm]ember|Pending (?:dynamic )?member|Adding new static member|"
     r"\[Group .+\] Pending member|Member id .+ was not found in|Received (?:unexpected )?notification of|"
@@ -351,5 +388,6 @@ def _understand(message: str) -> tuple[_News, _Match] | None:
 
 def _remember(memory: OrderedDict[Any, Any], key: object, value: object) -> None:
     memory[key] = value
+    memory.move_to_end(key)
     while len(memory) > _REMEMBERED:
         memory.popitem(last=False)

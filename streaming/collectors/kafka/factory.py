@@ -13,12 +13,15 @@ from streaming.collectors.kafka.client_options import KafkaOptions
 from streaming.collectors.kafka.collector import LATENESS_MS, KafkaCollector, OffsetsRead
 from streaming.collectors.kafka.errors import connection_error
 from streaming.collectors.kafka.group_source import Source, choose_source
+from streaming.collectors.kafka.log_collector import CoordinatorLogCollector, LogBehindLines, brokers_logs
 from streaming.collectors.kafka.spark_source import offsets_source
 from streaming.collectors.kafka.standalone import StandaloneKafkaCollector
 from streaming.stores.places import Place
 
 # What the collector of admin calls remembers of groups.
 POLLS = "kafka-polls"
+# How far the brokers' logs were read.
+LOGS = "kafka-log"
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -45,17 +48,79 @@ def _source_before(folder: Place) -> Source | None:
     return "records" if EventFiles.knows(folder, "kafka") else None
 
 
-class PolledKafkaCluster(CollectorCluster):
+class _BrokersLogs:
+    """The brokers' logs that the settings name, if any, of a job.
+
+    Attributes:
+        lines: What reads them. logged: What that appends to.
+    """
+
+    lines: CoordinatorLogCollector | None = None
+    logged: EventFiles | None = None
+
+    def __init__(self, settings: Kafka, folder: Place) -> None:
+        if settings.logs:
+            self.logged = EventFiles(folder, LOGS)
+            self.lines = brokers_logs(settings, self.logged)
+
+    def before(self, log: EventLog) -> EventLog:
+        """Return a log of events whose clocks wait for what was logged before them."""
+        return log if self.lines is None else LogBehindLines(log, self.lines)
+
+
+class _LoggingCluster(CollectorCluster):
+    """A cluster whose brokers' logs may be read beside it: before each of its clocks, and twice a second.
+
+    Args:
+        log: What the collector appends to.
+    """
+
+    def __init__(self, collector: Collector, log: EventLog, logs: _BrokersLogs) -> None:
+        super().__init__(collector, log)
+        self._logs, self._logged = logs.lines, logs.logged
+
+    def start(self) -> None:
+        """Start the collectors beside the job."""
+        if self._logs is not None:
+            self._logs.start()
+        super().start()
+
+    def stop(self) -> None:
+        """Stop the collectors; observed events are written."""
+        super().stop()
+        if self._logs is not None and self._logged is not None:
+            self._logs.stop()
+            self._logged.flush()
+
+    def poll(self) -> bool:
+        """Read everything once, a pipe to its end; return whether the cluster answered."""
+        are_read = True
+        if self._logs is not None:
+            self._logs.read_to_end(threading.Event())
+            are_read = self._logs.observe_once()
+        return super().poll() and are_read
+
+    def status(self) -> str | None:
+        """Return a short text of the problem, if there is one."""
+        problem = super().status()
+        if problem is None and self._logs is not None and (status := self._logs.status()).state == "unwritable":
+            return f"{status.cluster} {status.state}"
+        return problem
+
+
+class PolledKafkaCluster(_LoggingCluster):
     """Follows one cluster by admin calls: its collector reports everything."""
 
     source_kind: str | None = "kafka-admin"
 
-    def __init__(self, options: KafkaOptions, folder: Place, *, poll_interval_ms: int, lateness_ms: int) -> None:
+    def __init__(
+        self, options: KafkaOptions, folder: Place, logs: _BrokersLogs, *, poll_interval_ms: int, lateness_ms: int
+    ) -> None:
         log, self._groups = EventFiles(folder, "kafka"), EventFiles(folder, POLLS)
         collector = AdminKafkaCollector(
-            options, log, self._groups, poll_interval_ms=poll_interval_ms, lateness_ms=lateness_ms
+            options, logs.before(log), self._groups, poll_interval_ms=poll_interval_ms, lateness_ms=lateness_ms
         )
-        super().__init__(collector, log)
+        super().__init__(collector, log, logs)
 
     def stop(self) -> None:
         """Stop the collector; observed events are written."""
@@ -63,7 +128,7 @@ class PolledKafkaCluster(CollectorCluster):
         self._groups.flush()
 
 
-class KafkaCluster(CollectorCluster):
+class KafkaCluster(_LoggingCluster):
     """Follows one cluster: ``validated`` makes it, before Spark starts. Spark reads the group records itself."""
 
     def __init__(
@@ -71,6 +136,7 @@ class KafkaCluster(CollectorCluster):
         options: KafkaOptions,
         folder: Place,
         offsets_read: OffsetsRead,
+        logs: _BrokersLogs,
         *,
         partitions: int,
         poll_interval_ms: int,
@@ -78,9 +144,9 @@ class KafkaCluster(CollectorCluster):
     ) -> None:
         log = EventFiles(folder, "kafka")
         self._kafka = KafkaCollector(
-            options, log, offsets_read, poll_interval_ms=poll_interval_ms, lateness_ms=lateness_ms
+            options, logs.before(log), offsets_read, poll_interval_ms=poll_interval_ms, lateness_ms=lateness_ms
         )
-        super().__init__(self._kafka, log)
+        super().__init__(self._kafka, log, logs)
         self._options = options
         self._partitions = partitions
 
@@ -99,15 +165,16 @@ class KafkaCluster(CollectorCluster):
         """
         options = options_of(settings)
         chosen = choose_source(options, settings.source, _source_before(folder))
-        interval_ms = settings.poll_interval_ms
+        interval_ms, logs = settings.poll_interval_ms, _BrokersLogs(settings, folder)
         made: KafkaCluster | PolledKafkaCluster
         if chosen.source == "admin":
-            made = PolledKafkaCluster(options, folder, poll_interval_ms=interval_ms, lateness_ms=lateness_ms)
+            made = PolledKafkaCluster(options, folder, logs, poll_interval_ms=interval_ms, lateness_ms=lateness_ms)
         else:
             made = cls(
                 options,
                 folder,
                 offsets_read,
+                logs,
                 partitions=chosen.partitions,
                 poll_interval_ms=interval_ms,
                 lateness_ms=lateness_ms,

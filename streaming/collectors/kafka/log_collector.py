@@ -8,14 +8,20 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
+from zoneinfo import ZoneInfo
 
 from streaming.collectors.collector import CollectorStatus, CollectorThread, State, status_with_log
 from streaming.collectors.event_log import EventLog, LogFull
 from streaming.collectors.kafka.coordinator_log import CoordinatorLog
-from streaming.collectors.kafka.log_tail import LineSource
+from streaming.collectors.kafka.log_tail import STDIN, LineSource, LogFiles, StandardInput
 from streaming.machine.clock import now_ms
 from streaming.machine.logs import logger
+from udfs.kafka.consumer_offsets import GroupPatterns
 from udfs.model.events import AnyEvent, Clock
+
+if TYPE_CHECKING:
+    from streaming.settings.clusters import Kafka
 
 _POLL_S = 0.5
 _WARN_AFTER_MS = 60_000  # not more often than once a minute
@@ -118,6 +124,18 @@ class CoordinatorLogCollector(CollectorThread):
     def _set(self, state: State, detail: str | None = None) -> None:
         if state != self._status.state:
             self._status = CollectorStatus(cluster=self._cluster, state=state, since_ms=now_ms(), detail=detail)
+
+
+def brokers_logs(settings: Kafka, log: EventLog) -> CoordinatorLogCollector:
+    """Return what reads the logs that the settings name.
+
+    Args:
+        log: Of its events alone; its memory is how far the lines were read.
+    """
+    groups = GroupPatterns(settings.include_groups, settings.exclude_groups)
+    parser = CoordinatorLog(settings.cluster, zone=ZoneInfo(settings.log_timezone), groups=groups)
+    lines = StandardInput() if STDIN in settings.logs else LogFiles(settings.logs, log.read_memory())
+    return CoordinatorLogCollector(settings.cluster, parser, lines, log)
 
 
 class LogBehindLines:

@@ -13,9 +13,16 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-# How every line of a coordinator begins, after the time and the level: "[GroupCoordinator 1]: " or
-# "[GroupCoordinator id=1 topic=__consumer_offsets partition=7] ".
-_MARK = re.compile(r"\[GroupCoordinator [^\]]*\]:? ")
+# How a line of a coordinator begins, after the time and the level: "[GroupCoordinator 1]: " or
+# "[GroupCoordinator id=1 topic=__consumer_offsets partition=7] ". The class ``GroupMetadata`` of brokers 2.3 to 3.9
+# logs without that: its messages are recognized by their first words.
+_MARK = re.compile(
+    r"\[GroupCoordinator [^\]]*\]:? |"
+    r"(?<!\w)(?=given member\.id |Group leader \[member\.id: |(?:Loaded|Static) member MemberMetadata\()"
+)
+# Where the line names its logger, any other message of that class is one of a coordinator, too.
+_UNMARKED = re.compile(r"kafka\.coordinator\.group\.GroupMetadata\$?[)\"]")
+_LEVEL = re.compile(r"\b(?:TRACE|DEBUG|INFO|WARN|ERROR|FATAL)\W+")
 # ISO 8601 or log4j's default, where the layout has it.
 _TIME = re.compile(
     r"(?P<date>\d{4}-\d\d-\d\d)[T ](?P<time>\d\d:\d\d:\d\d)(?:[.,](?P<fraction>\d{1,9}))?"
@@ -23,6 +30,7 @@ _TIME = re.compile(
 )
 # The logger's name, where the layout ends with it as Kafka's own does.
 _LOGGER = re.compile(r"\s*\((?:org\.apache\.)?kafka\.coordinator\.[\w.$]+\)\s*$")
+_START = re.compile("")  # where a message begins that has no mark
 # Of JSON, the likeliest first: of the message, and of its time.
 _MESSAGES = ("message", "msg", "short_message", "log")
 _TIMES = ("@timestamp", "timestamp", "instant", "timeMillis", "time", "ts")
@@ -51,13 +59,14 @@ def coordinator_message(line: str, zone: tzinfo) -> Logged | None:
         Logged(at=1795375714885, message='Startup complete.')
     """
     mark = _MARK.search(line)
-    if mark is None:
+    if mark is None and _UNMARKED.search(line) is None:
         return None
-    start = line.find("{", 0, mark.start())
+    start = line.find("{", 0, len(line) if mark is None else mark.start())
     fields = None if start < 0 else _object(line[start:])
     if fields is None:
-        return _of_text(line, mark, zone)
-    text, mark = _message(fields)
+        mark = mark or _LEVEL.search(line)
+        return None if mark is None else _of_text(line, mark, zone)
+    text, mark = _message(fields) if mark is not None else _unmarked(fields)
     if mark is None:
         return None  # not in what was logged: in the name of a thread, say
     logged = _of_text(text, mark, zone)
@@ -85,6 +94,12 @@ def _message(fields: Mapping[str, Any]) -> tuple[str, re.Match[str] | None]:
         if mark is not None:
             return text or "", mark
     return "", None
+
+
+def _unmarked(fields: Mapping[str, Any]) -> tuple[str, re.Match[str] | None]:
+    """Return the whole message of a line that only its logger's name shows to be a coordinator's."""
+    text = next((fields[name] for name in _MESSAGES if isinstance(fields.get(name), str)), "")
+    return text, (_LEVEL.search(text) if _LOGGER.search(text) else _START.match(text))
 
 
 def _time_in(value: object, zone: tzinfo) -> int | None:

@@ -97,6 +97,10 @@ def test_a_name_for_no_cluster_and_a_second_name_are_mistakes() -> None:
         ("collect --out d --kafka-log no-such-file", ["--kafka-log needs --cluster NAME", "there is no such file"]),
         ("collect --out kafka:t --kafka-log - --kafka-log * --cluster c", ["- goes alone", "the broker is missing"]),
         ("collect --out d --kafka-log - --metaq h --cluster c", ["--kafka-log goes with --kafka, or with no cluster"]),
+        ("run --kafka h:1 --kafka-log no-such-file --kafka-log -", ["there is no such file", "- goes alone", "NAME"]),
+        ("run --metaq h --cluster c --kafka-log -", ["--kafka-log goes with --kafka"]),
+        ("run --kafka-events h:1/t --kafka-log s3://bucket/server.log", ["--kafka-log goes with --kafka"]),
+        ("run --kafka h:1 --cluster c --kafka-log s3://bucket/server.log", ["is on a store"]),
         ("run --rocketmq h --metaq z --cluster rocketmq=c --cluster metaq=c", ["names 2 clusters"]),
         ("simulate --out /dev/null --duration x", ["--out: /dev/null is not a folder", "--duration"]),
     ],
@@ -104,6 +108,16 @@ def test_a_name_for_no_cluster_and_a_second_name_are_mistakes() -> None:
 def test_every_mistake_is_named_at_once(arguments: str, mistakes: list[str], complaint: Callable[..., str]) -> None:
     text = complaint(*arguments.split())
     assert [mistake for mistake in mistakes if mistake not in text] == []
+
+
+def test_logs_of_the_settings_belong_to_kafka_alone(tmp_path: Path, complaint: Callable[..., str]) -> None:
+    file = tmp_path / "monitor.toml"
+    file.write_text('[kafka]\nbootstrap_servers = "h:1"\ncluster = "c"\nlogs = "no-such-file"\n')
+    given = ["--config", str(file), "--out", str(tmp_path / "out")]
+    assert "no-such-file: there is no such file" in complaint("collect", *given)
+    assert "no-such-file" not in complaint("collect", *given, "--metaq", "h")
+    assert "no-such-file: there is no such file" in complaint("run", "--config", str(file))
+    assert "--kafka-log" in complaint("collect", *given, "--metaq", "h", "--cluster", "c", "--kafka-log", "-")
 
 
 def test_a_key_without_its_secret_is_a_mistake(tmp_path: Path, complaint: Callable[..., str]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import msgspec
+import pytest
 
 from streaming.tables.schema import Row
 from streaming.views.members import departures, members, with_current_assignment
@@ -52,6 +53,22 @@ def test_departures_have_the_detail_of_their_cause(tmp_path: Path) -> None:
     found = departures(Reader(tmp_path), "orders", "c1")
     reported = [(one["member_id"], one["left_reason"], one["detail"]) for one in found]
     assert reported == [("a", "expired", "broker log: heartbeat expiration"), *((one, "left", None) for one in "bcde")]
+
+
+@pytest.mark.parametrize(("rebalanced_at", "how"), [(9_000, "without a rebalance"), (8_000, "in a rebalance")])
+def test_a_static_member_that_restarted_within_its_timeout_is_named_with_its_new_id(
+    tmp_path: Path, rebalanced_at: int, how: str
+) -> None:
+    history = Journal()
+    bodies: list[journal.Body] = [
+        msgspec.structs.replace(joined("a-1", 0), instance_id="a"),
+        left("a-1", 0, 8_000, "replaced"),
+        msgspec.structs.replace(joined("a-2", 8_000), instance_id="a"),
+    ]
+    row = rebalance("r2", rebalanced_at, "member_joined", "b")
+    store(tmp_path, [row], [history.change(0, body, group="orders") for body in bodies])
+    (found,) = departures(Reader(tmp_path), "orders", "c1")
+    assert found["detail"] == f"static member a came back as a-2, {how}"
 
 
 def test_a_member_that_the_group_does_not_list_is_at_the_epoch_of_its_target() -> None:

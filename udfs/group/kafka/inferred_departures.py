@@ -7,6 +7,9 @@ stops when it rejoins, the first of them at its next heartbeat. The record's own
 for the slowest. One that dies may be the slowest itself, in a rebalance that began for another reason: then its session
 ends while the others wait for it.
 
+A member whose application no longer polls is silent, too, and leaves when ``max.poll.interval.ms`` is over: most
+clients report that as their rebalance timeout. So one that was silent for so long may have left as well as expired.
+
 A member of an idle topic commits nothing, whether or not it lives. So silence proves nothing where all was committed up
 to the ends of the queues, where nobody else commits any more, and where it lasts longer than an expiry can take.
 """
@@ -28,6 +31,8 @@ from udfs.packets.packet import queue_keys
 _HEARTBEATS_IN_A_TIMEOUT = 3
 # A member commits just before it leaves, and the rebalance begins with that.
 _AT_ONCE_MS = 1_000
+# A member that rejoins late commits when it does, once: so far apart it was not that.
+_APART_MS = 500
 # A poll has the time at which it was sent: what it shows may have begun until the coordinator replied.
 _REPLY_MS = 500
 # How long a coordinator waits for members that do not say it: ``max.poll.interval.ms`` of Kafka's clients.
@@ -76,6 +81,7 @@ def infer_departures(
                 earliest=min(began, (at if joined_at is None else joined_at) - waits),
                 ended=at if has_other_cause else began,
                 inaccuracy=_REPLY_MS if began < at else 0,
+                longest=_longest_expiry(view, group.members[member_id]),
             )
             found = _infer(silence, newest[member_id], others, at)
             if found is not None:
@@ -89,6 +95,14 @@ class _Commits:
     def __init__(self, view: GroupView, queues: Sequence[Queue], since: int, last: int) -> None:
         self.last = last
         self._view, self._queues, self._since = view, queues, since
+
+    def commits_on(self, after: int, at: int) -> bool:
+        """Return whether it committed twice after a time and before another one, not only when it rejoined."""
+        offsets, times = self._view.facts.offsets, list[int]()
+        for key in queue_keys(self._queues).tolist():
+            newest = offsets.newest(key, at)
+            times += [one[0] for one in (newest.commit, newest.former) if one is not None and after <= one[0] < at]
+        return bool(times) and max(times) - min(times) >= _APART_MS
 
     def is_idle(self, at: int) -> bool:
         """Return whether it had committed all there was by a time, and does not commit the same again.
@@ -117,6 +131,7 @@ class _Silence(NamedTuple):
         earliest: When the rebalance began at the earliest. ended: Until when it may have waited for a member that was
             silent already.
         inaccuracy: By how much it may have begun later than ``began``.
+        longest: From so long on a silence may be that of a member whose application no longer polls.
     """
 
     last: int
@@ -125,6 +140,14 @@ class _Silence(NamedTuple):
     earliest: int
     ended: int
     inaccuracy: int
+    longest: int
+
+
+def _longest_expiry(view: GroupView, member: Member) -> int:
+    """Return how long a member that died is silent at most, before it may as well have left for polling too late."""
+    timeout, poll_interval = view.timeout_of(member), member.rebalance_timeout_ms or 0
+    # Where the two are equal, its library (aiokafka) or protocol (before KIP-62) does not report the second one.
+    return poll_interval if poll_interval > timeout else 2 * timeout
 
 
 def _infer(silent: _Silence, commits: _Commits, others: Sequence[_Commits], at: int) -> Inferred | None:
@@ -143,6 +166,10 @@ def _infer(silent: _Silence, commits: _Commits, others: Sequence[_Commits], at: 
         return None  # theirs stopped before: the group is idle, and silence proves nothing
     if active and min(active) < last + share:
         return Inferred("member_left", f"{evidence}; others stopped {max(0, min(active) - last)} ms after it")
+    if silence >= silent.longest:
+        return None
+    if silent.began == at and len(active) == 1 and not any(one.commits_on(last + share, at) for one in others):
+        return None  # the only one to ask may have rejoined late
     return Inferred("session_expired", evidence)
 
 
@@ -169,10 +196,11 @@ def infer_recorded_departure(
     if own is None:
         return "gone", None
     silence, timeout = at - own.last, view.timeout_of(members[member_id])
-    if silence < _HEARTBEAT_MS:
+    if silence < min(_HEARTBEAT_MS, timeout - timeout // _HEARTBEATS_IN_A_TIMEOUT):
         return "left", f"it committed until {silence} ms before"
     # One that was silent for longer than an expiry takes lived on, and was idle.
-    if not timeout <= silence < 2 * timeout or own.is_idle(at):
+    longest = min(2 * timeout, _longest_expiry(view, members[member_id]))
+    if not timeout <= silence < longest or own.is_idle(at):
         return "gone", None
     others = _last_commits(view, held, [one for one in staying if one in members], at).values()
     if others and max(one.last for one in others) < at - timeout // _HEARTBEATS_IN_A_TIMEOUT:

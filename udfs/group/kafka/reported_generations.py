@@ -228,6 +228,7 @@ def add_generation_triggers(
     if not causes.triggers:
         causes.add("unexplained", detail=_likely_reason(causes, group.preparing_reason), event_id=event_id)
     causes.explain(group.preparing_reason)
+    causes.add_notes()
     return handed
 
 

@@ -11,6 +11,7 @@ from udfs.group.kafka.inferred_departures import Inferred, infer_departures
 from udfs.group.members.client_ids import match_departures
 from udfs.group.members.departure_causes import INFERRED, DepartureCause, departure_cause
 from udfs.group.members.descriptions import distinct
+from udfs.group.members.returned_clients import return_notes
 from udfs.group.members.static_members import returned
 from udfs.group.state.group import Evidence, Member, Owners, Queue
 from udfs.group.state.view import GroupView
@@ -21,6 +22,7 @@ from udfs.strategies.registry import qualified_name
 # The detail of a topic that was deleted and made again under its name.
 MADE_AGAIN = ", made again"
 _TOPICS_NAMED = 3
+_OF_MEMBERS = ("member_left", "session_expired", "member_gone", "member_joined")
 
 
 class Causes:
@@ -31,6 +33,7 @@ class Causes:
         began_at: The first evidence that the rebalance began; None when there is none.
         evidence_left: What was learned and this generation does not show.
         returned: The new ids of static members that came back under them with this generation.
+        notes: What is known of members that are back, or whose client is, by their ids.
         leader: Of this generation, where it follows the one before, and that has the same.
     """
 
@@ -40,6 +43,7 @@ class Causes:
         self.began_at: int | None = None
         self.evidence_left: list[Evidence] = []
         self.returned: list[str] = []
+        self.notes: dict[str, str] = {}
         self.leader: str | None = None
 
     def add(self, kind: TriggerKind, evidence: Evidence | None = None, **fields: str | None) -> None:
@@ -59,6 +63,14 @@ class Causes:
             return  # the departure's own event has it
         detail = reason if about.detail is None else f"{about.detail}; {reason}"
         self.triggers[self.triggers.index(about)] = msgspec.structs.replace(about, detail=detail)
+
+    def add_notes(self) -> None:
+        """Add to the causes of members what is known of those that are back."""
+        for place, one in enumerate(self.triggers):
+            note = self.notes.get(one.member_id or "")
+            if note is not None and one.kind in _OF_MEMBERS:
+                detail = note if one.detail is None else f"{one.detail}; {note}"
+                self.triggers[place] = msgspec.structs.replace(one, detail=detail)
 
     def began(self, at: int) -> None:
         """Record that the rebalance had begun by then."""
@@ -125,6 +137,7 @@ def compare(
         earlier = "unknown" if before is None else before
         detail = f"{earlier} -> {now}" + (MADE_AGAIN if topic in made_again else "")
         causes.add("queue_count_changed", proof, topic=topic, detail=detail, event_id=event_id)
+    causes.notes = return_notes(view, infos, causes.departures, at)
     causes.evidence_left = _evidence_left(group.evidence, causes, infos, resized, at, members_at)
     return causes
 

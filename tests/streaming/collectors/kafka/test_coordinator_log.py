@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import re
 from datetime import UTC, datetime
+from pathlib import Path
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -143,29 +146,113 @@ def test_a_departure_that_two_lines_report_is_one_event() -> None:
     assert [type(one) for one in second] == [GroupSnapshot]
 
 
+# What brokers of these versions wrote while a static member restarted, others took its place one after the other, a
+# member was killed, one left, and the broker started again. (2.4.1 did not fence the last one: nobody was left.)
+VERSIONS = ["2.4.1", "2.5.1", "2.7.2", "2.8.2"]
+
+
+def broker_log(version: str) -> list[str]:
+    return (Path(__file__).parent / "broker_logs" / f"kafka-{version}.log").read_text().splitlines()
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("layout", ["text", "JsonLayout", "a container's", "without a logger"])
+def test_each_departure_that_a_real_broker_logged_is_found_in_every_layout(version: str, layout: str) -> None:
+    log, lines = CoordinatorLog("c"), broker_log(version)
+    found = [
+        event for line in lines for event in log.events_of(in_layout(line, layout)) if isinstance(event, MemberLeft)
+    ]
+    assert {event.group for event in found} == {"g"}
+    fenced = [line for line in lines if "is identified as a known static member" in line]
+    ids = [(match["member"], match["by"]) for line in fenced if (match := FENCED.search(line))]
+    assert [one.member_id for one in found if one.how == "fenced"] == [member for member, _ in ids]
+    assert len(ids) >= 3
+    for event, (_, by) in zip([one for one in found if one.how == "fenced"], ids, strict=True):
+        during = re.fullmatch(
+            f"broker log: instance id is owned by {by}( during (heartbeat|commit-offsets))?", event.reason or ""
+        )
+        assert during is not None, event.reason
+        assert bool(during[1]) == (version != "2.4.1")
+    others = [(one.member_id.partition("-")[0], one.how) for one in found if one.how != "fenced"]
+    assert others == [("dyn", "expired"), ("leaves", "left")]
+    marked = [line for line in lines if "GroupMetadataManager " not in line]
+    assert (log.understood, log.unknown, log.unplaced) == (len(marked), 0, 0)
+
+
+FENCED = re.compile(r"given member\.id (?P<member>\S+) is .* expected member\.id (?P<by>\S+)")
+LINE = re.compile(r"\[(?P<time>[^\]]*)\] (?P<level>\w+) (?P<message>.*) \((?P<logger>[\w.$]+)\)")
+
+
+def in_layout(line: str, layout: str) -> str:
+    match = LINE.fullmatch(line)
+    assert match is not None, line
+    if layout == "JsonLayout":
+        fields = {
+            "level": match["level"],
+            "loggerName": match["logger"],
+            "message": match["message"],
+            "timeMillis": AT_MS,
+        }
+        return json.dumps(fields)
+    if layout == "a container's":
+        return json.dumps({"log": line + "\n", "stream": "stdout", "time": "2026-11-22T19:28:34.885Z"})
+    return line if layout == "text" else f"{match['time']} {match['level']} {match['message']}"
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_fenced_member_of_which_no_line_names_the_group_is_counted(version: str) -> None:
+    log = CoordinatorLog("c")
+    fenced = [line for line in broker_log(version) if "is identified as a known static member" in line]
+    assert [event for line in fenced for event in log.events_of(line)] == []
+    assert (log.understood, log.unplaced) == (len(fenced), len(fenced))
+
+
+def test_a_fenced_member_has_the_group_of_the_one_that_took_its_place() -> None:
+    lines, log = broker_log("2.4.1"), CoordinatorLog("c")
+    at = next(number for number, line in enumerate(lines) if "is identified as a known static member" in line)
+    match = FENCED.search(lines[at])
+    assert match is not None
+    named = f"Updating metadata for member {match['by']})"
+    log.events_of(
+        AT
+        + OLD
+        + "Preparing to rebalance group g in state Stable with old generation 1 (__consumer_offsets-0)"
+        + f" (reason: {named}"
+    )
+    (event,) = log.events_of(lines[at])
+    assert short(event) == f"g: {match['member']} fenced: instance id is owned by {match['by']}"
+
+
+def test_a_fenced_member_of_3_x_is_found_by_the_line_that_replaced_it() -> None:
+    log = CoordinatorLog("c")
+    fenced = (
+        "Request memberId=b-1 for static member with groupInstanceId=i is fenced by current memberId=b-2 during"
+        " operation heartbeat"
+    )
+    assert log.events_of(AT + OLD + fenced) == []
+    assert log.unplaced == 1  # no line before names its group
+    replaced = "Static member with groupInstanceId=i and unknown member id joins group g in Stable state. Replacing"
+    assert log.events_of(AT + OLD + replaced + " previously mapped member b-1 with this groupInstanceId.") == []
+    (event,) = log.events_of(AT + OLD + fenced)
+    assert short(event) == "g: b-1 fenced: instance id is owned by b-2 during heartbeat"
+
+
 @pytest.mark.parametrize(
-    ("replaced", "fenced"),
+    "line",
     [
-        (
-            "Static member i of group g with unknown member id rejoins, assigning new member id b-2, while old member"
-            " id b-1 will be removed.",
-            "given member.id b-1 is identified as a known static member i,but not matching the expected member.id b-2",
+        AT + "A new message (kafka.coordinator.group.GroupMetadata)",
+        json.dumps(
+            {"message": "A new message", "loggerName": "kafka.coordinator.group.GroupMetadata$", "timeMillis": AT_MS}
         ),
-        (
-            "Static member with groupInstanceId=i and unknown member id joins group g in Stable state. Replacing"
-            " previously mapped member b-1 with this groupInstanceId.",
-            "Request memberId=b-1 for static member with groupInstanceId=i is fenced by current memberId=b-2 during"
-            " operation heartbeat",
+        json.dumps(
+            {"log": AT + "A new message (kafka.coordinator.group.GroupMetadata)", "time": "2026-11-22T19:28:34.885Z"}
         ),
     ],
 )
-def test_a_fenced_member_is_found_by_the_line_that_replaced_it(replaced: str, fenced: str) -> None:
+def test_a_message_of_a_helper_class_that_is_not_understood_is_counted(line: str) -> None:
     log = CoordinatorLog("c")
-    assert log.events_of(AT + OLD + fenced) == []
-    assert log.unplaced == 1  # no line before names its group
-    assert log.events_of(AT + OLD + replaced) == []
-    (event,) = log.events_of(AT + OLD + fenced)
-    assert short(event).startswith("g: b-1 fenced: instance id is owned by b-2")
+    assert log.events_of(line) == []
+    assert (log.understood, log.unknown) == (0, 1)
 
 
 @pytest.mark.parametrize(
@@ -202,6 +289,7 @@ def test_what_records_report_as_well_is_no_news(line: str) -> None:
 def test_other_lines_are_none_of_a_coordinator() -> None:
     log = CoordinatorLog("c")
     assert log.events_of(AT + "[Partition orders-0 broker=1] Log loaded for partition orders-0") == []
+    assert log.events_of("\tat kafka.coordinator.group.GroupMetadata.inLock(GroupMetadata.scala:227)") == []
     assert (log.understood, log.unknown) == (0, 0)
 
 

@@ -5,31 +5,45 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from structlog.testing import capture_logs
 
 from streaming.collectors.kafka import factory, group_source
 from streaming.collectors.kafka.client_options import KafkaOptions
+from streaming.collectors.kafka.collector import KafkaCollector
 from streaming.collectors.kafka.factory import KafkaCluster, options_of
 from streaming.collectors.kafka.permissions import Missing
 from streaming.settings.model import load
 
-GIVEN = {"kafka.bootstrap_servers": "h:1", "kafka.cluster": "c", "kafka.poll_interval_ms": 100}
+EXPIRED = (
+    "[2026-11-22 19:28:34,885] INFO [GroupCoordinator 0]: Member {} in group g has failed, removing it from the group\n"
+)
+GIVEN = {"kafka.bootstrap_servers": "127.0.0.1:1", "kafka.cluster": "c", "kafka.poll_interval_ms": 100}
 
 
 def test_the_settings_become_the_options_of_the_collector() -> None:
     chosen = {"kafka.options.ssl.ca.location": "/ca", "kafka.exclude_groups": ("x.*",), "kafka.ends_interval_ms": 7}
     settings = load(None, GIVEN | chosen)
     assert options_of(settings.kafka) == KafkaOptions(
-        "h:1", "c", {"ssl.ca.location": "/ca"}, include_groups=(".*",), exclude_groups=("x.*",), ends_interval_ms=7
+        "127.0.0.1:1",
+        "c",
+        {"ssl.ca.location": "/ca"},
+        include_groups=(".*",),
+        exclude_groups=("x.*",),
+        ends_interval_ms=7,
     )
 
 
 @pytest.fixture
-def validated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> KafkaCluster:
+def rights(monkeypatch: pytest.MonkeyPatch) -> None:
     missing = Missing("Describe", "topic", "*", "racks stay unknown", needed=False)
     monkeypatch.setattr(group_source, "check_rights", lambda _: [missing])
     monkeypatch.setattr(group_source, "offsets_partitions", lambda _: 5)
+
+
+@pytest.fixture
+def validated(tmp_path: Path, rights: None) -> KafkaCluster:
     with capture_logs() as logged:
         cluster = KafkaCluster.validated(load(None, GIVEN).kafka, tmp_path / "collected", dict)
     assert [line["log_level"] for line in logged] == ["warning", "info"]
@@ -47,7 +61,7 @@ def test_spark_reads_every_partition_that_was_found(validated: KafkaCluster, mon
 
     monkeypatch.setattr(factory, "offsets_source", source)
     how = {"max_offsets_per_batch": 9, "is_tolerant": True}
-    assert validated.source(None, **how) == ("h:1", {"partitions": 5, **how})  # type: ignore[arg-type]
+    assert validated.source(None, **how) == ("127.0.0.1:1", {"partitions": 5, **how})  # type: ignore[arg-type]
 
 
 def test_a_query_that_a_broker_ended_may_start_again_and_any_other_not(validated: KafkaCluster) -> None:
@@ -59,3 +73,32 @@ def test_a_query_that_a_broker_ended_may_start_again_and_any_other_not(validated
 def test_without_a_round_no_clock_is_owed(validated: KafkaCluster) -> None:
     assert not validated.flush_clock()
     validated.stop()
+
+
+@pytest.mark.parametrize("source", ["records", "admin"])
+def test_the_brokers_logs_are_read_beside_the_job_and_each_line_once(
+    tmp_path: Path,
+    rights: None,
+    monkeypatch: pytest.MonkeyPatch,
+    source: str,
+) -> None:
+    monkeypatch.setattr(group_source, "check_admin_rights", lambda _: [])
+    monkeypatch.setattr(KafkaCollector, "observe_once", lambda _: False)  # the broker does not answer
+    folder, log = tmp_path / "collected", tmp_path / "server.log"
+    settings = load(None, {**GIVEN, "kafka.source": source, "kafka.logs": [str(tmp_path / "server*")]}).kafka
+    for member in "ab":
+        with log.open("a") as file:
+            file.write(EXPIRED.format(member))
+        cluster = KafkaCluster.validated(settings, folder, dict)
+        assert not cluster.poll()
+        with log.open("a") as file:
+            file.write(EXPIRED.format(f"{member}-late"))
+        cluster.stop()
+        log.rename(tmp_path / f"server.log.{'ab'.index(member)}")
+    events = [line for file in sorted(folder.glob("*-kafka-log.jsonl")) for line in file.read_text().splitlines()]
+    assert [msgspec.json.decode(event)["member_id"] for event in events] == ["a", "a-late", "b", "b-late"]
+
+
+def test_without_logs_none_is_read(tmp_path: Path, validated: KafkaCluster) -> None:
+    validated.stop()
+    assert not list(tmp_path.rglob("*kafka-log*"))
