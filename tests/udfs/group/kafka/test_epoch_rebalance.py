@@ -437,7 +437,7 @@ def costs_of(script: RecordScript) -> dict[tuple[str, int, str], tuple[int | Non
     number = script.rebalances[-1].generation
     spans = [one.body for one in script.changes if isinstance(one.body, QueueAssigned)]
     return {
-        (one.origin, one.queue_id, one.member_id): (one.repeated_estimated_messages, one.waiting_messages)
+        (one.origin, one.queue_id, one.member_id): (one.repeated_estimated_messages, one.waiting_estimated_messages)
         for one in spans
         if one.generation == number
     }
