@@ -25,7 +25,9 @@ from streaming.tables.columns import (
 )
 from streaming.tables.shared_columns import (
     BROKER,
+    CLIENT,
     CLUSTER,
+    FINDING_NAMES,
     GROUP,
     IDLE,
     INSTANCE,
@@ -192,6 +194,7 @@ MEMBERS = Table(
         *described("session_timeout_ms"),
         Column("former_member_id", TEXT, "Previous id of a static member that rejoined under this one"),
         *described(*SHOWN[SHOWN.index("client_version") :]),  # all that are newer come at the end
+        CLIENT,
     ),
     key=("cluster", "group_id", "member_id", "joined_at"),
     ends="left_at",
@@ -280,6 +283,7 @@ FINDINGS = Table(
         Column("evidence", TEXTS, "Ids of the events that prove it"),
         Column("opened_at", TIME, "Since when"),
         Column("closed_at", TIME, "Time when it closed; null = still open"),
+        *FINDING_NAMES,
     ),
     key=("finding_id",),
     ends="closed_at",

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import msgspec
 
 from udfs.group.batch.context import GroupContext
-from udfs.group.batch.findings import MAX_OBSERVATIONS, STUCK, observed, stuck_found
+from udfs.group.batch.observed_findings import MAX_OBSERVATIONS, observed
 from udfs.group.batch.phases import has_joined, is_over
 from udfs.group.decision.commit import end_followed, show_owners, stop_deciding
 from udfs.group.events.membership import late_cause
@@ -20,6 +20,7 @@ from udfs.group.state.recorded_group import RecordedGroup
 from udfs.group.state.state_machine import GroupKind
 from udfs.group.state.view import GroupView
 from udfs.model.events import GroupSettings, GroupSnapshot, TopicPartitions
+from udfs.model.finding_names import NamedMember
 from udfs.model.group_api import DueEvent
 from udfs.model.journal import CLASSIC_UNDER_WAY, GroupChanged
 from udfs.strategies.registry import qualified_name
@@ -159,9 +160,9 @@ def show_under_way(context: GroupContext, snapshot: GroupSnapshot, at: int) -> N
 def note_stuck(context: GroupContext, at: int) -> None:
     """Open the finding that the group has been rebalancing for too long."""
     context.note_under_way(at)
-    since, row = context.group.under_way_since, context.group.row
-    if since is not None and row is not None:
-        context.set_finding(STUCK, stuck_found(since, context.shown_state, row.waits), at)
+    since = context.group.under_way_since
+    if since is not None and context.group.row is not None:
+        context.find_stuck(since, at)
 
 
 def end_under_way(context: GroupContext, snapshot: GroupSnapshot, at: int) -> bool:
@@ -228,14 +229,19 @@ def take_observations(context: GroupContext, due: DueEvent, snapshot: GroupSnaps
     if observations is None or (due.late and snapshot.event_time < (group.last_snapshot_at or snapshot.event_time)):
         return
     details: dict[str, set[str]] = {}
+    named: dict[str, set[str]] = {}
     for one in observations:
         details.setdefault(one.kind, set()).update([one.detail] if one.detail else [])
+        named.setdefault(one.kind, set()).update(one.members)
     kinds = sorted(details)[:MAX_OBSERVATIONS]
     for key in sorted(group.findings):
         if key.startswith(_OBSERVED) and key.removeprefix(_OBSERVED) not in kinds:
             context.set_finding(key, None, at)
     for kind in kinds:
-        found = observed(kind, sorted(details[kind]), due.event_id)
+        members = [
+            NamedMember(member_id, context.client_of_id(member_id) or member_id) for member_id in sorted(named[kind])
+        ]
+        found = observed(kind, sorted(details[kind]), due.event_id, members)
         context.set_finding(_OBSERVED + kind, found, at, kind)
 
 

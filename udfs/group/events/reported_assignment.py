@@ -7,6 +7,7 @@ from udfs.group.assignment.rebalance_plan import COOPERATIVE
 from udfs.group.audit.audit import audit_of_reports
 from udfs.group.audit.audit_commit import commit_audit
 from udfs.group.batch.context import GroupContext
+from udfs.group.batch.finding_causes import with_causes
 from udfs.group.batch.findings import differing_found
 from udfs.group.decision.commit import (
     commit_pulls,
@@ -18,6 +19,7 @@ from udfs.group.decision.commit import (
     take_out_waiting_reports,
 )
 from udfs.group.decision.commit_spans import commit_spans
+from udfs.group.decision.outcome import named_differing
 from udfs.group.decision.rebalance import differing_from, taken_over_by
 from udfs.group.members.client_ids import reporting_member
 from udfs.group.state.assignment_diff import by_owner, held_only_by, owners_of
@@ -104,7 +106,8 @@ def compare_with_reports(context: GroupContext, at: int) -> None:
     if not differing:
         context.set_finding("expected_differs", None, at)
     elif group.compare_at is None:
-        context.set_finding("expected_differs", differing_found(differing), at)
+        found = differing_found(named_differing(differing), len(differing), context.shown_names())
+        context.set_finding("expected_differs", with_causes([("expected_differs", found)], group.findings)[0][1], at)
 
 
 def awaits_comparison(view: GroupView) -> bool:

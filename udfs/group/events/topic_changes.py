@@ -18,8 +18,10 @@ from udfs.group.assignment.target_assignment import QueuesByTopic, TargetAssignm
 from udfs.group.audit.audit import audit_of_awaited
 from udfs.group.audit.audit_commit import commit_audit
 from udfs.group.batch.context import GroupContext
+from udfs.group.batch.finding_causes import with_causes
 from udfs.group.batch.findings import RULES, Outcome, reported_late
 from udfs.group.decision.commit import commit_awaited, commit_topic
+from udfs.group.decision.outcome import outcome_of_balance
 from udfs.group.events.reported_assignment import compare_with_reports
 from udfs.group.state.assignment_diff import held_only_by, resized
 from udfs.group.state.group import Awaited, Evidence, Owners, Queue, key_of, keys_of, queue_order
@@ -28,7 +30,7 @@ from udfs.group.state.view import GroupView
 from udfs.model.comparability import OF_LIBRARIES, TOPICS_UNKNOWN
 from udfs.model.events import QueueInfo, TopicQueues
 from udfs.model.group_api import DueEvent
-from udfs.model.journal import GroupChanged, MemberReplaced
+from udfs.model.journal import MemberReplaced
 from udfs.model.queues import shortened, spelled
 from udfs.model.spans import QueuesReassigned
 from udfs.strategies.problem import Problem
@@ -234,26 +236,20 @@ def _compute_awaited(context: GroupContext, awaited: Awaited, at: int, event_id:
     row = msgspec.structs.replace(group.row, queues=sum(group.counts.values()))
     if target.recomputed:
         queues = [key_of(info, context.system, name) for name, infos in topic_queues.items() for info in infos]
-        balance = balance_of(context, group.reported if awaited.guessed else group.computed, queues)
+        owners = group.reported if awaited.guessed else group.computed
+        balance = balance_of(context, owners, queues)
         row.idle_members, row.unassigned_queues, row.spread = balance.idle, balance.unassigned, balance.spread
-        _evaluate_balance(context, row, at, event_id)
+        _evaluate_balance(context, outcome_of_balance(context, row, at, owners, queues, topic_queues, event_id))
     context.write_row(at, row)
 
 
-def _evaluate_balance(context: GroupContext, row: GroupChanged, at: int, event_id: str | None) -> None:
+def _evaluate_balance(context: GroupContext, outcome: Outcome) -> None:
     """Open and close the findings that depend on the number of queues."""
     group = context.group
-    outcome = Outcome(
-        system=context.system,
-        at=at,
-        generation=group.current_generation,
-        members=row.members or 0,
-        queues=row.queues,
-        unassigned=row.unassigned_queues,
-        idle=row.idle_members,
-        handing_over=bool(group.revoked_pending),
-        evidence=[event_id] if event_id else [],
-    )
-    for kind, rule in RULES:
-        if kind == "unassigned_queues" or (kind == "idle_members" and not group.revoked_pending):
-            context.set_finding(kind, rule(outcome), at)
+    evaluated = [
+        (kind, rule(outcome))
+        for kind, rule in RULES
+        if kind == "unassigned_queues" or (kind == "idle_members" and not group.revoked_pending)
+    ]
+    for kind, found in with_causes(evaluated, group.findings):
+        context.set_finding(kind, found, outcome.at)

@@ -103,6 +103,7 @@ _PLAIN: tuple[tuple[str, Any], ...] = (
     ("deleted_at", int | None),
     ("computed_at", int | None),
     ("under_way_since", int | None),
+    ("recent_clients", list[list[int]]),
 )
 _VALUES = attrgetter(*(name for name, _ in _PLAIN))
 _BLANK = _VALUES(Group())

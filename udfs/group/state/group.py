@@ -144,11 +144,12 @@ class Pending(msgspec.Struct, array_like=True):
 
 
 class GroupFinding(msgspec.Struct, array_like=True):
-    """An open finding; ``closes_at`` if time alone closes it."""
+    """An open finding; ``closes_at`` if time alone closes it; ``digest``: 64 bits of what its row says."""
 
     finding_id: str
     opened_at: int
     closes_at: int | None = None
+    digest: int = 0
 
 
 class IdleQueue(msgspec.Struct, array_like=True):
@@ -234,6 +235,7 @@ class Group(msgspec.Struct, kw_only=True):
         deleted_at: When the group of that name before it was deleted, by the newest deletion.
         computed_at: The time of what was last written of computed spans; None: that of the last rebalance.
         under_way_since: Since when its source has shown it rebalancing without a break; None: it is not.
+        recent_clients: By which clients each of ``recent`` was caused, see ``flapping``.
     """
 
     number: int = 0
@@ -296,6 +298,7 @@ class Group(msgspec.Struct, kw_only=True):
     deleted_at: int | None = None
     computed_at: int | None = None
     under_way_since: int | None = None
+    recent_clients: list[list[int]] = msgspec.field(default_factory=list)
 
     @property
     def source(self) -> Literal["reported", "counted"]:

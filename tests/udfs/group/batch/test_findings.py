@@ -7,7 +7,9 @@ from typing import Any
 
 import pytest
 
-from udfs.group.batch.findings import OBSERVED, RULES, Outcome, counted, observed
+from udfs.group.batch.finding_texts import counted
+from udfs.group.batch.findings import RULES, Outcome
+from udfs.group.batch.observed_findings import OBSERVED, observed
 from udfs.group.state.flapping import Flapping
 
 VALID: dict[str, Any] = {

@@ -191,6 +191,7 @@ ADDED = {
     "deleted_at": 49,
     "computed_at": 50,
     "under_way_since": 51,
+    "recent_clients": 52,
 }
 OF_EACH = {
     "reported_at": T0,
@@ -215,6 +216,7 @@ OF_EACH = {
     "deleted_at": T0 + 5,
     "computed_at": T0 + 6,
     "under_way_since": T0 + 7,
+    "recent_clients": [[], [7]],
 }
 
 
