@@ -264,8 +264,8 @@ def _apply_to_findings(entries: Sequence[Entry], rows: RowEdits, _present: Prese
         if isinstance(body, journal.FindingOpened | journal.FindingChanged):
             if body.finding_id not in findings:
                 findings[body.finding_id] = rows.add({})
-            edit = findings[body.finding_id]
-            edit.now = {"cluster": cluster, "group_id": group_id, "closed_at": None, "changed_at": None, **_found(body)}
+            row = {"cluster": cluster, "group_id": group_id, "closed_at": None, "changed_at": None, **_found(body)}
+            findings[body.finding_id].now = row
         elif isinstance(body, journal.FindingClosed):
             edit = findings.get(body.finding_id)
             if edit is not None and edit.now is not None:
@@ -276,8 +276,16 @@ def _found(body: journal.FindingFields) -> Row:
     fields = msgspec.structs.asdict(body)
     fields["kind"] = fields.pop("finding")
     for name in ("queues", "members", "clients", "subscriptions"):
-        fields[name] = [msgspec.to_builtins(msgspec.structs.asdict(one)) for one in fields[name]]
+        if fields[name]:
+            fields[name] = [_as_row(one) for one in fields[name]]
+        else:
+            fields[name] = fields[f"{name}_left_out"] = None  # it speaks of none
     return fields
+
+
+def _as_row(named: msgspec.Struct) -> Row:
+    values = msgspec.structs.asdict(named)
+    return {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}
 
 
 # -- audits -------------------------------------------------------------------------------------------------------

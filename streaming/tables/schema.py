@@ -23,11 +23,10 @@ from streaming.tables.columns import (
     Row,
     Table,
 )
+from streaming.tables.finding_columns import CLIENT, FINDING_NAMES
 from streaming.tables.shared_columns import (
     BROKER,
-    CLIENT,
     CLUSTER,
-    FINDING_NAMES,
     GROUP,
     IDLE,
     INSTANCE,

@@ -2,20 +2,7 @@
 
 from __future__ import annotations
 
-from streaming.tables.columns import (
-    COUNT,
-    LONG,
-    NAMED_CLIENTS,
-    NAMED_MEMBERS,
-    NAMED_QUEUES,
-    NAMED_SUBSCRIPTIONS,
-    TEXT,
-    TEXTS,
-    TIME,
-    TRUTH,
-    Column,
-)
-from udfs.model.finding_names import MAX_NAMED, MAX_SUBSCRIPTIONS
+from streaming.tables.columns import COUNT, LONG, TEXT, TEXTS, TIME, TRUTH, Column
 from udfs.model.member_fields import TRAITS, kind_of
 from udfs.model.systems import SYSTEMS
 
@@ -26,12 +13,6 @@ TOPIC = Column("topic", TEXT, "Name of the topic")
 BROKER = Column("broker", TEXT, "Broker of the queue where queues are numbered per broker, else null")
 QUEUE = Column("queue_id", LONG, "Number of the queue (partition); -1 = shared by message, without a single owner")
 MEMBER = Column("member_id", TEXT, "Id of the member within its group")
-CLIENT = Column(
-    "client",
-    TEXT,
-    "What stays the same under other member ids: the instance id; else client id and host; else the host; else the"
-    " member's id",
-)
 INSTANCE = Column("instance_id", TEXT, TRAITS["instance_id"].comment)
 REBALANCE = Column("rebalance_id", TEXT, "The rebalance, see table rebalances")
 SPAN = (
@@ -44,32 +25,6 @@ OBSERVED_BY = Column(
     "observed_by", TEXT, "polls: known by admin calls alone; what happened between two polls is one generation"
 )
 SPREAD = Column("spread", COUNT, "Most minus fewest queues of a subscribing member")
-
-FINDING_NAMES = (
-    Column(
-        "queues",
-        NAMED_QUEUES,
-        f"Queues that it speaks of, at most {MAX_NAMED}: the member to whom the strategy assigns each, why that one does"
-        " not read it (not_subscribed, not_owned), and who owns it",
-    ),
-    Column("queues_left_out", LONG, "How many more queues there are"),
-    Column("members", NAMED_MEMBERS, f"Members that it speaks of, at most {MAX_NAMED}, and what it says of each"),
-    Column("members_left_out", LONG, "How many more members there are"),
-    Column(
-        "clients",
-        NAMED_CLIENTS,
-        f"Clients that it speaks of, at most {MAX_NAMED}, and how many rebalances each caused where it counts them",
-    ),
-    Column("clients_left_out", LONG, "How many more clients there are"),
-    Column(
-        "subscriptions",
-        NAMED_SUBSCRIPTIONS,
-        f"Subscriptions that it speaks of, at most {MAX_SUBSCRIPTIONS}, with their members; the rarest first",
-    ),
-    Column("subscriptions_left_out", LONG, "How many more subscriptions there are"),
-    Column("caused_by", TEXT, "finding_id of the finding that it follows from; null = none is known"),
-    Column("changed_at", TIME, "Since when it says what it says, where it said something else before"),
-)
 
 KINDS = {str: TEXT, int: LONG, bool: TRUTH, tuple: TEXTS}
 

@@ -8,7 +8,7 @@ import re
 # (``ClientConfig#changeInstanceNameToPID``); and MetaQ's: process id, time and a counter
 # (``ConsumerZooKeeper#getConsumerUUID``). Both are new in each process.
 _OF_A_PROCESS = re.compile(r"@\d+(?:#\d+)?(?=@|$)|(?<=.)-\d+-\d{12,14}-\d+$")
-_PORT = re.compile(r"(?<=[^:]):\d{1,5}$|(?<=\]):\d{1,5}$")
+_WITH_PORT = re.compile(r"([^:]+|\[.*\]):\d{1,5}")
 
 
 def client_of(instance_id: str | None, client_id: str | None, host: str | None) -> str | None:
@@ -46,4 +46,6 @@ def host_of(host: str | None) -> str | None:
     """
     if not host:
         return None
-    return _PORT.sub("", host.rsplit("/", 1)[-1]) or host
+    address = host.rsplit("/", 1)[-1]
+    with_port = _WITH_PORT.fullmatch(address)
+    return (with_port[1] if with_port else address) or host

@@ -13,6 +13,7 @@ from udfs.group.batch.findings import STUCK, Found, stuck_found
 from udfs.group.batch.recorded_row import with_epochs
 from udfs.group.state.group import Group, GroupFinding, observed_by
 from udfs.group.state.strategy_verdict import with_verdict
+from udfs.model.clients import client_of
 from udfs.model.config import CoreConfig
 from udfs.model.finding_names import NAMES, NamedMember
 from udfs.model.group_api import GroupInput, TopicsView
@@ -108,14 +109,19 @@ class GroupHistory(EventTimeView):
 
     def _awaited_members(self) -> list[NamedMember]:
         """Return the members that keep a rebalance from its end, as far as the coordinator shows them."""
-        row, members = self.group.row, self.group.members
+        row = self.group.row
         if row is None:
             return []
         if row.reconciling is not None:
-            waiting = [(one.member_id, one.state) for one in row.reconciling if one.state != "stable"]
-        else:
-            waiting = [(one.member_id, f"at epoch {one.epoch}") for one in row.member_epochs or ()]
-        return [self.named(members[one], detail) for one, detail in waiting if one in members]
+            return [
+                NamedMember(m.member_id, client_of(m.instance_id, m.client_id, m.host) or m.member_id, m.state)
+                for m in row.reconciling
+                if m.state != "stable"
+            ]
+        return [
+            NamedMember(one.member_id, self.client_of_id(one.member_id) or one.member_id, f"at epoch {one.epoch}")
+            for one in row.member_epochs or ()
+        ]
 
     def set_finding(self, key: str, found: Found | None, at: int, kind: str | None = None) -> None:
         """Open, change or close the finding under one key; its kind is the key unless ``kind`` is given.

@@ -52,6 +52,8 @@ def outcome_of(
         frozenset(topic for topic in topics if not view.is_quiet(topic)) for topics in distinct_subscriptions(members)
     }
     strategies = (row.strategy or "").split(", ") if view.mode == "clustering" else ()
+    subscription_sets = len(subscriptions - {frozenset()})
+    differ = view.profile.needs_equal_subscriptions and subscription_sets > 1
     outcome = Outcome(
         system=view.system,
         at=row.event_time,
@@ -64,7 +66,8 @@ def outcome_of(
         generations_missed=row.generations_missed,
         names=sorted(name for name, connections in names.items() if connections > 1),
         strategies=strategies,
-        subscription_sets=len(subscriptions - {frozenset()}),
+        subscription_sets=subscription_sets,
+        subscriptions=_by_subscription(view) if differ else (),
         unassigned=row.unassigned_queues,
         handing_over=is_moving,
         idle=row.idle_members,
@@ -79,8 +82,6 @@ def outcome_of(
     mixed = len(strategies) > 1 and not view.profile.members_vote
     if mixed or (row.error or "").startswith(_NO_COMMON_STRATEGY):
         outcome.by_strategy = _by_strategy(view)
-    if view.profile.needs_equal_subscriptions and outcome.subscription_sets > 1:
-        outcome.subscriptions = _by_subscription(view)
     if row.queues_differing:
         outcome.differing = named_differing(differing)
     name_unread(view, outcome, evaluated, queues, plan.target.owners, plan.topic_queues)

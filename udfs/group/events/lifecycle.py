@@ -19,7 +19,8 @@ from udfs.group.state.group import Queue
 from udfs.group.state.recorded_group import RecordedGroup
 from udfs.group.state.state_machine import GroupKind
 from udfs.group.state.view import GroupView
-from udfs.model.events import GroupSettings, GroupSnapshot, TopicPartitions
+from udfs.model.clients import client_of
+from udfs.model.events import GroupSettings, GroupSnapshot, MemberInfo, TopicPartitions
 from udfs.model.finding_names import NamedMember
 from udfs.model.group_api import DueEvent
 from udfs.model.journal import CLASSIC_UNDER_WAY, GroupChanged
@@ -229,20 +230,24 @@ def take_observations(context: GroupContext, due: DueEvent, snapshot: GroupSnaps
     if observations is None or (due.late and snapshot.event_time < (group.last_snapshot_at or snapshot.event_time)):
         return
     details: dict[str, set[str]] = {}
-    named: dict[str, set[str]] = {}
+    member_ids: dict[str, set[str]] = {}
     for one in observations:
         details.setdefault(one.kind, set()).update([one.detail] if one.detail else [])
-        named.setdefault(one.kind, set()).update(one.members)
+        member_ids.setdefault(one.kind, set()).update(one.members)
+    clients = {info.member_id: _client(info) for info in snapshot.members} if any(member_ids.values()) else {}
     kinds = sorted(details)[:MAX_OBSERVATIONS]
     for key in sorted(group.findings):
         if key.startswith(_OBSERVED) and key.removeprefix(_OBSERVED) not in kinds:
             context.set_finding(key, None, at)
     for kind in kinds:
-        members = [
-            NamedMember(member_id, context.client_of_id(member_id) or member_id) for member_id in sorted(named[kind])
-        ]
+        members = [NamedMember(one, clients.get(one, one)) for one in sorted(member_ids[kind])]
         found = observed(kind, sorted(details[kind]), due.event_id, members)
         context.set_finding(_OBSERVED + kind, found, at, kind)
+
+
+def _client(info: MemberInfo) -> str:
+    """Return the client of a member that a source observes: one whose member ids are the clients' own."""
+    return client_of(info.instance_id, info.client_id or info.member_id, info.host) or info.member_id
 
 
 def register_empty_group(context: GroupContext, at: int) -> None:
