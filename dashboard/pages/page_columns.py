@@ -175,6 +175,7 @@ CAUSES = (
     PageColumn("topic", "Topic", "name", wide=True),
     PageColumn("detail", "Detail", "prose"),
     PageColumn("siblings_text", "Elsewhere", "prose", wide=True, hint=_SIBLINGS, needs_any=("siblings_text",)),
+    PageColumn("silence", "Source", "prose", wide=True, needs_any=("silence",)),
     PageColumn("host", "Host", "name", wide=True),
     PageColumn("last_heartbeat_at", "Last heartbeat", "time", wide=True),
     PageColumn("event_id", "Event", "name"),

@@ -15,6 +15,7 @@ from streaming.views.reader import Reader, time_scalar
 from streaming.views.rebalance_costs import repeated_text
 from streaming.views.rebalance_spans import began_ms, is_after, is_before, is_new, spans_of
 from streaming.views.rebalances import one_rebalance
+from streaming.views.related_findings import lines, related_findings, silence_text
 from streaming.views.siblings import Siblings, siblings_of
 from udfs.model.comparability import NOT_REPORTED, SENTENCES
 from udfs.model.systems import SYSTEMS
@@ -69,9 +70,11 @@ def explain(reader: Reader, prefix: str) -> dict[str, Any]:
     where = {"cluster": rebalance["cluster"], "group_id": rebalance["group_id"]}
     of_group = {"cluster": rebalance["cluster"], "group": rebalance["group_id"]}
     spans = spans_of(reader, rebalance)
+    found = related_findings(reader, rebalance)
     return {
         "rebalance": rebalance,
-        "causes": _causes(reader, rebalance, where),
+        "causes": [one | {"silence": silence_text(one, found)} for one in _causes(reader, rebalance, where)],
+        "findings": found,
         "moves": {
             origin: [move._asdict() for move in _moves(spans, rebalance, origin)]
             for origin in ("computed", "reported")
@@ -176,6 +179,7 @@ def story(reported: dict[str, Any]) -> str:
             _messages(row),
             "",
             *_agreement(reported),
+            *lines(reported),
         ]
     )
 
@@ -208,6 +212,8 @@ def _why(reported: dict[str, Any]) -> list[str]:
             text += f": {cause['detail']}"
         if found := cause.get("siblings"):
             text += f"; {Siblings(**found).text}"
+        if silence := cause.get("silence"):
+            text += f"; {silence}"
         lines.append(f"  {cause['kind']}: {text}" + (f"  [event {cause['event_id']}]" if cause["event_id"] else ""))
     return lines
 
