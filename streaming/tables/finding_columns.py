@@ -1,4 +1,4 @@
-"""Shell: the columns that name what a finding speaks of; and the one that names a member's client. No I/O."""
+"""Shell: the columns that name what a finding speaks of; and those of a member's client. No I/O."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ CLIENT = Column(
     "What stays the same under other member ids: the instance id; else client id and host; else the host; else the"
     " member's id",
 )
+ADDRESS = Column("address", TEXT, "The host without the port of its connection")
 FINDING_NAMES = (
     Column(
         "queues",

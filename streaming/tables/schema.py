@@ -23,7 +23,7 @@ from streaming.tables.columns import (
     Row,
     Table,
 )
-from streaming.tables.finding_columns import CLIENT, FINDING_NAMES
+from streaming.tables.finding_columns import ADDRESS, CLIENT, FINDING_NAMES
 from streaming.tables.shared_columns import (
     BROKER,
     CLUSTER,
@@ -194,6 +194,7 @@ MEMBERS = Table(
         Column("former_member_id", TEXT, "Previous id of a static member that rejoined under this one"),
         *described(*SHOWN[SHOWN.index("client_version") :]),  # all that are newer come at the end
         CLIENT,
+        ADDRESS,
     ),
     key=("cluster", "group_id", "member_id", "joined_at"),
     ends="left_at",

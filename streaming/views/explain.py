@@ -10,6 +10,7 @@ from streaming.tables.schema import Row
 from streaming.tables.shared_columns import COST_NAMES
 from streaming.terminal.format import count, queue_name, span_of_time, time_text
 from streaming.views import audit_texts, phase_texts
+from streaming.views.client_rebalances import recent_texts
 from streaming.views.members import DEPARTURES
 from streaming.views.reader import Reader, time_scalar
 from streaming.views.rebalance_costs import repeated_text
@@ -70,10 +71,13 @@ def explain(reader: Reader, prefix: str) -> dict[str, Any]:
     where = {"cluster": rebalance["cluster"], "group_id": rebalance["group_id"]}
     of_group = {"cluster": rebalance["cluster"], "group": rebalance["group_id"]}
     spans = spans_of(reader, rebalance)
-    found = related_findings(reader, rebalance)
+    found, recent = related_findings(reader, rebalance), recent_texts(reader, rebalance)
     return {
         "rebalance": rebalance,
-        "causes": [one | {"silence": silence_text(one, found)} for one in _causes(reader, rebalance, where)],
+        "causes": [
+            one | {"silence": silence_text(one, found), "recent_text": recent.get(one["client"])}
+            for one in _causes(reader, rebalance, where)
+        ],
         "findings": found,
         "moves": {
             origin: [move._asdict() for move in _moves(spans, rebalance, origin)]
@@ -212,8 +216,7 @@ def _why(reported: dict[str, Any]) -> list[str]:
             text += f": {cause['detail']}"
         if found := cause.get("siblings"):
             text += f"; {Siblings(**found).text}"
-        if silence := cause.get("silence"):
-            text += f"; {silence}"
+        text += "".join(f"; {more}" for name in ("silence", "recent_text") if (more := cause.get(name)))
         lines.append(f"  {cause['kind']}: {text}" + (f"  [event {cause['event_id']}]" if cause["event_id"] else ""))
     return lines
 

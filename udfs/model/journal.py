@@ -116,6 +116,7 @@ class MemberOpened(ShownFields, kw_only=True, omit_defaults=False, tag_field="ki
     lives_by: str = "heartbeats"
     former_member_id: str | None = None
     client: str | None = None
+    address: str | None = None
 
 
 class MemberChanged(MemberOpened, kw_only=True, tag_field="kind", tag="member_changed"):

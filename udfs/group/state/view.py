@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 from udfs.group.state.assignment_diff import Changed, changed_queues
 from udfs.group.state.group import Group, Member, Owners
 from udfs.group.state.state_machine import GroupKind, kind_of
-from udfs.model.clients import client_of
+from udfs.model.clients import client_of, host_of
 from udfs.model.config import CoreConfig
 from udfs.model.errors import StrategyError
 from udfs.model.events import Mode, QueueInfo
@@ -163,6 +163,7 @@ class GroupView:
             "joined_at": member.joined_at,
             "lives_by": "heartbeats" if member.by_heartbeats else "snapshots",
             "client": self.client_of(member),
+            "address": host_of(member.host),
             "session_timeout_ms": self.timeout_of(member) if member.by_heartbeats else member.session_timeout_ms,
         }
 
