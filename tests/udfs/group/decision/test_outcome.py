@@ -239,6 +239,26 @@ def test_the_number_of_an_open_finding_is_current(after: int, message: str) -> N
     assert script.findings() == ["unassigned_queues 2000.."]
 
 
+def shrinking(clocks: Sequence[int]) -> Script:
+    """Have twelve members of four queues become nine, cut into batches at these clocks."""
+    script = Script()
+    script.queues(0, "t", 4)
+    for number in range(12):
+        script.join(10, f"m{number:02}", session_timeout_ms=10**9)
+    for number in range(3):
+        script.leave(1_000 * (number + 1), f"m{11 - number:02}")
+    for clock in clocks:
+        script.run(clock)
+    return script
+
+
+def test_the_number_of_idle_members_is_current_however_the_events_are_cut() -> None:
+    script = shrinking([9_000])
+    numbers = [body.message.partition(" own")[0] for body in written(script, "idle_members")]
+    assert numbers == ["8 of 12 members", "7 of 11 members", "6 of 10 members", "5 of 9 members"]
+    assert shrinking([11, 500, 1_001, 1_002, 2_500, 9_000]).written == script.written
+
+
 def test_the_names_of_a_finding_are_bounded() -> None:
     script = Script()
     script.queues(0, "t", 1)
