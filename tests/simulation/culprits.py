@@ -1,7 +1,7 @@
 """Groups of simulated fleets with one planted culprit each: does the finding name it?
 
 Around the culprit the others restart now and then, topics grow, and a fleet of other groups lives in the same clusters.
-`python -m tests.simulation.culprits [CASES]` prints, for each kind of fault, in how many cases the
+`python -m tests.simulation.culprits [CASES]` prints, for each kind of mistake, in how many cases the
 culprit that the finding names is the planted one; the target is 99 %.
 """
 
@@ -268,7 +268,7 @@ def played(scenes: Iterable[Scene], seed: int) -> Found:
 
 
 def measured(cases: int) -> dict[str, tuple[int, int]]:
-    """Return for each kind of fault in how many cases the culprit is named, and of how many."""
+    """Return for each kind of mistake in how many cases the culprit is named, and of how many."""
     right: Counter[str] = Counter()
     for seed in range(cases):
         scenes = {kind: plant(1_000 * seed + place) for place, (kind, plant) in enumerate(KINDS.items())}
