@@ -8,7 +8,14 @@ from typing import Any, NamedTuple
 from markupsafe import Markup, escape
 
 from dashboard.pages.elements import DASH, amount, shown, span, when
-from dashboard.pages.page_addresses import address, group_address, member_address, rebalance_address
+from dashboard.pages.page_addresses import (
+    address,
+    client_address,
+    group_address,
+    host_address,
+    member_address,
+    rebalance_address,
+)
 from dashboard.pages.page_columns import PageColumn
 from streaming.tables.schema import Row
 from streaming.terminal.causes import describe_cause
@@ -159,6 +166,12 @@ def _member(cell: Cell) -> str:
     return text if cell.row.get("is_new") else _link(member_address(cell.value, cell.cluster), text)
 
 
+def _host(cell: Cell) -> str:
+    # The address is what stays when a client connects again from another port.
+    name = cell.row.get("address")
+    return _link(host_address(name, cell.cluster), shown(cell.value)) if name else shown(cell.value)
+
+
 def _status(cell: Cell) -> str:
     return str(escape(cell.value)) if cell.value == "completed" else f'<span class="no">{escape(cell.value)}</span>'
 
@@ -184,6 +197,8 @@ _CELLS: Mapping[str, Callable[[Cell], str]] = {
     "group": lambda cell: _link(group_address(cell.cluster, cell.value), shown(cell.value)),
     "cluster": lambda cell: _link(address("/", cluster=cell.value), shown(cell.value)),
     "member": _member,
+    "client": lambda cell: _link(client_address(cell.value, cell.cluster), shown(cell.value)),
+    "host": _host,
     "rebalance": lambda cell: _link(rebalance_address(cell.row["rebalance_id"]), when(cell.value)),
     "time": lambda cell: when(cell.value),
     "span": lambda cell: span(cell.value),

@@ -18,7 +18,7 @@ HOSTS = 10
 # A client id may be in very many groups: its queues are looked up in those that it joined last.
 GROUPS = 100
 _SPAN = ("cluster", "group_id", "topic", "broker", "queue_id", "origin", "valid_from", "valid_to")
-_SESSION = ("cluster", "group_id", "host", "joined_at", "left_at")
+_SESSION = ("cluster", "group_id", "address", "client", "joined_at", "left_at")
 
 
 def member_page(reading: Reading, member: str, cluster: str) -> dict[str, Any]:
@@ -58,7 +58,8 @@ def member_page(reading: Reading, member: str, cluster: str) -> dict[str, Any]:
             "held": address(f"{API}assignments", of_member, open="yes", limit=reading.max_rows),
             "sessions": address(f"{API}members", of_member, limit=reading.max_rows),
         },
-        "hosts": sorted({row["host"] for row in all_sessions if row["host"]})[:HOSTS],
+        "hosts": sorted({row["address"] for row in all_sessions if row["address"]})[:HOSTS],
+        "clients": sorted({row["client"] for row in all_sessions if row["client"]})[:HOSTS],
     }
 
 

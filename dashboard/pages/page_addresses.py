@@ -30,6 +30,16 @@ def member_address(member: str, cluster: str | None = None) -> str:
     return address("/member", member=member, cluster=cluster)
 
 
+def client_address(client: str, cluster: str | None = None) -> str:
+    """Return the address of a client's page."""
+    return address("/client", client=client, cluster=cluster)
+
+
+def host_address(host: str, cluster: str | None = None) -> str:
+    """Return the address of a host's page; ``host``: without a port."""
+    return address("/host", host=host, cluster=cluster)
+
+
 def rebalance_address(rebalance_id: str) -> str:
     """Return the address of a rebalance's page."""
     return address("/rebalance", id=rebalance_id)
@@ -49,7 +59,7 @@ def next_sort(order: str, current: str) -> str:
 
 
 _TEXTS = frozenset(
-    {"cluster", "group_id", "member_id", "host", "client_id", "health", "severity", "kind", "reason", "state"}
+    {"cluster", "group_id", "member_id", "host", "client", "client_id", "health", "severity", "kind", "reason", "state"}
 )
 
 

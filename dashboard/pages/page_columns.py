@@ -119,8 +119,8 @@ FINDINGS = (
 GROUP_FINDINGS = tuple(column for column in FINDINGS if column.name not in ("group_id", "cluster"))
 MEMBERS = (
     PageColumn("member_id", "Member", "member"),
-    PageColumn("host", "Host", "name"),
-    PageColumn("client_id", "Client", "name", wide=True),
+    PageColumn("client", "Client", "client"),
+    PageColumn("host", "Host", "host", wide=True),
     PageColumn("instance_id", "Instance", "name", wide=True),
     PageColumn("held", "Queues", "count"),
     PageColumn("computed_text", "Computed", "queues", wide=True),
@@ -135,13 +135,20 @@ SESSIONS = (
     PageColumn("member_id", "Member", "member", "member_id"),
     PageColumn("group_id", "Group", "group", "group_id"),
     PageColumn("cluster", "Cluster", "name", "cluster", wide=True),
-    PageColumn("host", "Host", "name", "host"),
-    PageColumn("client_id", "Client", "name", "client_id", wide=True),
+    PageColumn("client", "Client", "client", "client"),
+    PageColumn("host", "Host", "host", "host", wide=True),
     PageColumn("instance_id", "Instance", "name", wide=True),
     PageColumn("joined_at", "Joined", "time", "joined_at"),
     PageColumn("left_at", "Left", "time", "left_at"),
     PageColumn("left_reason", "How", "text", wide=True),
     PageColumn("last_heartbeat_at", "Last heartbeat", "time", wide=True),
+)
+CLIENTS = (
+    PageColumn("client", "Client", "client"),
+    PageColumn("sessions", "Sessions", "count"),
+    PageColumn("open", "Open now", "count"),
+    PageColumn("expired", "Expired", "count"),
+    PageColumn("rebalances", "Rebalances caused", "count"),
 )
 GROUP_SESSIONS = tuple(column for column in SESSIONS if column.name not in ("group_id", "cluster"))
 QUEUES = (
@@ -173,9 +180,12 @@ HELD = (
 CAUSES = (
     PageColumn("kind", "Kind", "code"),
     PageColumn("member_id", "Member", "member"),
+    PageColumn("client", "Client", "client"),
+    PageColumn("recent_text", "Within the hour", "prose", needs_any=("recent_text",)),
     PageColumn("topic", "Topic", "name", wide=True),
     PageColumn("detail", "Detail", "prose"),
     PageColumn("siblings_text", "Elsewhere", "prose", wide=True, hint=_SIBLINGS, needs_any=("siblings_text",)),
+    PageColumn("silence", "Source", "prose", wide=True, needs_any=("silence",)),
     PageColumn("host", "Host", "name", wide=True),
     PageColumn("last_heartbeat_at", "Last heartbeat", "time", wide=True),
     PageColumn("event_id", "Event", "name"),

@@ -42,7 +42,10 @@ def environment() -> jinja2.Environment:
     found.filters.update(phases=phases_text, phase_times=times_text)
     functions: dict[str, Any] = {
         name: getattr(page_addresses, name)
-        for name in ("address", "group_address", "member_address", "rebalance_address", "next_sort")
+        for name in (
+            *("address", "client_address", "group_address", "host_address", "member_address"),
+            *("rebalance_address", "next_sort"),
+        )
     }
     functions |= {
         name: getattr(cells, name)

@@ -9,6 +9,7 @@ SELECT
     generation,
     cause.kind AS cause_kind,
     cause.member_id AS cause_member_id,
+    cause.client AS cause_client,
     cause.topic AS cause_topic,
     cause.detail AS cause_detail,
     rebalance_id

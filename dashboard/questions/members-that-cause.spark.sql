@@ -1,16 +1,17 @@
--- Which members cause most rebalances?
+-- Which clients cause most rebalances?
 SELECT
     cluster,
     group_id,
-    cause.member_id AS member_id,
+    cause.client AS client,
     COUNT(DISTINCT rebalance_id) AS rebalances,
     COUNT(DISTINCT CASE WHEN cause.kind = 'session_expired' THEN rebalance_id END) AS by_expired_session,
+    COUNT(DISTINCT cause.member_id) AS member_ids,
     MAX(event_time) AS last_at
 FROM rebalances
     LATERAL VIEW EXPLODE(triggers) causes AS cause
-WHERE cause.member_id IS NOT NULL
+WHERE cause.client IS NOT NULL
     AND event_time >= CAST(:since AS TIMESTAMP) AND event_time < CAST(:until AS TIMESTAMP)
     AND (:cluster = '' OR cluster = :cluster)
-GROUP BY cluster, group_id, cause.member_id
-ORDER BY rebalances DESC, cluster, group_id, member_id
+GROUP BY cluster, group_id, cause.client
+ORDER BY rebalances DESC, cluster, group_id, client
 LIMIT :limit

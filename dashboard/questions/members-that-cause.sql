@@ -1,19 +1,20 @@
--- Which members cause most rebalances?
--- Members named by a cause, with the number of rebalances that they took part in causing, and how many of these
--- were expired sessions: hosts to look at first.
+-- Which clients cause most rebalances?
+-- Clients named by a cause, whatever their member ids, with the number of rebalances that they took part in causing,
+-- how many of these were expired sessions, and under how many member ids: processes to look at first.
 -- parameters: since, until, cluster, limit
 SELECT
     cluster,
     group_id,
-    cause.member_id AS member_id,
+    cause.client AS client,
     COUNT(DISTINCT rebalance_id) AS rebalances,
     COUNT(DISTINCT CASE WHEN cause.kind = 'session_expired' THEN rebalance_id END) AS by_expired_session,
+    COUNT(DISTINCT cause.member_id) AS member_ids,
     MAX(event_time) AS last_at
 FROM rebalances
     CROSS JOIN UNNEST(triggers) AS causes (cause)
-WHERE cause.member_id IS NOT NULL
+WHERE cause.client IS NOT NULL
     AND event_time >= CAST(:since AS TIMESTAMP) AND event_time < CAST(:until AS TIMESTAMP)
     AND (:cluster = '' OR cluster = :cluster)
-GROUP BY cluster, group_id, cause.member_id
-ORDER BY rebalances DESC, cluster, group_id, member_id
+GROUP BY cluster, group_id, cause.client
+ORDER BY rebalances DESC, cluster, group_id, client
 LIMIT :limit

@@ -1,16 +1,17 @@
--- Which members cause most rebalances?
+-- Which clients cause most rebalances?
 SELECT
     cluster,
     group_id,
-    member_id AS member_id,
+    client,
     COUNT(DISTINCT rebalance_id) AS rebalances,
     COUNT(DISTINCT CASE WHEN kind = 'session_expired' THEN rebalance_id END) AS by_expired_session,
+    COUNT(DISTINCT member_id) AS member_ids,
     MAX(event_time) AS last_at
 FROM rebalances
-    CROSS JOIN UNNEST(triggers) AS causes (kind, member_id, topic, detail, event_id)
-WHERE member_id IS NOT NULL
+    CROSS JOIN UNNEST(triggers) AS causes (kind, member_id, topic, detail, event_id, client)
+WHERE client IS NOT NULL
     AND event_time >= CAST(:since AS TIMESTAMP) AND event_time < CAST(:until AS TIMESTAMP)
     AND (:cluster = '' OR cluster = :cluster)
-GROUP BY cluster, group_id, member_id
-ORDER BY rebalances DESC, cluster, group_id, member_id
+GROUP BY cluster, group_id, client
+ORDER BY rebalances DESC, cluster, group_id, client
 LIMIT :limit

@@ -2,7 +2,7 @@
 SELECT
     cluster,
     group_id,
-    host,
+    address,
     COUNT(*) AS sessions,
     COUNT(*) FILTER (WHERE left_reason = 'expired') AS expired,
     ROUND(MIN(TIMESTAMPDIFF(MILLISECOND, joined_at, left_at)) / 1000e0, 1) AS shortest_s,
@@ -12,6 +12,6 @@ WHERE left_at IS NOT NULL
     AND joined_at >= CAST(:since AS TIMESTAMP)
     AND joined_at < CAST(:until AS TIMESTAMP)
     AND (:cluster = '' OR cluster = :cluster)
-GROUP BY cluster, group_id, host
-ORDER BY sessions DESC, cluster, group_id, host NULLS LAST
+GROUP BY cluster, group_id, address
+ORDER BY sessions DESC, cluster, group_id, address NULLS LAST
 LIMIT :limit

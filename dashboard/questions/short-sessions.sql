@@ -5,7 +5,7 @@
 SELECT
     cluster,
     group_id,
-    host,
+    address,
     COUNT(*) AS sessions,
     COUNT(*) FILTER (WHERE left_reason = 'expired') AS expired,
     ROUND(MIN(DATE_DIFF('millisecond', joined_at, left_at)) / 1000e0, 1) AS shortest_s,
@@ -15,6 +15,6 @@ WHERE left_at IS NOT NULL
     AND joined_at >= CAST(:since AS TIMESTAMP)
     AND joined_at < CAST(:until AS TIMESTAMP)
     AND (:cluster = '' OR cluster = :cluster)
-GROUP BY cluster, group_id, host
-ORDER BY sessions DESC, cluster, group_id, host NULLS LAST
+GROUP BY cluster, group_id, address
+ORDER BY sessions DESC, cluster, group_id, address NULLS LAST
 LIMIT :limit

@@ -183,6 +183,7 @@ REBALANCES = Listing(
     | {
         "trigger": 'list_contains(list_transform(coalesce(triggers, []), lambda one: one.kind) || ["trigger"], ?)',
         "agrees": "coalesce(agrees::varchar, 'unknown') = ?",
+        "client": "list_contains(list_transform(coalesce(triggers, []), lambda one: one.client), ?)",
     },
     ("group_id", "cluster", "rebalance_id"),
     _GROUP_ORDERS
@@ -208,7 +209,10 @@ FINDINGS = Listing(
     "findings",
     TABLES["findings"].names,
     _equal("cluster", "group_id", "kind", "severity", "finding_id")
-    | {"open": "(case when closed_at is null then 'yes' else 'no' end) = ?"},
+    | {
+        "open": "(case when closed_at is null then 'yes' else 'no' end) = ?",
+        "client": "list_contains(list_transform(coalesce(clients, []), lambda one: one.client), ?)",
+    },
     ("group_id", "cluster", "kind", "message"),
     _GROUP_ORDERS
     | {
@@ -226,12 +230,13 @@ MEMBERS = Listing(
     "members",
     "members",
     TABLES["members"].names,
-    _equal("cluster", "group_id", "member_id", "client_id", "host", "instance_id")
+    _equal("cluster", "group_id", "member_id", "client", "client_id", "host", "address", "instance_id")
     | {"open": "(case when left_at is null then 'yes' else 'no' end) = ?"},
-    ("member_id", "client_id", "host", "instance_id", "group_id"),
+    ("member_id", "client", "client_id", "host", "instance_id", "group_id"),
     _GROUP_ORDERS
     | {
         "member_id": "member_id",
+        "client": _text("client"),
         "client_id": _text("client_id"),
         "host": _text("host"),
         "joined_at": _time("joined_at"),

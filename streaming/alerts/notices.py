@@ -6,9 +6,9 @@ What comes from the tables is untrusted: texts are made printable and cut before
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeAlias
 
 import msgspec
 
@@ -17,10 +17,12 @@ from streaming.tables.schema import Row
 from streaming.terminal.escape import printable
 from streaming.terminal.format import time_text
 from streaming.views.rebalance_costs import Cost
+from udfs.model.finding_names import NAMES
 
 Status: TypeAlias = Literal["opened", "closed"]
 LONGEST_NAME = 200
 LONGEST_TEXT = 1_000
+MOST_NAMED = 20
 
 
 @dataclass(frozen=True)
@@ -31,6 +33,7 @@ class Notice:
         finding_id: As in the tables.
         cluster, group_id, kind: Cut; an empty group is the cluster itself. key: What they are in the tables.
         opened_at_ms, closed_at_ms: Epoch milliseconds.
+        about: The queues, members, clients and subscriptions that it speaks of, each bounded, and its cause.
         cost: What the group's rebalances cost in the hour up to the opening; None = not observed.
     """
 
@@ -45,6 +48,7 @@ class Notice:
     opened_at_ms: int
     closed_at_ms: int | None
     key: tuple[str, str, str]
+    about: Mapping[str, object] = field(default_factory=dict)
     cost: Cost | None = None
 
     def shown(self) -> dict[str, object]:
@@ -60,6 +64,7 @@ class Notice:
             "advice": self.advice,
             "opened_at": time_text(self.opened_at_ms),
             "closed_at": None if self.closed_at_ms is None else time_text(self.closed_at_ms),
+            "about": self.about,
             "cost": None if self.cost is None else {**msgspec.structs.asdict(self.cost), "text": self.cost.text},
         }
 
@@ -78,6 +83,7 @@ def notice(row: Row, status: Status) -> Notice:
         opened_at_ms=row["opened_at"] or 0,
         closed_at_ms=row["closed_at"],
         key=(row["cluster"] or "", row["group_id"] or "", row["kind"]),
+        about=_printable({name: row.get(name) for name in NAMES}),
     )
 
 
@@ -141,6 +147,15 @@ def bundled(notices: Iterable[Notice], most: int) -> list[Bundle]:
         ordered = sorted(groups[key], key=lambda one: (one.status != "opened", one.opened_at_ms, one.finding_id))
         found += [Bundle(ordered[first : first + most]) for first in range(0, len(ordered), most)]
     return found
+
+
+def _printable(value: Any) -> Any:
+    """Return a value with all its texts as those of a notice."""
+    if isinstance(value, str):
+        return _cut(value, LONGEST_NAME)
+    if isinstance(value, dict):
+        return {name: _printable(one) for name, one in value.items()}
+    return [_printable(one) for one in value[:MOST_NAMED]] if isinstance(value, list) else value
 
 
 def _cut(text: str | None, longest: int) -> str:

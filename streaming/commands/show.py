@@ -135,6 +135,9 @@ def _renamed(found: dict[str, Any]) -> dict[str, Any]:
 def show_members(
     group: GroupOption = None,
     cluster: ClusterOption = None,
+    client: Annotated[
+        str | None, typer.Option(metavar="CLIENT", help="Only this client, whatever its member ids.")
+    ] = None,
     at: TimeOption = None,
     tables: TablesOption = None,
     config: ConfigOption = None,
@@ -149,8 +152,8 @@ def show_members(
     at_ms = time_ms("--at", at)
     with answering():
         reader = Reader(tables_root(tables, config))
-        rows = members(reader, group=group, cluster=cluster, at_ms=at_ms)
-        if not rows and group is not None and at_ms is None:
+        rows = members(reader, group=group, cluster=cluster, client=client, at_ms=at_ms)
+        if not rows and group is not None and client is None and at_ms is None:
             one_group(reader, group, cluster)
     _show(rows, [*name_columns(), *member_columns(rows)], "members", "no members", as_json=as_json)
 

@@ -46,6 +46,7 @@ def member_columns(rows: Sequence[Row]) -> list[Shown]:
         field("GROUP-INSTANCE-ID", "instance_id"),
         field("HOST", "host"),
         field("CLIENT-ID", "client_id"),
+        field("CLIENT", "client"),
         Shown("#PARTITIONS", lambda row: str(len(row["computed"] if row["reported"] is None else row["reported"]))),
         Shown("COMPUTED", lambda row: queues_text(row["computed"])),
         Shown("REPORTED", lambda row: queues_text(row["reported"])),

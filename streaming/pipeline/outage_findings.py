@@ -106,5 +106,8 @@ class OutageFindings:
 
 
 def _opened(row: Mapping[str, object]) -> FindingOpened:
-    fields = {"finding": KIND, **{name: row[name] for name in FindingOpened.__struct_fields__ if name in row}}
+    fields = {
+        "finding": KIND,
+        **{name: row[name] for name in FindingOpened.__struct_fields__ if row.get(name) is not None},
+    }
     return msgspec.convert(fields, FindingOpened)

@@ -17,8 +17,19 @@ TRUTH = pa.bool_()
 TIME = pa.timestamp("us", "UTC")
 TEXTS = pa.list_(TEXT)
 TRIGGERS = pa.list_(
-    pa.struct([("kind", TEXT), ("member_id", TEXT), ("topic", TEXT), ("detail", TEXT), ("event_id", TEXT)])
+    pa.struct([(name, TEXT) for name in ("kind", "member_id", "topic", "detail", "event_id", "client")])
 )
+NAMED_QUEUES = pa.list_(
+    pa.struct(
+        [
+            *(("topic", TEXT), ("broker", TEXT), ("queue_id", LONG)),
+            *(("member_id", TEXT), ("reason", TEXT), ("owners", TEXTS)),
+        ]
+    )
+)
+NAMED_MEMBERS = pa.list_(pa.struct([("member_id", TEXT), ("client", TEXT), ("detail", TEXT)]))
+NAMED_CLIENTS = pa.list_(pa.struct([("client", TEXT), ("rebalances", LONG)]))
+NAMED_SUBSCRIPTIONS = pa.list_(pa.struct([("topics", TEXTS), ("members", TEXTS), ("members_left_out", LONG)]))
 DIFFERING = pa.list_(
     pa.struct(
         [

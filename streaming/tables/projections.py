@@ -269,16 +269,31 @@ def _named_findings(entries: Sequence[Entry]) -> RowFilter:
 def _apply_to_findings(entries: Sequence[Entry], rows: RowEdits, _present: Present) -> None:
     findings = {edit.now["finding_id"]: edit for edit in rows.edits if edit.now is not None}
     for cluster, group_id, _, body in entries:
-        if isinstance(body, journal.FindingOpened):
+        if isinstance(body, journal.FindingOpened | journal.FindingChanged):
             if body.finding_id not in findings:
                 findings[body.finding_id] = rows.add({})
-            fields = msgspec.structs.asdict(body)
-            fields["kind"] = fields.pop("finding")
-            findings[body.finding_id].now = {"cluster": cluster, "group_id": group_id, "closed_at": None, **fields}
+            row = {"cluster": cluster, "group_id": group_id, "closed_at": None, "changed_at": None, **_found(body)}
+            findings[body.finding_id].now = row
         elif isinstance(body, journal.FindingClosed):
             edit = findings.get(body.finding_id)
             if edit is not None and edit.now is not None:
                 edit.now = {**edit.now, "closed_at": body.closed_at}
+
+
+def _found(body: journal.FindingFields) -> Row:
+    fields = msgspec.structs.asdict(body)
+    fields["kind"] = fields.pop("finding")
+    for name in ("queues", "members", "clients", "subscriptions"):
+        if fields[name]:
+            fields[name] = [_as_row(one) for one in fields[name]]
+        else:
+            fields[name] = fields[f"{name}_left_out"] = None  # it speaks of none
+    return fields
+
+
+def _as_row(named: msgspec.Struct) -> Row:
+    values = msgspec.structs.asdict(named)
+    return {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}
 
 
 # -- audits -------------------------------------------------------------------------------------------------------
@@ -317,7 +332,10 @@ PROJECTIONS: tuple[Projection, ...] = (
     ),
     Projection(schema.TOPICS, kinds_of(journal.TopicChanged), _open_topics, _apply_to_topics),
     Projection(
-        schema.FINDINGS, kinds_of(journal.FindingOpened, journal.FindingClosed), _named_findings, _apply_to_findings
+        schema.FINDINGS,
+        kinds_of(journal.FindingOpened, journal.FindingChanged, journal.FindingClosed),
+        _named_findings,
+        _apply_to_findings,
     ),
     Projection(
         schema.GROUP_MINUTES,

@@ -24,6 +24,7 @@ from streaming.tables.columns import (
     Row,
     Table,
 )
+from streaming.tables.finding_columns import ADDRESS, CLIENT, FINDING_NAMES
 from streaming.tables.shared_columns import (
     BROKER,
     CLUSTER,
@@ -211,6 +212,8 @@ MEMBERS = Table(
         *described("session_timeout_ms"),
         Column("former_member_id", TEXT, "Previous id of a static member that rejoined under this one"),
         *described(*SHOWN[SHOWN.index("client_version") :]),  # all that are newer come at the end
+        CLIENT,
+        ADDRESS,
     ),
     key=("cluster", "group_id", "member_id", "joined_at"),
     ends="left_at",
@@ -299,6 +302,7 @@ FINDINGS = Table(
         Column("evidence", TEXTS, "Ids of the events that prove it"),
         Column("opened_at", TIME, "Since when"),
         Column("closed_at", TIME, "Time when it closed; null = still open"),
+        *FINDING_NAMES,
     ),
     key=("finding_id",),
     ends="closed_at",

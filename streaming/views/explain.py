@@ -10,11 +10,13 @@ from streaming.tables.schema import Row
 from streaming.tables.shared_columns import COST_NAMES
 from streaming.terminal.format import between, count, queue_name, span_of_time, time_text
 from streaming.views import audit_texts, phase_texts
+from streaming.views.client_rebalances import recent_texts
 from streaming.views.members import DEPARTURES
 from streaming.views.reader import Reader, time_scalar
 from streaming.views.rebalance_costs import repeated_text, waiting_text
 from streaming.views.rebalance_spans import began_ms, is_after, is_before, is_new, spans_of
 from streaming.views.rebalances import one_rebalance
+from streaming.views.related_findings import lines, related_findings, silence_text
 from streaming.views.siblings import Siblings, siblings_of
 from udfs.model.comparability import NOT_REPORTED, SENTENCES
 from udfs.model.systems import SYSTEMS
@@ -72,9 +74,14 @@ def explain(reader: Reader, prefix: str) -> dict[str, Any]:
     where = {"cluster": rebalance["cluster"], "group_id": rebalance["group_id"]}
     of_group = {"cluster": rebalance["cluster"], "group": rebalance["group_id"]}
     spans = spans_of(reader, rebalance)
+    found, recent = related_findings(reader, rebalance), recent_texts(reader, rebalance)
     return {
         "rebalance": rebalance,
-        "causes": _causes(reader, rebalance, where),
+        "causes": [
+            one | {"silence": silence_text(one, found), "recent_text": recent.get(one["client"])}
+            for one in _causes(reader, rebalance, where)
+        ],
+        "findings": found,
         "moves": {
             origin: [move._asdict() for move in _moves(spans, rebalance, origin)]
             for origin in ("computed", "reported")
@@ -180,6 +187,7 @@ def story(reported: dict[str, Any]) -> str:
             _messages(row),
             "",
             *_agreement(reported),
+            *lines(reported),
         ]
     )
 
@@ -212,6 +220,7 @@ def _why(reported: dict[str, Any]) -> list[str]:
             text += f": {cause['detail']}"
         if found := cause.get("siblings"):
             text += f"; {Siblings(**found).text}"
+        text += "".join(f"; {more}" for name in ("silence", "recent_text") if (more := cause.get(name)))
         lines.append(f"  {cause['kind']}: {text}" + (f"  [event {cause['event_id']}]" if cause["event_id"] else ""))
     return lines
 

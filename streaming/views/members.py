@@ -15,16 +15,24 @@ _NOT_ACTIVE = (" (standby)", " (warm-up)")
 
 
 def members(
-    reader: Reader, *, group: str | None = None, cluster: str | None = None, at_ms: int | None = None
+    reader: Reader,
+    *,
+    group: str | None = None,
+    cluster: str | None = None,
+    client: str | None = None,
+    at_ms: int | None = None,
 ) -> list[Row]:
     """Return the members at a time (None = now), by cluster, group and id.
+
+    Args:
+        client: Only the members of this one, whatever their ids.
 
     Returns:
         Rows of ``members`` with ``computed`` and ``reported``: lists of {topic, broker, queue_id}; ``reported`` is
         None where no member of the group reports. ``agrees`` is None there, and where nothing is computed of the group.
     """
     keep = holds_at("joined_at", "left_at", at_ms)
-    found = reader.rows("members", where={"cluster": cluster, "group_id": group}, keep=keep)
+    found = reader.rows("members", where={"cluster": cluster, "group_id": group, "client": client}, keep=keep)
     found.sort(key=lambda row: (row["cluster"], row["group_id"], row["member_id"], row["joined_at"]))
     held: dict[tuple[str, str, str, str], list[Row]] = {}
     groups: dict[str, set[tuple[str, str]]] = {"computed": set(), "reported": set()}  # with spans of each origin

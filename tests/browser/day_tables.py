@@ -34,6 +34,7 @@ def rebalance(cluster: str, group: str, name: str, at: int, member: str, topic: 
         "member_id": member,
         "topic": topic,
         "detail": member,
+        "client": member,
         "event_id": f"event-{name}",
     }
     numbers = dict.fromkeys(("queues_kept", "queues_assigned", "queues_revoked", "queues_moved"), 1)
@@ -75,7 +76,8 @@ def write_hostile(root: Path) -> None:
         state = {"system": "kafka", "state": "stable", "mode": "clustering", "strategy": name, "last_rebalance_at": at}
         rows["groups"].append({**group, **columns, **state, "last_rebalance_id": f"r{number}"})
         rows["members"].append(
-            {**group, "member_id": name, "client_id": name, "host": name, "instance_id": name, "joined_at": at}
+            {**group, **dict.fromkeys(("member_id", "client_id", "client", "host", "address", "instance_id"), name)}
+            | {"joined_at": at}
         )
         rows["assignments"].append({**group, **span, "origin": "computed", "valid_from": at, "inferred": False})
         rows["rebalances"].append(rebalance(group["cluster"], name, f"r{number}", at, name, name))

@@ -9,7 +9,7 @@ import httpx2
 from dashboard.questions.catalog import questions
 
 KINDS = (
-    *("groups", "group", "rebalances", "rebalance", "member", "members"),
+    *("groups", "group", "rebalances", "rebalance", "member", "client", "host", "members"),
     *("findings", "nothing fits", "rejected events", "job", "questions"),
     *(f"question {name}" for name in questions()),
 )
@@ -40,6 +40,8 @@ def paths(url: str) -> dict[str, str]:
         "rebalances": "/rebalances?since=0",
         "rebalance": f"/rebalance?id={rebalance['rebalance_id']}",
         "member": "/member?" + urlencode({"member": first("members?open=yes")["member_id"]}),
+        "client": "/client?" + urlencode({"client": first("members?open=yes")["client"]}),
+        "host": "/host?" + urlencode({"host": first("members?open=yes")["address"]}),
         "members": "/members",
         "findings": "/findings?open=any",
         "nothing fits": "/findings?open=any&q=nothing%20at%20all%20fits",

@@ -65,6 +65,8 @@ def own_pages(number: int) -> list[str]:
     return [
         "/group?" + urlencode({"cluster": cluster, "group": name}),
         "/member?" + urlencode({"cluster": cluster, "member": name}),
+        "/client?" + urlencode({"cluster": cluster, "client": name}),
+        "/host?" + urlencode({"cluster": cluster, "host": name}),
         f"/rebalance?id=r{number}",
         "/members?" + urlencode({"host": name}),
         "/questions/who-owned?" + urlencode({"topic": name, "queue": 0, "group": name}),

@@ -61,7 +61,11 @@ def addresses(client: TestClient) -> list[tuple[str, list[str]]]:
     found = [(path, [one["name"] for one in each["get"].get("parameters", ())]) for path, each in api.items()]
     found += [(path, [*one.parameters, *OWN]) for path, one in LISTINGS_OF_PAGES.items()]
     found += [(f"/questions/{name}", [*one.parameters]) for name, one in questions().items()]
-    return [*found, ("/group", ["cluster", "group"]), ("/rebalance", ["id"]), ("/member", ["member", "cluster"])]
+    return [
+        *found,
+        *(("/group", ["cluster", "group"]), ("/rebalance", ["id"]), ("/member", ["member", "cluster"])),
+        *(("/client", ["client", "cluster"]), ("/host", ["host", "cluster"])),
+    ]
 
 
 def test_no_text_in_an_address_is_an_error_of_the_server(story_tables: Path) -> None:

@@ -137,6 +137,7 @@ class Observation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
 
     kind: Name
     detail: str | None = None
+    members: tuple[Name, ...] = ()
 
 
 class Event(msgspec.Struct, kw_only=True, omit_defaults=True, tag_field="type"):

@@ -11,6 +11,7 @@ from typing import Literal, TypeAlias, get_args
 import msgspec
 
 from udfs.model.audits import Audited, VerdictFields
+from udfs.model.finding_names import FindingNames
 from udfs.model.member_fields import ShownFields
 from udfs.model.queue_outages import QueueOutage
 from udfs.model.spans import QueueAssigned, QueueReleased, QueueResumed, QueuesReassigned, SpansWithdrawn
@@ -54,6 +55,7 @@ class Trigger(msgspec.Struct, frozen=True, kw_only=True):
     topic: str | None = None
     detail: str | None = None
     event_id: str | None = None
+    client: str | None = None  # the member's, see ``clients``; known once the rebalance is decided
 
 
 class Rebalance(msgspec.Struct, kw_only=True):
@@ -123,6 +125,8 @@ class MemberOpened(ShownFields, kw_only=True, omit_defaults=False, tag_field="ki
     joined_at: int
     lives_by: str = "heartbeats"
     former_member_id: str | None = None
+    client: str | None = None
+    address: str | None = None
 
 
 class MemberChanged(MemberOpened, kw_only=True, tag_field="kind", tag="member_changed"):
@@ -258,8 +262,8 @@ class TopicChanged(msgspec.Struct, kw_only=True, tag_field="kind", tag="topic_ch
     valid_from: int
 
 
-class FindingOpened(msgspec.Struct, kw_only=True, tag_field="kind", tag="finding_opened"):
-    """Something is wrong from ``opened_at`` on."""
+class FindingFields(FindingNames, frozen=True, kw_only=True):
+    """What is wrong from ``opened_at`` on, and of what it speaks."""
 
     finding_id: str
     finding: str  # the kind of the finding: source_silent, generations_missed, ...
@@ -268,6 +272,18 @@ class FindingOpened(msgspec.Struct, kw_only=True, tag_field="kind", tag="finding
     advice: str
     evidence: list[str]
     opened_at: int
+
+
+class FindingOpened(FindingFields, frozen=True, omit_defaults=True, tag_field="kind", tag="finding_opened"):
+    """Something is wrong from ``opened_at`` on."""
+
+
+class FindingChanged(
+    FindingFields, frozen=True, kw_only=True, omit_defaults=True, tag_field="kind", tag="finding_changed"
+):
+    """An open finding as it is from ``changed_at`` on: all fields, not a patch."""
+
+    changed_at: int
 
 
 class FindingClosed(msgspec.Struct, kw_only=True, tag_field="kind", tag="finding_closed"):
@@ -293,6 +309,7 @@ Body: TypeAlias = (
     | Rebalanced
     | TopicChanged
     | FindingOpened
+    | FindingChanged
     | FindingClosed
     | Audited
 )

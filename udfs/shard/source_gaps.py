@@ -24,7 +24,7 @@ class Silence(msgspec.Struct, kw_only=True):
     Attributes:
         last: Newest event time before the clock. pending: Event times at or after it: first and last of each span.
         opened_at: Of the open finding. number: Changes of this cluster's history written so far.
-        ahead_since: When the open finding ``clocks_ahead`` opened.
+        ahead_since: When the open finding ``clocks_ahead`` opened. ahead_ms: How far ahead it says the clocks are.
         losses: Open findings of lost input: id -> when it closes. A source reports one in ten minutes at most, and
             each closes after a day.
     """
@@ -34,6 +34,7 @@ class Silence(msgspec.Struct, kw_only=True):
     opened_at: int | None = None
     number: int = 0
     ahead_since: int | None = None
+    ahead_ms: int = 0
     losses: dict[str, int] = msgspec.field(default_factory=dict)
 
     def advance(self, cluster: str, spans: Iterable[tuple[int, int]], clock: int | None, after_ms: int) -> list[Change]:

@@ -46,7 +46,7 @@ def test_hostile_texts_add_no_element(kind: str) -> None:
         hostile = Elements()
         hostile.feed(cell(kind, name, group_id=name, cluster=name, trigger=name))
         assert hostile.found == plain.found
-        assert all(link.startswith(("/group?", "/member?", "/?")) for link in hostile.links)
+        assert all(link.startswith(("/group?", "/member?", "/client?", "/host?", "/?")) for link in hostile.links)
 
 
 @pytest.mark.parametrize(

@@ -29,7 +29,7 @@ def many(tmp_path_factory: pytest.TempPathFactory, settings: Dashboard) -> Readi
     for number in range(GROUPS):
         group = {"cluster": f"c{number % 2}", "group_id": f"g{number:03}", "member_id": "m"}
         ended = T0 + 1_000_000 if number >= GROUPS - ENDED else None
-        members.append(group | {"host": f"h{number % 3}", "joined_at": T0 + number, "left_at": ended})
+        members.append(group | {"address": f"h{number % 3}", "joined_at": T0 + number, "left_at": ended})
         spans += [
             group
             | {"topic": "t", "queue_id": queue, "origin": "computed", "generation": 1, "rebalance_id": "r"}

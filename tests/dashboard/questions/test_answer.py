@@ -85,7 +85,11 @@ def _(tables: Tables) -> Any:
     for row in tables["rebalances"]:
         for one in row["triggers"]:
             first = (row["event_time"], row["cluster"], row["group_id"], row["generation"])
-            yield *first, one["kind"], one["member_id"], one["topic"], one["detail"], row["rebalance_id"]
+            yield (
+                *first,
+                *(one[name] for name in ("kind", "member_id", "client", "topic", "detail")),
+                row["rebalance_id"],
+            )
 
 
 @expected("members-that-cause")
@@ -93,12 +97,12 @@ def _(tables: Tables) -> Any:
     found = defaultdict(list)
     for row in tables["rebalances"]:
         for one in row["triggers"]:
-            if one["member_id"] is not None:
-                found[row["cluster"], row["group_id"], one["member_id"]].append((one["kind"], row))
+            if one["client"] is not None:
+                found[row["cluster"], row["group_id"], one["client"]].append((one, row))
     for key, causes in found.items():
-        expired = {row["rebalance_id"] for kind, row in causes if kind == "session_expired"}
-        all_of = {row["rebalance_id"] for _, row in causes}
-        yield *key, len(all_of), len(expired), max(row["event_time"] for _, row in causes)
+        expired = {row["rebalance_id"] for one, row in causes if one["kind"] == "session_expired"}
+        all_of, ids = {row["rebalance_id"] for _, row in causes}, {one["member_id"] for one, _ in causes}
+        yield *key, len(all_of), len(expired), len(ids), max(row["event_time"] for _, row in causes)
 
 
 @expected("cost-by-group")
@@ -264,7 +268,7 @@ def _(tables: Tables) -> Any:
 @expected("short-sessions")
 def _(tables: Tables) -> Any:
     ended = [row for row in tables["members"] if row["left_at"] is not None]
-    for key, rows in by(ended, "cluster", "group_id", "host").items():
+    for key, rows in by(ended, "cluster", "group_id", "address").items():
         spans = [(row["left_at"] - row["joined_at"]) / 1000 for row in rows]
         expired = sum(row["left_reason"] == "expired" for row in rows)
         yield *key, len(rows), expired, near(min(spans), 0.051), near(sum(spans) / len(spans), 0.051)

@@ -25,6 +25,14 @@ from tests.streaming.tables.signs import leave_recording_sign
 from udfs.model import journal
 from udfs.model.spans import QueueAssigned
 
+STATIC_A = {
+    "host": "h1",
+    "address": "h1",
+    "client_id": "app-a",
+    "instance_id": "static-a",
+    "client": "static-a",
+    "session_timeout_ms": 45_000,
+}
 FIRST, SECOND, THIRD, FOURTH = "aa11", "aa22", "bb33", "cc44"
 
 
@@ -109,11 +117,11 @@ def write_story(root: Location) -> None:
         opened_at=T0 + 70_000,
     )
     happened = [
-        (0, joined("a", 0, host="h1", client_id="app-a", instance_id="static-a", session_timeout_ms=45_000)),
+        (0, joined("a", 0, **STATIC_A)),
         (0, assigned(0, "a", 0)),
         (0, assigned(1, "a", 0)),
         (0, stable(1)),
-        (10_000, joined("b", 10_000, host="h2")),
+        (10_000, joined("b", 10_000, host="h2", client="b@h2", address="h2")),
         (10_000, released(1, "a", 10_000)),
         (10_000, assigned(1, "b", 10_000, generation=2)),
         (10_000, assigned(1, "b", 10_000, generation=2, origin="reported")),

@@ -4,7 +4,7 @@ import pytest
 
 from tests.corners.corner_run import CornerRun
 from tests.udfs.shard.test_cluster_time import FIRST_BATCH_MS, STEP_MS, crew
-from udfs.model.journal import FindingClosed, FindingOpened
+from udfs.model.journal import FindingChanged, FindingClosed, FindingOpened
 from udfs.shard.clock_skew import advance_skew
 from udfs.shard.source_gaps import Silence
 
@@ -21,10 +21,10 @@ def test_a_lead_of_more_than_two_seconds_opens_the_finding_once(ahead_ms: int, o
         assert (change.cluster, change.event_time, change.body.opened_at) == ("east", 50_000, 50_000)
 
 
-@pytest.mark.parametrize(("ahead_ms", "closes"), [(1_500, False), (1_000, False), (999, True), (-60_000, True)])
+@pytest.mark.parametrize(("ahead_ms", "closes"), [(1_500, False), (1_300, False), (999, True), (-60_000, True)])
 def test_a_lead_below_one_second_closes_it_under_its_own_id(ahead_ms: int, closes: bool) -> None:
     history = Silence()
-    [opened] = advance_skew(history, "c", 9_000, 50_000)
+    [opened] = advance_skew(history, "c", 2_500, 50_000)
     changes = advance_skew(history, "c", ahead_ms, 60_000)
     assert [type(change.body) for change in changes] == [FindingClosed] * closes
     for change in changes:
@@ -33,6 +33,19 @@ def test_a_lead_below_one_second_closes_it_under_its_own_id(ahead_ms: int, close
         assert (change.body.finding_id, change.body.closed_at) == (opened.body.finding_id, 60_000)
         assert change.number == opened.number + 1
         assert len(advance_skew(history, "c", 9_000, 70_000)) == 1
+
+
+def test_an_open_finding_has_another_lead_once_it_is_twice_as_long_or_half() -> None:
+    history = Silence()
+    [opened] = advance_skew(history, "c", 4_000, 50_000)
+    assert isinstance(opened.body, FindingOpened)
+    changes = [advance_skew(history, "c", ahead_ms, 60_000) for ahead_ms in (7_999, 8_000, 15_000, 4_001, 3_900)]
+    assert [len(some) for some in changes] == [0, 1, 0, 0, 1]
+    for some, text in ((changes[1], "8.0 s"), (changes[4], "3.9 s")):
+        body = some[0].body
+        assert isinstance(body, FindingChanged)
+        assert text in body.message
+        assert (body.finding_id, body.opened_at) == (opened.body.finding_id, 50_000)
 
 
 def test_a_finding_never_closes_before_it_opened() -> None:

@@ -11,6 +11,22 @@ from udfs.group.state.view import GroupView
 
 def balance_of(view: GroupView, owners: Owners, queues: Sequence[Queue]) -> Balance:
     """Return the figures of an assignment over these queues of subscribed topics; topics for retries are left out."""
+    subscribers, quiet = _subscribers(view, owners)
+    if quiet:
+        owners = {queue: holders for queue, holders in owners.items() if queue[0] not in quiet}
+        queues = [queue for queue in queues if queue[0] not in quiet]
+    return measure_balance(owners, subscribers, queues, view.mode == "message")
+
+
+def idle_members(view: GroupView, owners: Owners) -> list[str]:
+    """Return the members that ``balance_of`` counts as idle."""
+    subscribers, quiet = _subscribers(view, owners)
+    holding = {member for queue, holders in owners.items() if queue[0] not in quiet for member in holders}
+    return [one for one in subscribers if one not in holding]
+
+
+def _subscribers(view: GroupView, owners: Owners) -> tuple[list[str], set[str]]:
+    """Return the members that subscribe to something, and the topics that do not count."""
     members = view.group.members.values()
     topics = {topic for subscriptions in distinct_subscriptions(members) for topic in subscriptions}
     quiet = {topic for topic in topics | {queue[0] for queue in owners} if view.is_quiet(topic)}
@@ -21,10 +37,7 @@ def balance_of(view: GroupView, owners: Owners, queues: Sequence[Queue]) -> Bala
         for one in members
         if (one.subscriptions and not quiet.issuperset(one.subscriptions)) or (unknown and one.subscriptions is None)
     ]
-    if quiet:
-        owners = {queue: holders for queue, holders in owners.items() if queue[0] not in quiet}
-        queues = [queue for queue in queues if queue[0] not in quiet]
-    return measure_balance(owners, subscribers, queues, view.mode == "message")
+    return subscribers, quiet
 
 
 def distinct_subscriptions(members: Iterable[Member]) -> set[tuple[str, ...]]:

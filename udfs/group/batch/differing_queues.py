@@ -2,48 +2,48 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Final
+from collections.abc import Mapping, Sequence
 
-from udfs.group.state.assignment_diff import Changed
-from udfs.group.state.group import Queue
-
-_NAMED_AT_MOST: Final = 3
+from udfs.group.batch.finding_texts import differing_text
+from udfs.model.finding_names import NamedQueue
 
 
-def differing_sentence(differing: Sequence[Changed]) -> str:
+def differing_sentence(queues: Sequence[NamedQueue], total: int, shown: Mapping[str, str]) -> str:
     """Return which queues have no owner, which several, and which another one than computed; without a full stop.
 
     Args:
-        differing: Queues with their computed and their reported owners; at least one.
+        queues: The first of them, with their computed and their reported owners; at least one.
+        total: How many there are. shown: How sentences name members, by their ids.
 
     Example:
-        >>> differing_sentence([(("t", None, 0), ("a",), ()), (("t", "b", 1), ("a",), ("b",))])
-        '1 queue has no owner, though the strategy gives it one (t-0); 1 queue has another owner than the strategy\
- computes (t@b-1)'
+        >>> without, other = NamedQueue("t", None, 0, "a"), NamedQueue("t", "b", 1, "a", None, ("b",))
+        >>> differing_sentence([without], 1, {})
+        '1 queue has no owner, though the strategy gives it one: t-0: nobody instead of a'
+        >>> differing_sentence([other], 7, {})
+        '1 queue has another owner than the strategy computes: t@b-1: b instead of a; and 6 more queues differ'
     """
-    without = [queue for queue, _, reported in differing if not reported]
-    shared = [queue for queue, _, reported in differing if len(reported) > 1]
-    other = [queue for queue, _, reported in differing if len(reported) == 1]
     parts = [
         _part(
-            without, "has no owner, though the strategy gives it one", "have no owner, though the strategy gives one"
+            [one for one in queues if not one.owners],
+            "has no owner, though the strategy gives it one",
+            "have no owner, though the strategy gives one",
+            shown,
         ),
-        _part(shared, "has several owners", "have several owners"),
-        _part(other, "has another owner than the strategy computes", "have other owners than the strategy computes"),
+        _part([one for one in queues if len(one.owners) > 1], "has several owners", "have several owners", shown),
+        _part(
+            [one for one in queues if len(one.owners) == 1],
+            "has another owner than the strategy computes",
+            "have other owners than the strategy computes",
+            shown,
+        ),
     ]
-    return "; ".join(part for part in parts if part)
+    more = total - len(queues)
+    left = f"and {more} more queues differ" if more > 1 else "and one more queue differs" if more else ""
+    return "; ".join(part for part in (*parts, left) if part)
 
 
-def _part(queues: Sequence[Queue], one: str, many: str) -> str:
+def _part(queues: Sequence[NamedQueue], one: str, many: str, shown: Mapping[str, str]) -> str:
     if not queues:
         return ""
     number = f"1 queue {one}" if len(queues) == 1 else f"{len(queues)} queues {many}"
-    names = ", ".join(map(_name, queues[:_NAMED_AT_MOST]))
-    more = len(queues) - _NAMED_AT_MOST
-    return f"{number} ({names} and {more} more)" if more > 0 else f"{number} ({names})"
-
-
-def _name(queue: Queue) -> str:
-    topic, broker, queue_id = queue
-    return f"{topic}-{queue_id}" if broker is None else f"{topic}@{broker}-{queue_id}"
+    return f"{number}: {differing_text(queues, len(queues), shown)}"

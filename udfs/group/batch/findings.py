@@ -14,20 +14,36 @@ returns None after a later rebalance, or, where ``closes_at`` is set, until that
 9. ``idle_members``: more members than queues.
 
 ``events_late`` is opened by the late event itself, see ``late_found``, ``rebalance_stuck`` by a timer, see
-``stuck_found``, ``duplicate_instance`` in ``duplicate_instances``. Observations that only the source can make come with
-its snapshots, by the kinds of ``OBSERVED``, and stay open until a snapshot comes without them.
+``stuck_found``, ``duplicate_instance`` in ``duplicate_instances``, what only sources observe in ``observed_findings``.
+Which finding follows from which is in ``finding_causes``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Literal, TypeAlias
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Literal, TypeAlias
 
 import msgspec
 
 from udfs.group.batch.differing_queues import differing_sentence
-from udfs.group.state.assignment_diff import Changed
+from udfs.group.batch.finding_texts import (
+    clients_text,
+    counted,
+    members_text,
+    named,
+    ownerless_text,
+    phrase,
+    queues_text,
+)
 from udfs.group.state.flapping import Flapping
+from udfs.model.finding_names import (
+    MAX_NAMED,
+    FindingNames,
+    NamedClient,
+    NamedMember,
+    NamedQueue,
+    NamedSubscription,
+)
 from udfs.model.systems import SYSTEMS
 from udfs.model.timestamps import write_timestamp
 
@@ -36,15 +52,13 @@ Severity: TypeAlias = Literal["info", "warning", "critical"]
 # A finding of late events closes when none came for this long (event time).
 LATE_CLOSES_AFTER_MS = 600_000
 STUCK = "rebalance_stuck"
-_NAMED_AT_MOST = 3
-# The longest detail of an observation; longer ones are cut.
+_SUBSCRIPTIONS_SHOWN = 3
+# The longest detail of what a source reports; longer ones are cut.
 MAX_DETAIL_LENGTH = 1_000
-# The most observations of one snapshot, in the order of their kinds.
-MAX_OBSERVATIONS = 64
 
 
-class Found(msgspec.Struct, frozen=True, kw_only=True):
-    """The finding of a rule."""
+class Found(FindingNames, frozen=True, kw_only=True):
+    """The finding of a rule, with all that it speaks of."""
 
     severity: Severity
     message: str
@@ -58,9 +72,13 @@ class Outcome(msgspec.Struct, kw_only=True):
 
     Attributes:
         agrees: Computed = reported; None where they cannot be compared.
-        differing: Queues whose reported owners are not the computed ones.
         names: Client ids with several live members, with their number. strategies: The strategies in use.
         subscription_sets: How many different ones.
+        duplicates: Members that share a client id. by_strategy: Members with their strategies. subscriptions: Each with
+            its members. ownerless, differing: Queues without an owner, and with another than computed. idlers: Members
+            without queues. culprits: Clients by the rebalances that they caused, most first. Of each of these at most
+            ``MAX_NAMED``, in order; and only where a rule may need them.
+        shown: How sentences name members, by their ids.
         handing_over: Some queues have no owner because a cooperative rebalance is in progress.
         flapping: How much more often than usual it rebalances; None: not so often.
         evidence: Ids of the events that caused it.
@@ -73,7 +91,7 @@ class Outcome(msgspec.Struct, kw_only=True):
     queues: int
     error: str | None = None
     agrees: bool | None = None
-    differing: Sequence[Changed] = ()
+    queues_differing: int | None = None
     generations_missed: int | None = None
     names: Sequence[str] = ()
     strategies: Sequence[str] = ()
@@ -83,6 +101,36 @@ class Outcome(msgspec.Struct, kw_only=True):
     idle: int
     flapping: Flapping | None = None
     evidence: Sequence[str]
+    duplicates: Sequence[NamedMember] = ()
+    by_strategy: Sequence[NamedMember] = ()
+    subscriptions: Sequence[NamedSubscription] = ()
+    ownerless: Sequence[NamedQueue] = ()
+    differing: Sequence[NamedQueue] = ()
+    idlers: Sequence[NamedMember] = ()
+    culprits: Sequence[NamedClient] = ()
+    strategy: str | None = None
+    shown: Mapping[str, str] = msgspec.field(default_factory=dict)
+
+
+def of_members(members: Sequence[NamedMember], total: int | None = None) -> dict[str, Any]:
+    """Return the fields of a finding that speaks of members, and so of their clients.
+
+    Args:
+        total: How many there are, where ``members`` are the first of them.
+    """
+    shown = members[:MAX_NAMED]
+    clients = sorted({one.client for one in shown})
+    return {
+        "members": tuple(shown),
+        "members_left_out": max(0, (len(members) if total is None else total) - len(shown)),
+        "clients": tuple(NamedClient(one) for one in clients),
+    }
+
+
+def of_queues(queues: Sequence[NamedQueue], total: int) -> dict[str, Any]:
+    """Return the fields of a finding that speaks of queues, of which there are so many."""
+    shown = tuple(queues[:MAX_NAMED])
+    return {"queues": shown, "queues_left_out": max(0, total - len(shown)) if shown else 0}
 
 
 def _strategy_failed(one: Outcome) -> Found | None:
@@ -90,9 +138,11 @@ def _strategy_failed(one: Outcome) -> Found | None:
         return None
     return Found(
         severity="critical",
-        message=f"The strategy failed: {one.error}. Members keep their previous queues.",
+        message=f"The strategy failed: {one.error}. Members keep their previous queues."
+        + _strategies_text(one, " Their strategies: {}."),
         advice="Configure one strategy for all members of the group, and one that this monitor supports.",
         evidence=one.evidence,
+        **of_members(one.by_strategy, one.members),
     )
 
 
@@ -101,10 +151,12 @@ def _expected_differs(one: Outcome) -> Found | None:
         return None
     return Found(
         severity="warning",
-        message=f"{differing_sentence(one.differing)} (generation {one.generation}).",
+        message=differing_sentence(one.differing, one.queues_differing or 0, one.shown)
+        + f" (generation {one.generation}).",
         advice="Compare the computed and the reported assignment; check for members with another client version"
         " or other settings.",
         evidence=one.evidence,
+        **of_queues(one.differing, one.queues_differing or 0),
     )
 
 
@@ -113,7 +165,7 @@ def _generations_missed(one: Outcome) -> Found | None:
         return None
     return Found(
         severity="warning",
-        message=_phrase(
+        message=phrase(
             one.generations_missed,
             "{} generation before generation {} was not observed.",
             "{} generations before generation {} were not observed.",
@@ -130,9 +182,11 @@ def _duplicate_ids(one: Outcome) -> Found | None:
         return None
     return Found(
         severity="critical",
-        message=f"Several live connections use the same client id, {_list(one.names)}: they own the same queues.",
+        message=f"Several live connections use the same client id, {named(one.names)}: they own the same queues"
+        + _colon(named([f"{member.member_id} ({member.detail})" for member in one.duplicates])),
         advice="Give each consumer a unique client id (instance name, or one address for each process).",
         evidence=one.evidence,
+        **of_members(one.duplicates),
     )
 
 
@@ -141,9 +195,10 @@ def _strategies_differ(one: Outcome) -> Found | None:
         return None
     return Found(
         severity="critical",
-        message=f"Members use different strategies: {_list(one.strategies)}.",
+        message=f"Members use different strategies: {_strategies_text(one, '{}') or named(one.strategies)}.",
         advice="Configure one strategy for all consumers of the group: until then queues may have two owners or none.",
         evidence=one.evidence,
+        **of_members(one.by_strategy, one.members),
     )
 
 
@@ -152,10 +207,13 @@ def _subscriptions_differ(one: Outcome) -> Found | None:
         return None
     return Found(
         severity="warning",
-        message=f"Members of the group have {one.subscription_sets} different subscriptions.",
+        message=f"Members of the group have {one.subscription_sets} different subscriptions"
+        + _colon("; ".join(_subscription_text(each, one.shown) for each in one.subscriptions[:_SUBSCRIPTIONS_SHOWN])),
         advice=f"{SYSTEMS[one.system].title} requires identical subscriptions for all consumers of a group: each"
         " heartbeat overwrites the previous subscription.",
         evidence=one.evidence,
+        subscriptions=tuple(one.subscriptions),
+        subscriptions_left_out=max(0, one.subscription_sets - len(one.subscriptions)) if one.subscriptions else 0,
     )
 
 
@@ -164,14 +222,17 @@ def _unassigned_queues(one: Outcome) -> Found | None:
         return None
     return Found(
         severity="warning",
-        message=_phrase(
+        message=phrase(
             one.unassigned,
-            "{} queue of a subscribed topic has no owner: its messages are not consumed.",
-            "{} queues of subscribed topics have no owner: their messages are not consumed.",
-        ),
+            "{} queue has no owner, and nobody consumes it",
+            "{} queues have no owner, and nobody consumes them",
+        )
+        + _colon(queues_text(one.ownerless, one.unassigned))
+        + ownerless_text(one.ownerless, (one.strategy or "").rpartition(".")[2], one.shown),
         advice="Check that all members subscribe to the topic, that their strategy assigns every queue, and for a"
         " member that has not taken its queues.",
         evidence=one.evidence,
+        **of_queues(one.ownerless, one.unassigned),
     )
 
 
@@ -182,10 +243,12 @@ def _flapping(one: Outcome) -> Found | None:
     return Found(
         severity="warning",
         message=f"{counted(much.rebalances, 'rebalance')} within {much.within_ms / 60_000:.1f} minutes; usual for this"
-        f" group: {much.usual:.1f}.",
+        f" group: {much.usual:.1f}." + (f" {clients_text(one.culprits, len(one.culprits))}." if one.culprits else ""),
         advice="Check which members join and leave: crash loops, short session timeouts, polls that take too long.",
         evidence=one.evidence,
         closes_at=much.closes_at,
+        clients=tuple(one.culprits[:MAX_NAMED]),
+        clients_left_out=max(0, len(one.culprits) - MAX_NAMED),
     )
 
 
@@ -194,11 +257,15 @@ def _idle_members(one: Outcome) -> Found | None:
         return None
     return Found(
         severity="info",
-        message=_phrase(one.idle, "{} of {} members owns no queue.", "{} of {} members own no queue.", one.members)
-        if one.members > 1
-        else "The only member owns no queue.",
+        message=(
+            phrase(one.idle, "{} of {} members owns no queue", "{} of {} members own no queue", one.members)
+            if one.members > 1
+            else "The only member owns no queue"
+        )
+        + _colon(members_text(one.idlers, one.idle, one.shown)),
         advice=_advice_for_idle(one),
         evidence=one.evidence,
+        **of_members(one.idlers, one.idle),
     )
 
 
@@ -227,13 +294,16 @@ RULES: tuple[tuple[str, Callable[[Outcome], Found | None]], ...] = (
 
 
 def late_found(at: int, number: int, event_id: str) -> Found:
-    """Return the finding ``events_late``; it closes when no late event came for ten minutes of event time."""
+    """Return the finding ``events_late``; it closes when no late event came for ten minutes of event time.
+
+    Its number is one below, so that the finding changes each time it doubles, and not with each event.
+    """
     return Found(
         severity="warning",
-        message=_phrase(
-            number,
+        message=phrase(
+            number and 1 << number.bit_length() - 1,
             "An event arrived after later events had been applied; it is the first late one of this group.",
-            "Events arrived after later events had been applied; {} of this group so far.",
+            "Events arrived after later events had been applied; at least {} of this group so far.",
         ),
         advice="Raise time.allowed_lateness_ms, or check why the source is slow; the table rejected_events lists"
         " the events.",
@@ -242,11 +312,12 @@ def late_found(at: int, number: int, event_id: str) -> Found:
     )
 
 
-def stuck_found(since: int, state: str, waits: str | None) -> Found:
+def stuck_found(since: int, state: str, waits: str | None, members: Sequence[NamedMember] = ()) -> Found:
     """Return the finding ``rebalance_stuck``; it closes when the group rebalances no longer.
 
     Args:
         since: When the rebalance began, or the first of several without a break between them; epoch ms.
+        members: Those that it waits for, with their states, where the source shows them.
     """
     message = f"The group has been rebalancing ({state}) since {write_timestamp(since)}"
     if waits:
@@ -257,87 +328,22 @@ def stuck_found(since: int, state: str, waits: str | None) -> Found:
         message=f"{message}.",
         advice="Look for a member that takes long to revoke its queues or to join again (max.poll.interval.ms, long"
         " processing), for members that join and leave in turn, and into the log of the group's coordinator.",
+        **of_members(members),
     )
 
 
-def differing_found(differing: Sequence[Changed]) -> Found:
-    """Return the finding ``expected_differs`` of members that report their own queues."""
-    return Found(
-        severity="warning",
-        message=f"{differing_sentence(differing)}.",
-        advice="Check for members with another strategy or a different member list, and for a member that hangs.",
-    )
-
-
-# Observations of sources: kind, severity, message, advice; the source's detail follows the message.
-OBSERVED: dict[str, tuple[Severity, str, str]] = {
-    "brokers_disagree": (
-        "warning",
-        "Brokers return different member lists; clients may compute different assignments.",
-        "It closes once all clients have sent heartbeats to all brokers (30 s). If it stays open, check for a client"
-        " that cannot reach a broker.",
-    ),
-    "changes_missed": (
-        "warning",
-        "The group changed more often than it was polled: rebalances in between are unknown.",
-        "Check for members that join and leave within seconds, and for a source that was not read for a while.",
-    ),
-    "duplicate_unreachable": (
-        "warning",
-        "Two connections use the same client id: only one of them can be queried for its queues.",
-        "Give each consumer a unique client id (instance name, or one address for each process).",
-    ),
-    "members_unseen": (
-        "warning",
-        "The group has members that the brokers do not list, such as clients behind a proxy.",
-        "Their assignment is unknown: the monitor guesses neither members nor queues.",
-    ),
-    "not_polled": (
-        "warning",
-        "The group was not polled in time: its reported state is older than one poll interval.",
-        "Raise the poll interval, or exclude groups that need not be monitored.",
-    ),
-    "running_info_missing": (
-        "warning",
-        "Members do not report their queues: they hang, or their client does not support the query.",
-        "Check those processes; a broker drops a client that sends no heartbeat for two minutes.",
-    ),
-    "static_topic": (
-        "info",
-        "The topic is static: its queues are logical, and their brokers are not those that store the messages.",
-        "No action is needed.",
-    ),
-    "unreadable_nodes": (
-        "warning",
-        "The content of some of the group's nodes cannot be parsed: those members or owners are left out.",
-        "Check which program writes them: another client version, or another program under the same root.",
-    ),
-    "subscriptions_flap": (
-        "critical",
-        "Members of the group overwrite each other's subscription at the broker with every heartbeat.",
-        "Subscribe all consumers of the group to the same topics with the same expressions.",
-    ),
-}
-
-
-def observed(kind: str, details: Sequence[str], event_id: str) -> Found:
-    """Return the finding of an observation; an unknown kind is reported by its name.
+def differing_found(queues: Sequence[NamedQueue], number: int, shown: Mapping[str, str]) -> Found:
+    """Return the finding ``expected_differs`` of members that report their own queues.
 
     Args:
-        details: The source's details, distinct, in order.
+        queues: The first of them. number: How many there are. shown: How sentences name members.
     """
-    text = "; ".join(details)
-    text = text if len(text) <= MAX_DETAIL_LENGTH else text[: MAX_DETAIL_LENGTH - 1] + "…"
-    severity, sentence, advice = OBSERVED.get(
-        kind, ("info", f"The source reports: {kind:.100}.", "See the source's documentation.")
+    return Found(
+        severity="warning",
+        message=f"{differing_sentence(queues, number, shown)}.",
+        advice="Check for members with another strategy or a different member list, and for a member that hangs.",
+        **of_queues(queues, number),
     )
-    message = f"{sentence} {text}" if text else sentence
-    return Found(severity=severity, message=message, advice=advice, evidence=(event_id,))
-
-
-def counted(number: int, noun: str) -> str:
-    """Return a number with its noun, which takes an s."""
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def reported_late(happened_at: int, applied_at: int) -> str:
@@ -345,11 +351,21 @@ def reported_late(happened_at: int, applied_at: int) -> str:
     return f"reported late: happened at {write_timestamp(happened_at)}, applied at {write_timestamp(applied_at)}"
 
 
-def _phrase(number: int, one: str, many: str, *rest: int) -> str:
-    return (one if number == 1 else many).format(number, *rest)
+def _colon(names: str) -> str:
+    """End a sentence with the names that it speaks of, where they are known."""
+    return f": {names}." if names else "."
 
 
-def _list(names: Sequence[str]) -> str:
-    shown = ", ".join(names[:_NAMED_AT_MOST])
-    more = len(names) - _NAMED_AT_MOST
-    return f"{shown} and {more} more" if more > 0 else shown
+def _subscription_text(one: NamedSubscription, shown: Mapping[str, str]) -> str:
+    members = named([shown.get(each, each) for each in one.members], len(one.members) + one.members_left_out)
+    return f"{members} to {named(one.topics) or 'nothing'}"
+
+
+def _strategies_text(one: Outcome, sentence: str) -> str:
+    """Return which members have which strategy."""
+    by_strategy: dict[str, list[str]] = {}
+    for member in one.by_strategy:
+        by_strategy.setdefault(member.detail or "none", []).append(one.shown.get(member.member_id, member.member_id))
+    if not by_strategy:
+        return ""
+    return sentence.format("; ".join(f"{strategy} ({named(ids)})" for strategy, ids in sorted(by_strategy.items())))

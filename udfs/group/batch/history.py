@@ -2,19 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import hashlib
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import msgspec
 
 from udfs.group.batch.event_time import BeforeEventTime, EventTimeView
-from udfs.group.batch.findings import STUCK, Found
+from udfs.group.batch.findings import STUCK, Found, stuck_found
 from udfs.group.batch.recorded_row import with_epochs
 from udfs.group.state.group import Group, GroupFinding, observed_by
 from udfs.group.state.strategy_verdict import with_verdict
+from udfs.model.clients import client_of
 from udfs.model.config import CoreConfig
+from udfs.model.finding_names import NAMES, NamedMember
 from udfs.model.group_api import GroupInput, TopicsView
 from udfs.model.ids import finding_id
-from udfs.model.journal import UNDER_WAY, Body, Change, FindingClosed, FindingOpened, GroupChanged, MemberReplaced
+from udfs.model.journal import (
+    UNDER_WAY,
+    Body,
+    Change,
+    FindingChanged,
+    FindingClosed,
+    FindingOpened,
+    GroupChanged,
+    MemberReplaced,
+)
 from udfs.model.spans import QueuesReassigned
 
 
@@ -85,9 +98,36 @@ class GroupHistory(EventTimeView):
             self.set_finding(STUCK, None, at)
         elif group.under_way_since is None:
             group.under_way_since = at
+        elif STUCK in group.findings:
+            self.find_stuck(group.under_way_since, at)
+
+    def find_stuck(self, since: int, at: int) -> None:
+        """Open the finding that the group has been rebalancing since then, or say what it waits for now."""
+        row = self.group.row
+        waits = None if row is None else row.waits
+        self.set_finding(STUCK, stuck_found(since, self.shown_state, waits, self._awaited_members()), at)
+
+    def _awaited_members(self) -> list[NamedMember]:
+        """Return the members that keep a rebalance from its end, as far as the coordinator shows them."""
+        row = self.group.row
+        if row is None:
+            return []
+        if row.reconciling is not None:
+            return [
+                NamedMember(m.member_id, client_of(m.instance_id, m.client_id, m.host) or m.member_id, m.state)
+                for m in row.reconciling
+                if m.state != "stable"
+            ]
+        return [
+            NamedMember(one.member_id, self.client_of_id(one.member_id) or one.member_id, f"at epoch {one.epoch}")
+            for one in row.member_epochs or ()
+        ]
 
     def set_finding(self, key: str, found: Found | None, at: int, kind: str | None = None) -> None:
-        """Open or close the finding under one key; its kind is the key unless ``kind`` is given."""
+        """Open, change or close the finding under one key; its kind is the key unless ``kind`` is given.
+
+        An open one is written again only when it says something else.
+        """
         group = self.group
         current = group.findings.get(key)
         if found is None:
@@ -95,21 +135,42 @@ class GroupHistory(EventTimeView):
                 del group.findings[key]
                 self.write(at, FindingClosed(finding_id=current.finding_id, closed_at=at))
             return
+        fields = self._finding_fields(kind or key, found, at)
+        digest = _digest(fields)
         if current is not None:
             if found.closes_at is not None:
                 current.closes_at = found.closes_at
+            if digest != current.digest:
+                current.digest, opened_at = digest, current.opened_at
+                changed_at = max(at, opened_at)
+                self.write(
+                    at,
+                    FindingChanged(finding_id=current.finding_id, opened_at=opened_at, changed_at=changed_at, **fields),
+                )
             return
         name = finding_id(self.facts.cluster, self.facts.group_id, key, at)
-        group.findings[key] = GroupFinding(name, at, found.closes_at)
-        self.write(
-            at,
-            FindingOpened(
-                finding_id=name,
-                finding=kind or key,
-                severity=found.severity,
-                message=found.message,
-                advice=found.advice,
-                evidence=list(found.evidence),
-                opened_at=at,
-            ),
-        )
+        group.findings[key] = GroupFinding(name, at, found.closes_at, digest)
+        self.write(at, FindingOpened(finding_id=name, opened_at=at, **fields))
+
+    def _finding_fields(self, kind: str, found: Found, at: int) -> dict[str, Any]:
+        """Return what the row of a finding says; the finding that it follows from opens now if it is not open."""
+        fields = {name: getattr(found, name) for name in NAMES}
+        cause = found.caused_by
+        if cause is not None:
+            current = self.group.findings.get(cause)
+            opened = finding_id(self.facts.cluster, self.facts.group_id, cause, at)
+            fields["caused_by"] = opened if current is None else current.finding_id
+        return fields | {
+            "finding": kind,
+            "severity": found.severity,
+            "message": found.message,
+            "advice": found.advice,
+            "evidence": list(found.evidence),
+        }
+
+
+def _digest(fields: Mapping[str, Any]) -> int:
+    """Return 64 bits of what a finding says; the events that show it change with each rebalance, and do not count."""
+    said = {name: value for name, value in fields.items() if name != "evidence"}
+    text = msgspec.json.encode(said, order="deterministic")
+    return int.from_bytes(hashlib.blake2b(text, digest_size=8).digest())

@@ -92,7 +92,7 @@ def commit(context: GroupContext, result: RebalanceResult) -> None:
     is_comparable = plan.target.incomparable not in OF_LIBRARIES and plan.overtaken is None
     group.recomputable = row.error != NOT_RECOMPUTABLE and is_comparable
     group.reporters, group.compare_at = result.reporters, result.compare_at
-    group.recent, group.usual = result.recent, result.usual
+    group.recent, group.usual, group.recent_clients = result.recent, result.usual, result.recent_clients
     commit_audit(context, result.audit)
     context.write_row(at, result.group_row)
     context.write(at, result.rebalanced)

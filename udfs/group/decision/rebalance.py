@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Collection, Sequence
 
 import msgspec
 
-from udfs.group.assignment.balance import balance_of, distinct_subscriptions
+from udfs.group.assignment.balance import balance_of
 from udfs.group.assignment.client_timings import settled_after_ms
 from udfs.group.assignment.move_costs import MoveCost, add_costs, move_costs
 from udfs.group.assignment.outages import Outage, add_outages, outages
@@ -16,7 +15,9 @@ from udfs.group.assignment.target_assignment import (
     previous_owners,
 )
 from udfs.group.audit.audit import audit_of_plan
+from udfs.group.batch.finding_causes import with_causes
 from udfs.group.batch.findings import RULES, Found, Outcome
+from udfs.group.decision.outcome import outcome_of
 from udfs.group.state.assignment_diff import (
     Balance,
     Changed,
@@ -25,7 +26,7 @@ from udfs.group.state.assignment_diff import (
     held_only_by,
     without_topics,
 )
-from udfs.group.state.flapping import Flapping, Usual, flapping, remember
+from udfs.group.state.flapping import Usual, flapping, remember, remember_clients
 from udfs.group.state.group import Owners, Queue, observed_by
 from udfs.group.state.state_machine import GroupKind
 from udfs.group.state.view import GroupView
@@ -57,7 +58,7 @@ class RebalanceResult(msgspec.Struct, frozen=True, kw_only=True):
         reported: What members report to hold from now on; None: they have reported nothing so far.
         reporters: Members that have reported what they hold. compare_at: When that should be the target; None: their
             reports are not compared, or only when more come.
-        recent, usual: How often the group rebalances, see ``flapping``.
+        recent, usual, recent_clients: How often the group rebalances and by whom, see ``flapping``.
         ordinals: Of this time: how many rebalances of each generation.
         findings: What each rule found, by kind; None: it found nothing.
         costs: Of queues that get an owner, as far as offsets are known. outages: Of those that changed or lost theirs.
@@ -74,6 +75,7 @@ class RebalanceResult(msgspec.Struct, frozen=True, kw_only=True):
     compare_at: int | None
     recent: list[int]
     usual: Usual | None
+    recent_clients: list[list[int]]
     ordinals: dict[str, int]
     findings: Sequence[tuple[str, Found | None]]
     costs: dict[Queue, MoveCost]
@@ -91,7 +93,8 @@ def rebalance(view: GroupView, plan: RebalancePlan) -> RebalanceResult:
     ended = sum(len(holders) for queue, holders in before.items() if queue[0] in plan.made_again)
     before = without_topics(before, plan.made_again)
     moves = view.changed_queues(before, after)
-    balance = _balance(view, plan, after, queues)
+    evaluated = _evaluated_owners(view, plan, after)
+    balance = Balance() if evaluated is None else balance_of(view, evaluated, queues)
     identity, ordinals = next_identity(view, at, plan.generation)
     began = None if plan.pauses.pause_ms is None else at - plan.pauses.pause_ms
     costs = move_costs(view, moves, at, began, _taken_at(before, plan))
@@ -105,9 +108,21 @@ def rebalance(view: GroupView, plan: RebalancePlan) -> RebalanceResult:
         reported = held_only_by(group.reported, group.members)
     reporters, compare_at = _expected_reports(view, plan, reported is not None)
     is_quiet = all(one.topic is not None and view.is_quiet(one.topic) for one in row.triggers)
-    recent, usual = group.recent, group.usual
+    recent, usual, clients = group.recent, group.usual, group.recent_clients
     if not is_quiet:
         recent, usual = remember(recent, usual, at, view.config)
+        clients = remember_clients(clients, _causing_clients(row.triggers), len(recent))
+    outcome = outcome_of(
+        view,
+        plan,
+        row,
+        evaluated or {},
+        queues,
+        _differing(view, plan),
+        flapping(recent, usual, view.config),
+        list(zip(recent, clients, strict=True)),
+        is_moving=_is_moving(view, plan),
+    )
     return RebalanceResult(
         plan=plan,
         row=row,
@@ -119,8 +134,9 @@ def rebalance(view: GroupView, plan: RebalancePlan) -> RebalanceResult:
         compare_at=compare_at,
         recent=recent,
         usual=usual,
+        recent_clients=clients,
         ordinals=ordinals,
-        findings=_findings(view, plan, row, flapping(recent, usual, view.config)),
+        findings=_findings(view, plan, row, outcome),
         costs=costs,
         outages=stopped,
         audit=audit_of_plan(view, plan, row),
@@ -146,7 +162,7 @@ def _row(
     queues: int,
 ) -> Rebalance:
     group, target = view.group, plan.target
-    triggers = in_order(plan.triggers)
+    triggers = in_order(with_clients(view, plan.triggers))
     counts = count_moves(before, moves)
     differing, reason = compared_with_reports(view, plan)
     return Rebalance(
@@ -226,16 +242,20 @@ def compared_with_reports(view: GroupView, plan: RebalancePlan) -> tuple[int | N
     return differing, None
 
 
-def _balance(view: GroupView, plan: RebalancePlan, after: Owners, queues: Sequence[Queue]) -> Balance:
-    """Return how evenly the new assignment is spread, as far as it is known."""
+def _differing(view: GroupView, plan: RebalancePlan) -> Sequence[Changed]:
+    """Return the queues whose reported owners are others than the computed ones."""
+    reported = plan.reported if plan.compared is None else plan.compared
+    return () if reported is None else differing_from(view, plan.target.owners, reported)
+
+
+def _evaluated_owners(view: GroupView, plan: RebalancePlan, after: Owners) -> Owners | None:
+    """Return the owners by which figures and findings are evaluated; None: they are not known."""
     group = view.group
     if plan.awaited is not None and plan.reported is None and plan.topic_queues:
-        return Balance()  # nothing is computed yet of queues that exist
+        return None  # nothing is computed yet of queues that exist
     if plan.target.error == NOT_RECOMPUTABLE and plan.reported is None:
-        if not group.has_reported:
-            return Balance()
-        after = group.reported
-    return balance_of(view, after, queues)
+        return group.reported if group.has_reported else None
+    return after
 
 
 def _expected_reports(view: GroupView, plan: RebalancePlan, has_reported: bool) -> tuple[list[str], int | None]:
@@ -259,6 +279,21 @@ def taken_over_by(view: GroupView, at: int, kinds: Collection[str]) -> int:
 def differing_from(view: GroupView, computed: Owners, reported: Owners) -> list[Changed]:
     """Return the queues on which members differ; topics for retries are left out."""
     return [one for one in changed_queues(computed, reported) if not view.is_quiet(one[0][0])]
+
+
+def with_clients(view: GroupView, triggers: Sequence[Trigger]) -> list[Trigger]:
+    """Return causes with the clients of their members, as far as these are remembered."""
+    return [
+        one if one.member_id is None else msgspec.structs.replace(one, client=view.client_of_id(one.member_id))
+        for one in triggers
+    ]
+
+
+def _causing_clients(triggers: Sequence[Trigger]) -> set[str]:
+    """Return the clients of the causes; a group's first members cause nothing."""
+    if triggers[0].kind == "group_created":
+        return set()
+    return {one.client for one in triggers if one.client}
 
 
 def in_order(triggers: Sequence[Trigger]) -> list[Trigger]:
@@ -319,11 +354,8 @@ def _rebalanced(row: Rebalance, plan: RebalancePlan, balance: Balance) -> Rebala
     )
 
 
-def _findings(
-    view: GroupView, plan: RebalancePlan, row: Rebalance, much: Flapping | None
-) -> list[tuple[str, Found | None]]:
+def _findings(view: GroupView, plan: RebalancePlan, row: Rebalance, outcome: Outcome) -> list[tuple[str, Found | None]]:
     """Return what the rules find, but for those that cannot be evaluated yet."""
-    outcome = _outcome(view, plan, row, much)
     takes_time = view.kind is GroupKind.CLIENT_ASSIGNED and bool(view.group.members)
     is_followed_later = takes_time and row.status == "completed"
     is_shown_later = is_followed_later and view.group.has_reported and plan.target.recomputed
@@ -341,36 +373,4 @@ def _findings(
         if one is None and kind in _OF_OWNERS and is_shown_later:
             continue  # what members report once they had the time shows whether it is over
         found.append((kind, one))
-    return found
-
-
-def _differing_of(view: GroupView, plan: RebalancePlan) -> list[Changed]:
-    reported = plan.reported if plan.compared is None else plan.compared
-    return differing_from(view, plan.target.owners, reported or {})
-
-
-def _outcome(view: GroupView, plan: RebalancePlan, row: Rebalance, much: Flapping | None) -> Outcome:
-    members = view.group.members.values()
-    names = Counter(member.name for member in members)
-    subscriptions = {
-        frozenset(topic for topic in topics if not view.is_quiet(topic)) for topics in distinct_subscriptions(members)
-    }
-    return Outcome(
-        system=view.system,
-        at=row.event_time,
-        generation=row.generation,
-        members=row.members_after,
-        queues=sum(len(infos) for topic, infos in plan.topic_queues.items() if not view.is_quiet(topic)),
-        error=plan.target.error,
-        agrees=row.agrees,
-        differing=[] if row.agrees is not False else _differing_of(view, plan),
-        generations_missed=row.generations_missed,
-        names=sorted(name for name, connections in names.items() if connections > 1),
-        strategies=(row.strategy or "").split(", ") if view.mode == "clustering" else (),
-        subscription_sets=len(subscriptions - {frozenset()}),
-        unassigned=row.unassigned_queues,
-        handing_over=_is_moving(view, plan),
-        idle=row.idle_members,
-        flapping=much,
-        evidence=sorted({one.event_id for one in row.triggers if one.event_id}),
-    )
+    return with_causes(found, view.group.findings)

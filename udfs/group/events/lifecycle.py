@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import msgspec
 
 from udfs.group.batch.context import GroupContext
-from udfs.group.batch.findings import MAX_OBSERVATIONS, STUCK, observed, stuck_found
+from udfs.group.batch.observed_findings import MAX_OBSERVATIONS, observed
 from udfs.group.batch.phases import has_joined, is_over
 from udfs.group.decision.commit import end_followed, show_owners, stop_deciding
 from udfs.group.events.membership import is_alive_after, late_cause
@@ -19,7 +19,9 @@ from udfs.group.state.group import Queue
 from udfs.group.state.recorded_group import RecordedGroup
 from udfs.group.state.state_machine import GroupKind
 from udfs.group.state.view import GroupView
-from udfs.model.events import GroupSettings, GroupSnapshot, TopicPartitions
+from udfs.model.clients import client_of
+from udfs.model.events import GroupSettings, GroupSnapshot, MemberInfo, TopicPartitions
+from udfs.model.finding_names import NamedMember
 from udfs.model.group_api import DueEvent
 from udfs.model.journal import CLASSIC_UNDER_WAY, GroupChanged
 from udfs.strategies.registry import qualified_name
@@ -197,9 +199,9 @@ def show_under_way(context: GroupContext, snapshot: GroupSnapshot, at: int) -> N
 def note_stuck(context: GroupContext, at: int) -> None:
     """Open the finding that the group has been rebalancing for too long."""
     context.note_under_way(at)
-    since, row = context.group.under_way_since, context.group.row
-    if since is not None and row is not None:
-        context.set_finding(STUCK, stuck_found(since, context.shown_state, row.waits), at)
+    since = context.group.under_way_since
+    if since is not None and context.group.row is not None:
+        context.find_stuck(since, at)
 
 
 def end_under_way(context: GroupContext, snapshot: GroupSnapshot, at: int) -> bool:
@@ -266,15 +268,24 @@ def take_observations(context: GroupContext, due: DueEvent, snapshot: GroupSnaps
     if observations is None or (due.late and snapshot.event_time < (group.last_snapshot_at or snapshot.event_time)):
         return
     details: dict[str, set[str]] = {}
+    member_ids: dict[str, set[str]] = {}
     for one in observations:
         details.setdefault(one.kind, set()).update([one.detail] if one.detail else [])
+        member_ids.setdefault(one.kind, set()).update(one.members)
+    clients = {info.member_id: _client(info) for info in snapshot.members} if any(member_ids.values()) else {}
     kinds = sorted(details)[:MAX_OBSERVATIONS]
     for key in sorted(group.findings):
         if key.startswith(_OBSERVED) and key.removeprefix(_OBSERVED) not in kinds:
             context.set_finding(key, None, at)
     for kind in kinds:
-        found = observed(kind, sorted(details[kind]), due.event_id)
+        members = [NamedMember(one, clients.get(one, one)) for one in sorted(member_ids[kind])]
+        found = observed(kind, sorted(details[kind]), due.event_id, members)
         context.set_finding(_OBSERVED + kind, found, at, kind)
+
+
+def _client(info: MemberInfo) -> str:
+    """Return the client of a member that a source observes: one whose member ids are the clients' own."""
+    return client_of(info.instance_id, info.client_id or info.member_id, info.host) or info.member_id
 
 
 def register_empty_group(context: GroupContext, at: int) -> None:

@@ -11,7 +11,8 @@ from typing import NamedTuple
 import msgspec
 
 from udfs.group.batch.context import GroupContext
-from udfs.group.batch.findings import counted, reported_late
+from udfs.group.batch.finding_texts import counted
+from udfs.group.batch.findings import reported_late
 from udfs.group.batch.sessions import closed
 from udfs.group.decision.commit_spans import replace_members
 from udfs.group.members.client_ids import resolve_member_id

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from udfs.group.assignment.queue_handover import first_pulls
-from udfs.group.assignment.rebalance_plan import COOPERATIVE, queues_of
+from udfs.group.assignment.rebalance_plan import COOPERATIVE
 from udfs.group.assignment.target_assignment import topics_with_metadata
 from udfs.group.audit.audit import audit_of_reports
 from udfs.group.audit.audit_commit import commit_audit
 from udfs.group.batch.context import GroupContext
+from udfs.group.batch.finding_causes import with_causes
 from udfs.group.batch.findings import differing_found
 from udfs.group.decision.commit import (
     commit_pulls,
@@ -19,6 +20,7 @@ from udfs.group.decision.commit import (
     take_out_waiting_reports,
 )
 from udfs.group.decision.commit_spans import commit_spans
+from udfs.group.decision.outcome import named_differing
 from udfs.group.decision.rebalance import differing_from, taken_over_by
 from udfs.group.events.current_balance import with_balance
 from udfs.group.members.client_ids import reporting_member
@@ -114,7 +116,8 @@ def compare_with_reports(context: GroupContext, at: int) -> None:
     if not differing:
         context.set_finding("expected_differs", None, at)
     elif group.compare_at is None:
-        context.set_finding("expected_differs", differing_found(differing), at)
+        found = differing_found(named_differing(differing), len(differing), context.shown_names())
+        context.set_finding("expected_differs", with_causes([("expected_differs", found)], group.findings)[0][1], at)
     if context.kind is GroupKind.CLIENT_ASSIGNED and (group.compare_at is None or not differing):
         _show_owned(context, at)
 
@@ -123,8 +126,7 @@ def _show_owned(context: GroupContext, at: int) -> None:
     """Show how the queues are owned by what members report, which had the time to take them over."""
     group, topic_queues = context.group, topics_with_metadata(context, at)
     if group.row is not None and group.pending is None:
-        queues = queues_of(context, topic_queues)
-        context.write_row(at, with_balance(context, group.row, group.reported, queues, at, None))
+        context.write_row(at, with_balance(context, group.row, group.reported, topic_queues, at, None))
 
 
 def awaits_comparison(view: GroupView) -> bool:

@@ -267,7 +267,6 @@ def _compute_awaited(context: GroupContext, awaited: Awaited, at: int, event_id:
         return
     row = msgspec.structs.replace(group.row, queues=sum(group.counts.values()))
     if target.recomputed:
-        queues = [key_of(info, context.system, name) for name, infos in topic_queues.items() for info in infos]
         owners = group.reported if awaited.guessed else group.computed
-        row = with_balance(context, row, owners, queues, at, event_id)
+        row = with_balance(context, row, owners, topic_queues, at, event_id)
     context.write_row(at, row)

@@ -104,6 +104,7 @@ _PLAIN: tuple[tuple[str, Any], ...] = (
     ("computed_at", int | None),
     ("under_way_since", int | None),
     ("returned_after", dict[str, int]),
+    ("recent_clients", list[list[int]]),
 )
 _VALUES = attrgetter(*(name for name, _ in _PLAIN))
 _BLANK = _VALUES(Group())

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from udfs.group.assignment.rebalance_plan import COOPERATIVE
-from udfs.group.batch.findings import counted
+from udfs.group.batch.finding_texts import counted
 from udfs.group.kafka.polled_generations import is_converging
 from udfs.group.kafka.triggers import Causes, released
 from udfs.group.members.departure_causes import INFERRED

@@ -8,7 +8,7 @@ numbers are mostly the coordinator's own, and a gap shows generations between tw
 
 from __future__ import annotations
 
-from udfs.group.batch.findings import counted
+from udfs.group.batch.finding_texts import counted
 from udfs.group.events.reported_assignment import reported_owners
 from udfs.group.kafka.triggers import Causes
 from udfs.group.members.departure_causes import INFERRED

@@ -10,7 +10,8 @@ from udfs.group.assignment.rebalance_plan import COOPERATIVE, Pauses, RebalanceP
 from udfs.group.assignment.target_assignment import without_subscriptions
 from udfs.group.audit.audit_commit import commit_overtaken
 from udfs.group.batch.context import GroupContext
-from udfs.group.batch.findings import counted, reported_late
+from udfs.group.batch.finding_texts import counted
+from udfs.group.batch.findings import reported_late
 from udfs.group.batch.phases import phases_of
 from udfs.group.decision.commit import (
     begin_generation,

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from udfs.group.batch.context import GroupContext
-from udfs.group.batch.findings import Found
+from udfs.group.batch.findings import Found, of_members
+from udfs.model.finding_names import NamedMember
 
 DUPLICATE_INSTANCE = "duplicate_instance"
 # A supervisor that restarts a fenced process does so within seconds or a few minutes.
@@ -25,35 +26,39 @@ def on_fenced(context: GroupContext, member_id: str, reason: str | None, event_i
     instance_id = None if departed is None else departed.member.instance_id
     name = f"instance {instance_id}" if instance_id else f"member {member_id}"
     message = f"Two processes use one group.instance.id: {name} was fenced" + (f" ({reason})." if reason else ".")
-    context.set_finding(DUPLICATE_INSTANCE, _duplicate(message, event_id, at), at)
+    named = [] if departed is None else [context.named(departed.member, "fenced")]
+    context.set_finding(DUPLICATE_INSTANCE, _duplicate(message, named, event_id, at), at)
 
 
 def note_replacements(context: GroupContext, member_ids: Sequence[str], at: int) -> None:
     """Open the finding of an instance id that two members take from each other, for members that have just taken it."""
     for member_id in member_ids:
         instance_id = context.group.members[member_id].instance_id
+        present = context.group.members[member_id]
         former = [
-            one.member.host
+            one.member
             for one in context.group.departed.values()
             if one.left_reason == "replaced"
             and one.member.instance_id == instance_id
             and one.left_at > at - CONTENDED_WITHIN_MS
         ]
-        hosts = sorted({host or "unknown" for host in (*former, context.group.members[member_id].host)})
+        named = [context.named(one, one.host) for one in (*former, present)]
+        hosts = sorted({one.detail or "unknown" for one in named})
         if len(former) < CONTENDED_REPLACEMENTS:
             continue
         message = (
             f"Instance {instance_id} came back under a new member id {len(former)} times within ten minutes, from"
             f" {', '.join(hosts[:_HOSTS_NAMED])}: two processes may be taking it from each other."
         )
-        context.set_finding(DUPLICATE_INSTANCE, _duplicate(message, None, at), at)
+        context.set_finding(DUPLICATE_INSTANCE, _duplicate(message, named, None, at), at)
 
 
-def _duplicate(message: str, event_id: str | None, at: int) -> Found:
+def _duplicate(message: str, members: Sequence[NamedMember], event_id: str | None, at: int) -> Found:
     return Found(
         severity="warning",
         message=message,
         advice="Give each process a group.instance.id of its own; stop the second one.",
         evidence=() if event_id is None else (event_id,),
         closes_at=at + CONTENDED_WITHIN_MS,
+        **of_members(members),
     )

@@ -7,12 +7,15 @@ of that length before it. A group that is younger than two such spans is compare
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+import zlib
+from collections.abc import Collection, Sequence
 
 import msgspec
 
 from udfs.model.config import CoreConfig
 
+# Of one rebalance so many clients that caused it are remembered, first those that caused others before.
+MAX_CLIENTS = 8
 # What left the window counts in thousandths: a rebalance of long ago is less than one.
 _ONE = 1_000
 
@@ -60,6 +63,23 @@ def remember(recent: Sequence[int], usual: Usual | None, at: int, config: CoreCo
     for one in times[: len(times) - len(kept)]:
         usual = Usual(usual.since, max(usual.at, one), _decayed(usual, max(usual.at, one), config) + _ONE)
     return kept, usual
+
+
+def remember_clients(former: Sequence[Sequence[int]], clients: Collection[str], recent: int) -> list[list[int]]:
+    """Return by which clients each of the remembered rebalances was caused, after one more; clients by their marks.
+
+    Args:
+        clients: Those that caused the newest. recent: How many rebalances are remembered now.
+    """
+    before = {mark for marks in former for mark in marks}
+    marks = sorted({mark_of(client) for client in clients}, key=lambda mark: (mark not in before, mark))
+    kept = [*([[]] * recent), *map(list, former), sorted(marks[:MAX_CLIENTS])]
+    return kept[len(kept) - recent :]
+
+
+def mark_of(client: str) -> int:
+    """Return the 32 bits by which a client is remembered among those of its group."""
+    return zlib.crc32(client.encode("utf-8", "surrogatepass"))
 
 
 def flapping(recent: Sequence[int], usual: Usual | None, config: CoreConfig) -> Flapping | None:

@@ -147,11 +147,12 @@ class Pending(msgspec.Struct, array_like=True):
 
 
 class GroupFinding(msgspec.Struct, array_like=True):
-    """An open finding; ``closes_at`` if time alone closes it."""
+    """An open finding; ``closes_at`` if time alone closes it; ``digest``: 64 bits of what its row says."""
 
     finding_id: str
     opened_at: int
     closes_at: int | None = None
+    digest: int = 0
 
 
 class IdleQueue(msgspec.Struct, array_like=True):
@@ -240,6 +241,7 @@ class Group(msgspec.Struct, kw_only=True):
         computed_at: The time of what was last written of computed spans; None: that of the last rebalance.
         under_way_since: Since when its source has shown it rebalancing without a break; None: it is not.
         returned_after: When members had departed that a snapshot brought back: what is older is of a former session.
+        recent_clients: By which clients each of ``recent`` was caused, see ``flapping``.
     """
 
     number: int = 0
@@ -303,6 +305,7 @@ class Group(msgspec.Struct, kw_only=True):
     computed_at: int | None = None
     under_way_since: int | None = None
     returned_after: dict[str, int] = msgspec.field(default_factory=dict)
+    recent_clients: list[list[int]] = msgspec.field(default_factory=list)
 
     @property
     def source(self) -> Literal["reported", "counted"]:

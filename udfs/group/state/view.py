@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bisect
+from collections import Counter
 from collections.abc import Mapping
 from operator import attrgetter
 from typing import Any, TypeAlias
@@ -10,9 +11,11 @@ from typing import Any, TypeAlias
 from udfs.group.state.assignment_diff import Changed, changed_queues
 from udfs.group.state.group import Group, Member, Owners
 from udfs.group.state.state_machine import GroupKind, kind_of
+from udfs.model.clients import client_of, host_of
 from udfs.model.config import CoreConfig
 from udfs.model.errors import StrategyError
 from udfs.model.events import Mode, QueueInfo
+from udfs.model.finding_names import NamedMember
 from udfs.model.group_api import GroupInput, TopicsView
 from udfs.model.member_fields import SHOWN
 from udfs.model.systems import SYSTEMS, System, SystemProfile
@@ -166,8 +169,37 @@ class GroupView:
             "member_id": member.member_id,
             "joined_at": member.joined_at,
             "lives_by": "heartbeats" if member.by_heartbeats else "snapshots",
+            "client": self.client_of(member),
+            "address": host_of(member.host),
             "session_timeout_ms": self.timeout_of(member) if member.by_heartbeats else member.session_timeout_ms,
         }
+
+    # ---- clients
+
+    def client_of(self, member: Member) -> str:
+        """Return a member's client, which stays the same when it comes back under another id; else its id."""
+        own = member.client_id
+        if own is None and not self.profile.makes_member_ids:
+            own = member.name  # it is the client's own
+        return client_of(member.instance_id, own, member.host) or member.member_id
+
+    def client_of_id(self, member_id: str) -> str | None:
+        """Return the client of a member that is present or departed; None: it is not remembered."""
+        member = self.group.members.get(member_id)
+        if member is None:
+            departed = self.group.departed.get(member_id)
+            member = None if departed is None else departed.member
+        return None if member is None else self.client_of(member)
+
+    def named(self, member: Member, detail: str | None = None) -> NamedMember:
+        """Return a member as findings name it."""
+        return NamedMember(member.member_id, self.client_of(member), detail)
+
+    def shown_names(self) -> dict[str, str]:
+        """Return how sentences name each member: by its client where no other member has it, else by its id."""
+        clients = {member_id: self.client_of(member) for member_id, member in self.group.members.items()}
+        numbers = Counter(clients.values())
+        return {member_id: client if numbers[client] == 1 else member_id for member_id, client in clients.items()}
 
     # ---- topics
 

@@ -1,7 +1,7 @@
 """Shell: problems of a RocketMQ group that its brokers show and that have no event of their own. Pure.
 
-``udfs.group.batch.findings`` knows the kinds. While nothing changes, each poll reports the same; each change is another
-snapshot.
+``udfs.group.batch.observed_findings`` knows the kinds. While nothing changes, each poll reports the same; each change
+is another snapshot.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from streaming.collectors.rocketmq.diffing.remembered import (
 from streaming.collectors.rocketmq.options import RETRY_PREFIX
 from streaming.collectors.rocketmq.remoting.messages import ConsumerConnections
 from udfs.model.events import Observation
+from udfs.model.finding_names import MAX_NAMED
 
 # Members heartbeat every 30 s: a table that flaps comes back within a minute, and is at rest when it did not for two.
 FLAPPED_WITHIN_MS: Final = 120_000
@@ -105,7 +106,7 @@ def _disagreeing(
         missing = sorted((everybody - ids).elements())
         if missing:
             detail = f"{broker} lists {ids.total()} of {everybody.total()} members: not {_named(missing)}"
-            yield Observation(kind="brokers_disagree", detail=detail)
+            yield Observation(kind="brokers_disagree", detail=detail, members=_first(missing))
 
 
 # ---- the table of subscriptions
@@ -195,16 +196,18 @@ def _unreported(members: Sequence[RememberedMember]) -> Iterable[Observation]:
     silent = [member.client_id for member in members if member.failures >= _FAILURES and member.is_silent]
     unable = [member.client_id for member in members if member.failures >= _FAILURES and not member.is_silent]
     if silent:
-        yield Observation(kind="running_info_missing", detail=f"{_named(silent)}: no answer, though connected")
+        detail = f"{_named(silent)}: no answer, though connected"
+        yield Observation(kind="running_info_missing", detail=detail, members=_first(silent))
     if unable:
-        yield Observation(kind="running_info_missing", detail=f"{_named(unable)}: cannot be queried")
+        detail = f"{_named(unable)}: cannot be queried"
+        yield Observation(kind="running_info_missing", detail=detail, members=_first(unable))
 
 
 def _unreachable_duplicates(members: Sequence[RememberedMember]) -> Iterable[Observation]:
     for client_id, count in sorted(Counter(member.client_id for member in members).items()):
         if count > 1:
             detail = f"{client_id}: {count} connections, and only one of them can be queried"
-            yield Observation(kind="duplicate_unreachable", detail=detail)
+            yield Observation(kind="duplicate_unreachable", detail=detail, members=(client_id,))
 
 
 def _kept(
@@ -216,7 +219,7 @@ def _kept(
         brokers = sorted({broker for member in kept for broker in member.listed_by if broker not in trusted})
         names = _named([member.client_id for member in kept])
         detail = f"{', '.join(brokers)} cannot list connections: it is unknown whether {names} are connected"
-        yield Observation(kind="not_polled", detail=detail)
+        yield Observation(kind="not_polled", detail=detail, members=_first([member.client_id for member in kept]))
 
 
 def _unpolled(volatile: VolatileGroup) -> Iterable[Observation]:
@@ -238,6 +241,10 @@ def alone(volatile: VolatileGroup, *, is_alone: bool, moved: bool | None) -> tup
         return volatile.moves_alone + 1, 0
     still = volatile.still_alone + 1
     return (0 if still >= _STILL else volatile.moves_alone), still
+
+
+def _first(ids: Iterable[str]) -> tuple[str, ...]:
+    return tuple(sorted(set(ids))[:MAX_NAMED])
 
 
 def _named(ids: Sequence[str]) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from udfs.group.batch.findings import OBSERVED, RULES, Outcome, counted, observed
+from udfs.group.batch.findings import RULES, Outcome
 from udfs.group.state.flapping import Flapping
 
 VALID: dict[str, Any] = {
@@ -78,19 +78,6 @@ def test_one_is_written_in_the_singular_and_more_in_the_plural(kind: str, field:
     one, two = message(kind, **others, **{field: 1}), message(kind, **others, **{field: 2})
     assert not re.search(r"\b1 (of \d+ )?(queues|generations)\b|\bmembers hold\b|\b1\b.*\bwere\b", one)
     assert not re.search(r"\b2 (queue|generation)\b|\bholds no\b|\b2\b.*\bwas\b", two)
-
-
-@pytest.mark.parametrize(("number", "text"), [(0, "0 queues"), (1, "1 queue"), (2, "2 queues")])
-def test_a_number_has_its_noun(number: int, text: str) -> None:
-    assert counted(number, "queue") == text
-
-
-def test_what_a_source_sees_has_a_sentence_and_an_advice() -> None:
-    for kind in OBSERVED:
-        found = observed(kind, ["x"], "e")
-        assert found.message.endswith(". x")
-        assert found.advice
-        assert observed(kind, [], "e").message == found.message[:-2]
 
 
 def test_the_rules_are_named_in_the_order_of_their_text() -> None:

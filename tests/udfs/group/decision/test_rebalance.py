@@ -43,7 +43,10 @@ def test_sentences_know_one_from_many() -> None:
     reported = [
         change.body.message for change in script.changes if getattr(change.body, "finding", "") == "unassigned_queues"
     ]
+    because = " assigns {} to b, which does not subscribe to u. It follows from subscriptions_differ."
+    many = "2 queues have no owner, and nobody consumes them: u-2 and -3. AVG" + because.format("them")
     assert reported == [
-        "1 queue of a subscribed topic has no owner: its messages are not consumed.",
-        "2 queues of subscribed topics have no owner: their messages are not consumed.",
+        "1 queue has no owner, and nobody consumes it: u-1. AVG" + because.format("it"),
+        many,
+        many,
     ]

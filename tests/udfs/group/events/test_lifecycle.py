@@ -9,7 +9,8 @@ import pytest
 
 from tests.udfs.group.group_script import T0, Script, assigned
 from tests.udfs.group.record_script import RecordScript
-from udfs.group.batch.findings import MAX_DETAIL_LENGTH, MAX_OBSERVATIONS, OBSERVED, stuck_found
+from udfs.group.batch.findings import MAX_DETAIL_LENGTH, stuck_found
+from udfs.group.batch.observed_findings import MAX_OBSERVATIONS, OBSERVED
 from udfs.model.events import GroupDeleted, MemberInfo, Observation
 from udfs.model.journal import FindingOpened
 

@@ -192,6 +192,7 @@ ADDED = {
     "computed_at": 50,
     "under_way_since": 51,
     "returned_after": 52,
+    "recent_clients": 53,
 }
 OF_EACH = {
     "reported_at": T0,
@@ -217,6 +218,7 @@ OF_EACH = {
     "computed_at": T0 + 6,
     "under_way_since": T0 + 7,
     "returned_after": {"a": T0},
+    "recent_clients": [[], [7]],
 }
 
 

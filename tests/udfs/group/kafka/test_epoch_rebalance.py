@@ -37,7 +37,9 @@ def test_the_causes_name_the_events_that_described_their_members() -> None:
     script = RecordScript()
     script.first_member()
     described = script.waiting[1].event_id
-    assert script.run(20).rebalances[0].triggers[1] == Trigger(kind="member_joined", member_id="a", event_id=described)
+    assert script.run(20).rebalances[0].triggers[1] == Trigger(
+        kind="member_joined", member_id="a", event_id=described, client="a"
+    )
 
 
 def test_a_member_that_subscribes_to_nothing_is_part_of_the_group() -> None:

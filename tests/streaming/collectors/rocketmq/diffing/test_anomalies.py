@@ -118,7 +118,7 @@ def test_a_member_that_hangs_is_observed_with_one_detail_while_it_does() -> None
     emitted = [snapshots(rounds.take(TWO, infos={"c2": "silent"})) for _ in range(4)]
     assert [len(one) for one in emitted] == [0, 1, 0, 0]
     assert emitted[1][0].observations == (
-        Observation(kind="running_info_missing", detail="c2: no answer, though connected"),
+        Observation(kind="running_info_missing", detail="c2: no answer, though connected", members=("c2",)),
     )
     (snapshot,) = snapshots(rounds.take(TWO, infos={"c2": info()}))
     assert snapshot.observations == ()

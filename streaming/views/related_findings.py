@@ -1,0 +1,57 @@
+"""Shell: findings beside a rebalance: what was wrong with its group then, and whether its source was silent."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from streaming.tables.schema import Row
+from streaming.terminal.format import time_text
+from streaming.views.members import DEPARTURES
+from streaming.views.reader import Reader, time_scalar
+
+SOURCE_SILENT = "source_silent"
+# What ended while a source was silent shows once it is back: sessions last up to two minutes by default.
+SHOWN_AFTER_MS = 120_000
+SHOWN = 8
+
+
+def related_findings(reader: Reader, rebalance: Row) -> list[Row]:
+    """Return the findings of a group that were open at a rebalance, and when its source was silent before it.
+
+    Returns:
+        Rows of ``findings``, those that opened first in front; with the message that they have now or had last.
+    """
+    at = rebalance["event_time"]
+
+    def around(rows: pa.Table) -> pa.ChunkedArray:
+        opened = pc.less_equal(rows["opened_at"], time_scalar(at))
+        current = pc.or_kleene(rows["closed_at"].is_null(), pc.greater(rows["closed_at"], time_scalar(at)))
+        recent = pc.greater_equal(rows["closed_at"], time_scalar(at - SHOWN_AFTER_MS))
+        recent = pc.and_kleene(pc.equal(rows["kind"], SOURCE_SILENT), recent)
+        of_it = pc.or_kleene(rows["group_id"].is_null(), pc.equal(rows["group_id"], rebalance["group_id"]))
+        return pc.and_kleene(of_it, pc.and_kleene(opened, pc.or_kleene(current, recent)))
+
+    found = reader.rows("findings", where={"cluster": rebalance["cluster"]}, keep=around)
+    return sorted(found, key=lambda row: (row["opened_at"], row["finding_id"]))
+
+
+def silence_text(cause: Row, found: list[Row]) -> str | None:
+    """Return that a member departed while its source was silent; None: it did not, or the cause is no departure."""
+    silences = [row for row in found if row["kind"] == SOURCE_SILENT]
+    if cause["kind"] not in DEPARTURES or not silences:
+        return None
+    row = silences[-1]
+    until = "now" if row["closed_at"] is None else time_text(row["closed_at"])
+    return f"{SOURCE_SILENT}: the source was silent from before {time_text(row['opened_at'])} to {until}"
+
+
+def lines(reported: dict[str, Any]) -> list[str]:
+    """Return the findings as lines of a report, the first few of them."""
+    found = reported["findings"]
+    shown = [f"  {row['kind']}: {row['message']}" for row in found[:SHOWN]]
+    if len(found) > SHOWN:
+        shown.append(f"  … and {len(found) - SHOWN} more; --json lists them all")
+    return ["", "Open then, as found last:", *shown] if shown else []

@@ -1,0 +1,125 @@
+"""Core: names in the sentences of findings: queues, members and clients, the first few of each. No I/O."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from udfs.model.finding_names import NOT_SUBSCRIBED, NamedClient, NamedMember, NamedQueue
+
+# A sentence names at most so many of each; a finding's data has more.
+NAMED_AT_MOST = 3
+_RUNS_AT_MOST = 6
+_BY_DASH = 3  # so many queues that follow each other are written as a range
+
+
+def counted(number: int, noun: str) -> str:
+    """Return a number with its noun, which takes an s."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def phrase(number: int, one: str, many: str, *rest: int) -> str:
+    """Return the sentence for one or for many, with the number in it."""
+    return (one if number == 1 else many).format(number, *rest)
+
+
+def named(names: Sequence[str], total: int | None = None) -> str:
+    """Return names as a list; beyond the first few how many more.
+
+    Args:
+        total: How many there are, where ``names`` are the first of them.
+
+    Example:
+        >>> named(["a"]), named(["a", "b"]), named(["a", "b", "c"], 17)
+        ('a', 'a and b', 'a, b, c and 14 more')
+    """
+    shown = names[:NAMED_AT_MOST]
+    more = (len(names) if total is None else total) - len(shown)
+    if more > 0:
+        return f"{', '.join(shown)} and {more} more"
+    return " and ".join(filter(None, (", ".join(shown[:-1]), shown[-1]))) if shown else ""
+
+
+def members_text(members: Sequence[NamedMember], total: int, shown: Mapping[str, str]) -> str:
+    """Return members by their shown names."""
+    return named([shown.get(one.member_id, one.member_id) for one in members], total)
+
+
+def clients_text(clients: Sequence[NamedClient], total: int) -> str:
+    """Return clients with how many rebalances each caused.
+
+    Example:
+        >>> clients_text([NamedClient("a", 14), NamedClient("b", 2)], 2)
+        'a caused 14 of them, b 2'
+    """
+    first, *others = clients[:NAMED_AT_MOST]
+    text = f"{first.client} caused {first.rebalances} of them"
+    text += "".join(f", {one.client} {one.rebalances}" for one in others)
+    more = total - 1 - len(others)
+    return f"{text}, {counted(more, 'other client')} the rest" if more > 0 else text
+
+
+def queues_text(queues: Iterable[NamedQueue], total: int | None = None) -> str:
+    """Return queues as Kafka's tools name them, those of a topic together.
+
+    Args:
+        total: How many there are, where ``queues`` are the first of them.
+
+    Example:
+        >>> queues_text([NamedQueue("pay", "broker-b", 1), NamedQueue("pay", "broker-b", 2)])
+        'pay@broker-b-1 and -2'
+        >>> queues_text([NamedQueue("t", None, one) for one in (0, 1, 2, 5)], 18)
+        't-0 to -2, t-5 and 14 more'
+    """
+    runs: list[tuple[str, list[int]]] = []
+    number = 0
+    for one in queues:
+        number += 1
+        place = one.topic if one.broker is None else f"{one.topic}@{one.broker}"
+        if runs and runs[-1][0] == place and runs[-1][1][-1] + 1 == one.queue_id:
+            runs[-1][1].append(one.queue_id)
+        else:
+            runs.append((place, [one.queue_id]))
+    texts = [_run(place, ids) for place, ids in runs[:_RUNS_AT_MOST]]
+    more = (number if total is None else total) - sum(len(ids) for _, ids in runs[:_RUNS_AT_MOST])
+    return f"{', '.join(texts)} and {more} more" if more > 0 else ", ".join(texts)
+
+
+def _run(place: str, ids: Sequence[int]) -> str:
+    if ids[0] < 0:
+        return place  # shared by message: it has no number
+    first, others = f"{place}-{ids[0]}", ids[1:]
+    if not others:
+        return first
+    return f"{first} to -{others[-1]}" if len(ids) >= _BY_DASH else f"{first} and -{others[-1]}"
+
+
+def ownerless_text(queues: Sequence[NamedQueue], strategy: str, shown: Mapping[str, str]) -> str:
+    """Return why queues have no owner, as another sentence; empty where it is not known."""
+    groups: dict[tuple[str, str | None], list[NamedQueue]] = {}
+    for one in queues:
+        if one.member_id is not None:
+            groups.setdefault((one.member_id, one.reason), []).append(one)
+    sentences = []
+    for (member_id, reason), some in list(groups.items())[:NAMED_AT_MOST]:
+        them = queues_text(some) if len(some) < len(queues) else "them" if len(some) > 1 else "it"
+        topics = named(sorted({one.topic for one in some}))
+        why = f"does not subscribe to {topics}" if reason == NOT_SUBSCRIBED else f"does not own {them}"
+        sentences.append(f"{strategy} assigns {them} to {shown.get(member_id, member_id)}, which {why}")
+    if len(groups) > NAMED_AT_MOST:
+        sentences.append(f"others to {counted(len(groups) - NAMED_AT_MOST, 'more member')}")
+    return f" {'; '.join(sentences)}." if sentences else ""
+
+
+def differing_text(queues: Sequence[NamedQueue], total: int, shown: Mapping[str, str]) -> str:
+    """Return which queues have which owners instead of which."""
+    groups: dict[tuple[tuple[str, ...], str | None], list[NamedQueue]] = {}
+    for one in queues:
+        groups.setdefault((one.owners, one.member_id), []).append(one)
+    texts, number = [], 0
+    for (owners, member_id), some in list(groups.items())[:NAMED_AT_MOST]:
+        number += len(some)
+        held = named([shown.get(one, one) for one in owners]) or "nobody"
+        due = "nobody" if member_id is None else shown.get(member_id, member_id)
+        texts.append(f"{queues_text(some)}: {held} instead of {due}")
+    more = total - number
+    return f"{'; '.join(texts)}; and {more} more" if more > 0 else "; ".join(texts)

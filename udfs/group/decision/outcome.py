@@ -1,0 +1,188 @@
+"""Core: one rebalance as the rules of findings evaluate it: its figures, and who and what they are about. No I/O."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+from udfs.group.assignment.balance import distinct_subscriptions, idle_members
+from udfs.group.assignment.rebalance_plan import RebalancePlan
+from udfs.group.assignment.target_assignment import QueuesByTopic
+from udfs.group.assignment.would_be_owners import ownerless, with_would_be_owners
+from udfs.group.batch.findings import Outcome
+from udfs.group.state.assignment_diff import Changed
+from udfs.group.state.flapping import Flapping, mark_of
+from udfs.group.state.group import Member, Owners, Queue
+from udfs.group.state.view import GroupView
+from udfs.model.finding_names import (
+    MAX_NAMED,
+    MAX_SUBSCRIPTIONS,
+    NamedClient,
+    NamedMember,
+    NamedQueue,
+    NamedSubscription,
+)
+from udfs.model.journal import GroupChanged, Rebalance
+
+_NO_COMMON_STRATEGY = "no_common_strategy"
+
+
+def outcome_of(
+    view: GroupView,
+    plan: RebalancePlan,
+    row: Rebalance,
+    evaluated: Owners,
+    queues: Sequence[Queue],
+    differing: Sequence[Changed],
+    much: Flapping | None,
+    recent: Sequence[tuple[int, Sequence[int]]],
+    *,
+    is_moving: bool,
+) -> Outcome:
+    """Return a rebalance for the rules.
+
+    Args:
+        evaluated: The owners in its figures. queues: Of subscribed topics with metadata. differing: Those with other
+            reported owners than computed ones. recent: When the group rebalanced, and caused by which clients.
+        is_moving: Queues have no owner only until the next generation of a cooperative rebalance.
+    """
+    members = view.group.members.values()
+    names = Counter(member.name for member in members)
+    subscriptions = {
+        frozenset(topic for topic in topics if not view.is_quiet(topic)) for topics in distinct_subscriptions(members)
+    }
+    strategies = (row.strategy or "").split(", ") if view.mode == "clustering" else ()
+    subscription_sets = len(subscriptions - {frozenset()})
+    differ = view.profile.needs_equal_subscriptions and subscription_sets > 1
+    outcome = Outcome(
+        system=view.system,
+        at=row.event_time,
+        generation=row.generation,
+        members=row.members_after,
+        queues=sum(len(infos) for topic, infos in plan.topic_queues.items() if not view.is_quiet(topic)),
+        error=plan.target.error,
+        agrees=row.agrees,
+        queues_differing=row.queues_differing,
+        generations_missed=row.generations_missed,
+        names=sorted(name for name, connections in names.items() if connections > 1),
+        strategies=strategies,
+        subscription_sets=subscription_sets,
+        subscriptions=_by_subscription(view) if differ else (),
+        unassigned=row.unassigned_queues,
+        handing_over=is_moving,
+        idle=row.idle_members,
+        flapping=much,
+        evidence=sorted({one.event_id for one in row.triggers if one.event_id}),
+        strategy=row.strategy,
+        duplicates=[view.named(one, _address(one)) for one in _by_id(members) if names[one.name] > 1][:MAX_NAMED],
+    )
+    if much is not None:
+        after = row.event_time - much.within_ms
+        outcome.culprits = culprits(view, [clients for at, clients in recent if at > after])
+    mixed = len(strategies) > 1 and not view.profile.members_vote
+    if mixed or (row.error or "").startswith(_NO_COMMON_STRATEGY):
+        outcome.by_strategy = _by_strategy(view)
+    if row.queues_differing:
+        outcome.differing = named_differing(differing)
+    name_unread(view, outcome, evaluated, queues, plan.target.owners, plan.topic_queues)
+    return outcome
+
+
+def outcome_of_balance(
+    view: GroupView,
+    row: GroupChanged,
+    at: int,
+    evaluated: Owners,
+    queues: Sequence[Queue],
+    topic_queues: QueuesByTopic,
+    event_id: str | None,
+) -> Outcome:
+    """Return the current generation as far as its figures depend on queues that have become known since."""
+    group = view.group
+    outcome = Outcome(
+        system=view.system,
+        at=at,
+        generation=group.current_generation,
+        members=row.members or 0,
+        queues=row.queues,
+        unassigned=row.unassigned_queues,
+        idle=row.idle_members,
+        handing_over=bool(group.revoked_pending),
+        evidence=[event_id] if event_id else [],
+        strategy=group.last_strategy,
+    )
+    name_unread(view, outcome, evaluated, queues, group.computed, topic_queues)
+    return outcome
+
+
+def name_unread(
+    view: GroupView,
+    outcome: Outcome,
+    evaluated: Owners,
+    queues: Sequence[Queue],
+    computed: Owners,
+    topic_queues: QueuesByTopic,
+) -> None:
+    """Add queues without an owner, members without queues, and how sentences name members."""
+    if outcome.unassigned and outcome.members and not outcome.handing_over:
+        free = ownerless(view, queues, evaluated)
+        outcome.ownerless = with_would_be_owners(view, free, computed, topic_queues, outcome.at, outcome.generation)
+    if outcome.idle:
+        ids = idle_members(view, evaluated)
+        outcome.idlers = [view.named(view.group.members[one]) for one in sorted(ids)[:MAX_NAMED]]
+    named = (outcome.ownerless, outcome.idlers, outcome.differing, outcome.subscriptions, outcome.by_strategy)
+    if any(named):
+        outcome.shown = view.shown_names()
+
+
+def named_differing(differing: Iterable[Changed]) -> list[NamedQueue]:
+    """Return the first queues whose owners are others than the computed ones."""
+    named: list[NamedQueue] = []
+    for queue, expected, owners in differing:
+        if len(named) == MAX_NAMED:
+            break
+        named.append(NamedQueue(*queue, next(iter(expected), None), None, owners))
+    return named
+
+
+def culprits(view: GroupView, caused: Iterable[Sequence[int]]) -> list[NamedClient]:
+    """Return the clients that caused rebalances, with how many, most first; one that is long gone has no name."""
+    numbers = Counter(mark for marks in caused for mark in marks)
+    if not numbers:
+        return []
+    members = [*view.group.members.values(), *(one.member for one in view.group.departed.values())]
+    named: Counter[str] = Counter()
+    for client in {view.client_of(member) for member in members}:
+        named[client] = numbers[mark_of(client)]
+    ordered = sorted(named.items(), key=lambda one: (-one[1], one[0]))
+    return [NamedClient(client, number) for client, number in ordered if number]
+
+
+def _by_strategy(view: GroupView) -> list[NamedMember]:
+    """Return members with their strategies, those of the rarest first."""
+    names = {one.member_id: ", ".join(one.strategies or ()) for one in view.group.members.values()}
+    numbers = Counter(names.values())
+    ordered = sorted(names, key=lambda one: (numbers[names[one]], names[one], one))
+    return [view.named(view.group.members[one], names[one] or None) for one in ordered[:MAX_NAMED]]
+
+
+def _by_subscription(view: GroupView) -> list[NamedSubscription]:
+    """Return each subscription with its members, the rarest first."""
+    found: dict[tuple[str, ...], list[str]] = {}
+    for member in _by_id(view.group.members.values()):
+        topics = tuple(topic for topic in member.subscriptions or () if not view.is_quiet(topic))
+        if topics:
+            found.setdefault(topics, []).append(member.member_id)
+    ordered = sorted(found.items(), key=lambda one: (len(one[1]), one[0]))[:MAX_SUBSCRIPTIONS]
+    return [
+        NamedSubscription(topics[:MAX_NAMED], tuple(ids[:MAX_NAMED]), max(0, len(ids) - MAX_NAMED))
+        for topics, ids in ordered
+    ]
+
+
+def _by_id(members: Iterable[Member]) -> list[Member]:
+    return sorted(members, key=lambda one: one.member_id)
+
+
+def _address(member: Member) -> str:
+    return member.host or "unknown address"
