@@ -225,6 +225,22 @@ DELAYS = (
     PageColumn("p95_ms", "95 %", "span"),
     PageColumn("longest_ms", "Longest", "span"),
 )
+JOBS = (
+    PageColumn("state", "State", "text"),
+    PageColumn("since", "Since", "time"),
+    PageColumn("text", "What it does", "timed"),
+    PageColumn("host", "Host", "name"),
+    PageColumn("pid", "Process", "code"),
+    PageColumn("seen_at", "Last sign of life", "time", hint="of one that lives: less than so long ago as the next column has"),
+    PageColumn("unknown_after_ms", "Gone without one for", "span"),
+    PageColumn("note", "Clocks", "timed", needs_any=("note",)),
+    PageColumn("app_id", "Checkpoint", "name", wide=True),
+)
+PRESENT = (
+    PageColumn("cluster", "Cluster", "cluster"),
+    PageColumn("system", "System", "text", wide=True),
+    PageColumn("freshness", "Present", "timed"),
+)
 GROUP_SOURCES = (
     PageColumn("cluster", "Cluster", "name"),
     PageColumn("taken", "Source of its groups, and why", "prose"),
@@ -272,6 +288,7 @@ TABLES = (
 )
 CLUSTERS = (
     PageColumn("cluster", "Cluster", "cluster"),
+    PageColumn("freshness", "Present", "timed", hint="whether what is shown is the present"),
     PageColumn("system", "System", "text"),
     *(PageColumn(name, title, "count") for name, title in (("groups", "Groups"), ("in_trouble", "In trouble"))),
     PageColumn("members", "Members", "count"),
