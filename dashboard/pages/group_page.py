@@ -56,6 +56,7 @@ def group_page(reading: Reading, cluster: str, group: str) -> dict[str, Any]:
     ]
     return {
         "group": found[0],
+        "known": reading.freshness.of(cluster),
         "state_text": state_text(found[0]),
         "members": [_shown(member) for member in now[:ROWS]],
         "member_count": len(now),
@@ -87,7 +88,8 @@ def group_page(reading: Reading, cluster: str, group: str) -> dict[str, Any]:
         "has_pause": any(row["queue_pause_ms"] for row in minutes.rows),
         "hours": plain_rows(churn(reading, cluster=cluster, group=group)),
         "timeline": {
-            name: drawn[name] for name in ("since", "until", "origin", "origins", "is_cut", "marks_cut", "mark_count")
+            name: drawn[name]
+            for name in ("since", "until", "known_until", "origin", "origins", "is_cut", "marks_cut", "mark_count")
         },
         "drawn_marks": len(drawn["marks"]),
         "span_count": len(drawn["spans"]),

@@ -231,15 +231,15 @@ JOBS = (
     PageColumn("text", "What it does", "timed"),
     PageColumn("host", "Host", "name"),
     PageColumn("pid", "Process", "code"),
-    PageColumn("seen_at", "Last sign of life", "time", hint="of one that lives: less than so long ago as the next column has"),
-    PageColumn("unknown_after_ms", "Gone without one for", "span"),
+    PageColumn("last_seen_at", "Last sign of life", "time", hint="of a job that lives no more"),
+    PageColumn("unknown_after_ms", "Gone after", "span", hint="so long without a sign of life"),
     PageColumn("note", "Clocks", "timed", needs_any=("note",)),
     PageColumn("app_id", "Checkpoint", "name", wide=True),
 )
 PRESENT = (
     PageColumn("cluster", "Cluster", "cluster"),
     PageColumn("system", "System", "text", wide=True),
-    PageColumn("freshness", "Present", "timed"),
+    PageColumn("text", "Present", "timed"),
 )
 GROUP_SOURCES = (
     PageColumn("cluster", "Cluster", "name"),

@@ -19,7 +19,7 @@ from dashboard.reading import listings
 from dashboard.reading.cluster_rows import cluster_rows
 from dashboard.reading.dependencies import noted_reads
 from dashboard.reading.job_facts import job_facts
-from dashboard.reading.knowledge import blind_clusters, headline
+from dashboard.reading.known_time import blind_clusters, headline
 from dashboard.reading.listing_query import plain_rows, refuse_others
 from dashboard.reading.overview import BUSIEST, churn, churning, clusters, hours, overview
 from dashboard.reading.questions import Reading

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
-from dashboard.reading.knowledge import unknown_clusters
+from dashboard.reading.known_time import unknown_clusters
 from dashboard.reading.questions import Reading
 from dashboard.reading.widespread_findings import widespread
 from dashboard.reading.window import HOUR_MS, Recent, ended_before, last_day, recent

@@ -53,7 +53,7 @@ class TableSnapshots(Reader):
 
     @property
     def versions(self) -> Mapping[str, int]:
-        """Return the version of each table, and of ``liveness``, at the last refresh; -1 = there is no such table yet."""
+        """Return the version of each table, and of ``liveness``, at the last refresh; -1 = there is no such table."""
         return self._versions
 
     @property

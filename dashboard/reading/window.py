@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import pyarrow as pa
 
-from dashboard.reading.knowledge import cluster_names, known_end, unknown_clusters
+from dashboard.reading.known_time import cluster_names, known_end, unknown_clusters
 from dashboard.reading.questions import Reading
 from streaming.machine.clock import now_ms
 from streaming.views.reader import Within

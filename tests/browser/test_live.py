@@ -13,6 +13,7 @@ from dashboard.server import PageServer
 from streaming.settings.model import load
 from tests.browser.conftest import Watch
 from tests.browser.day_tables import MINUTE_MS, T0, rebalance, write_rows
+from tests.streaming.tables.signs import leave_living_sign
 
 MARK = "window.isTheSamePage = true"
 
@@ -23,6 +24,7 @@ def small(tmp_path: Path) -> Path:
     write_rows(
         tmp_path, "groups", [{"cluster": "c", "group_id": "orders", "system": "kafka", "state": "stable"} | COUNTS]
     )
+    leave_living_sign(tmp_path, "c")
     return tmp_path
 
 

@@ -1,12 +1,14 @@
-"""Dashboard: which clusters there are, and up to when each of them is known. ``Freshness`` decides, this only asks it."""
+"""Dashboard: which clusters there are, and up to when each is known, by what ``Freshness`` decides."""
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Literal, TypeAlias
 
 import pyarrow as pa
 
 from dashboard.reading.questions import Reading
+from streaming.tables.schema import Row
 from streaming.views.freshness import ClusterFreshness
 
 Headline: TypeAlias = Literal["live", "blind", "recording"]
@@ -17,8 +19,12 @@ where cluster is not null group by cluster order by cluster
 """
 
 
+class UnknownError(Exception):
+    """What is so now is not known."""
+
+
 def newest_by_cluster(reading: Reading) -> dict[str, int | None]:
-    """Return each cluster of the tables with the event time of its newest rebalance or finding; None = there is none."""
+    """Return each cluster of the tables with the event time of its newest rebalance or finding; None = it has none."""
 
     def compute() -> pa.Table:
         # By DuckDB: making a table of Python's values imports pandas, a third of a second of the first request.
@@ -62,3 +68,15 @@ def headline(reading: Reading) -> Headline:
         return "blind"
     states = {reading.freshness.of(name).state for name in cluster_names(reading)}
     return "recording" if states == {"recording"} else "live"
+
+
+def job_rows(reading: Reading) -> list[Row]:
+    """Return what is known of each job that has left a sign of life, the newest sign first."""
+    return [asdict(job) for job in reading.freshness.jobs]
+
+
+def present_rows(reading: Reading) -> list[Row]:
+    """Return what is known of the present of each cluster, by name."""
+    found = (reading.freshness.of(name) for name in cluster_names(reading))
+    names = ("cluster", "system", "state", "known_until", "reason")
+    return [{name: getattr(one, name) for name in names} | {"text": one.text} for one in found]
