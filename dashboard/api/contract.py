@@ -164,15 +164,16 @@ PROGRESS = answered(
 REBALANCE = object_answered(rebalance=row_schema(TABLES["rebalances"].columns))
 _JOB = (
     Column("app_id", TEXT, "Of its checkpoint"),
-    Column("is_alive", TRUTH, "It gave a sign of life in time"),
+    Column("is_alive", TRUTH, "It has reported in time"),
+    Column("is_overdue", TRUTH, "It has missed several reports"),
     Column("state", TEXT, "What it does, by its own word, or `gone`"),
-    Column("seen_at", TIME, "When it gave its last sign of life"),
+    Column("seen_at", TIME, "When it reported last"),
     Column("text", TEXT, "What it does, or since when it does not, and why"),
     Column("note", TEXT, "What is odd about clocks; empty = nothing"),
     Column("host", TEXT, "Where it runs, or ran"),
     Column("pid", LONG, "Its process"),
     Column("since", TIME, "When its state began"),
-    Column("unknown_after_ms", LONG, "So long after its last sign of life it is gone"),
+    Column("unknown_after_ms", LONG, "So long after its last report it is gone"),
 )
 _PRESENT = (
     *named("cluster", "system"),
@@ -184,7 +185,7 @@ _PRESENT = (
 LIVENESS = object_answered(
     jobs={"type": "array", "items": row_schema(_JOB)},
     clusters={"type": "array", "items": row_schema(_PRESENT)},
-    problem={"type": "string", "description": "Why a sign of life could not be read; empty = each could"},
+    problem={"type": "string", "description": "Why the liveness of a job could not be read; empty = all could"},
 )
 _NUMBERS: Schema = {"type": "array", "items": {"type": ["integer", "null"]}}
 _NAMES: Schema = {"type": "array", "items": {"type": "string"}}

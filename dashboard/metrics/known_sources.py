@@ -13,7 +13,7 @@ from streaming.views.freshness import Freshness
 
 
 def unknown_of(freshness: Freshness, clusters: Iterable[str]) -> frozenset[str]:
-    """Return the clusters, of these and of those that signs of life know, of which the present is unknown."""
+    """Return the clusters, of these and of those that jobs know, of which the present is unknown."""
     return frozenset(one.cluster for one in freshness.blind(clusters) if one.state == "unknown")
 
 
@@ -41,9 +41,7 @@ def of_knowledge(freshness: Freshness, clusters: Iterable[str], groups: GroupLab
     text = "Event time of the last knowledge of a cluster; none while it is known."
     yield _by_cluster(f"{prefix}source_blind_since_timestamp_seconds", text, since)
     alive = sum(job.is_alive for job in freshness.jobs)
-    yield GaugeMetricFamily(
-        f"{prefix}jobs_alive", "Jobs that gave a sign of life beside the tables in time.", value=alive
-    )
+    yield GaugeMetricFamily(f"{prefix}jobs_alive", "Jobs that have reported beside the tables in time.", value=alive)
 
 
 def _by_cluster(name: str, text: str, values: dict[str, float]) -> Metric:

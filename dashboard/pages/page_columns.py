@@ -231,8 +231,8 @@ JOBS = (
     PageColumn("text", "What it does", "timed"),
     PageColumn("host", "Host", "name"),
     PageColumn("pid", "Process", "code"),
-    PageColumn("last_seen_at", "Last sign of life", "time", hint="of a job that lives no more"),
-    PageColumn("unknown_after_ms", "Gone after", "span", hint="so long without a sign of life"),
+    PageColumn("last_seen_at", "Last report", "time", hint="of a job that is not alive"),
+    PageColumn("unknown_after_ms", "Gone after", "span", hint="so long without a report"),
     PageColumn("note", "Clocks", "timed", needs_any=("note",)),
     PageColumn("app_id", "Checkpoint", "name", wide=True),
 )

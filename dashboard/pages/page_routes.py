@@ -57,7 +57,7 @@ router = APIRouter(include_in_schema=False, dependencies=[Depends(check_paramete
 def page(request: Request, template: str, compute: Callable[[Reading], dict[str, Any]]) -> Response:
     """Return a page: rendered once for its address and the versions of its tables; 304 for a browser that has it.
 
-    It depends on the tables that are read for it, and on signs of life.
+    It depends on the tables that are read for it, and on liveness.
 
     Args:
         request: Whose address it is.

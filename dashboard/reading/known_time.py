@@ -36,7 +36,7 @@ def newest_by_cluster(reading: Reading) -> dict[str, int | None]:
 
 
 def cluster_names(reading: Reading) -> list[str]:
-    """Return the clusters that the tables or a sign of life know, by name."""
+    """Return the clusters that the tables or a job know, by name."""
     return sorted({*newest_by_cluster(reading), *reading.freshness.clusters})
 
 
@@ -71,7 +71,7 @@ def headline(reading: Reading) -> Headline:
 
 
 def job_rows(reading: Reading) -> list[Row]:
-    """Return what is known of each job that has left a sign of life, the newest sign first."""
+    """Return what is known of each job, the one that reported last first."""
     return [asdict(job) for job in reading.freshness.jobs]
 
 

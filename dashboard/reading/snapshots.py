@@ -20,7 +20,7 @@ from streaming.views.reader import Reader
 # A table that was replaced by another one keeps its name: each handle is reopened this often.
 REOPENED_AFTER_POLLS = 60
 MISSING = -1
-# Signs of life have a version, as if they were a table: it changes with what is shown of them.
+# Liveness has a version, as if it were a table: it changes with what is shown of it.
 LIVENESS = "liveness"
 
 _log = logger("dashboard")
@@ -144,7 +144,7 @@ class TableSnapshots(Reader):
 
 
 def version_of(freshness: Freshness, unreadable: Mapping[str, str]) -> int:
-    """Return a number that changes with what is shown of signs of life, and of tables that cannot be read.
+    """Return a number that changes with what is shown of liveness, and of tables that cannot be read.
 
     How far a cluster is known is shown where it is not known up to now.
     """

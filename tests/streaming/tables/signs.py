@@ -42,7 +42,7 @@ def known(name: str, *, known_until: int = T0, age_ms: int = 0, **fields: object
 
 
 def leave_sign(root: Location, job: JobLiveness) -> None:
-    """Leave a sign of life beside tables."""
+    """Leave the liveness of a job beside tables."""
     place = liveness_place(root, job.app_id)
     place.parent.mkdir(parents=True, exist_ok=True)
     write_liveness(place, job)
@@ -61,7 +61,7 @@ def leave_living_sign(root: Location, *names: str) -> None:
 
 
 def leave_silent_sign(root: Location, *names: str, known_until: int) -> None:
-    """Leave the sign of a job that lives, and has heard nothing of these clusters for more than an hour."""
+    """Leave the sign of a job that lives, and has learned nothing of these clusters for more than an hour."""
     lost = [
         known(name, known_until=known_until, age_ms=4_000_000, is_live=True, is_followed=True, problem="it is silent")
         for name in names
