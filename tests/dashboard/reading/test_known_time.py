@@ -181,7 +181,7 @@ def test_a_job_that_is_gone_and_a_source_that_is_silent_are_open_findings(tmp_pa
             found.append(metric(client.get("/metrics").text, "open_findings"))
     assert found == [
         {'{cluster="c",group="",kind="job_silent",severity="critical"}': 1},
-        {'{cluster="c",group="",kind="source_silent",severity="warning"}': 1},
+        {'{cluster="c",group="",kind="source_silent",severity="critical"}': 1},
     ]
 
 
