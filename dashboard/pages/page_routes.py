@@ -90,7 +90,9 @@ def page(request: Request, template: str, compute: Callable[[Reading], dict[str,
         )
         return text.encode("utf-8", "replace"), tables
 
-    body = reading.kept_as_read(("page", shown, page_time(reading), tuple(blind)), render)
+    # Those of which no job reports are in no version of liveness.
+    unreported = tuple(one.cluster for one in blind if one.cluster not in reading.freshness.clusters)
+    body = reading.kept_as_read(("page", shown, page_time(reading), unreported), render)
     tag = f'"{hashlib.sha256(body).hexdigest()[:24]}"'
     if request.headers.get("if-none-match") == tag:
         return Response(status_code=304, headers={"etag": tag})
