@@ -71,7 +71,7 @@ class CoreRun:
             self.changes.append(row)
         elif isinstance(row, QueueProgress):
             self.progress.append(row)
-        else:
+        elif isinstance(row, Rejected):
             self.rejected.append(row)
 
     def rows(self) -> list[dict[str, Any]]:
