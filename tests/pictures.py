@@ -84,7 +84,7 @@ def take(root: Path, folder: Path) -> None:
 def _wait_for_charts(page: Page) -> None:
     for place in page.locator("[data-chart], [data-lanes]").all():
         place.and_(page.locator("[data-drawn]")).wait_for()
-    page.locator("#live-state.on").wait_for()
+    page.locator("#live-state", has_text="recording").wait_for()
 
 
 def main() -> None:

@@ -19,6 +19,7 @@ from dashboard.metrics.router import of_alerts
 from streaming.pipeline.job_metrics import JobCollector
 from streaming.settings.model import load
 from streaming.terminal.live_view import ClusterStatus, LiveStatus
+from streaming.views.freshness import Freshness
 from tests.dashboard.metrics.test_families import GivenRows
 
 CONF = Path(__file__).parents[1] / "conf"
@@ -67,7 +68,8 @@ def test_what_the_schema_lacks_is_noticed() -> None:
 def test_queries_and_rules_name_metrics_that_there_are() -> None:
     nothing: Any = GivenRows()
     status = LiveStatus(batch_ms=1, delay_ms=1, findings=1, clusters=(ClusterStatus("c", "kafka", 1, 1, 1),))
-    found = [*families(nothing, load().metrics), *JobCollector(status).collect(), *of_alerts(True)]
+    given = families(nothing, load().metrics, freshness=Freshness())
+    found = [*given, *JobCollector(status).collect(), *of_alerts(True)]
     there = {family.name + ("_total" if family.type == "counter" else "") for family in found}
     rules = [(CONF / "prometheus" / name).read_text(encoding="utf-8") for name in ("recording.yml", "alerts.yml")]
     recorded = set(re.findall(r"record: (\S+)", rules[0]))

@@ -23,7 +23,7 @@ _LATER_FORMULA = re.compile(r"(;[ \"']*)(?=[=+\-@\uff1d\uff0b\uff0d\uff20])")
 _QUOTED = re.compile(r"[\",;\t\r\n]|^ | $")
 TIMES = frozenset(
     {column.name for table in TABLES.values() for column in table.columns if column.type == TIME}
-    | {"hour", "last_at", "newest_event", "at"}
+    | {"hour", "last_at", "newest_event", "at", "known_until", "since"}
 )
 TOTAL_HEADER = "x-total-count"
 

@@ -13,6 +13,7 @@ from starlette.types import Scope
 
 from dashboard.api.answers import PlainJson
 from dashboard.api.contract import ERRORS
+from dashboard.reading.known_time import UnknownError
 from dashboard.reading.listing_query import piece, plain_rows
 from dashboard.reading.listings import GROUPS
 from dashboard.reading.overview import clusters
@@ -36,7 +37,8 @@ class EncodedPathRoute(APIRoute):
 
 router = APIRouter(prefix="/v3/kafka", tags=["burrow"], route_class=EncodedPathRoute, responses=ERRORS)
 
-# Burrow's words for a consumer's status; what it derives from lag, this derives from findings.
+# Burrow's words for a consumer's status; what it derives from lag, this derives from findings. It has no word for a
+# cluster that is not known now: NOTFOUND would be a claim, too. So the request fails.
 STATUS = {"critical": "ERR", "warning": "WARN", "info": "OK", "ok": "OK", "unknown": "NOTFOUND"}
 
 
@@ -53,6 +55,17 @@ def _reading(request: Request) -> Reading:
 def _cluster(reading: Reading, cluster: str) -> None:
     if cluster not in clusters(reading)["cluster"].to_pylist():
         raise NotFoundError(f"there is no cluster {cluster}")
+
+
+def _require_known(reading: Reading, cluster: str) -> None:
+    """Refuse to answer what is so now in a cluster whose present is unknown.
+
+    Raises:
+        UnknownError: It is.
+    """
+    known = reading.freshness.of(cluster)
+    if known.state == "unknown":
+        raise UnknownError(f"cluster {cluster} is {known.text}")
 
 
 def _topics(reading: Reading, cluster: str) -> dict[str, int]:
@@ -101,6 +114,7 @@ def _status(request: Request, cluster: str, group: str, *, is_full: bool) -> Res
     found = piece(reading, GROUPS, {"cluster": cluster, "group_id": group}, limit=1).rows
     if not found:
         raise NotFoundError("cluster or consumer not found")
+    _require_known(reading, cluster)
     rows = _progress(reading, found[0])
     partitions = [_partition(row) for row in rows]
     lags = {(row["topic"], row["broker"], row["queue_id"]): row["lag"] for row in rows if row["lag"] is not None}
@@ -109,7 +123,8 @@ def _status(request: Request, cluster: str, group: str, *, is_full: bool) -> Res
         "cluster": cluster,
         "group": group,
         "status": STATUS[found[0]["health"]],
-        "complete": 1.0,
+        # The share of what is known of it; how large the part is that does not answer, nobody knows.
+        "complete": 1.0 if reading.freshness.of(cluster).state != "partly_known" else 0.0,
         "partitions": partitions if is_full else [],
         "partition_count": len({(row["topic"], row["broker"], row["queue_id"]) for row in rows}),
         "members": found[0]["members"],
@@ -151,6 +166,7 @@ def consumer(request: Request, cluster: str, group: str) -> Response:
     reading = _reading(request)
     if not (rows := groups(reading.tables, cluster=cluster, group=group)):
         raise NotFoundError("cluster or consumer not found")
+    _require_known(reading, cluster)
     found: dict[str, list[dict[str, Any]]] = {}
     for part in map(_partition, _progress(reading, rows[0])):
         offsets = [] if part["end"] is None else [part["end"]]
@@ -164,6 +180,7 @@ def topic_consumers(request: Request, cluster: str, topic: str) -> Response:
     """Return the groups that have owners of a topic's queues now, or have committed there lately."""
     reading = _reading(request)
     _cluster(reading, cluster)
+    _require_known(reading, cluster)
     return _answer(request, "consumers of topic returned", consumers=groups_of_topic(reading.tables, cluster, topic))
 
 

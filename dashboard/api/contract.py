@@ -146,6 +146,7 @@ CLUSTERS = answered(
         + named(rebalances_hour=LONG, rebalances_day=LONG)
         + named("last_rebalance_at")
         + [Column("widespread_kinds", TEXT, "Kinds of findings that are widespread, with spaces between; null = none")]
+        + [Column("freshness", TEXT, "Whether its present is known, as a phrase")]
     )
 )
 CHURN = answered(
@@ -165,6 +166,31 @@ PROGRESS = answered(
     )
 )
 REBALANCE = object_answered(rebalance=row_schema(TABLES["rebalances"].columns))
+_JOB = (
+    Column("app_id", TEXT, "Of its checkpoint"),
+    Column("is_alive", TRUTH, "It has reported in time"),
+    Column("is_overdue", TRUTH, "It has missed several reports"),
+    Column("state", TEXT, "What it does, by its own word, or `gone`"),
+    Column("seen_at", TIME, "When it reported last"),
+    Column("text", TEXT, "What it does, or since when it does not, and why"),
+    Column("note", TEXT, "What is odd about clocks; empty = nothing"),
+    Column("host", TEXT, "Where it runs, or ran"),
+    Column("pid", LONG, "Its process"),
+    Column("since", TIME, "When its state began"),
+    Column("unknown_after_ms", LONG, "So long after its last report it is gone"),
+)
+_PRESENT = (
+    *named("cluster", "system"),
+    Column("state", TEXT, "known, partly_known, unknown or recording"),
+    Column("known_until", TIME, "Event time of the last knowledge; null = there is none"),
+    Column("reason", TEXT, "Why it is unknown, or what part of it is; empty otherwise"),
+    Column("text", TEXT, "All of this as a phrase"),
+)
+LIVENESS = object_answered(
+    jobs={"type": "array", "items": row_schema(_JOB)},
+    clusters={"type": "array", "items": row_schema(_PRESENT)},
+    problem={"type": "string", "description": "Why the liveness of a job could not be read; empty = all could"},
+)
 _NUMBERS: Schema = {"type": "array", "items": {"type": ["integer", "null"]}}
 _NAMES: Schema = {"type": "array", "items": {"type": "string"}}
 TIMELINE = object_answered(
@@ -174,7 +200,15 @@ TIMELINE = object_answered(
     until={"type": "integer"},
     queues=_NAMES,
     members=_NAMES,
-    spans={"type": "array", "items": _NUMBERS, "description": "queue, member, begin and end (null = now), in epoch ms"},
+    known_until={
+        "type": ["integer", "null"],
+        "description": "where the knowledge of an unknown cluster ends, epoch ms",
+    },
+    spans={
+        "type": "array",
+        "items": _NUMBERS,
+        "description": "queue, member, begin and end (null = open), in epoch ms",
+    },
     is_cut={"type": "boolean"},
     marks={"type": "array", "items": {"type": "object"}},
 )

@@ -10,11 +10,13 @@ from fastapi.responses import Response
 from dashboard.api import contract
 from dashboard.api.answers import csv_answer, following_address, json_answer, plain_json
 from dashboard.api.contract import ERRORS
+from dashboard.reading.cluster_rows import cluster_rows
 from dashboard.reading.group_timeline import timeline
 from dashboard.reading.job_facts import delays
+from dashboard.reading.known_time import job_rows, present_rows
 from dashboard.reading.listing_query import BadQuestionError, piece, plain_rows, refuse_others
 from dashboard.reading.listings import LISTINGS, Listing
-from dashboard.reading.overview import churn, churn_rows, clusters
+from dashboard.reading.overview import churn, churn_rows
 from dashboard.reading.questions import Reading
 from dashboard.reading.rebalance_detail import rebalance_detail
 from streaming.tables.schema import Row
@@ -66,7 +68,18 @@ def _rows(rows: list[Row], name: str, form: str, total: int | None = None) -> Re
 @router.get("/clusters", responses=contract.CLUSTERS)
 def all_clusters(request: Request, format: Format = "json") -> Response:  # noqa: A002 - the parameter's name
     """Return each cluster with its groups, members, findings and rebalances."""
-    return _rows(plain_rows(clusters(_reading(request))), "clusters", format)
+    return _rows(cluster_rows(_reading(request)), "clusters", format)
+
+
+@router.get("/liveness", responses=contract.LIVENESS)
+def jobs_and_clusters(request: Request, format: Format = "json") -> Response:  # noqa: A002 - as above
+    """Return which jobs live, and up to when each cluster is known, and why no further; CSV has the clusters."""
+    reading = _reading(request)
+    present = present_rows(reading)
+    if format == "csv":
+        return csv_answer(present, present[0] if present else (), "liveness")
+    problem = reading.freshness.problem
+    return json_answer({"jobs": job_rows(reading), "clusters": present, "problem": problem})
 
 
 @router.get("/churn", responses=contract.CHURN)

@@ -11,14 +11,18 @@ import pyarrow.compute as pc
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
 from dashboard.metrics.file_sums import Summing, Sums, whole
+from dashboard.metrics.known_sources import known_rows, of_knowledge, unknown_of
 from dashboard.metrics.labels import OTHER, GroupLabels, label
 from dashboard.metrics.lag import lag_by_group
 from streaming.settings.model import Metrics
 from streaming.tables.arrow_rows import from_arrow_columns
+from streaming.tables.schema import Row
 from streaming.tables.shared_columns import COST_NAMES
+from streaming.views.freshness import Freshness
 from streaming.views.group_state_texts import STATE_COLUMNS, is_under_way
 from streaming.views.reader import Reader
 from streaming.views.widespread import WidespreadKind
+from udfs.shard.source_gaps import KIND
 
 PREFIX = "rebalance_monitor_"
 GROUP = ("cluster", "group")
@@ -45,6 +49,7 @@ _REBALANCES = (
 )
 # Sums; those of messages are null where none was observed.
 _SUMMED = ("number", "queues_moved", *_OUTAGES, *COST_NAMES)
+_FINDINGS = ("finding_id", "cluster", "group_id", "kind", "severity", "opened_at", "closed_at")
 _AUDITS = ["cluster", "group_id", "verdict", "queues_differing"]
 
 Values = dict[tuple[str, ...], float]
@@ -58,6 +63,7 @@ def families(
     *,
     widespread: Sequence[WidespreadKind] = (),
     widespread_kinds: Collection[str] = (),
+    freshness: Freshness | None = None,
 ) -> list[Metric]:
     """Return all families, their samples in the order of their labels.
 
@@ -66,32 +72,38 @@ def families(
         settings: Of labels.
         summed: Sums the tables that grow for ever.
         widespread: What is open in many groups at once. widespread_kinds: Kinds that may be.
+        freshness: What is known of the present; what is so now in an unknown cluster is left out. None = all is known.
     """
     rebalances = summed(reader, "rebalances", _REBALANCES, _of_rows)
     decided = _decided(rebalances["decided"])
     current = reader.read("groups", columns=[*dict.fromkeys(_GROUPS)])
-    found = reader.read("findings", columns=["cluster", "group_id", "kind", "severity", "opened_at", "closed_at"])
+    found = reader.read("findings", columns=[*_FINDINGS])
     first = _first_decided(decided)
     clusters = [cluster for cluster, _ in first]
     clusters += [cluster for _, cluster in sorted(_rows(found, "opened_at", "cluster"))]
     first += sorted(set(_rows(current, "cluster", "group_id")) - set(first))
     clusters += [cluster for cluster, _ in first]  # last: of their groups none was decided yet
+    names = dict.fromkeys(name for name in clusters if name is not None)
+    clusters += [] if freshness is None else freshness.clusters  # those without groups after all others
     groups = GroupLabels(first, clusters, settings)
+    unknown = frozenset() if freshness is None else unknown_of(freshness, names)
+    present = known_rows(current, unknown)
     return [
         *_of_rebalances(decided, groups),
         *_of_messages(decided, groups),
         _of_delays(rebalances["newest"], groups),
-        *_of_groups(current, groups),
+        *_of_groups(present, groups),
         _gauge(
             "group_lag_messages",
             "Messages between commits and ends, of queues that moved within the last hour.",
             GROUP,
-            lag_by_group(reader, groups),
+            lag_by_group(reader, groups, unknown),
         ),
-        *_of_findings(found, groups),
-        _of_widespread(found, widespread, widespread_kinds, groups),
+        *_of_findings(found, groups, unknown, freshness),
+        _of_widespread(known_rows(found, unknown), widespread, widespread_kinds, groups),
         _of_rejected(summed(reader, "rejected_events", ["reason"], _of_reasons)["rejected"]),
         *_of_audits(summed(reader, "audits", _AUDITS, _of_verdicts)["audits"], current, groups),
+        *([] if freshness is None else of_knowledge(freshness, names, groups, PREFIX)),
     ]
 
 
@@ -234,7 +246,9 @@ def _of_groups(current: pa.Table, groups: GroupLabels) -> Iterable[Metric]:
     yield _gauge("groups", "Groups, by state.", ("cluster", "system", "state"), states)
 
 
-def _of_findings(found: pa.Table, groups: GroupLabels) -> Iterable[Metric]:
+def _of_findings(
+    found: pa.Table, groups: GroupLabels, unknown: Collection[str], freshness: Freshness | None
+) -> Iterable[Metric]:
     current: Values = defaultdict(float)
     opened: Values = defaultdict(float)
     closed: Values = defaultdict(float)
@@ -243,14 +257,26 @@ def _of_findings(found: pa.Table, groups: GroupLabels) -> Iterable[Metric]:
     own = {kind: label(kind) for kind in list(kinds)[:MOST_KINDS]}
     for cluster, group, any_kind, severity, closed_at in _rows(found, *columns):
         key, kind, name = groups.of(cluster, group), own.get(any_kind, OTHER), groups.cluster(cluster)
-        # A closed one stays as 0: what fires on it resolves at once.
-        current[*key, kind, severity or ""] += closed_at is None
+        # A closed one stays as 0: what fires on it resolves at once. That a source is away is known while it is.
+        if cluster not in unknown or any_kind == KIND:
+            current[*key, kind, severity or ""] += closed_at is None
         opened[name, kind, severity or ""] += 1
         closed[name, kind, severity or ""] += closed_at is not None
+    if freshness is not None:
+        for row in freshness.findings(_open(found)):
+            # A job that is gone is a finding about all of its clusters.
+            name = groups.cluster(row["cluster"]) if row["cluster"] in freshness.clusters else ""
+            current[name, "", row["kind"], row["severity"]] += 1
     names = ("kind", "severity")
     yield _gauge("open_findings", "Open findings.", (*GROUP, *names), current)
     yield _counter("findings_opened", "Findings that opened.", ("cluster", *names), opened)
     yield _counter("findings_closed", "Findings that closed.", ("cluster", *names), closed)
+
+
+def _open(found: pa.Table) -> list[Row]:
+    """Return the open findings, of which a job may report what is said here without it."""
+    rows = _rows(found, "finding_id", "closed_at")
+    return [{"finding_id": name} for name, closed_at in rows if closed_at is None]
 
 
 def _of_widespread(

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Collection
 
 import pyarrow.compute as pc
 
+from dashboard.metrics.known_sources import known_rows
 from dashboard.metrics.labels import GroupLabels
 from streaming.tables.arrow_rows import from_arrow_columns
 from streaming.views.progress import recent_rows
@@ -14,8 +16,12 @@ from streaming.views.reader import Reader
 _QUEUE = ["cluster", "group_id", "topic", "broker", "queue_id"]
 
 
-def lag_by_group(reader: Reader, groups: GroupLabels) -> dict[tuple[str, ...], float]:
-    """Return for each group, under its labels, the sum of the newest observed lags of its queues."""
+def lag_by_group(reader: Reader, groups: GroupLabels, unknown: Collection[str] = ()) -> dict[tuple[str, ...], float]:
+    """Return for each group, under its labels, the sum of the newest observed lags of its queues.
+
+    Args:
+        unknown: Clusters that are left out.
+    """
     recent = recent_rows(reader)
     if recent is None:
         return {}
@@ -24,7 +30,7 @@ def lag_by_group(reader: Reader, groups: GroupLabels) -> dict[tuple[str, ...], f
     newest = rows.sort_by("event_time").group_by(_QUEUE, use_threads=False)
     found = newest.aggregate([("lag", "last", pc.ScalarAggregateOptions(skip_nulls=False))])
     # Summed by Arrow: there are far more queues than groups. A group without an observed lag has none.
-    found = found.group_by(["cluster", "group_id"]).aggregate([("lag_last", "sum")])
+    found = known_rows(found, unknown).group_by(["cluster", "group_id"]).aggregate([("lag_last", "sum")])
     sums: dict[tuple[str, ...], float] = defaultdict(float)
     for cluster, group, lag in zip(*from_arrow_columns(found, ["cluster", "group_id", "lag_last_sum"]), strict=True):
         if lag is not None:

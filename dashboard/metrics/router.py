@@ -11,7 +11,7 @@ from prometheus_client.exposition import choose_encoder
 
 from dashboard.metrics.families import PREFIX, TABLES_READ, families
 from dashboard.reading.questions import Reading
-from dashboard.reading.snapshots import MISSING
+from dashboard.reading.snapshots import LIVENESS
 from dashboard.reading.widespread_findings import widespread
 from streaming.alerts.follower import AlertsStatus
 from streaming.settings.model import Metrics
@@ -48,12 +48,13 @@ def metrics(request: Request) -> Response:
             request.app.state.sums,
             widespread=many,
             widespread_kinds=reading.widespread.kinds,
+            freshness=reading.freshness,
         )
         encoded: bytes = encode(_Families([*found, *of_alerts(is_running)]))
         return encoded
 
     key = ("metrics", content_type, is_running, many)
-    return Response(reading.kept(key, TABLES_READ, compute), media_type=content_type)
+    return Response(reading.kept(key, (*TABLES_READ, LIVENESS), compute), media_type=content_type)
 
 
 def of_alerts(is_running: bool | None) -> Iterable[Metric]:
@@ -71,8 +72,10 @@ def healthz() -> Response:
 
 @router.get("/readyz", include_in_schema=False)
 def readyz(request: Request) -> Response:
-    """Return 200 when there are tables to read, else 503."""
+    """Return 200 when there are tables, and all of them can be read, else 503."""
     reading: Reading = request.app.state.reading
-    if all(version == MISSING for version in reading.tables.versions.values()):
+    if not reading.tables.has_tables:
         return PlainTextResponse("no tables yet\n", 503)
+    if unreadable := reading.tables.unreadable:
+        return PlainTextResponse(f"tables cannot be read: {', '.join(unreadable)}\n", 503)
     return PlainTextResponse("ok\n")

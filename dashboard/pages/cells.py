@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from markupsafe import Markup, escape
 
-from dashboard.pages.elements import DASH, amount, shown, span, when
+from dashboard.pages.elements import DASH, amount, shown, span, timed, when
 from dashboard.pages.page_addresses import (
     address,
     client_address,
@@ -209,6 +209,7 @@ _CELLS: Mapping[str, Callable[[Cell], str]] = {
     "rebalance_id": lambda cell: _link(rebalance_address(cell.value), shown(cell.value)),
     "queues": lambda cell: f'<span class="queues">{shown(cell.value, PROSE_LENGTH)}</span>',
     "prose": lambda cell: f'<span class="prose">{shown(cell.value, PROSE_LENGTH)}</span>',
+    "timed": lambda cell: f'<span class="prose">{timed(cell.value)}</span>',
     "raw": _raw,
 }
 # Kinds that show more of the row than their own field.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from markupsafe import Markup, escape
 
 from streaming.terminal.escape import printable
@@ -10,6 +12,7 @@ from streaming.terminal.format import span_of_time, time_text
 # A longer id is cut in the middle, and whole in its title and on its own page.
 SHOWN_LENGTH = 48
 TITLE_LENGTH = 1_000
+_TIME = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ)")
 DASH = Markup('<span class="none">–</span>')
 
 
@@ -28,6 +31,16 @@ def when(epoch_ms: int | None) -> Markup:
     if epoch_ms is None:
         return DASH
     text = time_text(epoch_ms)
+    return Markup(f'<time datetime="{text}">{text[:10]} {text[11:19]}</time>')
+
+
+def timed(text: str) -> Markup:
+    """Return a sentence whose times, RFC 3339 in UTC to the second, are elements as ``when`` makes them."""
+    parts = _TIME.split(printable(text)[:TITLE_LENGTH])
+    return Markup("").join(_time(part) if number % 2 else escape(part) for number, part in enumerate(parts))
+
+
+def _time(text: str) -> Markup:
     return Markup(f'<time datetime="{text}">{text[:10]} {text[11:19]}</time>')
 
 

@@ -7,6 +7,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import HTMLResponse, JSONResponse, Response
 from starlette.exceptions import HTTPException
 
+from dashboard.reading.known_time import UnknownError
 from dashboard.reading.listing_query import BadQuestionError
 from dashboard.reading.queries import QueryTimeoutError
 from streaming.machine.logs import logger
@@ -19,6 +20,7 @@ _STATUS: dict[type[Exception], int] = {
     NotFoundError: 404,
     AmbiguousError: 409,
     QueryTimeoutError: 503,
+    UnknownError: 503,
 }
 _MAX_LENGTH = 500
 _log = logger("dashboard")

@@ -54,6 +54,7 @@ def group_page(reading: Reading, cluster: str, group: str) -> dict[str, Any]:
     offsets = [] if len(uncommitted) == len(offsets) else offsets  # nothing of its offsets is known
     return {
         "group": found[0],
+        "known": reading.freshness.of(cluster),
         "state_text": state_text(found[0]),
         "members": [_shown(member) for member in now[:ROWS]],
         "member_count": len(now),
@@ -86,7 +87,8 @@ def group_page(reading: Reading, cluster: str, group: str) -> dict[str, Any]:
         "has_outage": any(row["outage_max_ms"] or row["outage_min_ms"] for row in minutes.rows),
         "hours": plain_rows(churn(reading, cluster=cluster, group=group)),
         "timeline": {
-            name: drawn[name] for name in ("since", "until", "origin", "origins", "is_cut", "marks_cut", "mark_count")
+            name: drawn[name]
+            for name in ("since", "until", "known_until", "origin", "origins", "is_cut", "marks_cut", "mark_count")
         },
         "drawn_marks": len(drawn["marks"]),
         "span_count": len(drawn["spans"]),

@@ -44,9 +44,11 @@ def member_page(reading: Reading, member: str, cluster: str) -> dict[str, Any]:
     newest = sorted(all_sessions, key=lambda row: (-(row["joined_at"] or 0), row["cluster"], row["group_id"]))
     current = list(dict.fromkeys((row["cluster"], row["group_id"]) for row in newest if row["left_at"] is None))
     held = _held(reading, member, set(current[:GROUPS]))
+    states = (reading.freshness.of(name) for name in sorted({row["cluster"] for row in all_sessions}))
     return {
         "member": member,
         "cluster": cluster,
+        "lost": [one for one in states if one.state == "unknown"],
         "sessions": shown.rows,
         "session_count": len(all_sessions),
         "held": held[:QUEUES],

@@ -244,6 +244,22 @@ DELAYS = (
     PageColumn("p95_ms", "95 %", "span"),
     PageColumn("longest_ms", "Longest", "span"),
 )
+JOBS = (
+    PageColumn("state", "State", "text"),
+    PageColumn("since", "Since", "time"),
+    PageColumn("text", "What it does", "timed"),
+    PageColumn("host", "Host", "name"),
+    PageColumn("pid", "Process", "code"),
+    PageColumn("last_seen_at", "Last report", "time", hint="of a job that is not alive"),
+    PageColumn("unknown_after_ms", "Gone after", "span", hint="so long without a report"),
+    PageColumn("note", "Clocks", "timed", needs_any=("note",)),
+    PageColumn("app_id", "Checkpoint", "name", wide=True),
+)
+PRESENT = (
+    PageColumn("cluster", "Cluster", "cluster"),
+    PageColumn("system", "System", "text", wide=True),
+    PageColumn("text", "Present", "timed"),
+)
 GROUP_SOURCES = (
     PageColumn("cluster", "Cluster", "name"),
     PageColumn("taken", "Source of its groups, and why", "prose"),
@@ -291,6 +307,7 @@ TABLES = (
 )
 CLUSTERS = (
     PageColumn("cluster", "Cluster", "cluster"),
+    PageColumn("freshness", "Present", "timed", hint="whether what is shown is the present"),
     PageColumn("system", "System", "text"),
     *(PageColumn(name, title, "count") for name, title in (("groups", "Groups"), ("in_trouble", "In trouble"))),
     PageColumn("members", "Members", "count"),

@@ -17,14 +17,16 @@ from dashboard.pages.listing_page import OWN, Choice, listing_page
 from dashboard.pages.member_page import member_page
 from dashboard.pages.page_addresses import API, address
 from dashboard.reading import listings
+from dashboard.reading.cluster_rows import cluster_rows
 from dashboard.reading.dependencies import noted_reads
 from dashboard.reading.job_facts import job_facts
+from dashboard.reading.known_time import blind_clusters, headline
 from dashboard.reading.listing_query import plain_rows, refuse_others
 from dashboard.reading.overview import BUSIEST, churn, churning, clusters, hours, overview
 from dashboard.reading.questions import Reading
 from dashboard.reading.rebalance_detail import rebalance_detail
 from dashboard.reading.widespread_findings import widespread
-from dashboard.reading.window import HOUR_MS, HOURS, last_day, newest_ms, page_time
+from dashboard.reading.window import HOUR_MS, HOURS, last_day, page_time
 from streaming.tables.schema import Row
 from streaming.terminal.format import queue_name
 from streaming.views.widespread import WidespreadKind
@@ -56,7 +58,7 @@ router = APIRouter(include_in_schema=False, dependencies=[Depends(check_paramete
 def page(request: Request, template: str, compute: Callable[[Reading], dict[str, Any]]) -> Response:
     """Return a page: rendered once for its address and the versions of its tables; 304 for a browser that has it.
 
-    It depends on the tables that are read for it.
+    It depends on the tables that are read for it, and on liveness.
 
     Args:
         request: Whose address it is.
@@ -67,12 +69,20 @@ def page(request: Request, template: str, compute: Callable[[Reading], dict[str,
     reading: Reading = state.reading
     shown = f"{request.url.path}?{request.url.query}"
     versions = dict(reading.tables.versions)
+    # Most pages do not depend on all the tables that name clusters.
+    blind = blind_clusters(reading)
 
     def render() -> tuple[bytes, set[str]]:
         with noted_reads() as tables:
             found = compute(reading)
+            freshness, unreadable = reading.freshness, reading.tables.unreadable
         text = state.templates.get_template(template).render(
             found,
+            blind=blind,
+            knowledge=headline(reading),
+            clock_notes=[one.note for one in freshness.jobs if one.note],
+            problem=freshness.problem,
+            unreadable=unreadable,
             url=shown,
             path=request.url.path,
             depends=" ".join(sorted(tables)),
@@ -81,7 +91,9 @@ def page(request: Request, template: str, compute: Callable[[Reading], dict[str,
         )
         return text.encode("utf-8", "replace"), tables
 
-    body = reading.kept_as_read(("page", shown, page_time(reading)), render)
+    # Those of which no job reports are in no version of liveness.
+    unreported = tuple(one.cluster for one in blind if one.cluster not in reading.freshness.clusters)
+    body = reading.kept_as_read(("page", shown, page_time(reading), unreported), render)
     tag = f'"{hashlib.sha256(body).hexdigest()[:24]}"'
     if request.headers.get("if-none-match") == tag:
         return Response(status_code=304, headers={"etag": tag})
@@ -108,14 +120,14 @@ def groups(request: Request) -> Response:
         _add_hours(reading, found["rows"])
         cluster = found["chosen"].get("cluster")
         busy = plain_rows(churn(reading, cluster=cluster))
-        summary = {"clusters": plain_rows(clusters(reading)), "busy": busy, "totals": _totals(reading)}
+        summary = {"clusters": cluster_rows(reading), "busy": busy, "totals": _totals(reading)}
         rebalancing = churning(reading, cluster=cluster)
         drawn = {
             "busiest": min(BUSIEST, rebalancing),
             "churning": rebalancing,
             "churn": address(f"{API}churn", cluster=cluster, limit=BUSIEST),
         }
-        return found | summary | drawn | {"newest_ms": newest_ms(reading), "widespread": _widespread(reading, cluster)}
+        return found | summary | drawn | {"widespread": _widespread(reading, cluster)}
 
     return page(request, "groups.html", compute)
 
@@ -128,6 +140,7 @@ def _totals(reading: Reading) -> Row:
     sql = """
         select count(*) as groups, coalesce(sum(members), 0)::bigint as members,
             count(*) filter (health = 'critical') as critical, count(*) filter (health = 'warning') as warning,
+            count(*) filter (health = 'unknown') as unknown,
             coalesce(sum(open_findings), 0)::bigint as open_findings,
             coalesce(sum(rebalances_hour), 0)::bigint as rebalances_hour,
             coalesce(sum(rebalances_day), 0)::bigint as rebalances_day

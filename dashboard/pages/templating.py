@@ -9,7 +9,7 @@ from typing import Any
 import jinja2
 
 from dashboard.pages import cells, page_addresses
-from dashboard.pages.elements import amount, shown, span, when
+from dashboard.pages.elements import amount, shown, span, timed, when
 from dashboard.pages.page_columns import filled_columns
 from streaming.terminal.causes import describe_cause
 from streaming.terminal.escape import printable
@@ -39,6 +39,7 @@ def environment() -> jinja2.Environment:
         lstrip_blocks=True,
     )
     found.filters.update(shown=shown, when=when, amount=amount, span=span, queues=queues_text, cause=describe_cause)
+    found.filters.update(timed=timed)
     found.filters.update(phases=phases_text, phase_times=times_text)
     functions: dict[str, Any] = {
         name: getattr(page_addresses, name)

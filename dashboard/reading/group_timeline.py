@@ -8,13 +8,16 @@ import pyarrow as pa
 
 from dashboard.reading.listing_query import plain_rows
 from dashboard.reading.questions import Reading
-from dashboard.reading.window import last_day
+from dashboard.reading.window import last_day_of
+from streaming.machine.clock import now_ms
 from streaming.terminal.causes import describe_cause
 from streaming.terminal.format import queue_name
 from streaming.views.reader import Within
 
 MAX_SPANS = 50_000
 MAX_MARKS = 2_000
+# Beyond the last knowledge at most this part of what is before it is shown, empty.
+_UNKNOWN_PART = 5
 _COLUMNS = ("topic", "broker", "queue_id", "member_id", "origin", "valid_from", "valid_to")
 # Queues and members get their numbers here, in the order of their names: a group may have very many spans.
 _SPANS = """
@@ -44,15 +47,17 @@ def timeline(
     Args:
         reading: The tables.
         cluster, group: Of the queues.
-        since_ms: The window's begin, and until_ms its end; None = the last day, in whole hours.
+        since_ms: The window's begin, and until_ms its end; None = the last day that is known, in whole hours.
         origin: computed or reported; empty = reported where the group reports, else computed.
 
     Returns:
         ``spans``: [queue, member, from, to] with times in epoch ms and null for a span that is open; at most
         ``MAX_SPANS``, the newest; ``is_cut`` whether there are more. ``marks``: at most ``MAX_MARKS``, the newest of
-        ``mark_count``; ``marks_cut`` whether there are more.
+        ``mark_count``; ``marks_cut`` whether there are more. ``known_until``: where the knowledge of an unknown cluster
+        ends, in epoch ms; nothing is drawn beyond it. It is null while the cluster is known, and of a recording.
     """
-    window = last_day(reading)
+    window = last_day_of(reading, cluster)
+    known_until = window.now_ms if reading.freshness.of(cluster).state == "unknown" else None
     since = window.first_hour_ms if since_ms is None else since_ms
     until = window.until_ms if until_ms is None else until_ms
     where = {"cluster": cluster, "group_id": group}
@@ -72,12 +77,16 @@ def timeline(
         begins = columns[2] if is_cut else [*columns[2], *times]
         ends = [*columns[2], *(end for end in columns[3] if end), *times]
         since, until = _narrowed(since, window.now_ms if window.is_live else 0, begins, ends)
+        if known_until is not None:
+            # Room beyond the last knowledge shows that there is none.
+            until = max(known_until + 1_000, min(now_ms(), known_until + (known_until - since) // _UNKNOWN_PART))
         marks = [mark for mark in marks if since <= mark["at"] < until]
     return {
         "origin": shown,
         "origins": origins,
         "since": since,
         "until": until,
+        "known_until": known_until,
         "queues": [
             queue_name(topic, broker, queue_id)
             for topic, broker, queue_id in _named(reading, found, "queue", ("topic", "broker", "queue_id"))

@@ -1,4 +1,4 @@
-"""Dashboard: how the job fares, as far as its tables show it: delay, batches, clocks, sources, sizes."""
+"""Dashboard: whether the jobs live, and how they fare as far as their tables show it: delay, batches, clocks, sizes."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from dashboard.reading.known_time import job_rows, present_rows
 from dashboard.reading.listing_query import plain_rows
 from dashboard.reading.questions import Reading
 from dashboard.reading.window import HOUR_MS, last_day
@@ -123,9 +124,16 @@ def source_findings(reading: Reading) -> list[Row]:
     return [row for row in rows if row["group_id"] is None or row["kind"] in SOURCE_KINDS]
 
 
+def jobs(reading: Reading) -> list[Row]:
+    """Return the jobs; when one that lives gave its last sign is left out, as it moves on every few seconds."""
+    return [row | {"last_seen_at": None if row["is_alive"] else row["seen_at"]} for row in job_rows(reading)]
+
+
 def job_facts(reading: Reading) -> dict[str, Any]:
     """Return all of these."""
     return {
+        "jobs": jobs(reading),
+        "present": present_rows(reading),
         "delays": delays(reading),
         "clocks": clocks(reading),
         "batches": batches(reading),

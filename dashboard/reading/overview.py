@@ -6,9 +6,10 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
+from dashboard.reading.known_time import unknown_clusters
 from dashboard.reading.questions import Reading
 from dashboard.reading.widespread_findings import widespread
-from dashboard.reading.window import HOUR_MS, Recent, last_day, recent
+from dashboard.reading.window import HOUR_MS, Recent, ended_before, last_day, recent
 from streaming.tables.columns import LONG, TEXT, Column
 from streaming.views.reader import Within
 from streaming.views.widespread import WidespreadKind
@@ -22,18 +23,20 @@ ADDED = (
         "health",
         TEXT,
         f"The worst of its findings, or what its state shows: {', '.join(HEALTH)}; a kind that is widespread in its "
-        "cluster counts as info",
+        "cluster counts as info; unknown where the present of its cluster is",
     ),
     Column("open_findings", LONG, "Open findings"),
     Column("finding_kinds", TEXT, "Their kinds, with spaces between; null = there are none"),
-    Column("rebalances_hour", LONG, "Rebalances of the last 60 minutes"),
-    Column("rebalances_day", LONG, "Rebalances of the last 24 hours"),
+    Column("rebalances_hour", LONG, "Rebalances of the last 60 minutes; null = its cluster was not known all the time"),
+    Column("rebalances_day", LONG, "Rebalances of the last 24 hours; null as before"),
     Column("queues_moved_day", LONG, "Queues moved by these"),
 )
 
+# Of clusters that are unknown; and those of them whose recent time is not known.
+_UNKNOWN = "unknown as (select unnest(?::varchar[]) as cluster), ended as (select unnest(?::varchar[]) as cluster)"
 _MANY = "many as (select unnest(?::varchar[]) as cluster, unnest(?::varchar[]) as kind, true as is_many)"
 _OVERVIEW = f"""
-with {_MANY}, open as (
+with {_MANY}, {_UNKNOWN}, open as (
     select cluster, group_id, count(*) as findings,
         min(case when is_many then 2 when severity = 'critical' then 0 when severity = 'warning' then 1 else 2 end)
             as worst,
@@ -49,9 +52,10 @@ select g.cluster, g.system, g.group_id, g.state, g.mode, g.strategy, g.generatio
     g.strategy_verdict, g.verdict_generations, g.verdict_from, g.verdict_reason,
     g.library, g.observed_by, g.protocol, g.epoch, g.assignment_epoch, g.waits, g.member_epochs, g.reconciling,
     coalesce(open.findings, 0) as open_findings, open.kinds as finding_kinds,
-    coalesce(recent.hour, 0) as rebalances_hour, coalesce(recent.day, 0) as rebalances_day,
-    coalesce(recent.moved, 0) as queues_moved_day,
-    case when g.state = 'failed' or open.worst = 0 then 'critical'
+    case when g.cluster not in (from ended) then coalesce(recent.hour, 0) end as rebalances_hour,
+    case when g.cluster not in (from ended) then coalesce(recent.day, 0) end as rebalances_day,
+    case when g.cluster not in (from ended) then coalesce(recent.moved, 0) end as queues_moved_day,
+    case when g.cluster in (from unknown) then 'unknown' when g.state = 'failed' or open.worst = 0 then 'critical'
         when open.worst = 1 or g.unassigned_queues > 0 then 'warning'
         when open.worst = 2 then 'info'
         when g.state = 'not_followed' then 'unknown'
@@ -90,15 +94,19 @@ def hours(reading: Reading) -> pa.Table:
 
 def overview(reading: Reading) -> pa.Table:
     """Return one row a group: its row of ``groups``, and what findings and the last day's rebalances add."""
-    many = widespread(reading)
+    many, unknown = widespread(reading), _unknown(reading)
     columns = ["cluster", "group_id", "kind", "severity", "closed_at"]
 
     def compute() -> pa.Table:
         findings = reading.tables.read("findings", columns=columns, keep=lambda rows: rows["closed_at"].is_null())
         found = {"groups": reading.tables.read("groups"), "findings": findings, "hours": hours(reading)}
-        return reading.sql(_OVERVIEW, found, _places(many))
+        return reading.sql(_OVERVIEW, found, [*_places(many), *map(list, unknown)])
 
-    return reading.kept(("overview", *_time(reading), many), _TABLES, compute)
+    return reading.kept(("overview", *_time(reading), many, unknown), _TABLES, compute)
+
+
+def _unknown(reading: Reading) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    return unknown_clusters(reading), ended_before(reading, last_day(reading))
 
 
 def _time(reading: Reading) -> tuple[int, Recent]:
@@ -112,21 +120,27 @@ def _places(many: Sequence[WidespreadKind]) -> list[list[str]]:
 
 
 def clusters(reading: Reading) -> pa.Table:
-    """Return one row a cluster: its groups, members, groups in trouble, open findings and rebalances."""
+    """Return one row a cluster: its groups, members, groups in trouble, open findings and rebalances.
+
+    How many groups of an unknown cluster are in trouble is null.
+    """
     sql = f"""
-        with {_MANY}, kinds as (
+        with {_MANY}, {_UNKNOWN}, kinds as (
             select cluster, string_agg(kind, ' ' order by kind) as widespread_kinds from many group by cluster
         )
         select cluster, any_value(system) as system, count(*) as groups, sum(members)::bigint as members,
-            sum(queues)::bigint as queues, count(*) filter (health in ('critical', 'warning')) as in_trouble,
+            sum(queues)::bigint as queues,
+            case when cluster not in (from unknown) then count(*) filter (health in ('critical', 'warning')) end
+                as in_trouble,
             sum(open_findings)::bigint as open_findings, sum(rebalances_hour)::bigint as rebalances_hour,
             sum(rebalances_day)::bigint as rebalances_day, max(last_rebalance_at) as last_rebalance_at,
             any_value(widespread_kinds) as widespread_kinds
         from overview left join kinds using (cluster) group by cluster order by cluster
     """
-    many = widespread(reading)
-    key = ("clusters", *_time(reading), many)
-    return reading.kept(key, _TABLES, lambda: reading.sql(sql, {"overview": overview(reading)}, _places(many)))
+    many, unknown = widespread(reading), _unknown(reading)
+    parameters = [*_places(many), *map(list, unknown)]
+    key = ("clusters", *_time(reading), many, unknown)
+    return reading.kept(key, _TABLES, lambda: reading.sql(sql, {"overview": overview(reading)}, parameters))
 
 
 def churn_rows(reading: Reading, *, cluster: str | None = None, group: str | None = None) -> int:

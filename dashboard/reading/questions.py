@@ -15,6 +15,7 @@ from dashboard.reading.snapshots import TableSnapshots
 from streaming.settings.locations import Location
 from streaming.settings.model import Dashboard, Widespread, load
 from streaming.tables.schema import TABLES
+from streaming.views.freshness import Freshness
 
 
 @dataclass(frozen=True)
@@ -55,6 +56,11 @@ class Reading:
             max_rows=settings.max_rows,
             widespread=widespread or load().widespread,
         )
+
+    @property
+    def freshness(self) -> Freshness:
+        """Return what is known of the present."""
+        return self.tables.freshness
 
     def versions(self, *names: str) -> tuple[int, ...]:
         """Return the versions of these tables, or of all."""

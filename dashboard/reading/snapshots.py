@@ -1,9 +1,10 @@
-"""Dashboard: the tables at the versions that one poller has read; nothing is opened for a request."""
+"""Dashboard: the tables, and whether they show the present, as one poller has read both; no request opens anything."""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from zlib import crc32
 
 from deltalake import DeltaTable
 
@@ -13,11 +14,14 @@ from streaming.settings.locations import Location
 from streaming.stores.failure import one_line
 from streaming.tables.location import is_table, table_uri
 from streaming.tables.schema import TABLES
+from streaming.views.freshness import Freshness, read_freshness
 from streaming.views.reader import Reader
 
 # A table that was replaced by another one keeps its name: each handle is reopened this often.
 REOPENED_AFTER_POLLS = 60
 MISSING = -1
+# Liveness has a version, as if it were a table: it changes with what is shown of it.
+LIVENESS = "liveness"
 
 _log = logger("dashboard")
 
@@ -40,7 +44,8 @@ class TableSnapshots(Reader):
             super().__init__(root)
         self._root = self.root = root
         self._handles: dict[str, DeltaTable] = {}
-        self._versions: Mapping[str, int] = dict.fromkeys(TABLES, MISSING)
+        self._versions: Mapping[str, int] = dict.fromkeys((*TABLES, LIVENESS), MISSING)
+        self._freshness = Freshness()
         self._polls = 0
         self._problems: dict[str, str] = {}  # by table, as they were logged
         self._refreshing = threading.Lock()
@@ -48,13 +53,33 @@ class TableSnapshots(Reader):
 
     @property
     def versions(self) -> Mapping[str, int]:
-        """Return the version of each table at the last refresh; -1 = there is no such table yet."""
+        """Return the version of each table, and of ``liveness``, at the last refresh; -1 = there is no such table."""
         return self._versions
+
+    @property
+    def freshness(self) -> Freshness:
+        """Return what was known of the present at the last refresh."""
+        note_reads([LIVENESS])
+        return self._freshness
+
+    @property
+    def has_tables(self) -> bool:
+        """Return whether there was any table at the last refresh."""
+        return any(self._versions[name] != MISSING for name in TABLES)
+
+    @property
+    def unreadable(self) -> Sequence[str]:
+        """Return the tables of which the last refresh could read nothing newer, or that are no longer there."""
+        note_reads([LIVENESS])
+        return sorted(self._problems)
 
     def refresh(self) -> frozenset[str]:
         """Follow the tables to their newest versions; return the names of those that changed."""
         with self._refreshing:
             found = {name: self._follow(name) for name in TABLES}
+            # Before its version: a page of the older version may show more, and is then made anew.
+            self._freshness = read_freshness(self._root)
+            found[LIVENESS] = version_of(self._freshness, self._problems)
             changed = frozenset(name for name, version in found.items() if version != self._versions[name])
             self._versions = found
             self._polls += 1
@@ -116,3 +141,16 @@ class TableSnapshots(Reader):
             return {"version": None, "files": None, "bytes": None}
         sizes = handle.get_add_actions(flatten=True)["size_bytes"]
         return {"version": self._versions[name], "files": len(sizes), "bytes": sum(sizes.to_pylist())}
+
+
+def version_of(freshness: Freshness, unreadable: Mapping[str, str]) -> int:
+    """Return a number that changes with what is shown of liveness, and of tables that cannot be read.
+
+    How far a cluster is known is shown where it is not known up to now.
+    """
+    clusters = [
+        (one.cluster, one.state, one.reason, one.known_until if one.state in ("unknown", "recording") else None)
+        for one in freshness.clusters.values()
+    ]
+    jobs = sorted((one.app_id, one.is_alive, one.state, one.text, one.note) for one in freshness.jobs)
+    return crc32(repr((clusters, jobs, freshness.problem, sorted(unreadable.items()))).encode("utf-8", "replace"))

@@ -1,4 +1,4 @@
-"""Dashboard: the time that pages show: up to now, or up to the end of tables that no job writes any more."""
+"""Dashboard: the time that pages show: up to now, or up to where the knowledge of all clusters ends."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import pyarrow as pa
 
+from dashboard.reading.known_time import cluster_names, known_end, unknown_clusters
 from dashboard.reading.questions import Reading
 from streaming.machine.clock import now_ms
 from streaming.views.reader import Within
@@ -16,10 +17,6 @@ HOUR_MS = 60 * MINUTE_MS
 DAY_MS = 24 * HOUR_MS
 # The last 24 hours touch so many whole hours: the first and the last of them count in part.
 HOURS = 25
-_NEWEST = """
-select max(epoch_ms(seen_at)) as newest
-from (select last_rebalance_at as seen_at from groups union all select opened_at from findings)
-"""
 _TIMES = """
 select distinct epoch_ms(event_time) as event_ms from rebalances where event_time is not null order by event_ms
 """
@@ -31,9 +28,9 @@ class Window(NamedTuple):
 
     Attributes:
         since_ms: Their begin, in whole minutes.
-        now_ms: Now, or the end of the tables.
+        now_ms: Now, or the end of what is known.
         first_hour_ms, until_ms: The whole hours around them: begin <= T < end.
-        is_live: They end now, and not with the tables.
+        is_live: They end now, and not earlier.
     """
 
     since_ms: int
@@ -54,17 +51,34 @@ class Recent(NamedTuple):
 
 
 def last_day(reading: Reading, at_ms: int | None = None) -> Window:
-    """Return the last 24 hours, up to now.
-
-    Tables whose newest change is older than a day are a recording: their last 24 hours are shown.
+    """Return the last 24 hours, up to now, or where no cluster is known now, up to the last knowledge of any.
 
     Args:
         at_ms: Now; None = by the clock.
     """
     now = now_ms() if at_ms is None else at_ms
-    newest = newest_ms(reading)
-    is_live = newest is None or newest > now - DAY_MS
-    end = now if is_live or newest is None else newest
+    states = {name: reading.freshness.of(name).state for name in cluster_names(reading)}
+    is_live = not states or any(state in ("known", "partly_known") for state in states.values())
+    ends = (known_end(reading, name, now) for name in states)
+    end = now if is_live else max((one for one in ends if one is not None), default=now)
+    return _day_until(end, is_live=is_live)
+
+
+def last_day_of(reading: Reading, cluster: str) -> Window:
+    """Return the last 24 hours of one cluster, up to now or to where the knowledge of it ends."""
+    now = now_ms()
+    is_live = reading.freshness.of(cluster).state in ("known", "partly_known")
+    end = known_end(reading, cluster, now)
+    return _day_until(now if end is None else end, is_live=is_live)
+
+
+def ended_before(reading: Reading, window: Window) -> tuple[str, ...]:
+    """Return the clusters that are unknown, and have been for a minute of a window: what they did last is not known."""
+    ends = {name: known_end(reading, name, window.now_ms) for name in unknown_clusters(reading)}
+    return tuple(name for name, end in ends.items() if end is None or end < window.now_ms - MINUTE_MS)
+
+
+def _day_until(end: int, *, is_live: bool) -> Window:
     first_hour = (end - DAY_MS) // HOUR_MS * HOUR_MS
     since = (end - DAY_MS) // MINUTE_MS * MINUTE_MS
     return Window(since, end, first_hour, first_hour + HOURS * HOUR_MS, is_live)
@@ -91,15 +105,3 @@ def page_time(reading: Reading) -> tuple[int, Recent]:
     """Return what pages are kept for besides the versions of tables: the minute, and what is recent."""
     window = last_day(reading)
     return window.since_ms, recent(reading, window)
-
-
-def newest_ms(reading: Reading) -> int | None:
-    """Return the event time of the newest rebalance or change of a group; None = there is none."""
-
-    def compute() -> pa.Table:
-        # By DuckDB: making a table of Python's values imports pandas, a third of a second of the first request.
-        found = {"groups": reading.columns("groups", ["last_rebalance_at"])}
-        return reading.sql(_NEWEST, found | {"findings": reading.columns("findings", ["opened_at"])})
-
-    newest: int | None = reading.kept("newest", ["groups", "findings"], compute)["newest"][0].as_py()
-    return newest

@@ -36,7 +36,9 @@ class Lanes {
     this.chosen = chosen === undefined ? -1 : data.members.indexOf(chosen);
     this.mark = mark === undefined ? -1 : data.marks.findIndex((one) => one.id === mark);
     this.byQueue = data.queues.map(() => []);
-    for (const span of data.spans) this.byQueue[span[0]].push(span);
+    // Of an unknown cluster nothing is drawn beyond the last knowledge of it.
+    this.known = data.known_until ?? Infinity;
+    for (const span of data.spans) if (span[2] < this.known) this.byQueue[span[0]].push(span);
     for (const spans of this.byQueue) spans.sort((a, b) => a[2] - b[2]);
     this.names = data.queues.map((name) => clean(short(name, 22)));
     this.legend();
@@ -104,6 +106,7 @@ class Lanes {
       }
       pen.restore();
     }
+    this.unknown(soft, line);
     this.axis(soft, line, scale);
     this.marks(ink, scale);
     this.bar(line, soft);
@@ -114,10 +117,11 @@ class Lanes {
   *visible(queue, scale) {
     const { begin, end, width } = this;
     let edge = -1;
+    const known = Math.min(end, this.known);
     for (const [, member, from, to] of this.byQueue[queue]) {
       if (from > end) return;
-      if (to !== null && to < begin) continue;
-      const x0 = Math.max(LEFT, LEFT + (from - begin) * scale), x1 = Math.min(width, LEFT + ((to ?? end) - begin) * scale);
+      if (Math.min(to ?? known, known) < begin) continue;
+      const x0 = Math.max(LEFT, LEFT + (from - begin) * scale), x1 = Math.min(width, LEFT + (Math.min(to ?? known, known) - begin) * scale);
       if (x1 - x0 < 1 && member !== this.chosen) {
         if (x1 < edge) continue;
         edge = x0 + 1;
@@ -152,6 +156,24 @@ class Lanes {
       }
     }
     pen.putImageData(this.image, 0, Math.round(TOP * ratio));
+  }
+
+  // Where the knowledge ends, with words.
+  unknown(soft, line) {
+    this.place.dataset.knownUntil = this.data.known_until ?? "";
+    if (this.known >= this.end) return;
+    const { pen, width } = this, x = Math.max(LEFT, this.x(this.known));
+    pen.fillStyle = soft;
+    if (x > LEFT) pen.fillRect(x, TOP, 1, this.room);
+    const text = `unknown since ${this.timeText(new Date(this.known))}`, long = pen.measureText(text).width;
+    // Where there is no room beside the end, the words are below the marks, on a ground of their own.
+    const left = Math.min(x + 8, width - long - 8), y = TOP + Math.min(this.room / 2, 60);
+    pen.fillStyle = css("--panel");
+    pen.fillRect(left - 4, y - 9, long + 8, 18);
+    pen.strokeStyle = line;
+    pen.strokeRect(left - 4, y - 9, long + 8, 18);
+    pen.fillStyle = soft;
+    pen.fillText(text, left, y);
   }
 
   axis(soft, line, scale) {
@@ -271,7 +293,7 @@ class Lanes {
       return near < 0 ? null : { mark: near };
     }
     const queue = Math.floor((y - TOP + this.scroll) / this.lane), at = this.at(x);
-    const span = x < LEFT ? null : this.byQueue[queue]?.findLast((one) => one[2] <= at && (one[3] === null || at < one[3]));
+    const span = x < LEFT || at > this.known ? null : this.byQueue[queue]?.findLast((one) => one[2] <= at && (one[3] === null || at < one[3]));
     return span ? { span } : null;
   }
 
@@ -280,7 +302,8 @@ class Lanes {
     const found = this.under(x, y);
     this.tip.hidden = !found;
     if (!found) return;
-    const time = (at) => (at === null ? "now" : this.timeText(new Date(at)));
+    const open = this.data.known_until === null ? "now" : `at least ${this.timeText(new Date(this.known))}`;
+    const time = (at) => (at === null ? open : this.timeText(new Date(at)));
     if (found.span) {
       const [queue, member, from, to] = found.span;
       this.tip.textContent = `${clean(short(this.data.queues[queue], 80))}\n${clean(short(this.data.members[member], 80))}\n${time(from)} – ${time(to)}`;

@@ -109,19 +109,28 @@ function showState(text, kind) {
   state.className = `live-state ${kind}`;
 }
 
+// Following the tables is not knowing the present: the page says whether that is known.
+let isFollowing = false;
+
+function showKnowledge() {
+  const { knowledge } = document.getElementById("live").dataset;
+  if (isFollowing) showState(knowledge, knowledge === "live" ? "on" : "");
+}
+
 function follow() {
   const { depends, versions } = document.body.dataset;
   if (versions === undefined) { state.hidden = true; return; }
   const names = new Set(depends.split(" "));
   const source = new EventSource(`/live?since=${encodeURIComponent(versions)}`);
   let pending = null;
-  source.addEventListener("hello", () => showState("live", "on"));
+  source.addEventListener("hello", () => { isFollowing = true; showKnowledge(); });
   source.addEventListener("tables", (event) => {
     if (!JSON.parse(event.data).changed.some((name) => names.has(name)) || pending) return;
     // Several tables change together: one look at all of them.
     pending = setTimeout(() => { pending = null; refresh(); }, 400);
   });
   source.onerror = () => {
+    isFollowing = false;
     showState("reconnecting", "off");
     // A refusal ends the stream for the browser: it is tried again by hand.
     if (source.readyState === EventSource.CLOSED) { source.close(); setTimeout(follow, 5000); }
@@ -147,7 +156,7 @@ document.body.addEventListener("htmx:before:swap", (event) => {
   const status = event.detail?.ctx?.response?.status;
   if (status && status !== 200) event.preventDefault();
 });
-document.body.addEventListener("htmx:after:swap", () => { showTimes(); drawCharts(); });
+document.body.addEventListener("htmx:after:swap", () => { showTimes(); drawCharts(); showKnowledge(); });
 addEventListener("pageshow", (event) => { if (event.persisted) location.reload(); });
 
 if (document.body.dataset.versions !== undefined) {

@@ -84,6 +84,8 @@ class JobFreshness:
         seen_at: When it reported last, epoch ms.
         is_overdue: It has missed several reports: what is unknown may be so for this reason.
         text: What it does, or since when it does not, and why. note: What is odd about clocks; empty: nothing.
+        host, pid: Where it runs, or ran. since: When its state began, epoch ms.
+        unknown_after_ms: So long after its last report it is gone.
     """
 
     app_id: str
@@ -93,6 +95,10 @@ class JobFreshness:
     seen_at: int
     text: str
     note: str = ""
+    host: str = ""
+    pid: int = 0
+    since: int = 0
+    unknown_after_ms: int = 0
 
 
 @dataclass(frozen=True)
@@ -219,7 +225,10 @@ class _JobNow:
         job = self.job
         state = job.state if self.is_alive or job.state in ENDED else "gone"
         text = self._ending() if self.is_overdue else _DOING.get(job.state, "the job runs")
-        return JobFreshness(job.app_id, self.is_alive, self.is_overdue, state, job.written_at, text, self._note())
+        return JobFreshness(
+            *(job.app_id, self.is_alive, self.is_overdue, state, job.written_at, text, self._note()),
+            *(job.host, job.pid, job.state_since, job.unknown_after_ms),
+        )
 
     def cluster(self, cluster: ClusterLiveness) -> ClusterFreshness:
         """Return what is known of one of its clusters."""

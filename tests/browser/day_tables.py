@@ -11,6 +11,7 @@ from streaming.tables.schema import TABLES, Row
 from tests.dashboard.hostile import HOSTILE
 from tests.simulation.core_run import CoreRun
 from tests.simulation.recorded_day import RULES, batches, play, tables_of
+from tests.streaming.tables.signs import leave_recording_sign
 
 T0 = 1_767_225_600_000
 MINUTE_MS = 60_000
@@ -23,7 +24,8 @@ def write_day(root: Path) -> None:
 
 
 def write_rows(root: Path, name: str, rows: list[Row]) -> None:
-    """Append rows to a table; times in epoch ms."""
+    """Append rows to a table, times in epoch ms, and leave the sign of a job that has read a recording of them."""
+    leave_recording_sign(root, {row["cluster"] for row in rows if row.get("cluster") is not None})
     write_deltalake(str(root / name), to_arrow(TABLES[name], rows), mode="append")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,8 +12,10 @@ from playwright.sync_api import Page, expect
 from dashboard.reading import window
 from dashboard.server import PageServer
 from streaming.settings.model import load
+from streaming.tables.liveness import FOLDER
 from tests.browser.conftest import Watch
 from tests.browser.day_tables import MINUTE_MS, T0, rebalance, write_rows
+from tests.streaming.tables.signs import leave_living_sign, leave_silent_sign
 
 MARK = "window.isTheSamePage = true"
 
@@ -23,6 +26,7 @@ def small(tmp_path: Path) -> Path:
     write_rows(
         tmp_path, "groups", [{"cluster": "c", "group_id": "orders", "system": "kafka", "state": "stable"} | COUNTS]
     )
+    leave_living_sign(tmp_path, "c")
     return tmp_path
 
 
@@ -131,3 +135,30 @@ def test_a_lag_that_grows_is_shown_without_a_reload(page: Page, small: Path) -> 
         commit(1_234)
         expect(lag).to_contain_text("1,234")
         page.close()
+
+
+def test_the_header_turns_grey_while_a_cluster_is_unknown(page: Page, small: Path) -> None:
+    def colour() -> str:
+        found: str = page.evaluate(
+            "getComputedStyle(document.getElementById('live-state'), '::before').backgroundColor"
+        )
+        return found
+
+    with server_over(small).in_background() as server:
+        page.goto(server.url + "group?cluster=c&group=orders")
+        state, lanes = page.locator("#live-state"), page.locator("[data-lanes]")
+        expect(state).to_have_text("live")
+        colours = [colour()]
+        shutil.rmtree(small / FOLDER)
+        leave_silent_sign(small, "c", known_until=T0 + MINUTE_MS)
+        expect(state).to_have_text("blind")
+        colours.append(colour())
+        expect(page.locator(".notice.blind").first).to_contain_text("is blind since 2026-01-01 00:01:00: it is silent.")
+        expect(lanes).to_have_attribute("data-known-until", str(T0 + MINUTE_MS))
+        shutil.rmtree(small / FOLDER)
+        leave_living_sign(small, "c")
+        expect(state).to_have_text("live")
+        expect(page.locator(".notice.blind")).to_have_count(0)
+        colours.append(colour())
+        page.close()
+    assert colours[0] == colours[2] != colours[1]

@@ -25,6 +25,7 @@ from tests.dashboard.hostile import HOSTILE
 from tests.kit.monitoring import Service, alertmanager, program, prometheus
 from tests.kit.processes import wait_until
 from tests.streaming.tables.journals import Journal, rows
+from tests.streaming.tables.signs import leave_living_sign
 from tests.test_grafana import DASHBOARDS, queries
 from udfs.model.journal import FindingClosed, FindingOpened
 
@@ -41,6 +42,7 @@ class PlantedTables:
         self._batch = 0
         self._journal = Journal()
         self.rebalance("calm")
+        leave_living_sign(root, "c")
 
     def _mark(self) -> Mark:
         self._batch += 1

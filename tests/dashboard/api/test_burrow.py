@@ -14,6 +14,7 @@ from streaming.tables.delta_rs import DeltaRsTable
 from streaming.tables.schema import GROUPS, QUEUE_PROGRESS
 from streaming.tables.writer import Mark
 from tests.streaming.tables.journals import T0
+from tests.streaming.tables.signs import leave_living_sign
 from tests.streaming.views.story import write_story
 
 
@@ -124,6 +125,7 @@ def test_names_with_slashes_line_breaks_and_parts_of_the_routes_are_found(tmp_pa
         for group in names
     ]
     DeltaRsTable(tmp_path, GROUPS).append(to_arrow(GROUPS, rows), Mark("job", 1))
+    leave_living_sign(tmp_path, *groups)
     with TestClient(create_app(tmp_path, settings)) as client:
         assert client.get("/v3/kafka").json()["clusters"] == sorted(groups)
         for cluster, names in groups.items():

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from structlog.testing import capture_logs
 
-from dashboard.reading.snapshots import MISSING, REOPENED_AFTER_POLLS, TableSnapshots
+from dashboard.reading.snapshots import LIVENESS, MISSING, REOPENED_AFTER_POLLS, TableSnapshots
 from streaming.tables.arrow_rows import to_arrow
 from streaming.tables.delta_rs import DeltaRsTable
 from streaming.tables.errors import NoTablesError
@@ -66,8 +66,12 @@ def test_a_store_that_is_away_leaves_the_last_snapshot(tmp_path: Path, monkeypat
     with monkeypatch.context() as patch:
         patch.setattr("dashboard.reading.snapshots.is_table", away)
         patch.setattr("dashboard.reading.snapshots.REOPENED_AFTER_POLLS", 1)
-        assert snapshots.refresh() == frozenset()
+        # What cannot be read is shown, so pages are made anew.
+        assert snapshots.refresh() == {LIVENESS}
+        assert "groups" in snapshots.unreadable
     assert names(snapshots) == ["a"]
+    assert snapshots.refresh() == {LIVENESS}
+    assert snapshots.unreadable == []
 
 
 def test_no_tables_are_an_error_unless_the_job_may_start_later(tmp_path: Path) -> None:

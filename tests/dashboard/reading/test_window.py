@@ -1,4 +1,4 @@
-"""The last day ends now, or with tables that nobody writes any more."""
+"""The last day ends now, or with the last knowledge of any cluster."""
 
 from __future__ import annotations
 
@@ -8,26 +8,28 @@ from pathlib import Path
 import pytest
 
 from dashboard.reading import window as shown
+from dashboard.reading.known_time import newest_by_cluster
 from dashboard.reading.listing_query import plain_rows
 from dashboard.reading.overview import churn, hours, overview
 from dashboard.reading.questions import Reading
-from dashboard.reading.window import DAY_MS, HOUR_MS, HOURS, MINUTE_MS, last_day, newest_ms, page_time, recent
+from dashboard.reading.window import DAY_MS, HOUR_MS, HOURS, MINUTE_MS, last_day, page_time, recent
 from streaming.settings.model import Dashboard
 from tests.browser.day_tables import rebalance, write_rows
 from tests.streaming.tables.journals import T0
+from tests.streaming.tables.signs import leave_living_sign
 
 # In the middle of an hour and of a minute.
 AT = T0 // HOUR_MS * HOUR_MS + 37 * MINUTE_MS + 23_456
 
 
-def test_the_newest_time_is_that_of_the_last_change(reading: Reading) -> None:
-    assert newest_ms(reading) == T0 + 70_000
+def test_the_newest_time_of_a_cluster_is_that_of_its_last_change(reading: Reading) -> None:
+    assert newest_by_cluster(reading)["c1"] == T0 + 70_000
 
 
 @pytest.mark.parametrize("now", [AT, AT // HOUR_MS * HOUR_MS, AT // HOUR_MS * HOUR_MS - 1])
-def test_live_tables_end_now(reading: Reading, now: int) -> None:
+def test_live_tables_end_now(steady: Reading, now: int) -> None:
     now += HOUR_MS
-    window = last_day(reading, now)
+    window = last_day(steady, now)
     assert (window.is_live, window.now_ms) == (True, now)
     assert now - DAY_MS - MINUTE_MS < window.since_ms <= now - DAY_MS
     assert window.first_hour_ms <= window.since_ms < window.first_hour_ms + HOUR_MS
@@ -48,6 +50,7 @@ def steady(tmp_path: Path, settings: Dashboard) -> Reading:
     groups = [("g", AT), ("later", AT + 2 * DAY_MS)]
     write_rows(tmp_path, "groups", [state | {"group_id": name, "last_rebalance_at": at} for name, at in groups])
     write_rows(tmp_path, "rebalances", [rebalance("c", "g", "r", AT, "m")])
+    leave_living_sign(tmp_path, "c")
     return Reading.of(tmp_path, settings)
 
 

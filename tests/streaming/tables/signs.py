@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 
 import msgspec
 
+from streaming.machine.clock import now_ms
+from streaming.machine.process import process_identity, since_boot_ms
 from streaming.settings.locations import Location
 from streaming.tables.liveness import ClusterLiveness, JobLiveness, liveness_place, read_liveness, write_liveness
 from tests.streaming.tables.journals import T0
@@ -38,10 +41,36 @@ def known(name: str, *, known_until: int = T0, age_ms: int = 0, **fields: object
     return msgspec.structs.replace(found, **fields)
 
 
+def leave_sign(root: Location, job: JobLiveness) -> None:
+    """Leave the liveness of a job beside tables."""
+    place = liveness_place(root, job.app_id)
+    place.parent.mkdir(parents=True, exist_ok=True)
+    write_liveness(place, job)
+
+
+def living(*clusters: ClusterLiveness, **fields: object) -> JobLiveness:
+    """Return the sign of a job that lives, as this process does, for an hour of a test at most."""
+    here = {"app_id": "living", "state": "running", "pid": os.getpid(), "process": process_identity(os.getpid())}
+    times = {"written_at": now_ms(), "written_boot_ms": since_boot_ms(), "unknown_after_ms": 3_600_000}
+    return sign(*clusters, **(here | times | fields))
+
+
+def leave_living_sign(root: Location, *names: str) -> None:
+    """Leave the sign of a job that lives, and knows these clusters."""
+    leave_sign(root, living(*(known(name, known_until=now_ms(), is_live=True) for name in names)))
+
+
+def leave_silent_sign(root: Location, *names: str, known_until: int) -> None:
+    """Leave the sign of a job that lives, and has learned nothing of these clusters for more than an hour."""
+    lost = [
+        known(name, known_until=known_until, age_ms=4_000_000, is_live=True, is_followed=True, problem="it is silent")
+        for name in names
+    ]
+    leave_sign(root, living(*lost, app_id="silent"))
+
+
 def leave_recording_sign(root: Location, names: Iterable[str]) -> None:
     """Leave the sign of a job that has read recordings of these clusters once, and of those that are there already."""
     jobs, _ = read_liveness(root)
     there = {one.cluster for job in jobs for one in job.clusters}
-    place = liveness_place(root, APP)
-    place.parent.mkdir(parents=True, exist_ok=True)
-    write_liveness(place, sign(*(known(name) for name in sorted({*there, *names}))))
+    leave_sign(root, sign(*(known(name) for name in sorted({*there, *names}))))

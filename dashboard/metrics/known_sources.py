@@ -1,0 +1,51 @@
+"""Dashboard: whether the present is known, as metrics; and what is left out of the others where it is not."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from prometheus_client.core import GaugeMetricFamily, Metric
+
+from dashboard.metrics.labels import GroupLabels
+from streaming.views.freshness import Freshness
+
+
+def unknown_of(freshness: Freshness, clusters: Iterable[str]) -> frozenset[str]:
+    """Return the clusters, of these and of those that jobs know, of which the present is unknown."""
+    return frozenset(one.cluster for one in freshness.blind(clusters) if one.state == "unknown")
+
+
+def known_rows(rows: pa.Table, unknown: Collection[str]) -> pa.Table:
+    """Return the rows that say what is so now: without those of unknown clusters."""
+    if not unknown:
+        return rows
+    return rows.filter(pc.invert(pc.is_in(rows["cluster"], pa.array(sorted(unknown), rows["cluster"].type))))
+
+
+def of_knowledge(freshness: Freshness, clusters: Iterable[str], groups: GroupLabels, prefix: str) -> Iterable[Metric]:
+    """Yield which clusters are known, since when others are not, and how many jobs live.
+
+    What is summed as `other` is known where all of it is, and blind since the first of it was.
+    """
+    known: dict[str, float] = {}
+    since: dict[str, float] = {}
+    for name in sorted({*clusters, *freshness.clusters}):
+        found, key = freshness.of(name), groups.cluster(name)
+        known[key] = min(known.get(key, 1.0), float(found.state in ("known", "recording")))
+        if found.state == "unknown" and found.known_until is not None:
+            since[key] = min(since.get(key, float("inf")), found.known_until / 1_000)
+    text = "1 while all of the cluster's present is known, or it is a recording that is complete; else 0."
+    yield _by_cluster(f"{prefix}source_known", text, known)
+    text = "Event time of the last knowledge of a cluster; none while it is known."
+    yield _by_cluster(f"{prefix}source_blind_since_timestamp_seconds", text, since)
+    alive = sum(job.is_alive for job in freshness.jobs)
+    yield GaugeMetricFamily(f"{prefix}jobs_alive", "Jobs that have reported beside the tables in time.", value=alive)
+
+
+def _by_cluster(name: str, text: str, values: dict[str, float]) -> Metric:
+    family = GaugeMetricFamily(name, text, labels=("cluster",))
+    for key in sorted(values):
+        family.add_metric((key,), values[key])
+    return family

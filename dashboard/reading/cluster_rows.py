@@ -1,0 +1,14 @@
+"""Dashboard: clusters as pages and API show them."""
+
+from __future__ import annotations
+
+from dashboard.reading.listing_query import plain_rows
+from dashboard.reading.overview import clusters
+from dashboard.reading.questions import Reading
+from streaming.tables.schema import Row
+
+
+def cluster_rows(reading: Reading) -> list[Row]:
+    """Return one row a cluster, as ``clusters`` has them, each with whether its present is known, as a phrase."""
+    freshness = reading.freshness
+    return [row | {"freshness": freshness.of(row["cluster"]).text} for row in plain_rows(clusters(reading))]
