@@ -1,7 +1,7 @@
 """Consumers of kafka-python and aiokafka, each a process of its own that can be killed and stopped.
 
 They speak as `tests.kit.members.Member` understands; of a generation they know nothing. What they own is said when it
-has changed.
+or their member id has changed.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class _Conversation:
 
     def __init__(self) -> None:
         self._commands: SimpleQueue[str] = SimpleQueue()
-        self._owned: list[list[object]] = []
+        self._reported: tuple[list[list[object]], str | None] = ([], None)
         self.is_polling = True
         self.is_over = False
         threading.Thread(target=self._read, daemon=True).start()
@@ -65,10 +65,10 @@ class _Conversation:
 
     def report_owned(self, consumer: Any) -> None:
         owned = sorted([one.topic, one.partition] for one in consumer.assignment())
-        if owned != self._owned:
-            self._owned = owned
-            coordinator = consumer._coordinator  # neither library shows the member id otherwise
-            member_id = getattr(coordinator, "member_id", None) or coordinator._generation.member_id
+        coordinator = consumer._coordinator  # neither library shows the member id otherwise
+        member_id = getattr(coordinator, "member_id", None) or coordinator._generation.member_id
+        if (owned, member_id) != self._reported and (owned or self._reported[0]):
+            self._reported = (owned, member_id)
             self.report("assigned" if owned else "revoked", owned, member_id)
 
     def report(self, event: str, owned: Sequence[object], member_id: str | None) -> None:

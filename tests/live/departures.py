@@ -15,7 +15,7 @@ import tempfile
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -52,6 +52,7 @@ _TRUE: dict[Kind, str | None] = {
     "static restart": None,
 }
 _SESSION_MS = 6_000
+_STATIC_SESSION_MS = 30_000  # a process takes a while to start on a busy machine
 _POLL_INTERVAL_MS = 9_000
 _COMMIT_MS = 700
 _BROKER = {"group.consumer.session.timeout.ms": "9000", "group.consumer.heartbeat.interval.ms": "1000"}
@@ -67,12 +68,18 @@ class Library(NamedTuple):
     Attributes:
         start: Of a broker, a group, a client id, an instance id, and whether it may not poll for long.
         kinds: How its members depart. is_slow: The one that stays rejoins only after a session timeout.
+        leaves_late: One that polls too late leaves; else it sends no heartbeat any more, and expires.
     """
 
     name: str
     start: Callable[[Broker, str, str, str | None, bool], Member]
     kinds: tuple[Kind, ...] = KINDS
     is_slow: bool = False
+    leaves_late: bool = True
+
+    def true_cause(self, kind: Kind) -> str | None:
+        """Return what the cause of such a departure is right to be; None: there is no departure."""
+        return "session_expired" if kind == "polls too late" and not self.leaves_late else _TRUE[kind]
 
 
 def _java(*, protocol: str = "classic", **more: str) -> Callable[[Broker, str, str, str | None, bool], Member]:
@@ -86,7 +93,7 @@ def _java(*, protocol: str = "classic", **more: str) -> Callable[[Broker, str, s
             [group],
             client_id=name,
             instance_id=instance_id,
-            session_timeout_ms=_SESSION_MS,
+            session_timeout_ms=_STATIC_SESSION_MS if instance_id else _SESSION_MS,
             commit_interval_ms=_COMMIT_MS,
             settings=settings,
         )
@@ -100,7 +107,8 @@ def _librdkafka(*, protocol: str = "classic") -> Callable[[Broker, str, str, str
         if protocol == "consumer":
             settings["group.protocol"] = protocol
         else:
-            settings |= {"session.timeout.ms": str(_SESSION_MS), "heartbeat.interval.ms": "500"}
+            session_ms = _STATIC_SESSION_MS if instance_id else _SESSION_MS
+            settings |= {"session.timeout.ms": str(session_ms), "heartbeat.interval.ms": "500"}
         settings |= {"group.instance.id": instance_id} if instance_id else {}
         interval_ms = _POLL_INTERVAL_MS if is_late else 300_000
         return start_light_member(broker, group, [group], settings | {"max.poll.interval.ms": str(interval_ms)})
@@ -112,7 +120,7 @@ def _python(library: str) -> Callable[[Broker, str, str, str | None, bool], Memb
     def start(broker: Broker, group: str, name: str, instance_id: str | None, is_late: bool) -> Member:
         settings: dict[str, Any] = {
             "client_id": name,
-            "session_timeout_ms": _SESSION_MS,
+            "session_timeout_ms": _STATIC_SESSION_MS if instance_id else _SESSION_MS,
             "heartbeat_interval_ms": 500,
             "auto_commit_interval_ms": _COMMIT_MS,
             **({"group_instance_id": instance_id} if instance_id else {}),
@@ -128,7 +136,7 @@ LIBRARIES = (
     Library("Java", _java()),
     Library("Java, new protocol", _java(protocol="consumer")),
     Library("librdkafka", _librdkafka()),
-    Library("librdkafka, new protocol", _librdkafka(protocol="consumer")),
+    Library("librdkafka, new protocol", _librdkafka(protocol="consumer"), leaves_late=False),
     Library("kafka-python", _python("kafka-python")),
     Library("aiokafka", _python("aiokafka")),
     Library("Java, never commits", _java(enable_auto_commit="false"), _OLD_KINDS),
@@ -225,7 +233,7 @@ class Play:
         member.stop()
         successor = self._member(name, name)
         self._wait(successor)
-        successor.kill()
+        successor.kill()  # and the group waits for it
 
 
 def play(broker: Broker, library: Library, rounds: int) -> Truth:
@@ -312,26 +320,36 @@ def main(rounds: int, wanted: Sequence[str]) -> None:
     print("| group | a member | read | right | wrong | open | back |\n|---|---|---|---|---|---|---|")  # noqa: T201
     for library, truth in zip(libraries, truths, strict=True):
         for kind in library.kinds:
+            _report_wrong(library, truth, kind, found)
             for read, triggers in found.items():
-                print(f"| {library.name} | {kind} | {read} | {_cells(truth, kind, triggers)} |")  # noqa: T201
+                print(f"| {library.name} | {kind} | {read} | {_cells(library, truth, kind, triggers)} |")  # noqa: T201
 
 
-def _cells(truth: Truth, kind: Kind, triggers: Sequence[Trigger]) -> str:
+def _report_wrong(library: Library, truth: Truth, kind: Kind, found: Mapping[str, Sequence[Trigger]]) -> None:
+    """Write on standard error what was wrong, with its evidence."""
+    for read, triggers in found.items():
+        for member_id in (one for one, true in truth.departed.items() if true == kind):
+            if _verdict(member_id, library.true_cause(kind), triggers) == "wrong":
+                causes_of = [(one.kind, one.detail) for one in triggers if one.member_id == member_id]
+                sys.stderr.write(f"wrong: {library.name}, {kind}, {read}: {causes_of}\n")
+
+
+def _cells(library: Library, truth: Truth, kind: Kind, triggers: Sequence[Trigger]) -> str:
     members = [one for one, true in truth.departed.items() if true == kind]
-    counts = Counter(_verdict(one, kind, triggers) for one in members)
+    counts = Counter(_verdict(one, library.true_cause(kind), triggers) for one in members)
     back = [one for one in triggers if one.kind == "member_joined" and "it hung" in (one.detail or "")]
     named = f"{sum(one.member_id in truth.back for one in back)} of {len(truth.back)}" if kind == "hangs" else ""
     return " | ".join([*(str(counts[verdict]) for verdict in ("right", "wrong", "open")), named])
 
 
-def _verdict(member_id: str, kind: Kind, triggers: Sequence[Trigger]) -> str:
+def _verdict(member_id: str, true: str | None, triggers: Sequence[Trigger]) -> str:
     departed = [one for one in triggers if one.member_id == member_id and one.kind in _DEPARTURES]
-    if _TRUE[kind] is None:
+    if true is None:
         # It departs only when its play is over: by itself, or under another id.
         return "right" if all(one.kind != "session_expired" for one in departed) else "wrong"
     if not departed or departed[0].kind == "member_gone":
         return "open"
-    return "right" if departed[0].kind == _TRUE[kind] else "wrong"
+    return "right" if departed[0].kind == true else "wrong"
 
 
 if __name__ == "__main__":

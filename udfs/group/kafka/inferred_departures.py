@@ -31,8 +31,6 @@ from udfs.packets.packet import queue_keys
 _HEARTBEATS_IN_A_TIMEOUT = 3
 # A member commits just before it leaves, and the rebalance begins with that.
 _AT_ONCE_MS = 1_000
-# A member that rejoins late commits when it does, once: so far apart it was not that.
-_APART_MS = 500
 # A poll has the time at which it was sent: what it shows may have begun until the coordinator replied.
 _REPLY_MS = 500
 # How long a coordinator waits for members that do not say it: ``max.poll.interval.ms`` of Kafka's clients.
@@ -97,12 +95,12 @@ class _Commits:
         self._view, self._queues, self._since = view, queues, since
 
     def commits_on(self, after: int, at: int) -> bool:
-        """Return whether it committed twice after a time and before another one, not only when it rejoined."""
+        """Return whether it committed twice between two times, a second apart: not only when it rejoined."""
         offsets, times = self._view.facts.offsets, list[int]()
         for key in queue_keys(self._queues).tolist():
             newest = offsets.newest(key, at)
             times += [one[0] for one in (newest.commit, newest.former) if one is not None and after <= one[0] < at]
-        return bool(times) and max(times) - min(times) >= _APART_MS
+        return bool(times) and max(times) - min(times) >= _AT_ONCE_MS
 
     def is_idle(self, at: int) -> bool:
         """Return whether it had committed all there was by a time, and does not commit the same again.
@@ -199,8 +197,10 @@ def infer_recorded_departure(
     if silence < min(_HEARTBEAT_MS, timeout - timeout // _HEARTBEATS_IN_A_TIMEOUT):
         return "left", f"it committed until {silence} ms before"
     # One that was silent for longer than an expiry takes lived on, and was idle.
+    # Unlike in classic groups, commits are no heartbeats: the last of those is a while older, or newer.
+    shortest = timeout - min(_HEARTBEAT_MS, timeout // _HEARTBEATS_IN_A_TIMEOUT)
     longest = min(2 * timeout, _longest_expiry(view, members[member_id]))
-    if not timeout <= silence < longest or own.is_idle(at):
+    if not shortest <= silence < longest or own.is_idle(at):
         return "gone", None
     others = _last_commits(view, held, [one for one in staying if one in members], at).values()
     if others and max(one.last for one in others) < at - timeout // _HEARTBEATS_IN_A_TIMEOUT:

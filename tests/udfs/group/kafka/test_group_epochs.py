@@ -275,7 +275,14 @@ def test_a_static_member_that_stays_away_has_expired() -> None:
 
 
 @pytest.mark.parametrize(
-    ("silence", "cause"), [(100, "member_left"), (20_000, "member_gone"), (46_000, "session_expired")]
+    ("silence", "cause"),
+    [
+        (100, "member_left"),
+        (20_000, "member_gone"),
+        (39_999, "member_gone"),
+        (40_000, "session_expired"),
+        (46_000, "session_expired"),
+    ],
 )
 def test_commits_show_how_a_member_departed(silence: int, cause: str) -> None:
     script = RecordScript()
@@ -291,9 +298,9 @@ def test_commits_of_the_next_owner_do_not_show_how_a_member_departed() -> None:
     script.first_member()
     script.second_member()
     script.commit(1_000, "t", 2)
-    script.delete_member(41_000, "b")
-    script.epoch(41_000, 3)
-    script.target(41_000, 3, {"a": "0 1 2 3"})
+    script.delete_member(39_000, "b")
+    script.epoch(39_000, 3)
+    script.target(39_000, 3, {"a": "0 1 2 3"})
     script.current(42_000, "a", 3, "0 1 2 3")
     script.commit(41_500, "t", 2)
     assert script.run(60_000).decided()[2:] == ["42000 #3 2->1 member_gone:b"]
