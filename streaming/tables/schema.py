@@ -11,10 +11,8 @@ from streaming.tables.columns import (
     COUNT,
     DIFFERING,
     LONG,
-    MEMBER_EPOCHS,
     OUTAGES,
     QUEUES,
-    RECONCILING,
     TEXT,
     TEXTS,
     TIME,
@@ -25,6 +23,7 @@ from streaming.tables.columns import (
     Table,
 )
 from streaming.tables.finding_columns import ADDRESS, CLIENT, FINDING_NAMES
+from streaming.tables.group_columns import PROTOCOL_AND_VERDICT
 from streaming.tables.shared_columns import (
     BROKER,
     CLUSTER,
@@ -44,7 +43,7 @@ from streaming.tables.shared_columns import (
     described,
     outage,
 )
-from udfs.model.journal import MAX_MEMBER_EPOCHS, MAX_RECONCILING_MEMBERS, MAX_RECONCILING_QUEUES, UNDER_WAY
+from udfs.model.journal import UNDER_WAY
 from udfs.model.member_fields import SHOWN
 from udfs.model.queue_outages import MAX_LISTED_OUTAGES
 
@@ -244,31 +243,7 @@ GROUPS = Table(
         Column("last_rebalance_at", TIME, "Time of the last rebalance"),
         Column("last_rebalance_id", TEXT, "That rebalance"),
         OBSERVED_BY,
-        Column(
-            "protocol", TEXT, "consumer, share or streams: a group of Kafka's newer protocols; connect, ...: another"
-        ),
-        Column("epoch", LONG, "Newest group epoch, of a group of a newer protocol"),
-        Column("assignment_epoch", LONG, "Epoch of its newest target assignment"),
-        Column("waits", TEXT, "Members that have yet to revoke queues or wait for some; topics an epoch waits for"),
-        Column("strategy_verdict", TEXT, "What audits find of the strategy: proven, contradicted or not_recomputable"),
-        Column("verdict_generations", COUNT, "How many generations it rests on"),
-        Column("verdict_from", TIME, "Event time of the first of them"),
-        Column("verdict_reason", TEXT, "Why it is contradicted or not recomputable, as in table audits"),
-        Column("library", TEXT, "Library, or broker's release, that assigned last; null = not known, or not Kafka's"),
-        Column(
-            "member_epochs",
-            MEMBER_EPOCHS,
-            "Of a group of a newer protocol: members at another epoch than assignment_epoch (-2: static, and away;"
-            " null: no record shows one); the others are at that one. null = not known, or more than"
-            f" {MAX_MEMBER_EPOCHS}",
-        ),
-        Column(
-            "reconciling",
-            RECONCILING,
-            "All members while it assigns or reconciles, as the coordinator has them: epoch, state, what each has, has"
-            f" yet to revoke, and shall have. null = it does neither, or more than {MAX_RECONCILING_MEMBERS} members or"
-            f" {MAX_RECONCILING_QUEUES} queues",
-        ),
+        *PROTOCOL_AND_VERDICT,
     ),
     key=("cluster", "group_id"),
 )
