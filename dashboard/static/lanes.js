@@ -166,8 +166,8 @@ class Lanes {
     pen.fillStyle = soft;
     if (x > LEFT) pen.fillRect(x, TOP, 1, this.room);
     const text = `unknown since ${this.timeText(new Date(this.known))}`, long = pen.measureText(text).width;
-    // Where there is no room beside the end, the words are below the marks, on a ground of their own.
-    const left = Math.min(x + 8, width - long - 8), y = TOP + Math.min(this.room / 2, 60);
+    // Where there is no room beside the end, the words are on a ground of their own; few groups have lanes down there.
+    const left = Math.min(x + 8, width - long - 8), y = TOP + this.room - 14;
     pen.fillStyle = css("--panel");
     pen.fillRect(left - 4, y - 9, long + 8, 18);
     pen.strokeStyle = line;
