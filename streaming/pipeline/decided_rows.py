@@ -47,7 +47,8 @@ _kind = msgspec.json.Decoder(_Kind)
 def rebalance_row(body: str) -> Row:
     """Return a row of ``rebalances`` out of its JSON."""
     row = msgspec.structs.asdict(_rebalance.decode(body))
-    row["triggers"] = [msgspec.structs.asdict(trigger) for trigger in row["triggers"]]
+    for name in ("triggers", "outages"):
+        row[name] = [msgspec.structs.asdict(one) for one in row[name]]
     return row
 
 

@@ -6,6 +6,8 @@ from typing import Any, NamedTuple, TypeAlias
 
 import pyarrow as pa
 
+from udfs.model.outages import QueueOutage
+
 Row: TypeAlias = dict[str, Any]
 
 TEXT = pa.string()
@@ -38,6 +40,11 @@ RECONCILING = pa.list_(
             *(("epoch", LONG), ("state", TEXT)),
             *((name, _ASSIGNED) for name in ("assigned", "revoking", "target")),
         ]
+    )
+)
+OUTAGES = pa.list_(
+    pa.struct(
+        [(name, LONG if name == "queue_id" or name.endswith("_ms") else TEXT) for name in QueueOutage.__struct_fields__]
     )
 )
 QUEUES = pa.list_(pa.struct([("broker", TEXT), ("queue_id", LONG), ("racks", TEXTS)]))

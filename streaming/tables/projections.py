@@ -147,6 +147,8 @@ def _reconciling(member: journal.ReconcilingMember) -> Row:
 # -- group_minutes ------------------------------------------------------------------------------------------------
 
 _STATE = ("members", "idle_members", "unassigned_queues", "spread")
+_OUTAGES = ("outage_min_ms", "outage_max_ms")
+_PER_MINUTE = ("queue_pause_ms", *_OUTAGES)
 
 
 def _minutes(entries: Sequence[Entry]) -> RowFilter:
@@ -173,7 +175,7 @@ def _apply_to_minutes(entries: Sequence[Entry], rows: RowEdits, present: Present
         of_group = minutes.setdefault(group, {})
         minute = _minute(event_time)
         if minute not in of_group:
-            nothing = {"rebalances": 0, "queues_moved": 0, "queue_pause_ms": 0}
+            nothing = {"rebalances": 0, "queues_moved": 0, **dict.fromkeys(_PER_MINUTE, 0)}
             of_group[minute] = rows.add(
                 {"cluster": cluster, "group_id": group_id, "minute": minute, **nothing, **state}
             )
@@ -184,6 +186,10 @@ def _apply_to_minutes(entries: Sequence[Entry], rows: RowEdits, present: Present
             edit.now |= state
         elif isinstance(body, journal.Rebalanced):
             edit.now |= _with_rebalance(edit.now, body)
+        elif isinstance(body, journal.MemberReplaced):
+            for name in _OUTAGES:
+                known = [value for one in body.outages if (value := getattr(one, name)) is not None]
+                edit.now[name] = _sum(edit.now[name], sum(known) if known else None)
         elif (pause_ms := _pause_of(body)) is not None:
             edit.now["queue_pause_ms"] = (edit.now["queue_pause_ms"] or 0) + pause_ms
 
@@ -209,15 +215,17 @@ def _state(row: Mapping[str, Any] | None) -> Row:
 
 def _with_rebalance(minute: Row, body: journal.Rebalanced) -> Row:
     # Before its first rebalance 0 means that there was none; queues may have been taken over already.
-    pause = minute["queue_pause_ms"] if minute["rebalances"] else minute["queue_pause_ms"] or None
-    if body.queue_pause_ms is not None:
-        pause = (pause or 0) + body.queue_pause_ms
+    before = {name: minute[name] if minute["rebalances"] else minute[name] or None for name in _PER_MINUTE}
     return {
         "rebalances": minute["rebalances"] + 1,
         "queues_moved": minute["queues_moved"] + body.queues_moved,
-        "queue_pause_ms": pause,
+        **{name: _sum(before[name], getattr(body, name)) for name in _PER_MINUTE},
         **{name: getattr(body, name) for name in _STATE},
     }
+
+
+def _sum(one: int | None, other: int | None) -> int | None:
+    return one if other is None else (one or 0) + other
 
 
 # -- topics and findings ------------------------------------------------------------------------------------------
@@ -320,6 +328,7 @@ PROJECTIONS: tuple[Projection, ...] = (
             QueuesReassigned,
             QueueAssigned,
             QueueResumed,
+            journal.MemberReplaced,
         ),
         _minutes,
         _apply_to_minutes,

@@ -12,6 +12,7 @@ from streaming.tables.columns import (
     DIFFERING,
     LONG,
     MEMBER_EPOCHS,
+    OUTAGES,
     QUEUES,
     RECONCILING,
     TEXT,
@@ -40,9 +41,11 @@ from streaming.tables.shared_columns import (
     UNASSIGNED,
     costs,
     described,
+    outage,
 )
 from udfs.model.journal import MAX_MEMBER_EPOCHS, MAX_RECONCILING_MEMBERS, MAX_RECONCILING_QUEUES, UNDER_WAY
 from udfs.model.member_fields import SHOWN
+from udfs.model.outages import MAX_LISTED_OUTAGES
 
 __all__ = [
     "ASSIGNMENTS", "AUDITS", "CHANGES", "COUNT", "FINDINGS", "GROUPS", "GROUP_MINUTES", "LONG", "MEMBERS", "QUEUES",
@@ -84,9 +87,12 @@ REBALANCES = Table(
         Column("agrees", TRUTH, "Whether computed and reported assignment are equal; null = nothing to compare"),
         Column("queues_differing", COUNT, "Queues on which computed and reported assignment differ"),
         Column(
-            "pause_ms", LONG, "From the first evidence that it began to the completed assignment; null = not observed"
+            "pause_ms",
+            LONG,
+            "Phases: from the first evidence that the coordinator had begun to the completed assignment; null = not"
+            " observed. Outages have what its consumers lost",
         ),
-        Column("queue_pause_ms", LONG, "Time without an owner, summed over the paused queues; null = not observed"),
+        Column("queue_pause_ms", LONG, "Phases: pause_ms summed over the queues that it stopped; null = not observed"),
         Column("pause_estimated_ms", LONG, "Estimate of pause_ms where it was not observed"),
         Column("queue_pause_estimated_ms", LONG, "Estimate of queue_pause_ms where it was not observed"),
         Column(
@@ -101,6 +107,14 @@ REBALANCES = Table(
         Column("joined_at", TIME, "End of the join phase, or when the target was computed; null = not reported"),
         Column("completed_at", TIME, "When the source had completed it; null = not reported"),
         *costs("; summed over the queues that got an owner and of which it is known"),
+        *outage(
+            "the queues that stopped, from the former owner's last progress to the new one's first possible; summed"
+        ),
+        *outage("the queue with the longest outage", "queue_outage"),
+        Column("outage_queues", COUNT, "Queues that stopped: all of an eager rebalance, else those that changed owner"),
+        Column("outage_unknown_queues", COUNT, "Those among them without outage_max_ms: they are not in its sum"),
+        Column("outage_evidence", TEXT, "What the bounds rest on: progress (commits, pulls), sessions, or both"),
+        Column("outages", OUTAGES, f"The outages one by one, the longest first, at most {MAX_LISTED_OUTAGES} of them"),
     ),
     key=("rebalance_id",),
     append_only=True,
@@ -175,6 +189,7 @@ ASSIGNMENTS = Table(
             "pause_estimated_ms", LONG, "Estimate of pause_ms where it was not observed, by the clients' own timings"
         ),
         *costs(""),
+        *outage("the queue before this span"),
     ),
     key=("cluster", "group_id", "topic", "broker", "queue_id", "member_id", "origin", "valid_from"),
     ends="valid_to",
@@ -309,6 +324,7 @@ GROUP_MINUTES = Table(
         Column("idle_members", COUNT, "Idle members at the end of the minute"),
         Column("unassigned_queues", COUNT, "Unassigned queues at the end of the minute"),
         Column("spread", COUNT, "Spread at the end of the minute"),
+        *outage("queues, summed over its rebalances and over members that came back without one"),
     ),
     key=("cluster", "group_id", "minute"),
 )

@@ -46,13 +46,27 @@ def costs(of_which: str) -> list[Column]:
         Column(
             "waiting_messages",
             LONG,
-            "Messages that waited for the new owner: the end of the queue, as last observed, less the committed offset"
+            "Messages that waited for the new owner: the end of the queue when it was given to it, less the committed"
+            " offset; null = that end was not observed" + of_which,
+        ),
+        Column(
+            "waiting_estimated_messages",
+            LONG,
+            "Estimate of waiting_messages: the end as last observed, and as many more as were read in that time before"
             + of_which,
         ),
     ]
 
 
 COST_NAMES = tuple(column.name for column in costs(""))
+
+
+def outage(of_what: str, name: str = "outage") -> list[Column]:
+    """Return the two bounds of an outage; ``of_what``: added to their comments."""
+    return [
+        Column(f"{name}_min_ms", LONG, f"For how long nobody read {of_what}, at least; null = unknown"),
+        Column(f"{name}_max_ms", LONG, f"For how long nobody read {of_what}, at most; null = unknown, or not over"),
+    ]
 
 
 def described(*names: str) -> list[Column]:

@@ -33,7 +33,7 @@ class Report(msgspec.Struct, frozen=True):
         event: `assigned`, `revoked`, `lost`, `closed`, `failed`, `read` (records came), `done` (a command was
             carried out).
         at_ms: by the machine's clock, epoch ms.
-        changed: what was given or taken (a cooperative member is given only what is new).
+        changed: what was given or taken (a cooperative member is given only what is new), or of which records came.
         owned: all that it holds after this, sorted.
         generation: as the client knows it; None where the client does not know one just then.
         member_id: as the coordinator named it.

@@ -41,10 +41,11 @@ CHANGED_ELSEWHERE = {
         *("recorded.members", "recorded.previous", "recorded.members[member_id].joined_at"),
         *("member.event_id", "member.owned", "folded.departed"),
     },
-    # No parts of a group: causes of a generation, and moves of queues.
+    # No parts of a group: causes of a generation, moves of queues, the row of a rebalance.
     "reported_generations": {"causes.leader"},
     "triggers": {"causes.triggers"},
-    "queue_handover": {"found.idle_queues", "found.pulls"},
+    "queue_handover": {"found.idle_queues", "found.outages", "found.pulls"},
+    "outages": {"row.outages"},
 }
 
 

@@ -12,6 +12,7 @@ import msgspec
 
 from udfs.model.audits import Audited, VerdictFields
 from udfs.model.member_fields import ShownFields
+from udfs.model.outages import QueueOutage
 from udfs.model.spans import QueueAssigned, QueueReleased, QueueResumed, QueuesReassigned, SpansWithdrawn
 
 GenerationSource: TypeAlias = Literal["reported", "counted"]
@@ -101,6 +102,15 @@ class Rebalance(msgspec.Struct, kw_only=True):
     repeated_messages: int | None = None
     repeated_estimated_messages: int | None = None
     waiting_messages: int | None = None
+    waiting_estimated_messages: int | None = None
+    outage_min_ms: int | None = None
+    outage_max_ms: int | None = None
+    queue_outage_min_ms: int | None = None
+    queue_outage_max_ms: int | None = None
+    outage_queues: int = 0
+    outage_unknown_queues: int = 0
+    outage_evidence: str | None = None
+    outages: list[QueueOutage] = msgspec.field(default_factory=list)
 
 
 class MemberOpened(ShownFields, kw_only=True, omit_defaults=False, tag_field="kind", tag="member_opened"):
@@ -144,12 +154,16 @@ class MemberReplaced(msgspec.Struct, kw_only=True, tag_field="kind", tag="member
     """A static member came back under a new id: its open spans end then, and go on under ``member_id``.
 
     They keep their rebalance, generation and origin. Its sessions have changes of their own.
+
+    Attributes:
+        outages: For how long nobody read its queues before: of each that it has, as far as it is known.
     """
 
     former_member_id: str
     member_id: str
     instance_id: str | None
     replaced_at: int
+    outages: list[QueueOutage] = msgspec.field(default_factory=list)
 
 
 class MemberEpoch(msgspec.Struct, array_like=True, frozen=True, gc=False):
@@ -231,6 +245,8 @@ class Rebalanced(msgspec.Struct, kw_only=True, tag_field="kind", tag="rebalanced
     idle_members: int
     unassigned_queues: int
     spread: int
+    outage_min_ms: int | None = None
+    outage_max_ms: int | None = None
 
 
 class TopicChanged(msgspec.Struct, kw_only=True, tag_field="kind", tag="topic_changed"):

@@ -30,6 +30,9 @@ class QueueAssigned(msgspec.Struct, kw_only=True, tag_field="kind", tag="queue_a
     repeated_messages: int | None = None  # read twice, by the former owner's position
     repeated_estimated_messages: int | None = None  # where that is not known
     waiting_messages: int | None = None  # between the committed offset and the end of the queue
+    waiting_estimated_messages: int | None = None  # where its end was not observed at that time
+    outage_min_ms: int | None = None  # for how long nobody read the queue before, at least
+    outage_max_ms: int | None = None  # at most
 
 
 class QueueResumed(msgspec.Struct, kw_only=True, tag_field="kind", tag="queue_resumed"):
@@ -41,6 +44,8 @@ class QueueResumed(msgspec.Struct, kw_only=True, tag_field="kind", tag="queue_re
     member_id: str
     origin: Origin
     pause_ms: int
+    outage_min_ms: int | None = None
+    outage_max_ms: int | None = None
 
 
 class QueueReleased(msgspec.Struct, kw_only=True, tag_field="kind", tag="queue_released"):
@@ -82,7 +87,7 @@ class AssignedRun(msgspec.Struct, array_like=True, gc=False):
     Attributes:
         member: The new owner, as its place in ``QueuesReassigned.members``. None: for each the member that owned,
             before this change, the queue ``shift`` ids below it.
-        pause_ms, pause_estimated_ms: Of each of these queues: as in ``QueueAssigned``.
+        pause_ms, pause_estimated_ms, outage_min_ms, outage_max_ms: Of each of these queues: as in ``QueueAssigned``.
     """
 
     first: int
@@ -91,6 +96,8 @@ class AssignedRun(msgspec.Struct, array_like=True, gc=False):
     shift: int = 0
     pause_ms: int | None = None
     pause_estimated_ms: int | None = None
+    outage_min_ms: int | None = None
+    outage_max_ms: int | None = None
 
 
 class QueueCost(msgspec.Struct, array_like=True, gc=False):
@@ -100,6 +107,7 @@ class QueueCost(msgspec.Struct, array_like=True, gc=False):
     repeated_messages: int | None = None
     repeated_estimated_messages: int | None = None
     waiting_messages: int | None = None
+    waiting_estimated_messages: int | None = None
 
 
 class ReassignedTopic(msgspec.Struct, array_like=True):

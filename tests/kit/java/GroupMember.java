@@ -108,7 +108,9 @@ public final class GroupMember {
                 Method poll = KafkaConsumer.class.getMethod("poll", long.class);
                 records = (ConsumerRecords<?, ?>) poll.invoke(consumer, POLL_MS);
             }
-            if (records.count() > 0) Conversation.say("read", "\"records\":" + records.count());
+            if (records.count() > 0) {
+                Conversation.say("read", "\"records\":" + records.count() + ",\"changed\":" + list(records.partitions()));
+            }
         } catch (InvocationTargetException wrapped) {
             throw wrapped.getCause() instanceof Exception ? (Exception) wrapped.getCause() : wrapped;
         }

@@ -37,6 +37,9 @@ PULL_HELD_MS: Final = 30_000
 COMMIT_INTERVAL_MS: Final = 5_000
 # MetaQ's clients watch ZooKeeper: they take partitions over within about a second (measured with 1.4.6.2).
 REOWN_MS: Final = 1_000
+# From when a queue is given to a client until it has read its first message: it reads its position and fetches
+# (docs/performance.md has what real clients of all libraries took).
+TAKE_OVER_MS: Final = 1_000
 # An action of a member is reported by the next poll, or by the one after it.
 _REPORTED_AFTER_MS = 10_000
 
@@ -78,6 +81,22 @@ def queue_wait_ms(system: SystemProfile, learning: int, loss: Loss, client_versi
         # A member that left has unlocked, and the locks of a member that expired have expired before.
         wait += retry // 2
         wait += LOCK_EXPIRES_MS - LOCK_RENEWAL_MS // 2 if loss == "gone" else 0
+    return wait
+
+
+def longest_wait_ms(system: SystemProfile, learning: int, loss: Loss, client_version: str | None, ordered: bool) -> int:
+    """Return after how long a client has taken a queue over at the latest, by its own timings.
+
+    Args:
+        learning: From ``learning_ms``. client_version, ordered: Of the new owner; an unknown version counts as old.
+    """
+    if not system.has_rebalance_loop:
+        return 2 * REOWN_MS
+    version = version_of(client_version)
+    wait = max(learning, EXPIRY_SCAN_MS) + MIN_INTERVAL_MS + FIRST_PULL_DELAY_MS
+    if ordered and loss in ("alive", "gone"):
+        # Its former owner's lock expires, or is given back; then a lock is requested again.
+        wait += LOCK_EXPIRES_MS + (TICK_MS if version is None or version < (5,) else MIN_INTERVAL_MS)
     return wait
 
 

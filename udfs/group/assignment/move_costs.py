@@ -23,6 +23,7 @@ from udfs.group.assignment.client_timings import COMMIT_INTERVAL_MS
 from udfs.group.state.assignment_diff import Changed
 from udfs.group.state.group import Queue
 from udfs.group.state.view import GroupView
+from udfs.model.journal import Rebalance
 from udfs.model.observations import Newest
 from udfs.packets.packet import queue_keys
 
@@ -34,11 +35,13 @@ class MoveCost(NamedTuple):
         repeated: Messages that are read twice, by the former owner's position. repeated_estimated: An estimate where
             the position is not known.
         waiting: Messages between the committed offset and the end of the queue when it got its new owner.
+            waiting_estimated: An estimate where that end was observed before: as many more came as were read before.
     """
 
     repeated: int | None = None
     repeated_estimated: int | None = None
     waiting: int | None = None
+    waiting_estimated: int | None = None
 
 
 _NOTHING: Final = MoveCost()
@@ -78,7 +81,7 @@ def move_costs(
             continue
         else:
             cost = _repeated(newest, _stopped_at(view, old, until), began) if has_owner else _NOTHING
-            cost = cost._replace(waiting=_waiting(newest.end, newest.commit))
+            cost = _with_waiting(cost, newest, newest.commit, at)
         if cost != _NOTHING:
             costs[queue] = cost
     return costs
@@ -89,18 +92,29 @@ def _until(commit: tuple[int, int] | None, until: int) -> tuple[int, int] | None
     return commit if commit is not None and commit[0] < until else None
 
 
-def total_costs(costs: Mapping[Queue, MoveCost]) -> dict[str, int]:
-    """Return the sums over all queues, by the names of the row's columns; a sum of nothing is missing."""
-    found: dict[str, int] = {}
-    for cost in costs.values():
-        for name, value in zip(("repeated", "repeated_estimated", "waiting"), cost, strict=True):
-            if value is not None:
-                found[f"{name}_messages"] = found.get(f"{name}_messages", 0) + value
-    return found
+def add_costs(row: Rebalance, costs: Mapping[Queue, MoveCost]) -> None:
+    """Set the sums over all queues in a rebalance's row; a sum of nothing is none."""
+    for name in MoveCost._fields:
+        known = [value for cost in costs.values() if (value := getattr(cost, name)) is not None]
+        if known:
+            setattr(row, f"{name}_messages", sum(known))
 
 
-def _waiting(end: tuple[int, int] | None, commit: tuple[int, int]) -> int | None:
-    return None if end is None else max(0, end[1] - commit[1])
+def _with_waiting(cost: MoveCost, newest: Newest, commit: tuple[int, int], at: int) -> MoveCost:
+    """Return a cost with the messages that waited until a time.
+
+    Args:
+        commit: The last one of the former owner.
+    """
+    end = newest.end
+    waited = None if end is None else max(0, end[1] - commit[1])
+    if end is not None and end[0] == at:
+        return cost._replace(waiting=waited)
+    came = None
+    if newest.former is not None and newest.commit is not None:
+        since = commit[0] if end is None or end[0] < commit[0] else end[0]
+        came = _read_within(max(0, at - since), newest.commit, newest.former)
+    return cost._replace(waiting_estimated=came if waited is None else waited + (came or 0))
 
 
 def _is_last(position: tuple[int, int], end: tuple[int, int] | None) -> bool:
@@ -162,11 +176,10 @@ def _polled_cost(
         return _NOTHING
     if view.profile.offsets_count_bytes:
         return _NOTHING_REPEATED if has_owner and left_at is None else _NOTHING
-    waiting = _waiting(newest.end, commits[0])
-    if not has_owner or view.mode == "message":  # where no member owns a queue alone
-        return MoveCost(waiting=waiting)
-    cost = _NOTHING_REPEATED if left_at is None else _ahead(newest, commits, left_at)
-    return cost._replace(waiting=waiting)
+    cost = _NOTHING
+    if has_owner and view.mode != "message":  # where no member owns a queue alone
+        cost = _NOTHING_REPEATED if left_at is None else _ahead(newest, commits, left_at)
+    return _with_waiting(cost, newest, commits[0], at)
 
 
 def _departed_at(view: GroupView, queue: Queue, old: Sequence[str]) -> int | None:

@@ -15,16 +15,19 @@ from typing import NamedTuple
 from udfs.group.assignment.client_timings import (
     EXPIRY_SCAN_MS,
     PULL_HELD_MS,
+    TAKE_OVER_MS,
     Loss,
     learning_ms,
     queue_wait_ms,
     whole_wait_ms,
 )
+from udfs.group.assignment.last_progress import last_progress
 from udfs.group.state.assignment_diff import Changed
 from udfs.group.state.group import MAX_IDLE_QUEUES, IdleQueue, Owners, Queue, key_of
 from udfs.group.state.view import GroupView
 from udfs.model.events import HeldQueue
 from udfs.model.spans import QueueResumed
+from udfs.packets.packet import queue_keys
 
 
 def moved_queues(changed: Iterable[Changed]) -> dict[Queue, tuple[str, str]]:
@@ -49,7 +52,7 @@ def expected_waits(view: GroupView, moved: Mapping[Queue, tuple[str, str]], kind
     for loser, taker in moved.values():
         if (loser, taker) not in of_pairs:
             member = group.members[taker]
-            loss, ordered = _loss(view, loser), bool(member.ordered)
+            loss, ordered = loss_of(view, loser), bool(member.ordered)
             wait = queue_wait_ms(view.profile, learning, loss, member.client_version, ordered)
             of_pairs[loser, taker] = wait + _unnoticed(view, loser)
     return {queue: of_pairs[pair] for queue, pair in moved.items()}
@@ -70,7 +73,8 @@ def estimates(
     }
 
 
-def _loss(view: GroupView, loser: str) -> Loss:
+def loss_of(view: GroupView, loser: str) -> Loss:
+    """Return what happened to a queue's owner."""
     if loser in view.group.members:
         return "alive"
     departed = view.group.departed.get(loser)
@@ -138,7 +142,7 @@ def idle_queues_with(idle: Mapping[Queue, IdleQueue], waits: Mapping[Queue, int]
     for queue, wait in waits.items():
         idle_queue = found.get(queue)
         if idle_queue is not None:
-            found[queue] = IdleQueue(wait, idle_queue.released_at)
+            found[queue] = IdleQueue(wait, idle_queue.released_at, read_at=idle_queue.read_at)
         elif len(found) < MAX_IDLE_QUEUES:
             found[queue] = IdleQueue(wait)
     return found
@@ -149,10 +153,12 @@ class Handover(NamedTuple):
 
     Attributes:
         pauses: For how long each queue had no owner before a member got it: measured, estimated.
+        outages: At least and at most for how long nobody read each of these queues, where that is known.
         idle_queues, pulls: What the group remembers of them from now on.
     """
 
     pauses: dict[tuple[Queue, str], tuple[int | None, int | None]]
+    outages: dict[Queue, tuple[int | None, int | None]]
     idle_queues: dict[Queue, IdleQueue]
     pulls: dict[Queue, int]
 
@@ -164,7 +170,7 @@ def hand_over(view: GroupView, changed: Sequence[Changed], pulled: Mapping[Queue
         pulled: When the reporting member last pulled each queue.
     """
     group = view.group
-    found = Handover({}, dict(group.idle_queues), dict(group.pulls))
+    found = Handover({}, {}, dict(group.idle_queues), dict(group.pulls))
     for queue, old, new in changed:
         # Of several owners that all lose it, the last one's departure counts.
         if old and not set(old) & set(new):
@@ -186,8 +192,11 @@ def _release(view: GroupView, found: Handover, queue: Queue, loser: str, at: int
     if idle_queue is None and len(found.idle_queues) >= MAX_IDLE_QUEUES:
         return
     released = _released_at(view, queue, loser, at)
+    [key] = queue_keys([queue]).tolist()
     found.idle_queues[queue] = IdleQueue(
-        None if idle_queue is None else idle_queue.estimate, at if released is None and is_unowned else released
+        None if idle_queue is None else idle_queue.estimate,
+        at if released is None and is_unowned else released,
+        read_at=last_progress(view, queue, key, at, at).read_at,
     )
     found.pulls.pop(queue, None)
 
@@ -202,10 +211,14 @@ def _take_over(
     if idle_queue is None:
         return None, None
     released = idle_queue.released_at
+    if pulled is not None and idle_queue.read_at is not None and pulled >= idle_queue.read_at:
+        # Between two polls it may have been pulled before the latest pull that its member reports.
+        least = pulled - released if view.profile.owns_by_node and released is not None else 0
+        found.outages[queue] = (max(0, least), pulled + TAKE_OVER_MS - idle_queue.read_at)
     if released is None or pulled is not None:
         del found.idle_queues[queue]
     else:
-        found.idle_queues[queue] = IdleQueue(idle_queue.estimate, released, taker)
+        found.idle_queues[queue] = IdleQueue(idle_queue.estimate, released, taker, idle_queue.read_at)
     if pulled is not None and released is not None and pulled >= released:
         return pulled - released, None
     # Its release was not observed, or it was pulled before that: both happened between two polls.
@@ -228,6 +241,8 @@ def resumed(view: GroupView, member_id: str, pulled: Mapping[Queue, int]) -> lis
                 member_id=member_id,
                 origin="reported",
                 pause_ms=pulled_at - idle.released_at,
+                outage_min_ms=None if idle.read_at is None else 0,
+                outage_max_ms=None if idle.read_at is None else pulled_at + TAKE_OVER_MS - idle.read_at,
             )
         )
     return found

@@ -64,6 +64,7 @@ class RebalancePlan(msgspec.Struct, frozen=True, kw_only=True):
         overtaken: The newer generation that came before its members had taken it over.
         made_again: Topics that are other ones than before, under their names: their queues are none of those before.
         idle_queues, pulls: Of the queues that exist now: those between two owners, and when each was last pulled.
+        first_pulls: The member that was observed to pull each queue at the time of the rebalance, and when.
     """
 
     at: int
@@ -87,6 +88,7 @@ class RebalancePlan(msgspec.Struct, frozen=True, kw_only=True):
     made_again: frozenset[str] = frozenset()
     idle_queues: dict[Queue, IdleQueue] = msgspec.field(default_factory=dict)
     pulls: dict[Queue, int] = msgspec.field(default_factory=dict)
+    first_pulls: Mapping[Queue, tuple[str, int]] = msgspec.field(default_factory=dict)
 
 
 def plan_counted(view: GroupView, pending: Pending) -> RebalancePlan:
@@ -159,6 +161,7 @@ def _with_reports_and_pauses(view: GroupView, plan: RebalancePlan) -> RebalanceP
         ),
         idle_queues=idle_queues_with(idle, waits) if group.has_reported else idle,
         pulls={queue: pulled_at for queue, pulled_at in group.pulls.items() if queue in existing},
+        first_pulls=pulls,
     )
 
 

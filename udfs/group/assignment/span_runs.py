@@ -31,6 +31,8 @@ NAMED_EVERY: Final = 16  # generations
 
 # (pause_ms, pause_estimated_ms) of a queue that a member gets
 Pauses: TypeAlias = Mapping[tuple[Queue, str], tuple[int | None, int | None]]
+# (outage_min_ms, outage_max_ms) of a queue
+SpanOutages: TypeAlias = Mapping[Queue, tuple[int | None, int | None]]
 # (topic, broker, queue id) -> its owners, each with its instance id
 Holders: TypeAlias = Callable[[Queue], Sequence[tuple[str, str | None]]]
 
@@ -56,7 +58,7 @@ class _Runs:
         run = self._last_released[member] = ReleasedRun(queue_id, queue_id, member)
         self.released.append(run)
 
-    def assign(self, queue_id: int, how: tuple[int | None, int, int | None, int | None]) -> None:
+    def assign(self, queue_id: int, how: tuple[int | None, int, *tuple[int | None, ...]]) -> None:
         """Add a queue; ``how``: the fields of ``AssignedRun`` from ``member`` on."""
         run = self._last_assigned.get(how)
         if run is not None and run.last == queue_id - 1:
@@ -96,6 +98,7 @@ def pack_reassignment(
     inferred: Callable[[str], bool],
     pauses: Pauses,
     costs: Mapping[Queue, MoveCost],
+    outages: SpanOutages | None = None,
 ) -> QueuesReassigned | None:
     """Return the spans that end and open between two assignments; None if nothing changes.
 
@@ -105,7 +108,7 @@ def pack_reassignment(
             without a name follow the tables anyway.
         instance_ids: Of members that have one.
         inferred: Whether the spans of a topic are inferred.
-        costs: Of queues that get an owner.
+        costs, outages: Of queues that get an owner.
     """
     named = _Names(names, instance_ids)
     topics: list[ReassignedTopic] = []
@@ -133,12 +136,14 @@ def pack_reassignment(
             if member in old:
                 continue
             paused = pauses.get((queue, member), _NO_PAUSES) if pauses else _NO_PAUSES
+            stopped = outages.get(queue, _NO_PAUSES) if outages else _NO_PAUSES
+            times = (*paused, *stopped) if stopped != _NO_PAUSES else paused
             if member in first and len(new) == 1:
                 if before.get((topic, broker, queue_id - shift)) != new:
                     shift = queue_id - first[member]
-                runs.assign(queue_id, (None, shift, *paused))
+                runs.assign(queue_id, (None, shift, *times))
             else:
-                runs.assign(queue_id, (named.place(member), 0, *paused))
+                runs.assign(queue_id, (named.place(member), 0, *times))
     if not topics:
         return None
     return QueuesReassigned(
@@ -238,6 +243,9 @@ def _opening(change: QueuesReassigned, topic: ReassignedTopic, holders: Holders)
                     repeated_messages=cost.repeated_messages,
                     repeated_estimated_messages=cost.repeated_estimated_messages,
                     waiting_messages=cost.waiting_messages,
+                    waiting_estimated_messages=cost.waiting_estimated_messages,
+                    outage_min_ms=run.outage_min_ms,
+                    outage_max_ms=run.outage_max_ms,
                 )
             )
     return opening

@@ -65,15 +65,18 @@ def commit(context: GroupContext, result: RebalanceResult) -> None:
     group.last_rebalance_at, group.last_rebalance_id = at, row.rebalance_id
     group.rebalance_ordinals = result.ordinals
     group.idle_queues, group.pulls = plan.idle_queues, plan.pulls
+    stopped = {queue: (one.at_least, one.at_most) for queue, one in result.outages.items()}
     for time, owners in plan.steps:
-        commit_spans(context, "reported", owners, time, costs=result.costs, paused=plan.step_pauses)
+        commit_spans(context, "reported", owners, time, costs=result.costs, paused=plan.step_pauses, outages=stopped)
     if plan.made_again:
         commit_spans(context, "computed", without_topics(group.computed, plan.made_again), at)
-    commit_spans(context, "computed", plan.target.owners, at, guessed=plan.guessed, costs=result.costs)
+    commit_spans(context, "computed", plan.target.owners, at, guessed=plan.guessed, costs=result.costs, outages=stopped)
     if result.reported is not None:
         if plan.made_again and not plan.steps:
             commit_spans(context, "reported", without_topics(group.reported, plan.made_again), at)
-        commit_spans(context, "reported", result.reported, at, costs=result.costs, paused=plan.step_pauses)
+        commit_spans(
+            context, "reported", result.reported, at, costs=result.costs, paused=plan.step_pauses, outages=stopped
+        )
         group.has_reported = True
     overtake_awaited(context, at)
     group.exists = True

@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 from udfs.group.assignment.move_costs import MoveCost, move_costs
+from udfs.group.assignment.outages import listed, replaced_outages
 from udfs.group.assignment.queue_handover import Handover, hand_over
-from udfs.group.assignment.span_runs import Pauses, pack_reassignment
+from udfs.group.assignment.span_runs import Pauses, SpanOutages, pack_reassignment
 from udfs.group.batch.context import GroupContext
 from udfs.group.members.static_members import ids_at
-from udfs.group.state.assignment_diff import Changed
+from udfs.group.state.assignment_diff import Changed, by_owner
 from udfs.group.state.group import MAX_REPLACEMENTS, Awaited, Group, Owners, Queue, Replacement
 from udfs.group.state.state_machine import GroupKind
 from udfs.group.state.view import GroupView
 from udfs.model.journal import MemberReplaced
+from udfs.model.outages import QueueOutage
 from udfs.model.spans import Origin, QueuesReassigned
 
 
@@ -28,13 +30,15 @@ def commit_spans(
     pulled: Mapping[Queue, int] | None = None,
     costs: Mapping[Queue, MoveCost] | None = None,
     paused: Pauses | None = None,
+    outages: SpanOutages | None = None,
 ) -> None:
     """Close and open spans so that the current assignment becomes this one.
 
     Args:
         guessed: Topics whose new spans are inferred; ``inferred``: all are.
         pulled: When the reporting member last pulled each queue. paused: For how long queues had no owner.
-        costs: Of queues that get an owner; None: by the offsets of that time.
+        costs: Of queues that get an owner; None: by the offsets of that time. outages: Of these, as far as they are
+            known; reports of members' own replace them.
     """
     group = context.group
     current = group.computed if origin == "computed" else group.reported
@@ -50,7 +54,12 @@ def commit_spans(
         handover = hand_over(context, changed, pulled or {}, at)
         group.idle_queues, group.pulls = handover.idle_queues, handover.pulls
     pauses = (paused or {}) if handover is None else handover.pauses
-    body = _packed(group, origin, current, changed, at, lambda topic: inferred or topic in guessed, pauses, costs)
+    stopped = dict(outages or {}) | ({} if handover is None else handover.outages)
+
+    def is_inferred(topic: str) -> bool:
+        return inferred or topic in guessed
+
+    body = _packed(group, origin, current, changed, at, is_inferred, pauses, costs, stopped)
     if body is not None:
         context.write(at, body)
     if origin == "computed":
@@ -68,6 +77,7 @@ def _packed(
     inferred: Callable[[str], bool],
     pauses: Pauses,
     costs: Mapping[Queue, MoveCost],
+    outages: SpanOutages,
 ) -> QueuesReassigned | None:
     return pack_reassignment(
         current,
@@ -81,6 +91,7 @@ def _packed(
         inferred=inferred,
         pauses=pauses,
         costs=costs,
+        outages=outages,
     )
 
 
@@ -91,7 +102,9 @@ def provisional_spans(view: GroupView, awaited: Awaited) -> list[QueuesReassigne
         return []
     changed = view.changed_queues(awaited.before, group.computed)
     guessed = group.topics_without_metadata
-    body = _packed(group, "computed", awaited.before, changed, awaited.since, lambda topic: topic in guessed, {}, {})
+    body = _packed(
+        group, "computed", awaited.before, changed, awaited.since, lambda topic: topic in guessed, {}, {}, {}
+    )
     return [] if body is None else [body]
 
 
@@ -112,28 +125,41 @@ def split_replaced(context: GroupContext, until: int | None) -> None:
 def split_span_of(context: GroupContext, one: Replacement) -> None:
     """Split the open spans of one static member that was replaced."""
     body = MemberReplaced(
-        former_member_id=one.former_id, member_id=one.member_id, instance_id=one.instance_id, replaced_at=one.at
+        former_member_id=one.former_id,
+        member_id=one.member_id,
+        instance_id=one.instance_id,
+        replaced_at=one.at,
+        outages=one.outages,
     )
     context.write(one.at, body)
 
 
-def replace_members(context: GroupContext, renamed: Mapping[str, str], at: int, *, splits: bool = True) -> None:
+def replace_members(
+    context: GroupContext,
+    renamed: Mapping[str, str],
+    at: int,
+    *,
+    splits: bool = True,
+    decided_at: int | None = None,
+) -> None:
     """End the sessions of old ids and replace them by the new ids; the caller opens the new sessions.
 
     Args:
         splits: Split their open spans, unless a rebalance is pending; else the caller settles that.
+        decided_at: When that is decided. None: with a rebalance, whose row has the outages of their queues.
     """
     group = context.group
     if renamed:
         _release_shared(context, "computed", group.computed, renamed, at)
         _release_shared(context, "reported", group.reported, renamed, at)
+    stopped = {} if decided_at is None else _outages_of_replaced(context, renamed, at, decided_at)
     names = {member_id: renamed.get(member_id, member_id) for member_id in group.members}
     group.members = {names[member_id]: member for member_id, member in group.members.items()}
     for former_id, member_id in sorted(renamed.items()):
         left_at = context.replace_session(former_id, member_id, at)
         context.rename_causes(former_id, member_id)
         instance_id = group.members[member_id].instance_id
-        replacement = Replacement(former_id, member_id, instance_id, left_at, written=False)
+        replacement = Replacement(former_id, member_id, instance_id, left_at, False, stopped.get(former_id, []))
         if len(group.replaced) >= MAX_REPLACEMENTS:
             split_replaced(context, group.replaced[0].at)
         group.replaced = [*group.replaced, replacement][-MAX_REPLACEMENTS:]
@@ -147,6 +173,17 @@ def replace_members(context: GroupContext, renamed: Mapping[str, str], at: int, 
             settle_replaced(context)
     elif group.pending.reported is not None:
         group.pending.reported = list(_renamed(dict(group.pending.reported), renamed).items())
+
+
+def _outages_of_replaced(
+    view: GroupView, renamed: Mapping[str, str], at: int, now: int
+) -> dict[str, list[QueueOutage]]:
+    """Return for how long nobody read the queues of static members that come back, by their old ids."""
+    group = view.group
+    held = by_owner(group.reported if group.has_reported else group.computed) if renamed else {}
+    return {
+        former_id: listed(replaced_outages(view, former_id, held.get(former_id, ()), at, now)) for former_id in renamed
+    }
 
 
 def _release_shared(context: GroupContext, origin: Origin, owners: Owners, renamed: Mapping[str, str], at: int) -> None:

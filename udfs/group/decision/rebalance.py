@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 
 import msgspec
 
 from udfs.group.assignment.balance import balance_of, distinct_subscriptions
 from udfs.group.assignment.client_timings import settled_after_ms
-from udfs.group.assignment.move_costs import MoveCost, move_costs, total_costs
+from udfs.group.assignment.move_costs import MoveCost, add_costs, move_costs
+from udfs.group.assignment.outages import Outage, add_outages, outages
 from udfs.group.assignment.rebalance_plan import RebalancePlan, queues_of
 from udfs.group.assignment.target_assignment import (
     previous_owners,
@@ -59,7 +60,7 @@ class RebalanceResult(msgspec.Struct, frozen=True, kw_only=True):
         recent, usual: How often the group rebalances, see ``flapping``.
         ordinals: Of this time: how many rebalances of each generation.
         findings: What each rule found, by kind; None: it found nothing.
-        costs: Of queues that get an owner, as far as offsets are known.
+        costs: Of queues that get an owner, as far as offsets are known. outages: Of those that changed or lost theirs.
         audit: Of this generation, where it can be compared already.
     """
 
@@ -76,6 +77,7 @@ class RebalanceResult(msgspec.Struct, frozen=True, kw_only=True):
     ordinals: dict[str, int]
     findings: Sequence[tuple[str, Found | None]]
     costs: dict[Queue, MoveCost]
+    outages: dict[Queue, Outage]
     audit: Audited | None
 
 
@@ -93,8 +95,11 @@ def rebalance(view: GroupView, plan: RebalancePlan) -> RebalanceResult:
     identity, ordinals = next_identity(view, at, plan.generation)
     began = None if plan.pauses.pause_ms is None else at - plan.pauses.pause_ms
     costs = move_costs(view, moves, at, began, _taken_at(before, plan))
-    row = _row(view, plan, identity, before, moves, balance, len(queues), costs)
+    row = _row(view, plan, identity, before, moves, balance, len(queues))
+    add_costs(row, costs)
     row.queues_revoked += ended
+    stopped = outages(view, plan, before, after, moves, queues)
+    add_outages(row, stopped)
     reported = plan.reported
     if reported is None and group.has_reported:
         reported = held_only_by(group.reported, group.members)
@@ -117,6 +122,7 @@ def rebalance(view: GroupView, plan: RebalancePlan) -> RebalanceResult:
         ordinals=ordinals,
         findings=_findings(view, plan, row, flapping(recent, usual, view.config)),
         costs=costs,
+        outages=stopped,
         audit=audit_of_plan(view, plan, row),
     )
 
@@ -138,7 +144,6 @@ def _row(
     moves: Sequence[Changed],
     balance: Balance,
     queues: int,
-    costs: Mapping[Queue, MoveCost],
 ) -> Rebalance:
     group, target = view.group, plan.target
     triggers = in_order(plan.triggers)
@@ -180,7 +185,6 @@ def _row(
         **msgspec.structs.asdict(plan.pauses),
         observed_by=observed_by(group, source_of(view)),
         **msgspec.structs.asdict(plan.phases),
-        **total_costs(costs),
     )
 
 
@@ -310,6 +314,8 @@ def _rebalanced(row: Rebalance, plan: RebalancePlan, balance: Balance) -> Rebala
         idle_members=balance.idle,
         unassigned_queues=balance.unassigned,
         spread=balance.spread,
+        outage_min_ms=row.outage_min_ms,
+        outage_max_ms=row.outage_max_ms,
     )
 
 

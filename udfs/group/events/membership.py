@@ -140,7 +140,7 @@ def late_cause(context: GroupContext, due: DueEvent, at: int) -> None:
 def _take_place(context: GroupContext, former: Member, member_id: str, at: int, own: int) -> None:
     """Apply the return of a static member under a new id: that alone is no rebalance."""
     former_id = former.member_id
-    replace_members(context, {former_id: member_id}, at)
+    replace_members(context, {former_id: member_id}, at, decided_at=at)
     context.open_session(former, at, former=former_id, heartbeat_at=own)
 
 

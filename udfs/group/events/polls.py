@@ -40,7 +40,7 @@ def on_snapshot(context: GroupContext, due: DueEvent, snapshot: GroupSnapshot, a
         context.close_session(member.member_id, at, cause.at, cause.reason)
 
     renamed = returned(group, snapshot.members) if context.profile.has_static_members else {}
-    replace_members(context, renamed, at)
+    replace_members(context, renamed, at, decided_at=at)
     for former_id, member_id in sorted(renamed.items()):
         context.open_session(group.members[member_id], at, former=former_id)
     for member_id, departure in sorted(replaced(group, snapshot).items()):

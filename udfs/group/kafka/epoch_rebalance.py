@@ -176,10 +176,11 @@ def _rename(context: GroupContext, outcome: EpochOutcome, snapshot: GroupSnapsho
     infos, members = {info.member_id: info for info in snapshot.members}, context.group.members
     for back_at, former_id, member_id in outcome.renamed:
         if former_id in members and member_id not in members:
-            rename(context, {former_id: member_id}, infos, back_at, back_at, splits=False)
+            renamed = {former_id: member_id}
+            rename(context, renamed, infos, back_at, back_at, splits=False, decided_at=outcome.at)
             members = context.group.members
     # The state of an older version does not know since when.
-    rename_static_members(context, snapshot, outcome.at, splits=False)
+    rename_static_members(context, snapshot, outcome.at, splits=False, decided_at=outcome.at)
 
 
 def _under_first_ids(view: GroupView, outcome: EpochOutcome, snapshot: GroupSnapshot) -> GroupSnapshot:

@@ -177,7 +177,7 @@ def take_back(context: GroupContext, records: Sequence[DueEvent], snapshot: Grou
     if snapshot.generation != context.group.generation or not snapshot.members:
         return False
     # The last one of the newer protocol may be a static member that comes back with the classic one.
-    rename_static_members(context, snapshot, at)
+    rename_static_members(context, snapshot, at, decided_at=at)
     staying = {info.member_id for info in snapshot.members}
     for due in records:
         record = due.event

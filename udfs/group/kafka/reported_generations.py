@@ -73,7 +73,7 @@ def take_generation(context: GroupContext, due: DueEvent, snapshot: GroupSnapsho
     if current == generation and group.exists:
         if snapshot.event_time < (group.last_snapshot_at or 0):
             return update_existing(context, snapshot, at)  # newer snapshots cover the rest
-        outdated = rename_static_members(context, snapshot, at)
+        outdated = rename_static_members(context, snapshot, at, decided_at=at)
         if {info.member_id for info in snapshot.members} == set(group.members):
             return _take_same_generation(context, snapshot, at) or outdated
     return _take_new_generation(context, due, snapshot, names, at) or outdated
@@ -280,14 +280,17 @@ def move_members(
     return outdated
 
 
-def rename_static_members(context: GroupContext, snapshot: GroupSnapshot, at: int, *, splits: bool = True) -> bool:
+def rename_static_members(
+    context: GroupContext, snapshot: GroupSnapshot, at: int, *, splits: bool = True, decided_at: int
+) -> bool:
     """Rename static members that came back under another id; they keep their queues.
 
     Args:
-        splits: As ``replace_members`` has it.
+        splits, decided_at: As ``replace_members`` has them.
     """
     infos = {info.member_id: info for info in snapshot.members}
-    return rename(context, returned(context.group, snapshot.members), infos, snapshot.event_time, at, splits=splits)
+    back = returned(context.group, snapshot.members)
+    return rename(context, back, infos, snapshot.event_time, at, splits=splits, decided_at=decided_at)
 
 
 def rename(
@@ -298,17 +301,18 @@ def rename(
     at: int,
     *,
     splits: bool = True,
+    decided_at: int | None = None,
 ) -> bool:
     """Give static members their new ids; return whether some description was out of date.
 
     Args:
         infos: By new id; one without a description keeps the one that it had. event_time: Theirs.
-        splits: As ``replace_members`` has it.
+        splits, decided_at: As ``replace_members`` has them.
     """
     if not renamed:
         return False
     outdated = False
-    replace_members(context, renamed, at, splits=splits)
+    replace_members(context, renamed, at, splits=splits, decided_at=decided_at)
     for former_id, member_id in sorted(renamed.items()):
         member = context.group.members[member_id]
         if member_id in infos:

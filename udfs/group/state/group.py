@@ -16,6 +16,7 @@ from udfs.group.state.recorded_group import RecordedGroup
 from udfs.model.audits import Verdict
 from udfs.model.events import HeldQueue, MemberFields, Mode, QueueInfo, QueueRef, RevokedQueue
 from udfs.model.journal import GroupChanged, LeftReason, MemberReplaced, Trigger, TriggerKind
+from udfs.model.outages import QueueOutage
 from udfs.model.spans import QueuesReassigned
 from udfs.model.systems import SYSTEMS, System
 
@@ -99,6 +100,7 @@ class Replacement(msgspec.Struct, array_like=True):
     """A static member came back under a new id.
 
     ``written``: its spans are split already; else they are split once the pending rebalance is written.
+    ``outages``: For how long nobody read its queues.
     """
 
     former_id: str
@@ -106,6 +108,7 @@ class Replacement(msgspec.Struct, array_like=True):
     instance_id: str | None
     at: int
     written: bool = True
+    outages: list[QueueOutage] = msgspec.field(default_factory=list)
 
 
 class Awaited(msgspec.Struct, kw_only=True):
@@ -156,12 +159,14 @@ class IdleQueue(msgspec.Struct, array_like=True):
 
     Attributes:
         estimate: The expected pause. released_at: When the pause began, where that was observed.
-        taker: The member that reports the queue but has not pulled it yet.
+        taker: The member that reports the queue but has not pulled it yet. read_at: When its former owner had read it
+            at the latest progress that was known.
     """
 
     estimate: int | None = None
     released_at: int | None = None
     taker: str | None = None
+    read_at: int | None = None
 
 
 class CurrentAudit(msgspec.Struct, array_like=True, frozen=True):

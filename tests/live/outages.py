@@ -1,0 +1,293 @@
+"""Does the outage that a row tells contain the one that consumers noted themselves, and how wide is it?
+
+    python -m tests.live.outages [CHANGES]
+
+Members of several client libraries join, leave, are killed, hang, or come back as static ones, while messages come all
+the time. Each notes when it got messages of which partition. The truth of one queue in one rebalance is the time from
+the last message that anybody got before it to the first one after it. A table is printed.
+"""
+
+from __future__ import annotations
+
+import bisect
+import statistics
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+from confluent_kafka import Producer
+
+from tests.kit.brokers import Broker, kafka_41
+from tests.kit.java_members import wait_until
+from tests.kit.members import Member, start_member
+from tests.kit.noting_members import start_noting_member
+from tests.kit.topics import create_topic, set_session_timeout
+from tests.live.collecting import collecting, run_of_folder
+from tests.simulation.core_run import CoreRun
+from udfs.model.journal import MemberReplaced
+
+_SESSION_MS = 6_000
+_COMMIT_MS = 1_000
+_PARTITIONS = 4
+_MESSAGE_S = 0.02  # between two messages of a partition
+_NEW_PROTOCOL = {"group.protocol": "consumer"}
+_KINDS = ("leave", "kill", "hang", "static restart")
+_SETTLED_S = 2.5
+
+Start = Callable[[Broker, str, str, str | None], Member]
+
+
+class Regime(NamedTuple):
+    """Members of one library that share their queues in one way."""
+
+    name: str
+    start: Start
+    kinds: Sequence[str] = _KINDS
+
+
+class Checked(NamedTuple):
+    """One queue in one rebalance: what the consumers noted, and what the row tells, in ms."""
+
+    kind: str
+    truth: int
+    least: int | None
+    most: int | None
+
+    @property
+    def holds(self) -> bool:
+        """Whether the truth lies within the bounds that are known."""
+        return (self.least or 0) <= self.truth and (self.most is None or self.truth <= self.most)
+
+
+def _java(strategy: str, **settings: str) -> Start:
+    def start(broker: Broker, group: str, name: str, instance_id: str | None) -> Member:
+        return start_member(
+            broker,
+            group,
+            [group],
+            client_id=name,
+            instance_id=instance_id,
+            strategies=(strategy,),
+            session_timeout_ms=_SESSION_MS,
+            commit_interval_ms=_COMMIT_MS,
+            settings={key.replace("_", "."): value for key, value in settings.items()},
+        )
+
+    return start
+
+
+def _librdkafka(**settings: str) -> Start:
+    def start(broker: Broker, group: str, name: str, instance_id: str | None) -> Member:
+        named = {
+            "client.id": name,
+            "auto.commit.interval.ms": str(_COMMIT_MS),
+            **({"group.instance.id": instance_id} if instance_id else {}),
+            **{key.replace("_", "."): value for key, value in settings.items()},
+        }
+        if named.get("group.protocol") != "consumer":
+            named |= {"session.timeout.ms": str(_SESSION_MS), "heartbeat.interval.ms": "1500"}
+        return start_noting_member("librdkafka", broker, group, [group], named)
+
+    return start
+
+
+def _aiokafka(broker: Broker, group: str, name: str, instance_id: str | None) -> Member:
+    named = {
+        "client_id": name,
+        "session_timeout_ms": str(_SESSION_MS),
+        "heartbeat_interval_ms": "1500",
+        "auto_commit_interval_ms": str(_COMMIT_MS),
+        **({"group_instance_id": instance_id} if instance_id else {}),
+    }
+    return start_noting_member("aiokafka", broker, group, [group], named)
+
+
+REGIMES = (
+    Regime("librdkafka, range", _librdkafka(partition_assignment_strategy="range")),
+    Regime("librdkafka, cooperative-sticky", _librdkafka(partition_assignment_strategy="cooperative-sticky")),
+    Regime("librdkafka, new protocol", _librdkafka(group_protocol="consumer")),
+    Regime("aiokafka, roundrobin", _aiokafka),
+    Regime("Java, range", _java("range")),
+    Regime("Java, cooperative-sticky", _java("cooperative-sticky")),
+    Regime("Java, new protocol", _java("range", group_protocol="consumer")),
+)
+
+
+def group_of(number: int) -> str:
+    """Return the name of a group and its topic."""
+    return f"outages-{number}"
+
+
+class Notes:
+    """When anybody of a group got messages of each partition."""
+
+    def __init__(self) -> None:
+        self.members: list[Member] = []
+
+    def times(self) -> dict[int, list[int]]:
+        """Return the times by partition, ascending."""
+        found: dict[int, list[int]] = {}
+        for member in self.members:
+            for report in member.reports:
+                if report.event == "read":
+                    for _, partition in report.changed:
+                        found.setdefault(partition, []).append(report.at_ms)
+        return {partition: sorted(times) for partition, times in found.items()}
+
+
+@contextmanager
+def messages(broker: Broker, topics: Sequence[str]) -> Iterator[None]:
+    """Send messages to all partitions all the time."""
+    ended = threading.Event()
+
+    def send() -> None:
+        producer = Producer({**broker.client_settings(), "linger.ms": "0"})
+        while not ended.wait(_MESSAGE_S):
+            for topic in topics:
+                for partition in range(_PARTITIONS):
+                    producer.produce(topic, b"m", partition=partition)
+            producer.poll(0)
+        producer.flush(10)
+
+    thread = threading.Thread(target=send, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()
+
+
+def play(broker: Broker, number: int, regime: Regime, changes: int) -> tuple[Notes, list[tuple[int, str]]]:
+    """Let members come and go; return what they noted, and what was done from when on."""
+    group, notes, done = group_of(number), Notes(), list[tuple[int, str]]()
+    with ExitStack() as running:
+
+        def member(name: str, instance_id: str | None = None) -> Member:
+            found = running.enter_context(regime.start(broker, group, name, instance_id))
+            notes.members.append(found)
+            return found
+
+        def settle(members: Sequence[Member], kind: str) -> None:
+            wait_until(members, lambda: all(_reads(one) for one in members) and _all_owned(members))
+            time.sleep(_SETTLED_S)
+            done.append((_now(), kind))
+
+        stays = member("stays")
+        settle([stays], "join")
+        for change in range(changes):
+            kind = regime.kinds[change % len(regime.kinds)]
+            instance_id = f"static-{change}" if kind == "static restart" else None
+            goes = member("goes", instance_id)
+            settle([stays, goes], kind)
+            if kind == "leave":
+                goes.stop()
+            elif kind == "hang":
+                goes.freeze()
+            else:
+                goes.kill()
+            if kind == "static restart":
+                goes = member("goes", instance_id)
+                wait_until([stays, goes], lambda goes=goes: _reads(goes) and _all_owned([stays, goes]))
+                time.sleep(_SETTLED_S)
+                done.append((_now(), "static leave"))
+                goes.stop()
+            settle([stays], "join")
+            if kind == "hang":
+                goes.kill()
+    return notes, done
+
+
+def _now() -> int:
+    return time.time_ns() // 1_000_000
+
+
+def _reads(member: Member) -> bool:
+    reports = member.reports
+    last = max((place for place, one in enumerate(reports) if one.event == "assigned"), default=len(reports))
+    return any(one.event == "read" for one in reports[last:])
+
+
+def _all_owned(members: Sequence[Member]) -> bool:
+    held = sorted(partition for member in members for _, partition in member.owned)
+    return held == list(range(_PARTITIONS))
+
+
+def checked(run: CoreRun, number: int, notes: Notes, done: Sequence[tuple[int, str]]) -> list[Checked]:
+    """Compare the outages of a group with what its members noted."""
+    group, times = group_of(number), notes.times()
+    rows = sorted((one for one in run.rebalances if one.group_id == group), key=lambda one: one.event_time)
+    ends = [one.event_time for one in rows[1:]] + [sys.maxsize]
+    found: list[Checked] = []
+    for row, until in zip(rows, ends, strict=True):
+        for one in row.outages:
+            if one.member_id is not None:
+                found += _checked(one, row.event_time, until, times, _kind_at(done, row.event_time))
+    for change in run.changes:
+        if change.group_id == group and isinstance(change.body, MemberReplaced):
+            for one in change.body.outages:
+                found += _checked(one, change.body.replaced_at, sys.maxsize, times, "static restart")
+    return found
+
+
+def _checked(one, at: int, until: int, times: dict[int, list[int]], kind: str) -> list[Checked]:
+    noted = times.get(one.queue_id, [])
+    place = bisect.bisect_left(noted, at)
+    if not place or place == len(noted) or noted[place] >= until:
+        return []  # nobody read it between this rebalance and the next one
+    return [Checked(kind, noted[place] - noted[place - 1], one.outage_min_ms, one.outage_max_ms)]
+
+
+def _kind_at(done: Sequence[tuple[int, str]], at: int) -> str:
+    place = bisect.bisect_right([time for time, _ in done], at)
+    return done[place - 1][1] if place else "join"
+
+
+def measure(regimes: Sequence[Regime], changes: int, at_once: int = 2) -> dict[str, list[Checked]]:
+    """Play regimes, as many beside each other as told, and return the outages of each."""
+    with tempfile.TemporaryDirectory() as place:
+        folder = Path(place)
+        with kafka_41(folder / "broker", {}) as broker:
+            topics = [group_of(number) for number in range(len(regimes))]
+            for topic in topics:
+                create_topic(broker, topic, _PARTITIONS)
+                set_session_timeout(broker, topic, _SESSION_MS)
+            with (
+                collecting(broker, folder / "events"),
+                messages(broker, topics),
+                ThreadPoolExecutor(at_once) as pool,
+            ):
+                playing = [pool.submit(play, broker, number, one, changes) for number, one in enumerate(regimes)]
+                played = [one.result() for one in playing]
+            run = run_of_folder(folder / "events")
+    return {regime.name: checked(run, number, *played[number]) for number, regime in enumerate(regimes)}
+
+
+def main(changes: int) -> None:
+    """Measure all regimes and print the table."""
+    found = measure(REGIMES, max(1, changes // (2 * len(REGIMES))))
+    say = sys.stdout.write
+    say("| members | change | queues | contained | without a bound | truth, median ms | width, median ms |\n")
+    say("|---|---|---|---|---|---|---|\n")
+    for name, outages in found.items():
+        for kind in sorted({one.kind for one in outages}):
+            some = [one for one in outages if one.kind == kind]
+            widths = [one.most - (one.least or 0) for one in some if one.most is not None]
+            truth = round(statistics.median(one.truth for one in some))
+            width = round(statistics.median(widths)) if widths else "-"
+            held = sum(one.holds for one in some)
+            say(f"| {name} | {kind} | {len(some)} | {held} | {len(some) - len(widths)} | {truth} | {width} |\n")
+    for name, outages in found.items():
+        for one in outages:
+            if not one.holds:
+                say(f"not contained: {name}: {one}\n")
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]) if len(sys.argv) > 1 else 200)

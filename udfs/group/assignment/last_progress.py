@@ -1,0 +1,63 @@
+"""Core: up to when the owner of a queue has read it, as the source shows it. No I/O.
+
+A commit that moved shows that its owner had read until then, and so does one that did not move where nothing more was
+to be read: an owner of an idle queue lacks nothing until the next message comes. Commits that polls show are older than
+the poll. A pull that a member reports is reading itself.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from udfs.group.assignment.client_timings import COMMIT_INTERVAL_MS
+from udfs.group.state.group import Queue
+from udfs.group.state.view import GroupView
+from udfs.model.observations import Newest
+
+
+class LastProgress(NamedTuple):
+    """The last progress of a queue's owner.
+
+    Attributes:
+        read_at: When it had read at the latest progress; None: not known.
+        idle_until: Until when nothing more was there to be read, where that was later.
+        is_stuck: It committed, and read nothing although there was something.
+    """
+
+    read_at: int | None = None
+    idle_until: int | None = None
+    is_stuck: bool = False
+
+
+def last_progress(view: GroupView, queue: Queue, key: int, until: int, now: int) -> LastProgress:
+    """Return the last progress in a queue up to a time, of which the last two commits are remembered.
+
+    Args:
+        key: Of the queue, see ``queue_keys``. now: The time of what is decided: what came since then is not there yet.
+    """
+    newest = view.facts.offsets.newest(key, now)
+    if until < now and newest.commit is not None and newest.commit[0] > until:
+        former = newest.former
+        newest = Newest(commit=former if former is not None and former[0] <= until else None)
+    if view.profile.commits_are_polled:
+        return _polled(view, queue, newest, until)
+    if newest.commit is None:
+        # A commit without an offset.
+        times = view.facts.progress.get(key, ()) if until == now else ()
+        return LastProgress(max((time for time in times if time <= until), default=None))
+    (committed_at, committed), former, end = newest.commit, newest.former, newest.end
+    has_moved = former is None or former[1] != committed
+    if end is not None and end[0] > committed_at:
+        if end[1] <= committed:
+            return LastProgress(committed_at, end[0])
+        return LastProgress(committed_at) if has_moved else LastProgress(is_stuck=True)
+    return LastProgress(committed_at)
+
+
+def _polled(view: GroupView, queue: Queue, newest: Newest, until: int) -> LastProgress:
+    """Return the last progress that polls show: what moved since the poll before was read after the commit of then."""
+    commit, former, pulled = newest.commit, newest.former, view.group.pulls.get(queue)
+    times = [pulled] if pulled is not None and pulled <= until else []
+    if commit is not None and former is not None and commit[1] != former[1]:
+        times.append(former[0] - COMMIT_INTERVAL_MS)
+    return LastProgress(max(times, default=None))

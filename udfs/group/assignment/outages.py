@@ -1,0 +1,335 @@
+"""Core: for how long nobody read a queue that changed or lost its owner: the outage, as far as it is known. No I/O.
+
+An outage lasts from the last progress of the former owner to the first possible one of the new owner. Both ends lie
+between bounds, and so does the outage: at least and at most so long. The phases of a coordinator are another thing: it
+completes a rebalance within milliseconds after a crash that nobody noticed for a session timeout.
+
+- The former owner has read up to its last progress at least (``last_progress``); where none is known, up to its last
+  heartbeat. It has read up to its departure at most, and one that expired up to the next heartbeat that it owed. One
+  that lives on stops when the coordinator has its members together (``joined_at``), or when it acknowledges that it
+  gave the queue up; clients of RocketMQ and MetaQ when they learn of the change by themselves.
+- The new owner reads from when the queue is given to it, and needs up to ``TAKE_OVER_MS`` for its first message.
+  Clients that take queues over by themselves do so within their own timings, unless their first pull is reported.
+
+An eager rebalance stops every queue for everybody; any other one only those that change their owner. A queue without a
+new owner has an outage that goes on: nothing is known of it until it gets one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Final, NamedTuple
+
+from udfs.group.assignment.client_timings import TAKE_OVER_MS, Loss, learning_ms, longest_wait_ms
+from udfs.group.assignment.last_progress import LastProgress, last_progress
+from udfs.group.assignment.queue_handover import loss_of
+from udfs.group.assignment.rebalance_plan import COOPERATIVE, RebalancePlan
+from udfs.group.state.assignment_diff import Changed
+from udfs.group.state.group import Departed, Owners, Queue, queue_order
+from udfs.group.state.state_machine import GroupKind
+from udfs.group.state.view import GroupView
+from udfs.model.journal import Rebalance
+from udfs.model.outages import MAX_LISTED_OUTAGES, PROGRESS, SESSIONS, QueueOutage
+from udfs.model.systems import is_server_side
+from udfs.packets.packet import queue_keys
+
+# Clients send at least three heartbeats per session timeout (heartbeat.interval.ms).
+_HEARTBEATS_IN_A_TIMEOUT: Final = 3
+
+
+class Outage(NamedTuple):
+    """How long nobody read one queue, in ms.
+
+    Attributes:
+        at_least, at_most: None: not known.
+        former, owner: Who read it before, and who has it now; None: not known, or nobody.
+        evidence: ``progress`` or ``sessions``: what shows up to when the former owner read; None: nothing does.
+    """
+
+    at_least: int | None = None
+    at_most: int | None = None
+    former: str | None = None
+    owner: str | None = None
+    evidence: str | None = None
+
+
+class _Stop(NamedTuple):
+    """When a former owner stopped to read, between two times; without ``earliest`` only the latter is known."""
+
+    earliest: int | None
+    latest: int
+    evidence: str | None = None
+
+
+class _Start(NamedTuple):
+    """When a new owner could begin to read, between two times; without ``earliest`` only the latter is known."""
+
+    earliest: int | None
+    latest: int
+
+
+_Change = tuple[Queue, tuple[str, ...], tuple[str, ...]]
+
+
+def outages(
+    view: GroupView,
+    plan: RebalancePlan,
+    before: Owners,
+    after: Owners,
+    moves: Sequence[Changed],
+    existing: Collection[Queue],
+) -> dict[Queue, Outage]:
+    """Return the outage of each queue that a rebalance stopped; of one without a new owner nothing is known.
+
+    Args:
+        before, after: The assignments, as reported where they are. moves: What changes between them.
+        existing: All queues of the group's topics.
+    """
+    if not view.group.exists or view.mode != "clustering":
+        return {}
+    if plan.steps:
+        return _of_steps(view, plan, before, existing)
+    stops = _Stops(view, plan)
+    changes = list(_changes(view, plan, before, after, moves))
+    found: dict[Queue, Outage] = {}
+    keys = queue_keys([queue for queue, _, _ in changes]).tolist() if changes else []
+    for (queue, former, owners), key in zip(changes, keys, strict=True):
+        stop = stops.of(queue, key, former, plan.at)
+        if stop is not None:
+            found[queue] = _outage(stop, stops.start(queue, former, owners), former, owners)
+    return found | dict.fromkeys(_lost(plan, moves, existing), Outage())
+
+
+def listed(found: Mapping[Queue, Outage]) -> list[QueueOutage]:
+    """Return the longest of some outages, those without an upper bound first."""
+    longest = sorted(
+        found.items(),
+        key=lambda one: (one[1].at_most is not None, -(one[1].at_most or 0), queue_order(one[0])),
+    )
+    return [
+        QueueOutage(topic, broker, queue_id, one.former, one.owner, one.at_least, one.at_most, one.evidence)
+        for (topic, broker, queue_id), one in longest[:MAX_LISTED_OUTAGES]
+    ]
+
+
+def add_outages(row: Rebalance, found: Mapping[Queue, Outage]) -> None:
+    """Set the figures of a rebalance's row; of what is not known there is none."""
+    least = [one.at_least for one in found.values() if one.at_least is not None]
+    most = [one.at_most for one in found.values() if one.at_most is not None]
+    evidence = sorted({one.evidence for one in found.values() if one.evidence is not None})
+    if least or not found:
+        row.outage_min_ms, row.queue_outage_min_ms = sum(least), max(least, default=0)
+    if most or not found:
+        row.outage_max_ms, row.queue_outage_max_ms = sum(most), max(most, default=0)
+    row.outage_queues, row.outage_unknown_queues = len(found), len(found) - len(most)
+    row.outage_evidence = " and ".join(evidence) or None
+    row.outages = listed(found)
+
+
+def replaced_outages(
+    view: GroupView, former_id: str, queues: Iterable[Queue], at: int, now: int
+) -> dict[Queue, Outage]:
+    """Return the outages of queues whose static member came back under another id without a rebalance.
+
+    Args:
+        at: When it came back. now: When that is decided.
+    """
+    owned = sorted(queues, key=queue_order)
+    if not owned or view.mode != "clustering":
+        return {}
+    session = view.last_heartbeat_or_none(former_id, at)
+    found: dict[Queue, Outage] = {}
+    for queue, key in zip(owned, queue_keys(owned).tolist(), strict=True):
+        stop = _stopped(last_progress(view, queue, key, at, now), session, at)
+        found[queue] = _outage(stop, _Start(at, at + TAKE_OVER_MS), (former_id,), ())
+    return found
+
+
+# ---- which queues
+
+
+def _changes(
+    view: GroupView, plan: RebalancePlan, before: Owners, after: Owners, moves: Sequence[Changed]
+) -> Iterator[_Change]:
+    """Yield the queues that stopped and have an owner now, with their owners before and after."""
+    if _stops_all(view, plan):
+        for queue, holders in after.items():
+            yield queue, before.get(queue, ()), holders
+        return
+    for queue, old, new in moves:
+        if new and not set(old) & set(new):  # where a member reads on, nobody waits
+            yield queue, old, new
+
+
+def _stops_all(view: GroupView, plan: RebalancePlan) -> bool:
+    """Return whether a rebalance stops all members: they give all queues up before they join again."""
+    target = plan.target
+    if not view.profile.coordinator_assigns or target.failed or plan.converging:
+        return False
+    strategies = {target.strategy, view.group.last_strategy}
+    return COOPERATIVE not in strategies and not any(is_server_side(one) for one in strategies)
+
+
+def _lost(plan: RebalancePlan, moves: Sequence[Changed], existing: Collection[Queue]) -> list[Queue]:
+    """Return the queues that had an owner and have none; those on the move are counted when they get their next one."""
+    pending, there = set(plan.revoked_pending), set(existing)
+    if plan.overtaken is not None:
+        return []
+    return [queue for queue, old, new in moves if old and not new and queue in there and queue not in pending]
+
+
+# ---- when it stopped and began
+
+
+class _Stops:
+    """When the owners of queues stopped to read, and their next ones began, in one rebalance."""
+
+    def __init__(self, view: GroupView, plan: RebalancePlan) -> None:
+        self._view, self._plan = view, plan
+        self._kinds = {trigger.kind for trigger in plan.triggers}
+        self._is_client_assigned = view.kind is GroupKind.CLIENT_ASSIGNED
+        self._learning = learning_ms(view.profile, self._kinds) if self._is_client_assigned else 0
+        self._revoked = set(view.group.revoked_pending)
+        self._sessions: dict[str, _Stop] = {}
+        self._waits: dict[tuple[str, str], _Start] = {}
+        at, joined_at = plan.at, plan.phases.joined_at
+        # Members that live on have stopped by then.
+        self._stopped_by = at + self._learning if joined_at is None else min(joined_at, at)
+        # What a generation of polls shows has happened since the poll before.
+        self._earliest_start = None if view.group.polled else at
+
+    def of(self, queue: Queue, key: int, former: tuple[str, ...], until: int) -> _Stop | None:
+        """Return when the owner of a queue stopped; None: it had none, as far as is known."""
+        view, at = self._view, self._plan.at
+        progress = last_progress(view, queue, key, until, at)
+        if former:
+            session = self._session(former[0])
+        elif queue in self._revoked:
+            session = _Stop(None, self._stopped_by)
+        elif progress.read_at is not None:
+            unowned_since = view.group.last_rebalance_at
+            session = _Stop(None, at if unowned_since is None else min(unowned_since, at))
+        else:
+            return None
+        return _stopped(progress, session.earliest, session.latest)
+
+    def at_release(self, queue: Queue, key: int, former: str, released: int) -> _Stop:
+        """Return when an owner stopped whose release of a queue is recorded."""
+        progress = last_progress(self._view, queue, key, released, self._plan.at)
+        session = self._session(former)
+        return _stopped(progress, session.earliest, min(session.latest, released))
+
+    def start(self, queue: Queue, former: tuple[str, ...], owners: tuple[str, ...]) -> _Start:
+        """Return when the next owner of a queue could begin to read."""
+        view, plan, at = self._view, self._plan, self._plan.at
+        if self._is_client_assigned:
+            puller, pulled = plan.first_pulls.get(queue, (None, at))
+            if puller in owners:
+                return _Start(pulled if view.profile.owns_by_node else None, pulled + TAKE_OVER_MS)
+            return self._by_timings(former[0] if former else "", owners[0])
+        if view.kind is GroupKind.REPORTED:
+            return _Start(self._earliest_start, at + TAKE_OVER_MS)
+        # Members learn of it by their next heartbeats.
+        return _Start(at, at + self._heartbeat_ms(owners[0]) + TAKE_OVER_MS)
+
+    def _by_timings(self, former: str, owner: str) -> _Start:
+        """Return when a client takes over a queue by itself."""
+        found = self._waits.get((former, owner))
+        if found is None:
+            view, at = self._view, self._plan.at
+            member = view.group.members[owner]
+            loss: Loss = loss_of(view, former) if former else "left"
+            wait = longest_wait_ms(view.profile, self._learning, loss, member.client_version, bool(member.ordered))
+            departed = view.group.departed.get(former)
+            expired = loss == "expired" and departed is not None and departed.member.by_heartbeats
+            earliest = departed.left_at if expired and departed is not None else None
+            found = self._waits[former, owner] = _Start(earliest, at + wait + TAKE_OVER_MS)
+        return found
+
+    def _session(self, member_id: str) -> _Stop:
+        """Return when a member stopped, by its session."""
+        found = self._sessions.get(member_id)
+        if found is None:
+            found = self._sessions[member_id] = self._by_session(member_id)
+        return found
+
+    def _by_session(self, member_id: str) -> _Stop:
+        view, at = self._view, self._plan.at
+        if member_id in view.group.members:
+            return _Stop(view.last_heartbeat_or_none(member_id, min(self._stopped_by, at)), self._stopped_by)
+        departed = view.group.departed.get(member_id)
+        if departed is None:
+            return _Stop(None, min(self._stopped_by, at))
+        stopped = min(departed.left_at, self._stopped_by)
+        if departed.left_reason == "expired":
+            return self._expired(departed, stopped)
+        return _Stop(departed.last_heartbeat_at, stopped)
+
+    def _expired(self, departed: Departed, stopped: int) -> _Stop:
+        """Return when a member stopped that expired: by the next heartbeat that it owed."""
+        timeout, last = departed.member.session_timeout_ms, departed.last_heartbeat_at
+        if last is None:
+            # Where the rebalance has another cause, its coordinator may have waited for it in vain: it was alive then.
+            if timeout is None or self._kinds != {"session_expired"}:
+                return _Stop(None, stopped)
+            last = stopped - timeout
+        share = self._view.timeout_of(departed.member) // _HEARTBEATS_IN_A_TIMEOUT
+        return _Stop(last, max(last, min(stopped, last + share)))
+
+    def _heartbeat_ms(self, member_id: str) -> int:
+        member = self._view.group.members.get(member_id)
+        return 0 if member is None else self._view.timeout_of(member) // _HEARTBEATS_IN_A_TIMEOUT
+
+
+def _stopped(progress: LastProgress, heartbeat: int | None, latest: int) -> _Stop:
+    """Return when an owner stopped, by its progress and its session."""
+    read_at = progress.read_at
+    if read_at is not None:
+        latest = max(latest, read_at)
+        return _Stop(read_at if progress.idle_until is None else min(progress.idle_until, latest), latest, PROGRESS)
+    if progress.is_stuck or heartbeat is None:
+        return _Stop(None, latest)  # it was alive and read nothing: since when is not known
+    return _Stop(min(heartbeat, latest), latest, SESSIONS)
+
+
+def _outage(stop: _Stop, start: _Start, former: tuple[str, ...], owners: tuple[str, ...]) -> Outage:
+    least = 0 if start.earliest is None else max(0, start.earliest - stop.latest)
+    most = None if stop.earliest is None else max(least, start.latest - stop.earliest)
+    return Outage(least, most, former[0] if former else None, owners[0] if owners else None, stop.evidence)
+
+
+# ---- Kafka's newer protocols
+
+
+def _of_steps(view: GroupView, plan: RebalancePlan, before: Owners, existing: Collection[Queue]) -> dict[Queue, Outage]:
+    """Return the outages of an epoch: from the record that a queue was given up to that of its new owner."""
+    stops = _Stops(view, plan)
+    released: dict[Queue, tuple[int, str]] = {}
+    taken: list[tuple[Queue, int, int, str | None, str]] = []
+    first, now = before, before
+    for at, owners in plan.steps:
+        for queue, holders in now.items():
+            if owners.get(queue) != holders and not set(owners.get(queue, ())) & set(holders):
+                released[queue] = (at, holders[0])
+        for queue, holders in owners.items():
+            if now.get(queue) != holders and not set(now.get(queue, ())) & set(holders):
+                since, former = released.pop(queue, (at, None))
+                taken.append((queue, since, at, former, holders[0]))
+        now = owners
+    found: dict[Queue, Outage] = {}
+    keys = queue_keys([one[0] for one in taken]).tolist() if taken else []
+    for (queue, since, at, former, owner), key in zip(taken, keys, strict=True):
+        if former is None:
+            stop = stops.of(queue, key, (), at)
+            if stop is None:
+                continue
+        elif former == owner:
+            continue
+        else:
+            stop = stops.at_release(queue, key, former, since)
+        found[queue] = _outage(stop, _Start(at, at + TAKE_OVER_MS), (former,) if former else (), (owner,))
+    if plan.overtaken is None:
+        there = set(existing)
+        lost = [queue for queue in first if queue not in now and queue in there]
+        found |= dict.fromkeys(lost, Outage())
+    return found
