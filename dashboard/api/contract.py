@@ -149,7 +149,11 @@ CLUSTERS = answered(
     )
 )
 CHURN = answered(
-    row_schema(named("cluster", "group_id", hour=TIME, rebalances=LONG, queues_moved=LONG, queue_pause_ms=LONG))
+    row_schema(
+        named(
+            "cluster", "group_id", hour=TIME, rebalances=LONG, queues_moved=LONG, outage_min_ms=LONG, outage_max_ms=LONG
+        )
+    )
 )
 DELAYS = answered(
     row_schema(named("cluster", hour=TIME, rebalances=LONG, median_ms=LONG, p95_ms=LONG, longest_ms=LONG))

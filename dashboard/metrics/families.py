@@ -37,13 +37,14 @@ _GAUGES = (
 _LARGEST = frozenset({"spread"})
 _GROUPS = ("cluster", "group_id", "system", "strategy_verdict", *STATE_COLUMNS, *(one[1] for one in _GAUGES))
 
+_OUTAGES = ("outage_min_ms", "outage_max_ms", "outage_unknown_queues")
 _DECIDED = ("cluster", "group_id", "trigger", "status")
 _REBALANCES = (
     *(*_DECIDED, "event_time", "detected_at", "queues_moved"),
-    *("queue_pause_ms", "queue_pause_estimated_ms", *COST_NAMES),
+    *(*_OUTAGES, *COST_NAMES),
 )
 # Sums; those of messages are null where none was observed.
-_SUMMED = ("number", "queues_moved", "queue_pause_ms", "queue_pause_estimated_ms", *COST_NAMES)
+_SUMMED = ("number", "queues_moved", *_OUTAGES, *COST_NAMES)
 _AUDITS = ["cluster", "group_id", "verdict", "queues_differing"]
 
 Values = dict[tuple[str, ...], float]
@@ -96,12 +97,9 @@ def families(
 
 def _of_rows(rows: pa.Table) -> Sums:
     """Return rebalances summed by group, cause and status, and each cluster's newest decisions."""
-    # An estimate counts only where nothing was observed.
-    estimated = pc.if_else(rows["queue_pause_ms"].is_null(), rows["queue_pause_estimated_ms"], None)
     times = {"first_decided_at": rows["detected_at"], "last_event_time": rows["event_time"]}
-    columns = {name: rows[name] for name in (*_DECIDED, "queues_moved", "queue_pause_ms", *COST_NAMES)} | times
+    columns = {name: rows[name] for name in (*_DECIDED, "queues_moved", *_OUTAGES, *COST_NAMES)} | times
     columns["number"] = pc.cast(pc.true_unless_null(rows["cluster"]), pa.int64())
-    columns["queue_pause_estimated_ms"] = estimated
     each = pa.table({name: columns[name] for name in (*_DECIDED, *_SUMMED, *times)})
     return {"decided": _decided(each), "newest": _newest(rows.select(["cluster", "detected_at", "event_time"]))}
 
@@ -145,26 +143,35 @@ def _of_rebalances(decided: pa.Table, groups: GroupLabels) -> Iterable[Metric]:
     failed: Values = defaultdict(float)
     moved: Values = defaultdict(float)
     # In whole milliseconds: sums of fractions depend on the order of rows, and a counter must never go down.
-    paused_ms: dict[tuple[str, ...], int] = defaultdict(int)
+    unread_ms: dict[tuple[str, ...], int] = defaultdict(int)
+    unknown: Values = defaultdict(float)
     last: Values = {}
     names = (*_DECIDED, "number", "queues_moved", "last_event_time")
-    pauses = ("queue_pause_ms", "queue_pause_estimated_ms")
-    for cluster, group, trigger, status, number, queues, at, observed, estimated in _rows(decided, *names, *pauses):
+    for cluster, group, trigger, status, number, queues, at, least, most, of_unknown in _rows(
+        decided, *names, *_OUTAGES
+    ):
         key = groups.of(cluster, group)
         rebalances[*key, trigger or ""] += number
         failed[key] += number if status == "failed" else 0
         moved[key] += queues or 0
-        for kind, pause in (("observed", observed), ("estimated", estimated)):
-            paused_ms[*key, kind] += pause or 0
+        for bound, outage in (("min", least), ("max", most)):
+            unread_ms[*key, bound] += outage or 0
+        unknown[key] += of_unknown or 0
         last[key] = max(last.get(key, 0.0), at / 1_000)
     yield _counter("rebalances", "Rebalances, by main cause.", (*GROUP, "trigger"), rebalances)
     yield _counter("rebalances_failed", "Rebalances whose strategy failed.", GROUP, failed)
     yield _counter("queues_moved", "Queues that moved from one owner to another.", GROUP, moved)
     yield _counter(
-        "queue_pause_seconds",
-        "Time without an owner, summed over queues: observed, and estimated where it was not observed.",
-        (*GROUP, "kind"),
-        {key: pause / 1_000 for key, pause in paused_ms.items()},
+        "queue_outage_seconds",
+        "For how long nobody read queues that changed their owner, summed over queues: at least and at most.",
+        (*GROUP, "bound"),
+        {key: outage / 1_000 for key, outage in unread_ms.items()},
+    )
+    yield _counter(
+        "queue_outages_unknown",
+        "Queues that changed or lost their owner, of which it is not known for how long nobody read them.",
+        GROUP,
+        unknown,
     )
     yield _gauge("last_rebalance_timestamp_seconds", "Event time of the last rebalance.", GROUP, last)
 
@@ -172,21 +179,27 @@ def _of_rebalances(decided: pa.Table, groups: GroupLabels) -> Iterable[Metric]:
 def _of_messages(decided: pa.Table, groups: GroupLabels) -> Iterable[Metric]:
     repeated: Values = defaultdict(float)
     waited: Values = defaultdict(float)
-    for cluster, group, exact, estimated, waiting in _rows(decided, "cluster", "group_id", *COST_NAMES):
+    for cluster, group, exact, estimated, waiting, waiting_estimated in _rows(
+        decided, "cluster", "group_id", *COST_NAMES
+    ):
         key = groups.of(cluster, group)
         # Both kinds begin at 0 with the first message of any: a rate then has the first of the other one too.
-        if any(one is not None for one in (exact, estimated, waiting)):
-            for kind, messages in (("known", exact), ("estimated", estimated)):
-                repeated[*key, kind] += messages or 0
-        if waiting is not None:
-            waited[key] += waiting
+        if any(one is not None for one in (exact, estimated, waiting, waiting_estimated)):
+            for kind, twice, late in (("known", exact, waiting), ("estimated", estimated, waiting_estimated)):
+                repeated[*key, kind] += twice or 0
+                waited[*key, kind] += late or 0
     yield _counter(
         "repeated_messages",
         "Messages that new owners of queues read again: known, and estimated where the position was not known.",
         (*GROUP, "kind"),
         repeated,
     )
-    yield _counter("waiting_messages", "Messages that waited for the new owner of their queue.", GROUP, waited)
+    yield _counter(
+        "waiting_messages",
+        "Messages that waited for new owners: known, and estimated where the end of the queue was observed before.",
+        (*GROUP, "kind"),
+        waited,
+    )
 
 
 def _of_delays(times: pa.Table, groups: GroupLabels) -> Metric:

@@ -13,6 +13,7 @@ from dashboard.pages.page_columns import PageColumn
 from streaming.tables.schema import Row
 from streaming.terminal.causes import describe_cause
 from streaming.terminal.escape import printable
+from streaming.terminal.format import between
 from streaming.views.group_state_texts import state_text
 from streaming.views.phase_texts import phases_text
 
@@ -77,16 +78,31 @@ def members(row: Mapping[str, Any]) -> Markup:
     return amount(after) if before is None or before == after else escape(f"{before:,}→{after:,}")
 
 
-def observed_or_estimated(observed: int | None, estimated: int | None) -> Markup:
-    """Return a span of time that was observed, else one that was estimated, marked as such."""
-    if observed is not None:
-        return span(observed)
-    return DASH if estimated is None else _ESTIMATED + span(estimated)
+def outage(row: Mapping[str, Any], name: str = "outage") -> Markup:
+    """Return for how long nobody read queues: at least and at most, and of how many it is not known.
+
+    Args:
+        name: ``outage``, the sum over queues, or ``queue_outage``, that of the longest.
+    """
+    least, most, unknown = row.get(f"{name}_min_ms"), row.get(f"{name}_max_ms"), row.get("outage_unknown_queues") or 0
+    if least is None and most is None:
+        return Markup("unknown") if unknown else DASH
+    more = f" + {unknown:,} unknown" if unknown and name == "outage" else ""
+    return escape(f"{between(least, most)}{more}")
 
 
 def repeated(row: Mapping[str, Any]) -> Markup:
     """Return how many messages are read twice: an exact number, and an estimate for the other queues."""
-    exact, estimated = row.get("repeated_messages"), row.get("repeated_estimated_messages")
+    return _exact_and_estimated(row, "repeated")
+
+
+def waiting(row: Mapping[str, Any]) -> Markup:
+    """Return how many messages waited for new owners: an exact number, and an estimate for the other queues."""
+    return _exact_and_estimated(row, "waiting")
+
+
+def _exact_and_estimated(row: Mapping[str, Any], name: str) -> Markup:
+    exact, estimated = row.get(f"{name}_messages"), row.get(f"{name}_estimated_messages")
     parts = [] if exact is None else [amount(exact)]
     if estimated is not None:
         parts.append(_ESTIMATED + amount(estimated))
@@ -158,11 +174,10 @@ _CELLS: Mapping[str, Callable[[Cell], str]] = {
     "members": lambda cell: members(cell.row),
     "group_state": lambda cell: shown(state_text(cell.row)),
     "cause": _cause,
-    "pause": lambda cell: observed_or_estimated(cell.row["pause_ms"], cell.row.get("pause_estimated_ms")),
-    "queue_pause": lambda cell: observed_or_estimated(
-        cell.row["queue_pause_ms"], cell.row.get("queue_pause_estimated_ms")
-    ),
+    "outage": lambda cell: outage(cell.row),
+    "queue_outage": lambda cell: outage(cell.row, "queue_outage"),
     "repeated": lambda cell: repeated(cell.row),
+    "waiting": lambda cell: waiting(cell.row),
     "lag": _lag,
     "phases": lambda cell: escape(phases_text(cell.row) or DASH),
     "truth": lambda cell: truth(cell.value),
@@ -182,5 +197,5 @@ _CELLS: Mapping[str, Callable[[Cell], str]] = {
     "raw": _raw,
 }
 # Kinds that show more of the row than their own field.
-_OF_NOTHING = frozenset({"members", "cause", "pause", "queue_pause", "repeated", "lag", "phases", "truth"})
+_OF_NOTHING = frozenset({"members", "cause", "outage", "queue_outage", "repeated", "waiting", "lag", "phases", "truth"})
 KINDS = frozenset(_CELLS)

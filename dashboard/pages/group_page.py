@@ -83,7 +83,7 @@ def group_page(reading: Reading, cluster: str, group: str) -> dict[str, Any]:
         "minutes": minutes.rows[:ROWS],
         "minutes_drawn": len(minutes.rows),
         "minute_count": minutes.total,
-        "has_pause": any(row["queue_pause_ms"] for row in minutes.rows),
+        "has_outage": any(row["outage_max_ms"] or row["outage_min_ms"] for row in minutes.rows),
         "hours": plain_rows(churn(reading, cluster=cluster, group=group)),
         "timeline": {
             name: drawn[name] for name in ("since", "until", "origin", "origins", "is_cut", "marks_cut", "mark_count")

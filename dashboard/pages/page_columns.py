@@ -31,10 +31,11 @@ class PageColumn(NamedTuple):
 
 
 _SPREAD = "most minus fewest queues of a member"
-_PAUSE = "from the first evidence that it began to the completed assignment; ~ is estimated"
-_QUEUE_PAUSE = "time without an owner, summed over queues; ~ is estimated"
+_QUEUE_OUTAGE = "for how long nobody read the queue with the longest outage: at least and at most"
+_OUTAGE = "for how long nobody read queues, summed over them: at least and at most"
+_OF_QUEUE = "from the former owner's last progress to the new one's first possible: at least and at most"
 _REPEATED = "messages that new owners of queues read again; ~ is estimated"
-_WAITING = "messages between the committed offset and the end of a queue when it got its new owner"
+_WAITING = "messages between the committed offset and the end of a queue when it got its new owner; ~ is estimated"
 _EPOCH = "the group epoch that the member is at; -2 is a static member that is away"
 _TARGET = "what the group's target assignment gives the member"
 _PROTOCOL = "that the member speaks: classic, consumer, share or streams"
@@ -61,11 +62,11 @@ def filled_columns(columns: Iterable[PageColumn], rows: Sequence[Row], sort: str
 def _costs(*, are_sorted: bool) -> tuple[PageColumn, ...]:
     """Return the columns of what moves of queues cost in messages."""
     repeated, waiting = "repeated_messages", "waiting_messages"
-    names = (repeated, "repeated_estimated_messages")
+    names, late = (repeated, "repeated_estimated_messages"), (waiting, "waiting_estimated_messages")
     orders = (repeated, waiting) if are_sorted else ("", "")
     return (
         PageColumn(repeated, "Messages read twice", "repeated", orders[0], wide=True, hint=_REPEATED, needs_any=names),
-        PageColumn(waiting, "Messages that waited", "count", orders[1], wide=True, hint=_WAITING, needs_any=(waiting,)),
+        PageColumn(waiting, "Messages that waited", "waiting", orders[1], wide=True, hint=_WAITING, needs_any=late),
     )
 
 
@@ -91,8 +92,8 @@ _CHANGE = (
     PageColumn("generation", "Generation", "count", "generation", wide=True),
     PageColumn("members_after", "Members", "members", "members_after", wide=True),
     PageColumn("queues_moved", "Moved", "count", "queues_moved"),
-    PageColumn("pause_ms", "Pause", "pause", "pause_ms", wide=True, hint=_PAUSE),
-    PageColumn("queue_pause_ms", "Queue pause", "queue_pause", "queue_pause_ms", wide=True, hint=_QUEUE_PAUSE),
+    PageColumn("queue_outage_max_ms", "Longest outage", "queue_outage", "queue_outage_max_ms", hint=_QUEUE_OUTAGE),
+    PageColumn("outage_max_ms", "Outage", "outage", "outage_max_ms", wide=True, hint=_OUTAGE),
     *_costs(are_sorted=True),
     PageColumn("began_at", "Phases", "phases", wide=True),
     PageColumn("agrees", "Agrees", "truth", wide=True, hint="whether the reported assignment is the recomputed one"),
@@ -189,7 +190,15 @@ MOVES = (
     PageColumn("queue", "Queue", "name"),
     PageColumn("before_text", "Before", "queues"),
     PageColumn("after_text", "After", "queues"),
+    PageColumn("outage_max_ms", "Nobody read it for", "outage", hint=_OF_QUEUE),
     *_costs(are_sorted=False),
+)
+OUTAGES = (
+    PageColumn("queue", "Queue", "name"),
+    PageColumn("outage_max_ms", "Nobody read it for", "outage", hint=_OF_QUEUE),
+    PageColumn("former_member_id", "Read before by", "member"),
+    PageColumn("member_id", "Read then by", "member"),
+    PageColumn("evidence", "Known by", "text"),
 )
 AUDITS = (
     PageColumn("event_time", "Generation of", "rebalance", "event_time"),
@@ -287,7 +296,7 @@ MINUTES = (
     *(PageColumn(name, title, "count") for name, title in (("idle_members", "Idle"), ("spread", "Spread"))),
     PageColumn("unassigned_queues", "Unassigned", "count"),
     PageColumn("queues_moved", "Moved", "count"),
-    PageColumn("queue_pause_ms", "Queue pause", "span"),
+    PageColumn("outage_max_ms", "Outage", "outage"),
 )
 SPANS = (
     PageColumn("queue", "Queue", "name"),

@@ -182,6 +182,10 @@ def rebalance(request: Request, id: str) -> Response:  # noqa: A002 - the parame
             for move in moves:
                 move["queue"] = queue_name(move["topic"], move["broker"], move["queue_id"])
                 move["before_text"], move["after_text"] = (", ".join(move[side]) or "–" for side in ("before", "after"))
+        found["outages"] = [
+            one | {"queue": queue_name(one["topic"], one["broker"], one["queue_id"])}
+            for one in found["rebalance"]["outages"] or []
+        ]
         return found
 
     return page(request, "rebalance.html", compute)

@@ -46,7 +46,7 @@ def environment() -> jinja2.Environment:
     }
     functions |= {
         name: getattr(cells, name)
-        for name in ("table_rows", "health", "members", "observed_or_estimated", "repeated", "truth")
+        for name in ("table_rows", "health", "members", "outage", "repeated", "truth", "waiting")
     }
     found.globals.update(functions, filled_columns=filled_columns, assets=assets_version(), printable=printable)
     return found

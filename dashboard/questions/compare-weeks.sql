@@ -1,5 +1,5 @@
 -- Is this week worse than the last?
--- Rebalances, failures and queue seconds of each group in the seven days before a time, and in the seven days
+-- Rebalances, failures and queue seconds (outages, at most) of each group in the seven days before a time, and in the seven days
 -- before those. The largest growth first.
 -- parameters: at, cluster, limit
 SELECT
@@ -11,10 +11,10 @@ SELECT
         AS failed_this_week,
     COUNT(*) FILTER (WHERE event_time < CAST(:at AS TIMESTAMP) - INTERVAL '7' DAY AND status = 'failed')
         AS failed_week_before,
-    ROUND(COALESCE(SUM(COALESCE(queue_pause_ms, queue_pause_estimated_ms))
-        FILTER (WHERE event_time >= CAST(:at AS TIMESTAMP) - INTERVAL '7' DAY), 0) / 1000e0, 3) AS queue_pause_s_this_week,
-    ROUND(COALESCE(SUM(COALESCE(queue_pause_ms, queue_pause_estimated_ms))
-        FILTER (WHERE event_time < CAST(:at AS TIMESTAMP) - INTERVAL '7' DAY), 0) / 1000e0, 3) AS queue_pause_s_week_before
+    ROUND(COALESCE(SUM(outage_max_ms)
+        FILTER (WHERE event_time >= CAST(:at AS TIMESTAMP) - INTERVAL '7' DAY), 0) / 1000e0, 3) AS outage_max_s_this_week,
+    ROUND(COALESCE(SUM(outage_max_ms)
+        FILTER (WHERE event_time < CAST(:at AS TIMESTAMP) - INTERVAL '7' DAY), 0) / 1000e0, 3) AS outage_max_s_week_before
 FROM rebalances
 WHERE event_time >= CAST(:at AS TIMESTAMP) - INTERVAL '14' DAY
     AND event_time < CAST(:at AS TIMESTAMP)

@@ -60,7 +60,8 @@ from groups g left join open using (cluster, group_id) left join recent using (c
 """
 _HOURS = """
 select cluster, group_id, epoch_ms(event_time) // {hour} * {hour} as hour, count(*) as rebalances,
-    sum(queues_moved)::bigint as queues_moved, (sum(queue_pause_ms))::bigint as queue_pause_ms,
+    sum(queues_moved)::bigint as queues_moved, (sum(outage_min_ms))::bigint as outage_min_ms,
+    (sum(outage_max_ms))::bigint as outage_max_ms,
     count(*) filter (epoch_ms(event_time) >= {first.hour_ms}) as recent
 from rebalances where epoch_ms(event_time) >= {first.day_ms} group by all
 """
@@ -70,13 +71,14 @@ _TABLES = ("groups", "findings", "rebalances")
 
 
 def hours(reading: Reading) -> pa.Table:
-    """Return the last 24 hours: cluster, group_id, hour (epoch ms), rebalances, queues_moved, queue_pause_ms, recent.
+    """Return the last 24 hours: cluster, group_id, hour (epoch ms), rebalances, queues_moved, outage_min_ms,
+    outage_max_ms, recent.
 
     ``recent`` are those of the last 60 minutes. Hours are whole ones: of the first only the end counts.
     """
     window = last_day(reading)
     first = recent(reading, window)
-    columns = ["cluster", "group_id", "event_time", "queues_moved", "queue_pause_ms"]
+    columns = ["cluster", "group_id", "event_time", "queues_moved", "outage_min_ms", "outage_max_ms"]
 
     def compute() -> pa.Table:
         within = {"event_time": Within(window.first_hour_ms, window.until_ms)}
@@ -148,7 +150,7 @@ def churn(reading: Reading, *, cluster: str | None = None, group: str | None = N
             select cluster, group_id, sum(rebalances) as total from wanted group by all
             order by total desc, cluster, group_id limit ?
         )
-        select cluster, group_id, hour, rebalances, queues_moved, queue_pause_ms
+        select cluster, group_id, hour, rebalances, queues_moved, outage_min_ms, outage_max_ms
         from wanted join busiest using (cluster, group_id) order by total desc, cluster, group_id, hour
     """
     return reading.sql(sql, {"hours": hours(reading)}, [cluster, cluster, group, group, limit])

@@ -57,9 +57,9 @@ function lines(rows, series, timeText, unit, until = null) {
 const KINDS = {
   lines: (rows, timeText, { until }) => lines(rows, [["spread", "spread"], ["idle members", "idle_members"], ["unassigned queues", "unassigned_queues"], ["members", "members"]]
     .map(([name, field]) => ({ name, at: (row) => time(row.minute), value: (row) => row[field] })), timeText, "", Number(until)),
-  pauses: (rows, timeText) => lines(rows, [{
-    name: "queue pause", type: "bar", at: (row) => time(row.minute), value: (row) => (row.queue_pause_ms ?? 0) / 1000,
-  }], timeText, "s"),
+  outages: (rows, timeText) => lines(rows, [["at least", "outage_min_ms"], ["at most", "outage_max_ms"]].map(([name, field]) => ({
+    name, type: "bar", at: (row) => time(row.minute), value: (row) => (row[field] ?? 0) / 1000,
+  })), timeText, "s"),
   delay: (rows, timeText, { since, until }) => {
     const clusters = [...new Set(rows.map((row) => row.cluster))];
     const option = lines(rows, clusters.map((cluster) => ({

@@ -56,7 +56,7 @@ def check(
         list[str] | None,
         typer.Option(
             metavar="NAME=WARNING[:CRITICAL]",
-            help="rebalances_per_hour, queue_pause_s (of one group) or source_delay_s (of one cluster),"
+            help="rebalances_per_hour, queue_outage_s (of one group) or source_delay_s (of one cluster),"
             " with the values from which it is a warning, and critical. Default: the settings [check].",
         ),
     ] = None,
@@ -64,7 +64,7 @@ def check(
         list[str] | None, typer.Option(metavar="KIND", help="Findings of this kind do not count, e.g. idle_members.")
     ] = None,
     window: Annotated[
-        str | None, typer.Option(metavar="SPAN", help="Span of rates, pauses and delays, e.g. 1h.")
+        str | None, typer.Option(metavar="SPAN", help="Span of rates, outages and delays, e.g. 1h.")
     ] = None,
     at: TimeOption = None,
     cluster: ClusterOption = None,

@@ -102,7 +102,8 @@ def rebalance_columns(*, with_group: bool) -> list[Shown]:
     """Return the columns of rebalances."""
     from streaming.terminal.output import Shown, field, time_field, yes_no
     from streaming.views.phase_texts import continued, phases_text
-    from streaming.views.rebalances import causes_text, pause_text, repeated_text
+    from streaming.views.rebalance_costs import outage_text
+    from streaming.views.rebalances import causes_text, repeated_text, waiting_text
 
     return [
         time_field("TIME", "event_time"),
@@ -114,10 +115,10 @@ def rebalance_columns(*, with_group: bool) -> list[Shown]:
         field("MOVED", "queues_moved"),
         field("ASSIGNED", "queues_assigned"),
         field("REVOKED", "queues_revoked"),
-        Shown("PAUSE", pause_text),
+        Shown("OUTAGE", outage_text),
         Shown("PHASES", lambda row: phases_text(row) or "-"),
         Shown("REPEATED", repeated_text),
-        field("WAITING", "waiting_messages"),
+        Shown("WAITING", waiting_text),
         field("AGREES", "agrees", yes_no),
         field("REBALANCE-ID", "rebalance_id"),
         Shown("CONTINUES", lambda row: continued(row) or "-"),

@@ -165,8 +165,8 @@ class Check(Section):
     ignored_findings: list[str]
     rebalances_per_hour_warning: Objective
     rebalances_per_hour_critical: Objective
-    queue_pause_s_warning: Objective
-    queue_pause_s_critical: Objective
+    queue_outage_s_warning: Objective
+    queue_outage_s_critical: Objective
     source_delay_s_warning: Objective
     source_delay_s_critical: Objective
     blind_state: Literal["unknown", "critical"]

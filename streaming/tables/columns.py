@@ -6,7 +6,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import pyarrow as pa
 
-from udfs.model.outages import QueueOutage
+from udfs.model.queue_outages import QueueOutage
 
 Row: TypeAlias = dict[str, Any]
 

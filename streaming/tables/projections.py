@@ -188,8 +188,8 @@ def _apply_to_minutes(entries: Sequence[Entry], rows: RowEdits, present: Present
             edit.now |= _with_rebalance(edit.now, body)
         elif isinstance(body, journal.MemberReplaced):
             for name in _OUTAGES:
-                known = [value for one in body.outages if (value := getattr(one, name)) is not None]
-                edit.now[name] = _sum(edit.now[name], sum(known) if known else None)
+                observed = [value for one in body.outages if (value := getattr(one, name)) is not None]
+                edit.now[name] = _sum(edit.now[name], sum(observed) if observed else None)
         elif (pause_ms := _pause_of(body)) is not None:
             edit.now["queue_pause_ms"] = (edit.now["queue_pause_ms"] or 0) + pause_ms
 

@@ -45,7 +45,7 @@ from streaming.tables.shared_columns import (
 )
 from udfs.model.journal import MAX_MEMBER_EPOCHS, MAX_RECONCILING_MEMBERS, MAX_RECONCILING_QUEUES, UNDER_WAY
 from udfs.model.member_fields import SHOWN
-from udfs.model.outages import MAX_LISTED_OUTAGES
+from udfs.model.queue_outages import MAX_LISTED_OUTAGES
 
 __all__ = [
     "ASSIGNMENTS", "AUDITS", "CHANGES", "COUNT", "FINDINGS", "GROUPS", "GROUP_MINUTES", "LONG", "MEMBERS", "QUEUES",

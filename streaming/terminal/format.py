@@ -59,6 +59,22 @@ def span_of_time(ms: int) -> str:
     return f"{ms // 3_600_000} h {ms % 3_600_000 // 60_000} min"
 
 
+def between(least_ms: int | None, most_ms: int | None) -> str:
+    """Write a span of which two bounds are known, or one of them, or none.
+
+    Example:
+        >>> between(4002, 8325), between(3, 1010), between(4002, None), between(None, None), between(6000, 6003)
+        ('4.0 s to 8.3 s', 'up to 1.0 s', 'at least 4.0 s', 'unknown', '6.0 s')
+    """
+    least = span_of_time(least_ms or 0)
+    if most_ms is None:
+        return "unknown" if not least_ms else f"at least {least}"
+    most = span_of_time(most_ms)
+    if least == most:
+        return most
+    return f"up to {most}" if (least_ms or 0) * 10 < most_ms else f"{least} to {most}"
+
+
 def count(number: int, thing: str) -> str:
     """Write a number with its noun.
 

@@ -8,11 +8,11 @@ import pyarrow.compute as pc
 
 from streaming.tables.schema import Row
 from streaming.tables.shared_columns import COST_NAMES
-from streaming.terminal.format import count, queue_name, span_of_time, time_text
+from streaming.terminal.format import between, count, queue_name, span_of_time, time_text
 from streaming.views import audit_texts, phase_texts
 from streaming.views.members import DEPARTURES
 from streaming.views.reader import Reader, time_scalar
-from streaming.views.rebalance_costs import repeated_text
+from streaming.views.rebalance_costs import repeated_text, waiting_text
 from streaming.views.rebalance_spans import began_ms, is_after, is_before, is_new, spans_of
 from streaming.views.rebalances import one_rebalance
 from streaming.views.siblings import Siblings, siblings_of
@@ -54,6 +54,9 @@ class Move(NamedTuple):
     repeated_messages: int | None = None
     repeated_estimated_messages: int | None = None
     waiting_messages: int | None = None
+    waiting_estimated_messages: int | None = None
+    outage_min_ms: int | None = None
+    outage_max_ms: int | None = None
 
 
 def explain(reader: Reader, prefix: str) -> dict[str, Any]:
@@ -95,13 +98,13 @@ def _taken_over(reader: Reader, rebalance: Row, where: dict[str, str]) -> list[R
     """Return the queues that members took over by themselves, and for how long each had no owner before."""
     began = time_scalar(began_ms(rebalance, "reported"))
     wanted = {**where, "rebalance_id": rebalance["rebalance_id"], "origin": "reported"}
-    columns = ("topic", "broker", "queue_id", "member_id", "valid_from", "pause_ms", "pause_estimated_ms")
+    columns = ("topic", "broker", "queue_id", "member_id", "valid_from", "outage_min_ms", "outage_max_ms")
     found = [
         {name: span.get(name) for name in columns}
         for span in reader.rows(
             "assignments", where=wanted, keep=lambda rows: pc.greater_equal(rows["valid_from"], began)
         )
-        if span.get("pause_ms") is not None or span.get("pause_estimated_ms") is not None
+        if span.get("outage_max_ms") is not None
     ]
     return sorted(found, key=lambda span: (span["topic"], span["broker"] or "", span["queue_id"], span["valid_from"]))
 
@@ -146,7 +149,8 @@ def _moves(spans: list[Row], rebalance: Row, origin: str) -> list[Move]:
 def _move(queue: tuple[Any, ...], before: list[Row], after: list[Row], rebalance: Row) -> Move:
     # What it costs that a queue gets new owners is of the queue: each of their spans has it.
     new = [span for span in after if is_new(span, rebalance)]
-    costs = [next((span[name] for span in new if span.get(name) is not None), None) for name in COST_NAMES]
+    names = Move._fields[Move._fields.index("after") + 1 :]
+    costs = [next((span[name] for span in new if span.get(name) is not None), None) for name in names]
     return Move(*queue, *([span["member_id"] for span in spans] for spans in (before, after)), *costs)
 
 
@@ -161,7 +165,7 @@ def _owners_of(is_static: bool, spans: list[Row]) -> list[str]:
 def story(reported: dict[str, Any]) -> str:
     """Report what ``explain`` answered, for people."""
     row = reported["rebalance"]
-    how_long = [*_how_long(row), *_phases(row), *_paused_queues(reported["taken_over"])]
+    how_long = [*_how_long(row), *_phases(row), *_queues_unread(row, reported["taken_over"])]
     return "\n".join(
         [
             *_what(row),
@@ -273,16 +277,24 @@ def _owners(names: list[str]) -> str:
 
 
 def _how_long(row: Row) -> list[str]:
-    def reported(observed: int | None, estimated: int | None) -> str | None:
-        if observed is not None:
-            return span_of_time(observed)
-        return None if estimated is None else f"about {span_of_time(estimated)} (estimated)"
-
-    whole = reported(row["pause_ms"], row["pause_estimated_ms"])
-    of_queues = reported(row["queue_pause_ms"], row["queue_pause_estimated_ms"])
-    if of_queues:
-        return [f"How long: {whole or 'not observed'}; queues were paused for {of_queues} in total."]
-    return [f"How long: {whole}; the pause of its queues was not observed." if whole else "How long: not observed."]
+    """Return for how long nobody read queues, and how long the coordinator took, which is another thing."""
+    stopped, unknown = row["outage_queues"] or 0, row["outage_unknown_queues"] or 0
+    if not stopped:
+        lines = ["Outage: no queue was left unread." if row["outage_max_ms"] == 0 else "Outage: not known."]
+    elif unknown == stopped and row["outage_min_ms"] is None:
+        lines = [f"Outage: {count(stopped, 'queue')} stopped, for how long is not known."]
+    else:
+        longest = between(row["queue_outage_min_ms"], row["queue_outage_max_ms"])
+        total = between(row["outage_min_ms"], row["outage_max_ms"])
+        text = f"Outage: nobody read {count(stopped, 'queue')} for {longest} (the longest), {total} in total"
+        more = f"; of {count(unknown, 'queue')} the end is not known" if unknown else ""
+        basis = f" ({row['outage_evidence']})" if row["outage_evidence"] else ""
+        lines = [f"{text}{more}{basis}."]
+    whole = row["pause_ms"] if row["pause_ms"] is not None else row["pause_estimated_ms"]
+    if whole is not None:
+        about = "" if row["pause_ms"] is not None else "about "
+        lines.append(f"  The rebalance itself took {about}{span_of_time(whole)}.")
+    return lines
 
 
 def _phases(row: Row) -> list[str]:
@@ -307,26 +319,31 @@ def _logical(reported: dict[str, Any]) -> list[str]:
 
 def _messages(row: Row) -> str:
     """Return what it cost in messages, as far as it is known."""
-    repeated, estimated, waiting = (row.get(name) for name in COST_NAMES)
-    if repeated is estimated is waiting is None:
+    if all(row.get(name) is None for name in COST_NAMES):
         return "Messages: how many were read twice or waited is not known."
-    twice = repeated_text(repeated, estimated) or "how many were read twice is not known"
-    waited = "how many waited is not known" if waiting is None else f"{waiting} waited for the new owners of queues"
-    return f"Messages: {twice}; {waited}."
+    twice = repeated_text(row["repeated_messages"], row["repeated_estimated_messages"])
+    waited = waiting_text(row["waiting_messages"], row["waiting_estimated_messages"])
+    return f"Messages: {twice or 'how many were read twice is not known'}; {waited or 'how many waited is not known'}."
 
 
-def _paused_queues(taken_over: list[Row]) -> list[str]:
+def _queues_unread(row: Row, taken_over: list[Row]) -> list[str]:
+    """Return the outage of each queue: as members reported when they took it over, else as the row lists it."""
+    reported = {(one["topic"], one["broker"], one["queue_id"]): one for one in taken_over}
+    listed = [{**one, **reported.pop(_place(one), {})} for one in row["outages"] or []]
+    every = [*listed, *reported.values()]
     lines = []
-    for span in taken_over[:MOVES_SHOWN]:
-        queue = queue_name(span["topic"], span["broker"], span["queue_id"])
-        observed = span["pause_ms"] is not None
-        time = span_of_time(span["pause_ms"] if observed else span["pause_estimated_ms"])
-        lines.append(
-            f"  {queue}: {time if observed else f'about {time} (estimated)'}, then owned by {span['member_id']}"
-        )
-    if len(taken_over) > MOVES_SHOWN:
-        lines.append(f"  … and {count(len(taken_over) - MOVES_SHOWN, 'more queue')}; --json lists them all")
+    for one in every[:MOVES_SHOWN]:
+        queue = queue_name(one["topic"], one["broker"], one["queue_id"])
+        then = f", then read by {one['member_id']}" if one["member_id"] else ", and nobody reads it"
+        lines.append(f"  {queue}: {between(one['outage_min_ms'], one['outage_max_ms'])}{then}")
+    left = max(row["outage_queues"] or 0, len(every)) - MOVES_SHOWN
+    if left > 0:
+        lines.append(f"  … and {count(left, 'more queue')}; --json lists more")
     return lines
+
+
+def _place(row: Row) -> tuple[str, str | None, int]:
+    return row["topic"], row["broker"], row["queue_id"]
 
 
 def _agreement(reported: dict[str, Any]) -> list[str]:

@@ -1,4 +1,4 @@
-"""Shell: whether what the tables show meets the objectives: findings, rates, pauses, delays. Reads without Spark."""
+"""Shell: whether what the tables show meets the objectives: findings, rates, outages, delays. Reads without Spark."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from streaming.views.widespread import WidespreadKind, widespread_kinds
 
 State: TypeAlias = Literal["ok", "warning", "critical", "unknown"]
 # In this order an objective is named; each is ``NAME_warning`` and ``NAME_critical`` in the settings.
-OBJECTIVES = ("rebalances_per_hour", "queue_pause_s", "source_delay_s")
+OBJECTIVES = ("rebalances_per_hour", "queue_outage_s", "source_delay_s")
 _HOUR_MS = 3_600_000
 # A group that was deleted long ago is only in its history; what is wrong with a cluster may be a finding alone.
 _NAMING = ("groups", "findings", "rebalances")
-_COLUMNS = ("cluster", "group_id", "event_time", "detected_at", "queue_pause_ms", "queue_pause_estimated_ms")
+_COLUMNS = ("cluster", "group_id", "event_time", "detected_at", "outage_min_ms", "outage_max_ms")
 
 
 @dataclass(frozen=True)
@@ -170,17 +170,18 @@ def _state_of(finding: Row) -> State:
 def _figures(reader: Reader, objectives: Check, now_ms: int, where: Mapping[str, str | None]) -> list[Figure]:
     since_ms = now_ms - objectives.window_ms
     rebalances: Counter[tuple[str, str]] = Counter()
-    pauses: Counter[tuple[str, str]] = Counter()
+    outages: Counter[tuple[str, str]] = Counter()
     delays: dict[str, int] = defaultdict(int)
     for block in reader.blocks("rebalances", columns=_COLUMNS, where=where):
-        for name, group, at, detected, observed, estimated in _between(block, since_ms, now_ms):
+        for name, group, at, detected, least, most in _between(block, since_ms, now_ms):
             rebalances[name, group] += 1
-            pauses[name, group] += observed if observed is not None else estimated or 0
+            # What cannot be ruled out counts: an objective is met if it is met at most.
+            outages[name, group] += max(least or 0, most or 0)
             delays[name] = max(delays[name], (detected or at) - at)
     hours = objectives.window_ms / _HOUR_MS
     worst = {
         "rebalances_per_hour": _largest({key: number / hours for key, number in rebalances.items()}),
-        "queue_pause_s": _largest({key: number / 1_000 for key, number in pauses.items()}),
+        "queue_outage_s": _largest({key: number / 1_000 for key, number in outages.items()}),
         "source_delay_s": _largest({(name, None): delay / 1_000 for name, delay in delays.items()}),
     }
     return [

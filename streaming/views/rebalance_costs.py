@@ -10,12 +10,12 @@ import msgspec
 from streaming.tables.arrow_rows import from_arrow_columns
 from streaming.tables.schema import Row
 from streaming.tables.shared_columns import COST_NAMES
-from streaming.terminal.format import count, span_of_time
+from streaming.terminal.format import between, count
 from streaming.views.reader import Reader, Within
 
 # A finding comes of the rebalances before it.
 BEFORE_MS = 3_600_000
-_PAUSES = ("queue_pause_ms", "queue_pause_estimated_ms")
+_OUTAGES = ("outage_min_ms", "outage_max_ms", "outage_unknown_queues")
 
 
 class Cost(msgspec.Struct, frozen=True):
@@ -23,23 +23,23 @@ class Cost(msgspec.Struct, frozen=True):
 
     Attributes:
         rebalances: How many.
-        queue_pause_ms: Time without an owner, summed over queues, where it was observed.
-        queue_pause_estimated_ms: The same where it was not observed.
-        repeated_messages, repeated_estimated_messages, waiting_messages: As in table rebalances.
+        outage_min_ms, outage_max_ms: For how long nobody read queues, at least and at most, summed over these.
+        outage_unknown_queues: Queues of which that is not known: they are not in these sums.
+        repeated_messages and so on: As in table rebalances.
     """
 
     rebalances: int = 0
-    queue_pause_ms: int | None = None
-    queue_pause_estimated_ms: int | None = None
+    outage_min_ms: int | None = None
+    outage_max_ms: int | None = None
+    outage_unknown_queues: int | None = None
     repeated_messages: int | None = None
     repeated_estimated_messages: int | None = None
     waiting_messages: int | None = None
+    waiting_estimated_messages: int | None = None
 
     def with_rebalance(self, row: Row) -> Cost:
         """Return the cost with that of one more rebalance."""
-        estimated = row["queue_pause_estimated_ms"] if row["queue_pause_ms"] is None else None
-        values = {**row, "queue_pause_estimated_ms": estimated}
-        sums = {name: _sum(getattr(self, name), values[name]) for name in (*_PAUSES, *COST_NAMES)}
+        sums = {name: _sum(getattr(self, name), row[name]) for name in (*_OUTAGES, *COST_NAMES)}
         return Cost(self.rebalances + 1, **sums)
 
     @property
@@ -47,15 +47,14 @@ class Cost(msgspec.Struct, frozen=True):
         """Return it as text, without what was not observed.
 
         Example:
-            >>> Cost(2, 45_000, None, 1_200, None, 5_678).text
-            '2 rebalances: queues paused for 45.0 s in total; 1200 messages were read twice; 5678 waited for new owners'
-            >>> Cost(1, None, 250).text
-            '1 rebalance: queues paused for about 250 ms in total (estimated)'
+            >>> Cost(2, 4_000, 45_000, 0, 1_200).text
+            '2 rebalances: nobody read queues for up to 45.0 s in total; 1200 messages were read twice'
+            >>> Cost(1, 250, 400, 3).text
+            '1 rebalance: nobody read queues for 250 ms to 400 ms in total, and 3 queues for an unknown time'
         """
-        parts = [_pause(self.queue_pause_ms, self.queue_pause_estimated_ms)]
+        parts = [_outage(self.outage_min_ms, self.outage_max_ms, self.outage_unknown_queues or 0)]
         parts += [repeated_text(self.repeated_messages, self.repeated_estimated_messages, "messages ")]
-        if self.waiting_messages is not None:
-            parts.append(f"{self.waiting_messages} waited for new owners")
+        parts += [waiting_text(self.waiting_messages, self.waiting_estimated_messages)]
         text = "; ".join(part for part in parts if part)
         return count(self.rebalances, "rebalance") + (f": {text}" if text else "")
 
@@ -92,7 +91,7 @@ def costs_before(reader: Reader, findings: Iterable[Row]) -> Mapping[str, Cost]:
         "event_time": Within(min(opened) - BEFORE_MS, max(opened) + 1),
     }
     found: dict[str, Cost] = {}
-    names = ("cluster", "group_id", "event_time", *_PAUSES, *COST_NAMES)
+    names = ("cluster", "group_id", "event_time", *_OUTAGES, *COST_NAMES)
     table = reader.read("rebalances", columns=names, where=where)
     for values in zip(*from_arrow_columns(table, names), strict=True):
         rebalance: dict[str, Any] = dict(zip(names, values, strict=True))
@@ -103,13 +102,33 @@ def costs_before(reader: Reader, findings: Iterable[Row]) -> Mapping[str, Cost]:
     return found
 
 
-def _pause(observed: int | None, estimated: int | None) -> str:
-    if observed is None and estimated is None:
-        return ""
-    if observed is None:
-        return f"queues paused for about {span_of_time(estimated or 0)} in total (estimated)"
-    more = "" if estimated is None else f", and about {span_of_time(estimated)} more (estimated)"
-    return f"queues paused for {span_of_time(observed)} in total{more}"
+def waiting_text(exact: int | None, estimated: int | None) -> str:
+    """Return how many messages waited for new owners; empty = not observed.
+
+    Example:
+        >>> waiting_text(3, None), waiting_text(None, 4)
+        ('3 waited for new owners', 'about 4 waited for new owners (estimated)')
+    """
+    if exact is None:
+        return "" if estimated is None else f"about {estimated} waited for new owners (estimated)"
+    return f"{exact} waited for new owners" + ("" if estimated is None else f", and about {estimated} more (estimated)")
+
+
+def outage_text(row: Row) -> str:
+    """Return for how long nobody read the queues of a rebalance, summed over them."""
+    unknown = row["outage_unknown_queues"] or 0
+    if row["outage_min_ms"] is None and row["outage_max_ms"] is None:
+        return "unknown" if unknown else "-"
+    text = between(row["outage_min_ms"], row["outage_max_ms"])
+    return f"{text} (+{unknown} unknown)" if unknown else text
+
+
+def _outage(least: int | None, most: int | None, unknown: int) -> str:
+    others = f"{count(unknown, 'queue')} for an unknown time" if unknown else ""
+    if not least and not most:
+        return f"nobody read {others}" if unknown else "" if least is None else "no queue was left unread"
+    text = f"nobody read queues for {between(least, most)} in total"
+    return f"{text}, and {others}" if unknown else text
 
 
 def _sum(one: int | None, other: int | None) -> int | None:

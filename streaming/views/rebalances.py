@@ -7,7 +7,6 @@ import pyarrow.compute as pc
 from streaming.tables.arrow_rows import from_arrow
 from streaming.tables.errors import AmbiguousError, NotFoundError
 from streaming.tables.schema import REBALANCES, Row
-from streaming.terminal.format import span_of_time
 from streaming.views.reader import Reader, time_scalar
 
 _CANDIDATES_SHOWN = 5
@@ -90,16 +89,18 @@ def causes_text(row: Row) -> str:
     return f"{row['trigger']}" + (f" {subject}" if subject else "") + (f" (+{others})" if others > 0 else "")
 
 
-def pause_text(row: Row) -> str:
-    """Return for how long a rebalance paused its group; with a ~ it is an estimate."""
-    if row["pause_ms"] is not None:
-        return span_of_time(row["pause_ms"])
-    return "-" if row["pause_estimated_ms"] is None else f"~{span_of_time(row['pause_estimated_ms'])}"
-
-
 def repeated_text(row: Row) -> str:
     """Return how many messages are read twice; what has a ~ is an estimate."""
-    parts = [str(row["repeated_messages"])] if row["repeated_messages"] is not None else []
-    if row["repeated_estimated_messages"] is not None:
-        parts.append(f"~{row['repeated_estimated_messages']}")
+    return _exact_and_estimated(row["repeated_messages"], row["repeated_estimated_messages"])
+
+
+def waiting_text(row: Row) -> str:
+    """Return how many messages waited for new owners; what has a ~ is an estimate."""
+    return _exact_and_estimated(row["waiting_messages"], row["waiting_estimated_messages"])
+
+
+def _exact_and_estimated(exact: int | None, estimated: int | None) -> str:
+    parts = [str(exact)] if exact is not None else []
+    if estimated is not None:
+        parts.append(f"~{estimated}")
     return "+".join(parts) or "-"

@@ -58,11 +58,11 @@ def _librdkafka(
     while not _is_over(commands):
         messages = [one for one in consumer.consume(100, _POLL_S) if one.error() is None]
         if messages:
-            _say("read", {(one.topic(), one.partition()) for one in messages}, owned)
+            _report("read", {(one.topic(), one.partition()) for one in messages}, owned)
         now = sorted([one.topic, one.partition] for one in consumer.assignment())
         if now != owned:
             owned = now
-            _say("assigned" if owned else "revoked", (), owned)
+            _report("assigned" if owned else "revoked", (), owned)
     consumer.close()
     _end()
 
@@ -81,11 +81,11 @@ async def _aiokafka(
     while not _is_over(commands):
         batches = await consumer.getmany(timeout_ms=int(_POLL_S * 1_000))
         if batches:
-            _say("read", {(one.topic, one.partition) for one, messages in batches.items() if messages}, owned)
+            _report("read", {(one.topic, one.partition) for one, messages in batches.items() if messages}, owned)
         now = sorted([one.topic, one.partition] for one in consumer.assignment())
         if now != owned:
             owned = now
-            _say("assigned" if owned else "revoked", (), owned)
+            _report("assigned" if owned else "revoked", (), owned)
     await consumer.stop()
     _end()
 
@@ -105,11 +105,11 @@ def _listen(commands: SimpleQueue[str]) -> None:
 
 
 def _end() -> None:
-    _say("closed", (), [])
+    _report("closed", (), [])
     os._exit(0)
 
 
-def _say(event: str, changed: Iterable[tuple[object, object]], owned: Sequence[object]) -> None:
+def _report(event: str, changed: Iterable[tuple[object, object]], owned: Sequence[object]) -> None:
     line = {"event": event, "at_ms": time.time_ns() // 1_000_000, "changed": sorted(changed), "owned": owned}
     sys.stdout.write(json.dumps(line) + "\n")
     sys.stdout.flush()

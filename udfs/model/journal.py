@@ -12,7 +12,7 @@ import msgspec
 
 from udfs.model.audits import Audited, VerdictFields
 from udfs.model.member_fields import ShownFields
-from udfs.model.outages import QueueOutage
+from udfs.model.queue_outages import QueueOutage
 from udfs.model.spans import QueueAssigned, QueueReleased, QueueResumed, QueuesReassigned, SpansWithdrawn
 
 GenerationSource: TypeAlias = Literal["reported", "counted"]

@@ -64,15 +64,17 @@ def test_rebalances_by_group_and_cause(found: Samples, rows: Mapping[str, list[R
     assert {key: value for key, value in found["rebalances_failed_total"].items() if value} == failed
 
 
-def test_queue_pauses_observed_and_estimated(found: Samples, rows: Mapping[str, list[Row]]) -> None:
+def test_outages_at_least_and_at_most(found: Samples, rows: Mapping[str, list[Row]]) -> None:
     expected: Counter[Any] = Counter()
+    unknown: Counter[Any] = Counter()
     for row in rows["rebalances"]:
-        measured, estimated = row["queue_pause_ms"], row["queue_pause_estimated_ms"]
-        expected[row["cluster"], row["group_id"], "observed"] += measured or 0
-        expected[row["cluster"], row["group_id"], "estimated"] += (estimated or 0) if measured is None else 0
+        for bound in ("min", "max"):
+            expected[row["cluster"], row["group_id"], bound] += row[f"outage_{bound}_ms"] or 0
+        unknown[row["cluster"], row["group_id"]] += row["outage_unknown_queues"] or 0
     assert sum(expected.values()) > 0
-    for key, value in found["queue_pause_seconds_total"].items():
+    for key, value in found["queue_outage_seconds_total"].items():
         assert value == pytest.approx(expected[key] / 1_000)
+    assert found["queue_outages_unknown_total"] == unknown
 
 
 def test_messages_read_twice(found: Samples, rows: Mapping[str, list[Row]]) -> None:
@@ -150,7 +152,7 @@ def test_beyond_the_bound_all_is_summed_and_nothing_lost(
     bounded = samples(Reader(demo_tables), metrics(max_groups=most))
     groups = {key[:2] for key in bounded["rebalances_total"] if key[1] != "other"}
     assert len(groups) == most
-    names = ("rebalances_total", "queue_pause_seconds_total", "repeated_messages_total")
+    names = ("rebalances_total", "queue_outage_seconds_total", "repeated_messages_total")
     for name in (*names, "group_members", "open_findings"):
         assert sum(bounded[name].values()) == pytest.approx(sum(found[name].values()))
     assert max(bounded["group_spread_queues"].values()) == max(found["group_spread_queues"].values())

@@ -41,7 +41,8 @@ def some_rows(table: Table, chosen: random.Random, number: int) -> list[Row]:
     """Return rows with many nulls and few names."""
     names: dict[str, Any] = {"cluster": ["a", "b"], "group_id": ["g", "h", "it's"], "reason": ["late", "not_json"]}
     names |= {"trigger": ["member_left", "member_joined"], "status": ["completed", "failed"], "verdict": ["agrees"]}
-    names |= {"queues_moved": [None, 1, 5], "queue_pause_ms": [None, 7], "queue_pause_estimated_ms": [None, 11]}
+    names |= {"queues_moved": [None, 1, 5], "outage_min_ms": [None, 7], "outage_max_ms": [None, 11]}
+    names |= {"outage_unknown_queues": [None, 2], "waiting_estimated_messages": [None, 8]}
     names |= {"repeated_messages": [None, 3], "repeated_estimated_messages": [None, 4], "waiting_messages": [None, 90]}
     names |= {"event_time": range(1_000, 1_050), "queues_differing": [None, 2]}
     names |= {"detected_at": range(2_000, 2_010), "rebalance_id": [f"{number}"], "position": [f"{number}"]}
@@ -73,7 +74,7 @@ def change(root: Path, chosen: random.Random, number: int) -> None:
     rows = to_arrow(table, some_rows(table, chosen, number))
     # A file of an older release lacks columns of today.
     if table is REBALANCES and chosen.random() < 0.2:
-        rows = rows.drop_columns(["queue_pause_estimated_ms", "waiting_messages"])
+        rows = rows.drop_columns(["outage_max_ms", "waiting_messages"])
     write_deltalake(place, rows, mode="append", schema_mode="merge")
 
 

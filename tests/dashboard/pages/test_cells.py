@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from dashboard.pages import page_columns
-from dashboard.pages.cells import KINDS, health, members, observed_or_estimated, spark, table_rows, truth
+from dashboard.pages.cells import KINDS, health, members, outage, spark, table_rows, truth
 from dashboard.pages.page_columns import PageColumn
 from tests.dashboard.hostile import HOSTILE
 
@@ -84,7 +84,8 @@ def test_kinds_of_the_whole_row_do_not_need_a_value() -> None:
     assert cell("lag", 4, lag_reliable=False) == '4<abbr title="not reliable">?</abbr>'
     assert cell("members", None, members_before=1, members_after=2) == "1→2"
     assert "m joined" in cell("cause", None, triggers=[{"kind": "member_joined", "member_id": "m"}])
-    assert cell("pause", None, pause_ms=None, pause_estimated_ms=1_000) == '<abbr title="estimated">~</abbr>1.0 s'
+    assert cell("outage", None, outage_min_ms=4_000, outage_max_ms=8_300) == "4.0 s to 8.3 s"
+    assert cell("waiting", None, waiting_estimated_messages=7) == '<abbr title="estimated">~</abbr>7'
 
 
 def test_messages_read_twice_are_counted_or_estimated() -> None:
@@ -103,7 +104,7 @@ def test_elements_of_their_own() -> None:
     assert 'class="health ok"' in health("ok")
     assert (str(truth(None)), str(truth(True))) == ('<span class="none">–</span>', "yes")
     assert str(members({"members_before": 3, "members_after": 3})) == "3"
-    assert str(observed_or_estimated(5, 7)) == "5 ms"
+    assert str(outage({"outage_unknown_queues": 2})) == "unknown"
     assert spark([0] * 23 + [7]).count("<rect") == 2
 
 

@@ -40,9 +40,9 @@ def by(rows: Iterable[Row], *names: str) -> dict[tuple[Any, ...], list[Row]]:
     return found
 
 
-def pause(row: Row, name: str = "queue_pause") -> int | None:
-    measured_ms = row[f"{name}_ms"]
-    return row[f"{name}_estimated_ms"] if measured_ms is None else measured_ms
+def seconds(values: Iterable[int | None]) -> Any:
+    found = total_or_null(values)
+    return None if found is None else near(found / 1000)
 
 
 def total(values: Iterable[int | None]) -> int:
@@ -104,15 +104,12 @@ def _(tables: Tables) -> Any:
 @expected("cost-by-group")
 def _(tables: Tables) -> Any:
     for key, rows in by(tables["rebalances"], "cluster", "group_id").items():
-        guessed = [row["queue_pause_estimated_ms"] for row in rows if row["queue_pause_ms"] is None]
-        measured_ms = near(total(row["queue_pause_ms"] for row in rows) / 1000)
-        unknown = sum(pause(row) is None for row in rows)
+        bounds = [seconds(row[name] for row in rows) for name in ("outage_min_ms", "outage_max_ms")]
         yield (
             *key,
             len(rows),
-            measured_ms,
-            near(total(guessed) / 1000),
-            unknown,
+            *bounds,
+            total(row["outage_unknown_queues"] for row in rows),
             total(row["queues_moved"] for row in rows),
         )
 
@@ -120,20 +117,21 @@ def _(tables: Tables) -> Any:
 @expected("cost-by-cause")
 def _(tables: Tables) -> Any:
     for key, rows in by(tables["rebalances"], "trigger").items():
-        pauses = [one for row in rows if (one := pause(row, "pause")) is not None]
-        mean = near(sum(pauses) / len(pauses) / 1000) if pauses else None
+        bounds = [seconds(row[name] for row in rows) for name in ("outage_min_ms", "outage_max_ms")]
+        longest = [row["queue_outage_max_ms"] for row in rows if row["queue_outage_max_ms"] is not None]
+        mean = near(sum(longest) / len(longest) / 1000) if longest else None
+        unknown = total_or_null(row["outage_unknown_queues"] for row in rows)
         messages = [total_or_null(row[name] for row in rows) for name in COST_NAMES]
-        moved = total(row["queues_moved"] for row in rows)
-        yield *key, len(rows), near(total(map(pause, rows)) / 1000), mean, *messages, moved
+        yield *key, len(rows), *bounds, unknown, mean, *messages, total(row["queues_moved"] for row in rows)
 
 
-@expected("longest-pauses")
+@expected("longest-outages")
 def _(tables: Tables) -> Any:
+    bounds = ("queue_outage_min_ms", "queue_outage_max_ms")
+    names = ("event_time", "cluster", "group_id", "trigger", *bounds, "outage_unknown_queues", "outage_evidence")
     for row in tables["rebalances"]:
-        if (length := pause(row, "pause")) is not None:
-            first = [row[name] for name in ("event_time", "cluster", "group_id", "trigger")]
-            last = [row[name] for name in ("members_after", "queues_after", "rebalance_id")]
-            yield *first, length, row["pause_ms"] is None, *last
+        if any(row[name] for name in bounds):
+            yield tuple(row[name] for name in (*names, "members_after", "queues_after", "rebalance_id"))
 
 
 @expected("flapping-groups")
@@ -223,7 +221,7 @@ def _(tables: Tables) -> Any:
             [row for row in rows if row["event_time"] < border],
         )
         counts = [len(half) for half in halves] + [sum(row["status"] == "failed" for row in half) for half in halves]
-        yield *key, *counts, *(near(total(map(pause, half)) / 1000) for half in halves)
+        yield *key, *counts, *(near(total(row["outage_max_ms"] for row in half) / 1000) for half in halves)
 
 
 @expected("disagreeing-groups")
@@ -308,10 +306,10 @@ PLANTED: dict[str, dict[str, list[Row]]] = {
             {"cluster": "c", "trigger": trigger, "event_time": START_MS, "queues_moved": 1}
             | dict(zip(COST_NAMES, costs, strict=True))
             for trigger, costs in (
-                ("member_left", (7, None, 40)),
-                ("member_left", (5, 3, None)),
-                ("member_left", (None, None, None)),
-                ("session_expired", (None, 0, None)),
+                ("member_left", (7, None, 40, None)),
+                ("member_left", (5, 3, None, 9)),
+                ("member_left", (None, None, None, None)),
+                ("session_expired", (None, 0, None, None)),
             )
         ]
     },

@@ -16,7 +16,7 @@ the queue had no more, or as long as nothing shows where the queue ends. Else th
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from udfs.group.assignment.client_timings import COMMIT_INTERVAL_MS
@@ -94,10 +94,16 @@ def _until(commit: tuple[int, int] | None, until: int) -> tuple[int, int] | None
 
 def add_costs(row: Rebalance, costs: Mapping[Queue, MoveCost]) -> None:
     """Set the sums over all queues in a rebalance's row; a sum of nothing is none."""
-    for name in MoveCost._fields:
-        known = [value for cost in costs.values() if (value := getattr(cost, name)) is not None]
-        if known:
-            setattr(row, f"{name}_messages", sum(known))
+    values = costs.values()
+    row.repeated_messages = _sum(one.repeated for one in values)
+    row.repeated_estimated_messages = _sum(one.repeated_estimated for one in values)
+    row.waiting_messages = _sum(one.waiting for one in values)
+    row.waiting_estimated_messages = _sum(one.waiting_estimated for one in values)
+
+
+def _sum(values: Iterable[int | None]) -> int | None:
+    observed = [one for one in values if one is not None]
+    return sum(observed) if observed else None
 
 
 def _with_waiting(cost: MoveCost, newest: Newest, commit: tuple[int, int], at: int) -> MoveCost:
@@ -107,14 +113,24 @@ def _with_waiting(cost: MoveCost, newest: Newest, commit: tuple[int, int], at: i
         commit: The last one of the former owner.
     """
     end = newest.end
-    waited = None if end is None else max(0, end[1] - commit[1])
-    if end is not None and end[0] == at:
+    if end is None:
+        return cost
+    waited = max(0, end[1] - commit[1])
+    if end[0] == at:
         return cost._replace(waiting=waited)
-    came = None
-    if newest.former is not None and newest.commit is not None:
-        since = commit[0] if end is None or end[0] < commit[0] else end[0]
-        came = _read_within(max(0, at - since), newest.commit, newest.former)
-    return cost._replace(waiting_estimated=came if waited is None else waited + (came or 0))
+    return cost._replace(waiting_estimated=waited + _came_since(newest, waited, commit, end[0], at))
+
+
+def _came_since(newest: Newest, waited: int, commit: tuple[int, int], since: int, at: int) -> int:
+    """Estimate how many messages came after an end was observed: as many as an owner read that kept up with them."""
+    if newest.former is None or newest.commit is None or since > at:
+        return 0
+    since = max(since, commit[0])
+    came = _read_within(since - commit[0], newest.commit, newest.former)
+    step = newest.commit[1] - newest.former[1]
+    if came is None or waited > came + step:
+        return 0  # it did not keep up: what it read shows nothing of what came
+    return _read_within(at - since, newest.commit, newest.former) or 0
 
 
 def _is_last(position: tuple[int, int], end: tuple[int, int] | None) -> bool:

@@ -8,8 +8,9 @@ completes a rebalance within milliseconds after a crash that nobody noticed for 
   heartbeat. It has read up to its departure at most, and one that expired up to the next heartbeat that it owed. One
   that lives on stops when the coordinator has its members together (``joined_at``), or when it acknowledges that it
   gave the queue up; clients of RocketMQ and MetaQ when they learn of the change by themselves.
-- The new owner reads from when the queue is given to it, and needs up to ``TAKE_OVER_MS`` for its first message.
-  Clients that take queues over by themselves do so within their own timings, unless their first pull is reported.
+- The new owner reads from when the queue is given to it, and needs up to ``TAKE_OVER_MS`` for its first message,
+  or ``FIRST_TAKE_OVER_MS`` if it owned nothing before: it may have started just now. Clients that take queues over by
+  themselves do so within their own timings, unless their first pull is reported.
 
 An eager rebalance stops every queue for everybody; any other one only those that change their owner. A queue without a
 new owner has an outage that goes on: nothing is known of it until it gets one.
@@ -20,7 +21,13 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
-from udfs.group.assignment.client_timings import TAKE_OVER_MS, Loss, learning_ms, longest_wait_ms
+from udfs.group.assignment.client_timings import (
+    FIRST_TAKE_OVER_MS,
+    TAKE_OVER_MS,
+    Loss,
+    learning_ms,
+    longest_wait_ms,
+)
 from udfs.group.assignment.last_progress import LastProgress, last_progress
 from udfs.group.assignment.queue_handover import loss_of
 from udfs.group.assignment.rebalance_plan import COOPERATIVE, RebalancePlan
@@ -29,7 +36,7 @@ from udfs.group.state.group import Departed, Owners, Queue, queue_order
 from udfs.group.state.state_machine import GroupKind
 from udfs.group.state.view import GroupView
 from udfs.model.journal import Rebalance
-from udfs.model.outages import MAX_LISTED_OUTAGES, PROGRESS, SESSIONS, QueueOutage
+from udfs.model.queue_outages import MAX_LISTED_OUTAGES, PROGRESS, SESSIONS, QueueOutage
 from udfs.model.systems import is_server_side
 from udfs.packets.packet import queue_keys
 
@@ -89,7 +96,7 @@ def outages(
         return {}
     if plan.steps:
         return _of_steps(view, plan, before, existing)
-    stops = _Stops(view, plan)
+    stops = _Stops(view, plan, before)
     changes = list(_changes(view, plan, before, after, moves))
     found: dict[Queue, Outage] = {}
     keys = queue_keys([queue for queue, _, _ in changes]).tolist() if changes else []
@@ -97,7 +104,7 @@ def outages(
         stop = stops.of(queue, key, former, plan.at)
         if stop is not None:
             found[queue] = _outage(stop, stops.start(queue, former, owners), former, owners)
-    return found | dict.fromkeys(_lost(plan, moves, existing), Outage())
+    return found | dict.fromkeys(_lost(view, plan, moves, existing), Outage())
 
 
 def listed(found: Mapping[Queue, Outage]) -> list[QueueOutage]:
@@ -141,7 +148,7 @@ def replaced_outages(
     found: dict[Queue, Outage] = {}
     for queue, key in zip(owned, queue_keys(owned).tolist(), strict=True):
         stop = _stopped(last_progress(view, queue, key, at, now), session, at)
-        found[queue] = _outage(stop, _Start(at, at + TAKE_OVER_MS), (former_id,), ())
+        found[queue] = _outage(stop, _Start(at, at + FIRST_TAKE_OVER_MS), (former_id,), ())
     return found
 
 
@@ -170,12 +177,16 @@ def _stops_all(view: GroupView, plan: RebalancePlan) -> bool:
     return COOPERATIVE not in strategies and not any(is_server_side(one) for one in strategies)
 
 
-def _lost(plan: RebalancePlan, moves: Sequence[Changed], existing: Collection[Queue]) -> list[Queue]:
+def _lost(view: GroupView, plan: RebalancePlan, moves: Sequence[Changed], existing: Collection[Queue]) -> list[Queue]:
     """Return the queues that had an owner and have none; those on the move are counted when they get their next one."""
-    pending, there = set(plan.revoked_pending), set(existing)
     if plan.overtaken is not None:
         return []
-    return [queue for queue, old, new in moves if old and not new and queue in there and queue not in pending]
+    lost = [queue for queue, old, new in moves if old and not new]
+    if not view.group.members:
+        there = {topic for topic in {queue[0] for queue in lost} if view.queues_at(topic, plan.at) != ()}
+        return [queue for queue in lost if queue[0] in there]
+    pending, known = set(plan.revoked_pending), set(existing)
+    return [queue for queue in lost if queue in known and queue not in pending]
 
 
 # ---- when it stopped and began
@@ -184,12 +195,13 @@ def _lost(plan: RebalancePlan, moves: Sequence[Changed], existing: Collection[Qu
 class _Stops:
     """When the owners of queues stopped to read, and their next ones began, in one rebalance."""
 
-    def __init__(self, view: GroupView, plan: RebalancePlan) -> None:
+    def __init__(self, view: GroupView, plan: RebalancePlan, before: Owners) -> None:
         self._view, self._plan = view, plan
         self._kinds = {trigger.kind for trigger in plan.triggers}
         self._is_client_assigned = view.kind is GroupKind.CLIENT_ASSIGNED
         self._learning = learning_ms(view.profile, self._kinds) if self._is_client_assigned else 0
         self._revoked = set(view.group.revoked_pending)
+        self._readers = {holder for holders in before.values() for holder in holders}
         self._sessions: dict[str, _Stop] = {}
         self._waits: dict[tuple[str, str], _Start] = {}
         at, joined_at = plan.at, plan.phases.joined_at
@@ -225,12 +237,16 @@ class _Stops:
         if self._is_client_assigned:
             puller, pulled = plan.first_pulls.get(queue, (None, at))
             if puller in owners:
-                return _Start(pulled if view.profile.owns_by_node else None, pulled + TAKE_OVER_MS)
+                return _Start(pulled if view.profile.owns_by_node else None, pulled + self.take_over_ms(owners[0]))
             return self._by_timings(former[0] if former else "", owners[0])
         if view.kind is GroupKind.REPORTED:
-            return _Start(self._earliest_start, at + TAKE_OVER_MS)
+            return _Start(self._earliest_start, at + self.take_over_ms(owners[0]))
         # Members learn of it by their next heartbeats.
-        return _Start(at, at + self._heartbeat_ms(owners[0]) + TAKE_OVER_MS)
+        return _Start(at, at + self._heartbeat_ms(owners[0]) + self.take_over_ms(owners[0]))
+
+    def take_over_ms(self, owner: str) -> int:
+        """Return how long a new owner needs at most until it has read the first message."""
+        return TAKE_OVER_MS if owner in self._readers else FIRST_TAKE_OVER_MS
 
     def _by_timings(self, former: str, owner: str) -> _Start:
         """Return when a client takes over a queue by itself."""
@@ -243,7 +259,7 @@ class _Stops:
             departed = view.group.departed.get(former)
             expired = loss == "expired" and departed is not None and departed.member.by_heartbeats
             earliest = departed.left_at if expired and departed is not None else None
-            found = self._waits[former, owner] = _Start(earliest, at + wait + TAKE_OVER_MS)
+            found = self._waits[former, owner] = _Start(earliest, at + wait + self.take_over_ms(owner))
         return found
 
     def _session(self, member_id: str) -> _Stop:
@@ -303,10 +319,10 @@ def _outage(stop: _Stop, start: _Start, former: tuple[str, ...], owners: tuple[s
 
 def _of_steps(view: GroupView, plan: RebalancePlan, before: Owners, existing: Collection[Queue]) -> dict[Queue, Outage]:
     """Return the outages of an epoch: from the record that a queue was given up to that of its new owner."""
-    stops = _Stops(view, plan)
+    stops = _Stops(view, plan, before)
     released: dict[Queue, tuple[int, str]] = {}
     taken: list[tuple[Queue, int, int, str | None, str]] = []
-    first, now = before, before
+    now = before
     for at, owners in plan.steps:
         for queue, holders in now.items():
             if owners.get(queue) != holders and not set(owners.get(queue, ())) & set(holders):
@@ -327,9 +343,6 @@ def _of_steps(view: GroupView, plan: RebalancePlan, before: Owners, existing: Co
             continue
         else:
             stop = stops.at_release(queue, key, former, since)
-        found[queue] = _outage(stop, _Start(at, at + TAKE_OVER_MS), (former,) if former else (), (owner,))
-    if plan.overtaken is None:
-        there = set(existing)
-        lost = [queue for queue in first if queue not in now and queue in there]
-        found |= dict.fromkeys(lost, Outage())
-    return found
+        found[queue] = _outage(stop, _Start(at, at + stops.take_over_ms(owner)), (former,) if former else (), (owner,))
+    lost = [(queue, holders, ()) for queue, holders in before.items() if queue not in now]
+    return found | dict.fromkeys(_lost(view, plan, lost, existing), Outage())

@@ -15,7 +15,7 @@ from udfs.group.state.group import MAX_REPLACEMENTS, Awaited, Group, Owners, Que
 from udfs.group.state.state_machine import GroupKind
 from udfs.group.state.view import GroupView
 from udfs.model.journal import MemberReplaced
-from udfs.model.outages import QueueOutage
+from udfs.model.queue_outages import QueueOutage
 from udfs.model.spans import Origin, QueuesReassigned
 
 

@@ -16,7 +16,7 @@ from udfs.group.state.recorded_group import RecordedGroup
 from udfs.model.audits import Verdict
 from udfs.model.events import HeldQueue, MemberFields, Mode, QueueInfo, QueueRef, RevokedQueue
 from udfs.model.journal import GroupChanged, LeftReason, MemberReplaced, Trigger, TriggerKind
-from udfs.model.outages import QueueOutage
+from udfs.model.queue_outages import QueueOutage
 from udfs.model.spans import QueuesReassigned
 from udfs.model.systems import SYSTEMS, System
 
