@@ -175,7 +175,7 @@ def _apply_to_minutes(entries: Sequence[Entry], rows: RowEdits, present: Present
         of_group = minutes.setdefault(group, {})
         minute = _minute(event_time)
         if minute not in of_group:
-            nothing = {"rebalances": 0, "queues_moved": 0, **dict.fromkeys(_PER_MINUTE, 0)}
+            nothing = {"rebalances": 0, "queues_moved": 0, "queue_pause_ms": 0, **dict.fromkeys(_OUTAGES)}
             of_group[minute] = rows.add(
                 {"cluster": cluster, "group_id": group_id, "minute": minute, **nothing, **state}
             )

@@ -15,7 +15,7 @@ from streaming.tables.schema import Row
 from streaming.views.rebalance_costs import Cost
 from tests.streaming.alerts.planted import Scene, bodies, finding
 
-COST = Cost(2, 45_000, None, 1_200, None, 5_678)
+COST = Cost(2, 4_000, 45_000, 0, 1_200, None, 5_678)
 
 
 def test_a_message_has_what_the_rebalances_before_the_finding_cost() -> None:
@@ -33,7 +33,7 @@ def test_a_message_has_what_the_rebalances_before_the_finding_cost() -> None:
     (alerts,) = (request.body for request in scene.receiver.taken if request.channel == "alertmanager")
     assert text in alerts[0]["annotations"]["description"]  # type: ignore[index]
     cost = webhook["findings"][0]["cost"]
-    assert (cost["rebalances"], cost["queue_pause_ms"], cost["repeated_messages"]) == (2, 45_000, 1_200)
+    assert (cost["rebalances"], cost["outage_max_ms"], cost["repeated_messages"]) == (2, 45_000, 1_200)
     assert (cost["waiting_messages"], cost["repeated_estimated_messages"], cost["text"]) == (5_678, None, COST.text)
 
 

@@ -69,9 +69,9 @@ def test_what_is_widespread_hides_nothing_else(tmp_path: Path) -> None:
         ("rebalances_per_hour=3", 1),
         ("rebalances_per_hour=2:3", 2),
         ("rebalances_per_hour=2:4", 1),
-        ("queue_pause_s=46", 0),
-        ("queue_pause_s=45", 1),
-        ("queue_pause_s=1:45", 2),
+        ("queue_outage_s=46", 0),
+        ("queue_outage_s=45", 1),
+        ("queue_outage_s=1:45", 2),
         ("source_delay_s=3.1", 0),
         ("source_delay_s=3", 1),
         ("source_delay_s=0:3", 2),
@@ -99,20 +99,20 @@ def test_rates_are_those_of_the_window(tables: Path) -> None:
 
 
 def test_the_line_ends_with_figures_as_plugins_write_them(tables: Path) -> None:
-    _, line = checked(tables, "--at", AT, "--objective", "queue_pause_s=10:20.5")
+    _, line = checked(tables, "--at", AT, "--objective", "queue_outage_s=10:20.5")
     figures = line.split(" | ")[1].split()
-    assert figures[:3] == ["rebalances_per_hour=3;;;0", "queue_pause_s=45s;10;20.5;0", "source_delay_s=3s;;;0"]
+    assert figures[:3] == ["rebalances_per_hour=3;;;0", "queue_outage_s=45s;10;20.5;0", "source_delay_s=3s;;;0"]
 
 
 def test_json_has_all_values(tables: Path) -> None:
-    code, line = checked(tables, "--at", AT, "--objective", "queue_pause_s=10:20.5", "--json")
+    code, line = checked(tables, "--at", AT, "--objective", "queue_outage_s=10:20.5", "--json")
     found = json.loads(line)
     assert (code, found["state"], found["exit_code"]) == (2, "critical", 2)
     assert [row["finding_id"] for row in found["findings"]] == ["f1"]
     assert found["findings"][0]["opened_at"] == "2026-01-01T00:01:10.000Z"
-    (pause,) = [one for one in found["objectives"] if one["name"] == "queue_pause_s"]
+    (pause,) = [one for one in found["objectives"] if one["name"] == "queue_outage_s"]
     assert pause == {
-        "name": "queue_pause_s",
+        "name": "queue_outage_s",
         "state": "critical",
         "value": 45.0,
         "warning": 10.0,
@@ -137,10 +137,10 @@ def test_tables_that_cannot_be_read_are_unknown(tmp_path: Path, as_json: bool) -
     ("arguments", "reason"),
     [
         (["--objective", "nonsense=3"], "nonsense=3"),
-        (["--objective", "queue_pause_s"], "queue_pause_s"),
-        (["--objective", "queue_pause_s=many"], "queue_pause_s=many"),
-        (["--objective", "queue_pause_s=-1"], "queue_pause_s_warning"),
-        (["--objective", "queue_pause_s=nan"], "queue_pause_s_warning"),
+        (["--objective", "queue_outage_s"], "queue_outage_s"),
+        (["--objective", "queue_outage_s=many"], "queue_outage_s=many"),
+        (["--objective", "queue_outage_s=-1"], "queue_outage_s_warning"),
+        (["--objective", "queue_outage_s=nan"], "queue_outage_s_warning"),
         (["--window", "0s"], "window_ms"),
         (["--window", "long"], "long"),
         (["--at", "noon"], "noon"),
@@ -169,7 +169,7 @@ def test_arguments_that_cannot_be_used_are_unknown_with_one_line_of_the_reason(
 def test_hostile_ids_keep_to_one_short_line() -> None:
     wild = "a|b;c\n\x1b[2J'\"" + "x" * 10_000
     row = {"severity": "critical", "kind": "duplicate_ids", "cluster": wild, "group_id": wild, "finding_id": "f"}
-    line = sentence(Evaluation([row], [Figure("queue_pause_s", 5.0, 1.0, 2.0, wild, wild)]))
+    line = sentence(Evaluation([row], [Figure("queue_outage_s", 5.0, 1.0, 2.0, wild, wild)]))
     assert re.search(r"[|\n\x1b]", line) is None
     assert len(line) <= 1_000
     assert line.startswith("REBALANCES CRITICAL - open findings: 1 critical duplicate_ids, first of a¦b;c\\n\\x1b[2J")

@@ -11,7 +11,14 @@ from tests.streaming.views.story import SECOND, json_of, run
 def test_explain_in_json_names_each_queue_that_changed_hands(tables: Path) -> None:
     (report,) = json_of(tables, "explain", SECOND)
     assert report["moves"]["computed"] == [
-        {"topic": "orders", "broker": None, "queue_id": 1, "before": ["a"], "after": ["b"], **dict.fromkeys(COST_NAMES)}
+        {
+            "topic": "orders",
+            "broker": None,
+            "queue_id": 1,
+            "before": ["a"],
+            "after": ["b"],
+            **dict.fromkeys((*COST_NAMES, "outage_min_ms", "outage_max_ms")),
+        }
     ]
     assert report["causes"][0]["host"] == "h2"
     assert report["rebalance"]["event_time"] == "2026-01-01T00:00:10.000Z"

@@ -26,9 +26,10 @@ CONTRACT = {
     " triggers strategy leader mode status error members_before members_after queues_before queues_after queues_kept"
     " queues_assigned queues_revoked queues_moved generations_missed idle_members unassigned_queues spread agrees"
     " queues_differing pause_ms queue_pause_ms pause_estimated_ms queue_pause_estimated_ms library agrees_reason"
-    " logical_id began_at joined_at completed_at",
+    " logical_id began_at joined_at completed_at outage_min_ms outage_max_ms queue_outage_min_ms queue_outage_max_ms"
+    " outage_queues outage_unknown_queues outage_evidence outages",
     "assignments": "cluster group_id topic broker queue_id member_id origin generation rebalance_id valid_from"
-    " valid_to",
+    " valid_to outage_min_ms outage_max_ms",
     "members": "cluster group_id member_id client_id host instance_id rack subscriptions strategies joined_at"
     " last_heartbeat_at left_at left_reason",
     "groups": "cluster system group_id state mode strategy generation members queues idle_members unassigned_queues"
@@ -40,7 +41,7 @@ CONTRACT = {
     "audits": "rebalance_id cluster system group_id generation event_time audited_at strategy library verdict reason"
     " detail members queues queues_differing missing duplicate unexpected_owner differing",
     "group_minutes": "cluster group_id minute members rebalances queues_moved queue_pause_ms idle_members"
-    " unassigned_queues spread",
+    " unassigned_queues spread outage_min_ms outage_max_ms",
     "queue_progress": "cluster group_id topic broker queue_id event_time committed_offset committed_at end_offset"
     " end_at lag",
 }

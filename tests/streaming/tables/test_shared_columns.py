@@ -31,6 +31,7 @@ def test_costs_name_the_moves_that_they_are_of() -> None:
         ("repeated_messages", LONG),
         ("repeated_estimated_messages", LONG),
         ("waiting_messages", LONG),
+        ("waiting_estimated_messages", LONG),
     ]
     assert all(column.comment.endswith("; summed") for column in costs("; summed"))
 

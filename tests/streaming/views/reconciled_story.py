@@ -30,7 +30,7 @@ def write_reconciled(root: Path) -> None:
         happened += [(0, assigned(queue, owner, 0, origin="reported")), (0, assigned(queue, owner, 0))]
     happened.append((40_000, joined("c", 40_000, host="h2")))
     for queue, owner, given_up, taken in ((2, "a", 41_500, 42_000), (5, "b", 46_500, 47_000)):
-        pause = {"generation": 3, "pause_ms": 500}
+        pause = {"generation": 3, "outage_min_ms": 500, "outage_max_ms": 500}
         happened += [
             (given_up, released(queue, owner, given_up, "reported")),
             (taken, assigned(queue, "c", taken, origin="reported", **pause)),

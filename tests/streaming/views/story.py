@@ -90,7 +90,12 @@ def write_story(root: Location) -> None:
             agrees=False,
             queues_differing=1,
             pause_ms=3_200,
-            queue_pause_ms=45_000,
+            outage_min_ms=30_000,
+            outage_max_ms=45_000,
+            queue_outage_min_ms=8_000,
+            queue_outage_max_ms=12_000,
+            outage_queues=5,
+            outage_evidence="progress",
         ),
     ]
     history = Journal()

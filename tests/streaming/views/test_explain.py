@@ -9,7 +9,7 @@ import pytest
 from streaming.tables.shared_columns import COST_NAMES
 from streaming.terminal.format import time_text
 from streaming.views import explain
-from tests.streaming.tables.journals import T0, Journal, assigned, released, resumed
+from tests.streaming.tables.journals import T0, Journal, assigned, released
 from tests.streaming.views.reconciled_story import RECONCILED, write_reconciled
 from tests.streaming.views.story import FOURTH, THIRD, json_of, rebalance, run, store
 from udfs.model import journal
@@ -32,7 +32,8 @@ def test_explain_reports_what_happened_why_and_what_moved(tables: Path) -> None:
         "last heartbeat 2026-01-01T00:01:10.000Z",
         "[event event-bb33]",
         "orders-0: a → b",
-        "How long: 3.2 s; queues were paused for 45.0 s in total.",
+        "Outage: nobody read 5 queues for 8.0 s to 12.0 s (the longest), 30.0 s to 45.0 s in total (progress).",
+        "  The rebalance itself took 3.2 s.",
         "Clients: reported and computed assignment differ on 1 queue.",
     ):
         assert part in text, part
@@ -40,23 +41,35 @@ def test_explain_reports_what_happened_why_and_what_moved(tables: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("pauses", "sentence", "in_list"),
+    ("fields", "sentence", "in_list"),
     [
-        ({}, "How long: not observed.", "-"),
-        ({"pause_ms": 40}, "How long: 40 ms; the pause of its queues was not observed.", "40 ms"),
-        ({"pause_estimated_ms": 40}, "How long: about 40 ms (estimated); the pause of its queues was not", "~40 ms"),
-        ({"queue_pause_ms": 2_000}, "How long: not observed; queues were paused for 2.0 s in total.", "-"),
+        ({}, "Outage: not known.", "-"),
+        ({"outage_min_ms": 0, "outage_max_ms": 0}, "Outage: no queue was left unread.", "0 ms"),
+        ({"pause_ms": 40}, "The rebalance itself took 40 ms.", "-"),
+        ({"pause_estimated_ms": 40}, "The rebalance itself took about 40 ms.", "-"),
+        (
+            {"outage_queues": 3, "outage_unknown_queues": 3},
+            "Outage: 3 queues stopped, for how long is not known.",
+            "unknown",
+        ),
+        (
+            dict.fromkeys(("outage_min_ms", "queue_outage_min_ms"), 7)
+            | dict.fromkeys(("outage_max_ms", "queue_outage_max_ms"), 1_500)
+            | {"outage_queues": 3, "outage_unknown_queues": 2},
+            "up to 1.5 s (the longest), up to 1.5 s in total; of 2 queues the end is not known.",
+            "up to 1.5 s (+2 unknown)",
+        ),
     ],
 )
-def test_a_pause_is_reported_as_far_as_it_was_observed(
-    pauses: dict[str, int], sentence: str, in_list: str, tmp_path: Path
+def test_an_outage_is_reported_as_far_as_there_is_evidence(
+    fields: dict[str, int], sentence: str, in_list: str, tmp_path: Path
 ) -> None:
-    row = rebalance("r1", 10_000, "member_gone", "a", **{"pause_ms": None, "queue_pause_ms": None, **pauses})
+    row = rebalance("r1", 10_000, "member_gone", "a", **{"pause_ms": None, "queue_pause_ms": None, **fields})
     store(tmp_path, [row])
     assert sentence in run(tmp_path, "explain", "r1").stdout
     head, values = (line.split("  ") for line in run(tmp_path, "show", "rebalances").stdout.splitlines())
     columns = [[cell.strip() for cell in line if cell] for line in (head, values)]
-    assert dict(zip(*columns, strict=True))["PAUSE"] == in_list
+    assert dict(zip(*columns, strict=True))["OUTAGE"] == in_list
 
 
 UNKNOWN = "Messages: how many were read twice or waited is not known."
@@ -65,16 +78,16 @@ UNKNOWN = "Messages: how many were read twice or waited is not known."
 @pytest.mark.parametrize(
     ("costs", "sentence"),
     [
-        ((None, None, None), UNKNOWN),
+        ((None, None, None, None), UNKNOWN),
         (
-            (7, 3, 40),
-            "Messages: 7 were read twice, and about 3 more (estimated); 40 waited for the new owners of queues.",
+            (7, 3, 40, None),
+            "Messages: 7 were read twice, and about 3 more (estimated); 40 waited for new owners.",
         ),
-        ((7, None, None), "Messages: 7 were read twice; how many waited is not known."),
-        ((None, 0, None), "Messages: about 0 were read twice (estimated); how many waited is not known."),
+        ((7, None, None, None), "Messages: 7 were read twice; how many waited is not known."),
+        ((None, 0, None, None), "Messages: about 0 were read twice (estimated); how many waited is not known."),
         (
-            (None, None, 0),
-            "Messages: how many were read twice is not known; 0 waited for the new owners of queues.",
+            (None, None, 0, 62),
+            "Messages: how many were read twice is not known; 0 waited for new owners, and about 62 more (estimated).",
         ),
     ],
 )
@@ -87,7 +100,7 @@ def test_explain_reports_the_cost_in_messages_as_far_as_there_is_evidence(
 
 
 def test_a_queue_that_moved_has_its_own_cost(tmp_path: Path) -> None:
-    costs = dict(zip(COST_NAMES, (None, 3, 40), strict=True))
+    costs = dict(zip(COST_NAMES, (None, 3, 40, None), strict=True))
     history = Journal()
     happened = [
         (0, assigned(0, "a", 0)),
@@ -136,27 +149,33 @@ def test_explain_reports_the_phases_and_what_a_second_half_continues(tmp_path: P
     assert f"  began {began}, members had joined {joined}, complete {complete}" in lines
 
 
-def test_explain_reports_for_how_long_queues_were_paused_until_each_was_taken_over(tmp_path: Path) -> None:
-    row = rebalance("r2", 10_000, "member_gone", "a", pause_estimated_ms=1_000, queue_pause_estimated_ms=2_000)
+def test_explain_reports_for_how_long_each_queue_was_unread_and_what_its_owner_reported_of_it(tmp_path: Path) -> None:
+    outages = [
+        {"topic": "orders", "broker": None, "queue_id": queue, "former_member_id": "a", "member_id": owner}
+        | {"outage_min_ms": least, "outage_max_ms": most, "evidence": "progress"}
+        for queue, owner, least, most in ((2, None, None, None), (0, "b", 0, 22_000), (1, "b", 0, 21_000))
+    ]
+    totals = {"outage_min_ms": 0, "outage_max_ms": 43_000, "queue_outage_min_ms": 0, "queue_outage_max_ms": 22_000}
+    counts = {"outage_queues": 3, "outage_unknown_queues": 1, "outage_evidence": "progress"}
+    row = rebalance("r2", 10_000, "member_gone", "a", outages=outages, **totals, **counts)
     history = Journal()
     happened = [
-        (0, assigned(3, "b", 0, generation=2, origin="reported", pause_ms=9)),  # before it
-        (12_000, assigned(0, "b", 12_000, generation=2, origin="reported", pause_estimated_ms=1_000)),
-        (13_000, assigned(1, "b", 13_000, generation=2, origin="reported", pause_estimated_ms=1_000)),
-        (13_000, assigned(2, "b", 13_000, generation=2, origin="reported")),
-        (15_000, resumed(0, "b", 2_500)),
+        (12_000, assigned(0, "b", 12_000, generation=2, origin="reported", outage_min_ms=0, outage_max_ms=9_000)),
+        (13_000, assigned(1, "b", 13_000, generation=2, origin="reported")),
     ]
     changes = [history.change(at, body, group="orders") for at, body in happened]
     store(tmp_path, [row], changes)
     lines = run(tmp_path, "explain", "r2").stdout.splitlines()
-    start = lines.index("How long: about 1.0 s (estimated); queues were paused for about 2.0 s (estimated) in total.")
-    assert lines[start + 1 : start + 4] == [
-        "  orders-0: 2.5 s, then owned by b",
-        "  orders-1: about 1.0 s (estimated), then owned by b",
+    first = "Outage: nobody read 3 queues for up to 22.0 s (the longest), up to 43.0 s in total"
+    start = lines.index(f"{first}; of 1 queue the end is not known (progress).")
+    assert lines[start + 1 : start + 5] == [
+        "  orders-2: unknown, and nobody reads it",
+        "  orders-0: up to 9.0 s, then read by b",
+        "  orders-1: up to 21.0 s, then read by b",
         "",
     ]
     (as_json,) = json_of(tmp_path, "explain", "r2")
-    assert [(one["queue_id"], one["pause_ms"]) for one in as_json["taken_over"]] == [(0, 2_500), (1, None)]
+    assert [(one["queue_id"], one["outage_max_ms"]) for one in as_json["taken_over"]] == [(0, 9_000)]
 
 
 def test_explain_has_what_members_gave_up_and_took_over_before_the_last_one_had_converged(tmp_path: Path) -> None:
@@ -165,9 +184,9 @@ def test_explain_has_what_members_gave_up_and_took_over_before_the_last_one_had_
     moved = ["  orders-2: a → c", "  orders-5: b → c"]
     start = lines.index("  computed:")
     assert lines[start + 1 : start + 6] == [*moved, "  reported:", *moved]
-    assert [line for line in lines if "then owned by" in line] == [
-        "  orders-2: 500 ms, then owned by c",
-        "  orders-5: 500 ms, then owned by c",
+    assert [line for line in lines if "then read by" in line] == [
+        "  orders-2: 500 ms, then read by c",
+        "  orders-5: 500 ms, then read by c",
     ]
 
 

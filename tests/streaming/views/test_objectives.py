@@ -38,7 +38,7 @@ def test_the_worst_group_is_named_with_its_value(tables: Path) -> None:
     figures = {one.name: (one.value, one.cluster, one.group_id) for one in found.figures}
     assert figures == {
         "rebalances_per_hour": (3.0, "c1", "orders"),
-        "queue_pause_s": (45.0, "c1", "orders"),
+        "queue_outage_s": (45.0, "c1", "orders"),
         "source_delay_s": (3.0, "c1", None),
     }
     assert tuple(figures) == OBJECTIVES

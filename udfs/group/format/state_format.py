@@ -206,8 +206,8 @@ def _unpack(values: list[Any], body: list[Any]) -> Group:
         pulls, idle_queues, *awaited = taken_over
         group.pulls = {queue: base - ago for queue, ago in unpack_by_queue(pulls, values)}
         group.idle_queues = {
-            queue: IdleQueue(estimate, None if ago is None else base - ago, taker)
-            for queue, (estimate, ago, taker) in unpack_by_queue(idle_queues, values)
+            queue: IdleQueue(estimate, None if ago is None else base - ago, taker, *(base - one for one in read_ago))
+            for queue, (estimate, ago, taker, *read_ago) in unpack_by_queue(idle_queues, values)
         }
         if awaited:
             group.awaited = _unpack_awaited(group, awaited[0], names, values, base)
@@ -285,10 +285,12 @@ def _pack_times(times: dict[Queue, int], table: SharedValues, base: int) -> list
 
 
 def _pack_idle_queues(idle_queues: dict[Queue, IdleQueue], table: SharedValues, base: int) -> list[Any]:
-    return pack_by_queue(
-        {queue: [one.estimate, time_before(one.released_at, base), one.taker] for queue, one in idle_queues.items()},
-        table,
-    )
+    packed: dict[Queue, Any] = {}
+    for queue, one in idle_queues.items():
+        packed[queue] = [one.estimate, time_before(one.released_at, base), one.taker]
+        if one.read_at is not None:
+            packed[queue].append(base - one.read_at)
+    return pack_by_queue(packed, table)
 
 
 # ---- the group's row: mostly equal to other fields
