@@ -26,6 +26,7 @@ class Report(msgspec.Struct, frozen=True):
         held: all that it holds, sorted.
         member_id: as it is in ZooKeeper.
         error: why it failed.
+        queue: from which a message came.
     """
 
     event: str
@@ -34,6 +35,7 @@ class Report(msgspec.Struct, frozen=True):
     member_id: str | None = None
     error: str | None = None
     records: int = 0
+    queue: Partition | None = None
 
 
 class MetaqMember(JavaMember[Report]):

@@ -46,13 +46,15 @@ class Report(msgspec.Struct, frozen=True):
 
     Attributes:
         event: `started`, `unanswered` (it could not start, and tries again), `held` (this is what it holds now, seen
-            within 100 ms), `read` (messages came), `done` (a command was carried out), `stopped`, `failed`.
+            within 100 ms), `read` (messages came), `got` (of a queue, where it notes that), `done` (a command was
+            carried out), `stopped`, `failed`.
         at_ms: by the machine's clock, epoch ms.
         client_id: as it names itself to brokers.
         held: all that it holds, sorted by topic, broker and queue; also of its retry topic.
         records: how many messages it consumed since it last said so.
         command: the command that was carried out.
         error: why it failed, or could not start.
+        queue: of which messages came.
     """
 
     event: str
@@ -62,6 +64,7 @@ class Report(msgspec.Struct, frozen=True):
     records: int = 0
     command: str | None = None
     error: str | None = None
+    queue: Queue | None = None
 
 
 class RocketMqMember(JavaMember[Report]):
@@ -159,8 +162,8 @@ def start_member(
         consume_ms: how long each batch of messages takes.
         settings: of strategies: `virtual_nodes`; `queues` (CONFIG: topic/broker/id, comma-separated); `rooms`
             (MACHINE_ROOM: comma-separated); `broker_rooms`, `member_rooms` (name/room, comma-separated) and `inner`
-            for MACHINE_ROOM_NEARBY. Also `namespace`, `persist_interval_ms`, and `stuck_on`: the body of a message
-            that it never finishes, while it goes on with others.
+            for MACHINE_ROOM_NEARBY. Also `namespace`, `persist_interval_ms`, `notes` (it reports of each queue when
+            messages came), and `stuck_on`: the body of a message that it never finishes, while it goes on with others.
     """
     version = clients or cluster.clients
     arguments: dict[str, object] = {

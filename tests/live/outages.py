@@ -15,11 +15,11 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from confluent_kafka import Producer
 
@@ -38,8 +38,16 @@ _PARTITIONS = 4
 _MESSAGE_S = 0.02  # between two messages of a partition
 _KINDS = ("leave", "kill", "hang", "static restart")
 _SETTLED_S = 2.5
+_FOLLOWED_MS = 3_000  # within which members of RocketMQ and MetaQ have followed a change
 
 Start = Callable[[Broker, str, str, str | None], Member]
+
+
+class Reading(Protocol):
+    """A member that reports of which queue messages came."""
+
+    @property
+    def reports(self) -> Sequence[Any]: ...
 
 
 class Regime(NamedTuple):
@@ -249,6 +257,31 @@ def _checked(one, at: int, until: int, times: dict[int, list[int]], kind: str) -
 def _kind_at(done: Sequence[tuple[int, str]], at: int) -> str:
     place = bisect.bisect_right([time for time, _ in done], at)
     return done[place - 1][1] if place else "join"
+
+
+def checked_by_owner(run: CoreRun, group: str, members: Mapping[str, Sequence[Reading]]) -> list[Checked]:
+    """Compare the outages of a group whose members change at times of their own: of each queue by both owners' notes.
+
+    Args:
+        members: By their ids, in whatever lives.
+    """
+    times: dict[tuple[str, object], list[int]] = {}
+    for member_id, lives in members.items():
+        for report in (one for life in lives for one in life.reports if one.queue is not None):
+            times.setdefault((member_id, tuple(report.queue)), []).append(report.at_ms)
+    rows = sorted((one for one in run.rebalances if one.group_id == group), key=lambda one: one.event_time)
+    found: list[Checked] = []
+    for place, row in enumerate(rows):
+        after = rows[place - 1].event_time + _FOLLOWED_MS if place else 0
+        before = rows[place + 1].event_time if place + 1 < len(rows) else sys.maxsize
+        for one in row.outages:
+            queue = (one.topic, one.broker, one.queue_id)
+            last = [at for at in times.get((one.former_member_id or "", queue), ()) if at < before]
+            first = [at for at in times.get((one.member_id or "", queue), ()) if after <= at < before]
+            if last and first:
+                truth = max(0, min(first) - max(last))
+                found.append(Checked(row.trigger, truth, one.outage_min_ms, one.outage_max_ms))
+    return found
 
 
 def measure(regimes: Sequence[Regime], changes: int, at_once: int = 2) -> dict[str, list[Checked]]:

@@ -9,6 +9,7 @@ import pytest
 from confluent_kafka import ConsumerGroupTopicPartitions
 from confluent_kafka.admin import AdminClient, OffsetSpec
 
+from streaming.tables.shared_columns import COST_NAMES
 from streaming.views.groups import group as one_group
 from streaming.views.reader import Reader
 from tests.job.commands import ManyRuns
@@ -77,14 +78,15 @@ def test_messages_that_are_read_twice_and_that_wait_are_those_that_consumers_cou
     # The former owner had read 100 messages between its commits, and the partition had no more than it read and 25.
     assert row["repeated_messages"] is None
     assert twice <= row["repeated_estimated_messages"] <= 85
-    assert row["waiting_messages"] <= second.records_read
-    assert row["waiting_messages"] >= twice
+    # The end was observed before: as many more are expected as were read in that time before.
+    assert row["waiting_messages"] is None
+    assert row["waiting_estimated_messages"] >= twice
     spans = [one for one in job.rows("assignments") if one["rebalance_id"] == row["rebalance_id"]]
     [span] = [one for one in spans if one["origin"] == "reported"]
-    for name in ("repeated_messages", "repeated_estimated_messages", "waiting_messages"):
+    for name in COST_NAMES:
         assert span[name] == row[name]
     after = job.generations(GROUP)[last]
-    assert (after["repeated_estimated_messages"] or 0, after["waiting_messages"]) == (0, 0)
+    assert after["repeated_estimated_messages"] in (None, 0)
     assert shown == described == (290, 290, 0)
     moved = [(one["event_time"], one["queue_id"]) for one in job.rows("queue_progress") if one["group_id"] == GROUP]
     assert len(moved) == len(set(moved))

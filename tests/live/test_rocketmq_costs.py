@@ -167,7 +167,8 @@ def _committed_at_departure(events: Sequence[Event], group: str, queue: Queue, m
 
 
 def _costs(row: Rebalance) -> Costs:
-    return row.repeated_messages, row.repeated_estimated_messages, row.waiting_messages
+    waiting = row.waiting_estimated_messages if row.waiting_messages is None else row.waiting_messages
+    return row.repeated_messages, row.repeated_estimated_messages, waiting
 
 
 def _shown(run: CoreRun, group: str, topic: str) -> dict[Queue, tuple[int | None, int | None]]:
@@ -192,4 +193,6 @@ def _of_spans(run: CoreRun, group: str, origin: str, row: Rebalance) -> Costs:
         values = [getattr(span, name) for span in spans if getattr(span, name) is not None]
         return sum(values) if values else None
 
-    return total("repeated_messages"), total("repeated_estimated_messages"), total("waiting_messages")
+    waiting = total("waiting_messages")
+    waiting = total("waiting_estimated_messages") if waiting is None else waiting
+    return total("repeated_messages"), total("repeated_estimated_messages"), waiting

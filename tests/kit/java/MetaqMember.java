@@ -94,7 +94,9 @@ public final class MetaqMember {
     private static final class Reader implements MessageListener {
         @Override
         public void recieveMessages(Message message) {
-            Conversation.say("read", "\"records\":1");
+            Partition from = message.getPartition();
+            String names = Conversation.quoted(message.getTopic()) + ",\"" + from.getBrokerId() + "\"";
+            Conversation.say("read", "\"records\":1,\"queue\":[" + names + "," + from.getPartition() + "]");
         }
 
         @Override

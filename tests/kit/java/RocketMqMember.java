@@ -137,11 +137,17 @@ public final class RocketMqMember {
         } else {
             consumer.registerMessageListener((MessageListenerConcurrently) (messages, context) -> {
                 if (stuck != null && new String(messages.get(0).getBody()).equals(stuck)) forever();
+                if ("true".equals(settings.get("notes"))) note(context.getMessageQueue());
                 consume(messages.size(), pause);
                 return ConsumeConcurrentlyStatus.CONSUME_SUCCESS;
             });
         }
         for (String topic : list("topics")) consumer.subscribe(topic, "*");
+    }
+
+    private static void note(MessageQueue queue) {
+        String names = Conversation.quoted(queue.getTopic()) + "," + Conversation.quoted(queue.getBrokerName());
+        Conversation.say("got", "\"queue\":[" + names + "," + queue.getQueueId() + "]");
     }
 
     private void consume(int count, int pause) {
