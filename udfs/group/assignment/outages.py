@@ -18,6 +18,7 @@ new owner has an outage that goes on: nothing is known of it until it gets one.
 
 from __future__ import annotations
 
+import heapq
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
@@ -99,6 +100,9 @@ def outages(
     stops = _Stops(view, plan, before)
     changes = list(_changes(view, plan, before, after, moves))
     found: dict[Queue, Outage] = {}
+    if not (view.facts.offsets or view.facts.progress or view.group.pulls):
+        found = _by_sessions(stops, changes, plan.at)
+        changes = []
     keys = queue_keys([queue for queue, _, _ in changes]).tolist() if changes else []
     for (queue, former, owners), key in zip(changes, keys, strict=True):
         stop = stops.of(queue, key, former, plan.at)
@@ -107,15 +111,33 @@ def outages(
     return found | dict.fromkeys(_lost(view, plan, moves, existing), Outage())
 
 
+def _by_sessions(stops: _Stops, changes: Iterable[_Change], at: int) -> dict[Queue, Outage]:
+    """Return the outages where nothing was committed or pulled: those of queues with the same owners are equal."""
+    found: dict[Queue, Outage] = {}
+    of_owners: dict[tuple[tuple[str, ...], tuple[str, ...]], Outage] = {}
+    for queue, former, owners in changes:
+        outage = of_owners.get((former, owners)) if former else None
+        if outage is None:
+            stop = stops.of(queue, 0, former, at)
+            if stop is None:
+                continue
+            outage = _outage(stop, stops.start(queue, former, owners), former, owners)
+            if former and queue not in stops.first_pulls:
+                of_owners[former, owners] = outage
+        found[queue] = outage
+    return found
+
+
 def listed(found: Mapping[Queue, Outage]) -> list[QueueOutage]:
     """Return the longest of some outages, those without an upper bound first."""
-    longest = sorted(
+    longest = heapq.nsmallest(
+        MAX_LISTED_OUTAGES,
         found.items(),
         key=lambda one: (one[1].at_most is not None, -(one[1].at_most or 0), queue_order(one[0])),
     )
     return [
         QueueOutage(topic, broker, queue_id, one.former, one.owner, one.at_least, one.at_most, one.evidence)
-        for (topic, broker, queue_id), one in longest[:MAX_LISTED_OUTAGES]
+        for (topic, broker, queue_id), one in longest
     ]
 
 
@@ -204,9 +226,10 @@ class _Stops:
         self._readers = {holder for holders in before.values() for holder in holders}
         self._sessions: dict[str, _Stop] = {}
         self._waits: dict[tuple[str, str], _Start] = {}
+        self.first_pulls = plan.first_pulls
         at, joined_at = plan.at, plan.phases.joined_at
-        # Members that live on have stopped by then.
-        self._stopped_by = at + self._learning if joined_at is None else min(joined_at, at)
+        # Members that live on have stopped by then; those of an epoch when they gave each queue up.
+        self._stopped_by = at + self._learning if joined_at is None or plan.steps else min(joined_at, at)
         # What a generation of polls shows has happened since the poll before.
         self._earliest_start = None if view.group.polled else at
 

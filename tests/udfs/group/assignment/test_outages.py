@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tests.udfs.group.group_script import T0, Script, assigned
+from tests.udfs.group.record_script import RecordScript
 from udfs.group.assignment.client_timings import FIRST_TAKE_OVER_MS, TAKE_OVER_MS
 from udfs.group.assignment.outages import Outage, listed
 from udfs.model.events import Departure
@@ -119,3 +120,15 @@ def test_the_longest_are_listed_and_unknown_ones_first() -> None:
     found = listed(many | {("t", None, 7): Outage()})
     assert len(found) == MAX_LISTED_OUTAGES
     assert found[:2] == [QueueOutage("t", None, 7), QueueOutage("t", None, MAX_LISTED_OUTAGES + 4, None, None, 0, 104)]
+
+
+def test_of_the_new_protocol_each_queue_stops_from_its_release_to_its_new_owner() -> None:
+    script = RecordScript()
+    script.first_member()
+    for queue in range(4):
+        script.observe(15, "t", queue, committed=5)
+    script.second_member()
+    script.run(60)
+    # Given up at 30, long after its target was there, and given to the other one at 35.
+    lasting = (5, 35 - 15 + FIRST_TAKE_OVER_MS)
+    assert outages_of(script) == {2: lasting, 3: lasting}
