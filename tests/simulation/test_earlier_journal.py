@@ -37,7 +37,9 @@ def changes_of(cluster: Cluster) -> list[journal.Change]:
 
 
 def assignments(changes: list[journal.Change], rows: list[Row] | None = None) -> list[Row]:
-    return apply_changes("assignments", changes, rows or [])
+    """Return the spans, without what the earlier journal does not know of them."""
+    found = apply_changes("assignments", changes, rows or [])
+    return [{name: value for name, value in row.items() if not name.startswith("outage_")} for row in found]
 
 
 def test_an_earlier_journal_gives_the_rows_that_this_one_gives_and_is_continued() -> None:

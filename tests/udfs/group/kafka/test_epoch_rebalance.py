@@ -459,7 +459,7 @@ def test_a_queue_that_moves_within_an_epoch_costs_the_same_computed_and_reported
         (origin, queue, "b"): (500, 1_400) for origin in ("computed", "reported") for queue in (2, 3)
     }
     row = script.rebalances[-1]
-    assert (row.repeated_estimated_messages, row.waiting_messages) == (1_000, 2_800)
+    assert (row.repeated_estimated_messages, row.waiting_estimated_messages) == (1_000, 2_800)
 
 
 def test_what_the_new_owner_commits_before_the_epoch_ends_is_not_its_predecessors() -> None:
