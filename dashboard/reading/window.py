@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from dashboard.reading.questions import Reading
 from streaming.machine.clock import now_ms
+from streaming.views.group_health import shown_until
 from streaming.views.reader import Within
 
 MINUTE_MS = 60_000
@@ -63,11 +64,10 @@ def last_day(reading: Reading, at_ms: int | None = None) -> Window:
     """
     now = now_ms() if at_ms is None else at_ms
     newest = newest_ms(reading)
-    is_live = newest is None or newest > now - DAY_MS
-    end = now if is_live or newest is None else newest
+    end = shown_until(newest, now)
     first_hour = (end - DAY_MS) // HOUR_MS * HOUR_MS
     since = (end - DAY_MS) // MINUTE_MS * MINUTE_MS
-    return Window(since, end, first_hour, first_hour + HOURS * HOUR_MS, is_live)
+    return Window(since, end, first_hour, first_hour + HOURS * HOUR_MS, end == now)
 
 
 def recent(reading: Reading, window: Window) -> Recent:

@@ -122,7 +122,8 @@ def _evaluated(
 ) -> Evaluation:
     from streaming.commands.options import reader_settings
     from streaming.machine.clock import now_ms
-    from streaming.views.objectives import evaluate, last_commit_ms, require_present
+    from streaming.views.name_checks import require_present
+    from streaming.views.objectives import evaluate, last_commit_ms
     from streaming.views.reader import Reader
 
     settings = reader_settings(config, overrides)

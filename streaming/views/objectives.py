@@ -14,7 +14,6 @@ from deltalake import DeltaTable
 from streaming.settings.locations import Location
 from streaming.settings.model import Check, Widespread
 from streaming.tables.arrow_rows import from_arrow_columns
-from streaming.tables.errors import NotFoundError
 from streaming.tables.location import is_table, table_uri
 from streaming.tables.schema import TABLES, Row
 from streaming.views.finding_lists import SEVERITIES
@@ -25,8 +24,6 @@ State: TypeAlias = Literal["ok", "warning", "critical"]
 # In this order an objective is named; each is ``NAME_warning`` and ``NAME_critical`` in the settings.
 OBJECTIVES = ("rebalances_per_hour", "queue_pause_s", "source_delay_s", "table_age_s")
 _HOUR_MS = 3_600_000
-# A group that was deleted long ago is only in its history; what is wrong with a cluster may be a finding alone.
-_NAMING = ("groups", "findings", "rebalances")
 _COLUMNS = ("cluster", "group_id", "event_time", "detected_at", "queue_pause_ms", "queue_pause_estimated_ms")
 
 
@@ -117,22 +114,6 @@ def evaluate(
     ]
     counted.sort(key=lambda row: (SEVERITIES.index(row["severity"]), row["kind"], row["opened_at"], row["finding_id"]))
     return Evaluation(counted, _figures(reader, objectives, now_ms, where, committed_ms), among)
-
-
-def require_present(reader: Reader, cluster: str | None, group: str | None) -> None:
-    """Check that the tables know a cluster and a group: of a name that was mistyped nothing is ever wrong.
-
-    Raises:
-        NotFoundError: They do not.
-    """
-    if cluster is not None and not _has_rows(reader, {"cluster": cluster}):
-        raise NotFoundError(f"there is no cluster {cluster}")
-    if group is not None and not _has_rows(reader, {"cluster": cluster, "group_id": group}):
-        raise NotFoundError(f"there is no group {group}{f' in cluster {cluster}' if cluster else ''}")
-
-
-def _has_rows(reader: Reader, where: Mapping[str, str | None]) -> bool:
-    return any(reader.read(name, columns=["cluster"], where=where).num_rows for name in _NAMING)
 
 
 def last_commit_ms(root: Location) -> int | None:

@@ -7,11 +7,9 @@ from pathlib import Path
 import pytest
 
 from streaming.settings.model import Check, load
-from streaming.tables.errors import NotFoundError
-from streaming.views.objectives import OBJECTIVES, Figure, evaluate, last_commit_ms, require_present
+from streaming.views.objectives import OBJECTIVES, Figure, evaluate, last_commit_ms
 from streaming.views.reader import Reader
 from tests.streaming.tables.journals import T0
-from tests.streaming.views.story import rebalance, store
 
 WIDESPREAD = load().widespread
 
@@ -82,21 +80,3 @@ def test_the_last_commit_is_the_newest_of_all_tables(tables: Path, tmp_path: Pat
     assert found is not None
     assert T0 < found <= now_ms()
     assert last_commit_ms(tmp_path) is None
-
-
-def test_a_cluster_or_group_that_the_tables_do_not_know_is_named(tables: Path) -> None:
-    reader = Reader(tables)
-    for scope in ((None, None), ("c1", None), (None, "orders"), ("c2", "twin")):
-        require_present(reader, *scope)
-    for cluster, group, reason in (
-        ("c3", None, "cluster c3"),
-        (None, "x", "group x$"),
-        ("c2", "orders", "in cluster c2"),
-    ):
-        with pytest.raises(NotFoundError, match=reason):
-            require_present(reader, cluster, group)
-
-
-def test_a_group_that_is_only_in_its_history_is_found(tmp_path: Path) -> None:
-    store(tmp_path, [rebalance("aa11", 0, "group_created", None)])
-    require_present(Reader(tmp_path), "c1", "orders")
