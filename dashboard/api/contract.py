@@ -12,7 +12,6 @@ from dashboard.reading.listings import SEARCH, SINCE, UNTIL, Listing
 from dashboard.reading.overview import ADDED
 from streaming.tables.columns import LONG, TEXT, TIME, TRUTH, Column
 from streaming.tables.schema import TABLES
-from udfs.model.timestamps import LATEST_MS
 
 Schema = dict[str, Any]
 
@@ -30,6 +29,7 @@ ERROR: Schema = {
 }
 ERRORS: dict[int | str, Schema] = {"4XX": ERROR, "5XX": ERROR}
 _OF_ALL = {column.name: column for table in TABLES.values() for column in table.columns}
+TIME_TEXT = "epoch ms, RFC 3339, or before now like 15m, 2h or yesterday"
 _CURSOR: Schema = {"type": ["string", "null"], "description": "Where the next piece begins; null = this is the last"}
 _HEADERS: Schema = {
     "X-Total-Count": {"description": "CSV: how many rows fit", "schema": {"type": "integer"}},
@@ -101,8 +101,8 @@ def listing_parameters(listing: Listing) -> Schema:
     """Return the parameters that choose rows of a listing, as a part of its operation."""
     about = {
         SEARCH: ("a part of a name, in any case", {"type": "string"}),
-        SINCE: (f"epoch ms; compared with {' and '.join(listing.times)}", _epoch_ms()),
-        UNTIL: (f"epoch ms, not part of it; compared with {' and '.join(listing.times)}", _epoch_ms()),
+        SINCE: (f"{TIME_TEXT}; compared with {' and '.join(listing.times)}", _of_values(None)),
+        UNTIL: (f"{TIME_TEXT}, not part of it; compared with {' and '.join(listing.times)}", _of_values(None)),
     }
     found = []
     for name in listing.parameters:
@@ -111,10 +111,6 @@ def listing_parameters(listing: Listing) -> Schema:
     orders = [sign + name for name in listing.orders for sign in ("", "-")]
     sort = f"One of {', '.join(orders)}; {listing.default} unless given"
     return {"parameters": found, "description": f"Return rows of {listing.name}, by `sort`. {sort}."}
-
-
-def _epoch_ms() -> Schema:
-    return {"type": "integer", "minimum": 0, "maximum": LATEST_MS}
 
 
 def _of_values(values: Sequence[str] | None) -> Schema:
@@ -127,7 +123,7 @@ def question_parameters(question: Question) -> Schema:
     for name in question.parameters:
         text, schema = PARAMETERS[name], _of_values(None)
         if name in TIMES:
-            text += "; RFC 3339 or epoch ms"
+            text += f"; {TIME_TEXT}"
         elif name in NUMBERS:
             schema = {"type": "integer", "minimum": NUMBERS[name][0], "maximum": NUMBERS[name][1]}
         found.append(_parameter(name, text, schema, is_required=name in question.required))

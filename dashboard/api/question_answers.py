@@ -15,6 +15,7 @@ from dashboard.questions.kept import kept_answer, kept_total
 from dashboard.questions.parameters import bounded, given_in
 from dashboard.reading.listing_query import BadQuestionError, refuse_others
 from dashboard.reading.questions import Reading
+from streaming.machine.clock import now_ms
 from streaming.tables.errors import NotFoundError
 from streaming.terminal.output import with_times
 
@@ -46,7 +47,7 @@ def one_answer(request: Request, format: Format = "json") -> Response:  # noqa: 
     reading: Reading = request.app.state.reading
     try:
         texts = {key: text for key, text in request.query_params.items() if key != "format"}
-        given = bounded(chosen, given_in(chosen, texts), reading.max_rows)
+        given = bounded(chosen, given_in(chosen, texts, now_ms()), reading.max_rows)
         found = kept_answer(reading, chosen, given)
     except ValueError as error:
         raise BadQuestionError(str(error)) from error

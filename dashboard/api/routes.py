@@ -14,14 +14,14 @@ from dashboard.reading.cluster_rows import cluster_rows
 from dashboard.reading.group_timeline import timeline
 from dashboard.reading.job_facts import delays
 from dashboard.reading.known_time import job_rows, present_rows
-from dashboard.reading.listing_query import BadQuestionError, piece, plain_rows, refuse_others
+from dashboard.reading.listing_query import BadQuestionError, piece, plain_rows, refuse_others, time_parameter
 from dashboard.reading.listings import LISTINGS, Listing
 from dashboard.reading.overview import churn, churn_rows
 from dashboard.reading.questions import Reading
 from dashboard.reading.rebalance_detail import rebalance_detail
 from streaming.tables.schema import Row
-from streaming.views.groups import one_group
 from streaming.views.members import members
+from streaming.views.name_checks import one_group
 from streaming.views.progress import progress
 
 
@@ -50,6 +50,7 @@ router = APIRouter(prefix="/api/v1", tags=["tables"], dependencies=[Depends(chec
 Format = Annotated[Literal["json", "csv"], Query(description="json, or csv with a heading")]
 Limit = Annotated[int, Query(ge=1, description="Rows at most; the setting dashboard.max_rows bounds it")]
 Text = Annotated[str, Query(max_length=20_000)]
+Time = Annotated[str, Query(max_length=100, description=contract.TIME_TEXT)]
 DEFAULT_LIMIT = 1_000
 
 
@@ -108,13 +109,15 @@ def ownership(
     request: Request,
     cluster: Text,
     group_id: Text,
-    since: Annotated[int | None, Query(ge=0, le=4_102_444_800_000, description="epoch ms")] = None,
-    until: Annotated[int | None, Query(ge=0, le=4_102_444_800_000, description="epoch ms")] = None,
+    since: Time = "",
+    until: Time = "",
     origin: Literal["", "computed", "reported"] = "",
     format: Format = "json",  # noqa: A002 - as above
 ) -> Response:
     """Return who owned which queue of a group, and its rebalances; times in epoch ms."""
-    found = timeline(_reading(request), cluster, group_id, since_ms=since, until_ms=until, origin=origin)
+    bounds = {"since": since, "until": until}
+    since_ms, until_ms = (time_parameter(name, text) if text else None for name, text in bounds.items())
+    found = timeline(_reading(request), cluster, group_id, since_ms=since_ms, until_ms=until_ms, origin=origin)
     if format == "json":
         # Its times stay numbers: there are many, and charts want them so.
         return Response(_dumped(found), media_type="application/json")

@@ -29,6 +29,7 @@ from dashboard.reading.widespread_findings import widespread
 from dashboard.reading.window import HOUR_MS, HOURS, last_day, page_time
 from streaming.tables.schema import Row
 from streaming.terminal.format import queue_name
+from streaming.views.group_lists import nothing_to_list
 from streaming.views.widespread import WidespreadKind
 
 LISTINGS_OF_PAGES = {
@@ -127,9 +128,17 @@ def groups(request: Request) -> Response:
             "churning": rebalancing,
             "churn": address(f"{API}churn", cluster=cluster, limit=BUSIEST),
         }
-        return found | summary | drawn | {"widespread": _widespread(reading, cluster)}
+        more: dict[str, Any] = {"widespread": _widespread(reading, cluster)}
+        more["nothing"] = _nothing(reading) if not found["rows"] else ""
+        return found | summary | drawn | more
 
     return page(request, "groups.html", compute)
+
+
+def _nothing(reading: Reading) -> str:
+    """Return why no group is listed, as a sentence."""
+    text = nothing_to_list(reading.tables, plain_rows(reading.columns("groups", ["cluster"])))
+    return f"{text[:1].upper()}{text[1:]}."
 
 
 def _widespread(reading: Reading, cluster: str | None) -> list[WidespreadKind]:

@@ -17,6 +17,7 @@ from dashboard.questions.kept import kept_answer, kept_total
 from dashboard.questions.parameters import bounded, given_in
 from dashboard.reading.listing_query import BadQuestionError, refuse_others
 from dashboard.reading.questions import Reading
+from streaming.machine.clock import now_ms
 
 router = APIRouter(include_in_schema=False)
 
@@ -39,7 +40,7 @@ def one_question(request: Request, name: str) -> Response:
 
     def compute(reading: Reading) -> dict[str, Any]:
         try:
-            given = given_in(chosen, texts)
+            given = given_in(chosen, texts, now_ms())
             if not _lacks(chosen, given):
                 given = bounded(chosen, given, reading.max_rows)
             found = kept_answer(reading, chosen, given) if not _lacks(chosen, given) else None

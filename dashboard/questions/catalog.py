@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from importlib.resources import files
 from typing import Literal, TypeAlias, get_args
 
+from streaming.settings.suggestions import did_you_mean
 from streaming.tables.errors import NotFoundError
 from streaming.tables.schema import TABLES
 from streaming.terminal.format import time_text
@@ -141,7 +142,9 @@ def question(name: str) -> Question:
         NotFoundError: There is none of this name.
     """
     if name not in questions():
-        raise NotFoundError(f"there is no question {name!r}; there are {', '.join(questions())}")
+        raise NotFoundError(
+            f"there is no question {name[:50]!r}{did_you_mean(name, questions()) or '; `query` alone lists them'}"
+        )
     return questions()[name]
 
 

@@ -5,18 +5,21 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from dashboard.questions.catalog import NUMBERS, TIMES, Question
-from streaming.terminal.format import parse_time
+from streaming.terminal.time_input import parse_time
 
 LONGEST_NUMBER = 20
 
 
-def given_in(question: Question, texts: Mapping[str, str]) -> dict[str, object]:
+def given_in(question: Question, texts: Mapping[str, str], now_ms: int) -> dict[str, object]:
     """Return parameters as ``Question.values`` takes them; an empty text is none.
+
+    Args:
+        now_ms: What times like ``15m`` are before.
 
     Raises:
         ValueError: One is unknown, or no time or number.
     """
-    return {name: _value(name, text) for name, text in texts.items() if text and _is_taken(question, name)}
+    return {name: _value(name, text, now_ms) for name, text in texts.items() if text and _is_taken(question, name)}
 
 
 def bounded(question: Question, given: Mapping[str, object], max_rows: int) -> dict[str, object]:
@@ -35,9 +38,9 @@ def _is_taken(question: Question, name: str) -> bool:
     return True
 
 
-def _value(name: str, text: str) -> object:
+def _value(name: str, text: str, now_ms: int) -> object:
     if name in TIMES:
-        return parse_time(text)
+        return parse_time(text, now_ms)
     if name in NUMBERS:
         if len(text) > LONGEST_NUMBER or not text.isascii() or not text.removeprefix("-").isdecimal():
             raise ValueError(f"{name}: {text[:50]!r} is no number")

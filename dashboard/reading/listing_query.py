@@ -15,7 +15,9 @@ from dashboard.reading.listing_places import PieceRequest, span_of
 from dashboard.reading.listings import SEARCH, SINCE, SYNONYMS, UNTIL, Listing
 from dashboard.reading.queries import UNFIT_VALUES
 from dashboard.reading.questions import Reading
+from streaming.machine.clock import now_ms
 from streaming.tables.schema import Row
+from streaming.terminal.time_input import parse_time
 from udfs.model.timestamps import LATEST_MS
 
 # Equal rows before a cursor.
@@ -58,7 +60,7 @@ def piece(
         reading: The tables.
         listing: What is listed.
         chosen: Parameter -> value, of the listing's own: its filters, ``q`` (a part of a name, in any case), ``since``
-            and ``until`` (epoch ms). An empty value is none.
+            and ``until`` (as ``parse_time`` takes them). An empty value is none.
         sort: One of the listing's orders, with ``-`` before it to descend; empty = its default.
         limit: How many rows at most.
         offset: How many rows are skipped; cursor: the piece after the one that gave it.
@@ -163,6 +165,8 @@ def _value(listing: Listing, name: str, value: str) -> str:
     Raises:
         BadQuestionError: It is none of those that the parameter takes.
     """
+    if name in (SINCE, UNTIL):
+        return str(time_parameter(name, value))
     taken = listing.values.get(name)
     if taken is None or value in taken:
         return value
@@ -171,14 +175,27 @@ def _value(listing: Listing, name: str, value: str) -> str:
     raise BadQuestionError(f"{name}: {value[:50]!r} is not one of {', '.join(taken)}")
 
 
+def time_parameter(name: str, value: str) -> int:
+    """Return the time of a parameter, in epoch ms.
+
+    Raises:
+        BadQuestionError: It is none.
+    """
+    try:
+        time_ms = parse_time(value, now_ms())
+    except ValueError as error:
+        raise BadQuestionError(f"{name}: {error}") from error
+    # Beyond it files cannot be compared with a time: Arrow's nanoseconds end in 2262.
+    if not 0 <= time_ms <= LATEST_MS:
+        raise BadQuestionError(f"{name}: {value[:50]!r} is not a time from 1970 to 2100")
+    return time_ms
+
+
 def _condition(listing: Listing, chosen: Mapping[str, str]) -> tuple[str, tuple[object, ...]]:
     conditions: list[str] = []
     values: list[object] = []
     for name, value in chosen.items():
         if name in (SINCE, UNTIL):
-            # Beyond it files cannot be compared with a time: Arrow's nanoseconds end in 2262.
-            if not value.isascii() or not value.isdecimal() or len(value) > 15 or int(value) > LATEST_MS:
-                raise BadQuestionError(f"{name}: {value!r} is not a time in epoch milliseconds, up to the year 2100")
             continue
         searched = f"contains(lower(concat_ws(' ', {', '.join(listing.searched)})), lower(?))"
         conditions.append(searched if name == SEARCH else listing.filters[name])

@@ -8,15 +8,17 @@ from typing import get_args
 
 import pyarrow as pa
 
-from dashboard.reading.overview import HEALTH, overview
+from dashboard.reading.overview import overview
 from dashboard.reading.questions import Reading
 from dashboard.reading.window import last_day
 from streaming.tables.schema import TABLES
 from streaming.views.finding_lists import SEVERITIES
+from streaming.views.group_health import HEALTH
+from streaming.views.group_state_texts import TABLE_STATES
 from streaming.views.reader import Within
 from udfs.model.audits import Verdict
 from udfs.model.events import Mode
-from udfs.model.journal import TRIGGER_ORDER, UNDER_WAY
+from udfs.model.journal import TRIGGER_ORDER
 from udfs.model.spans import Origin
 from udfs.model.systems import SYSTEMS
 
@@ -30,7 +32,7 @@ VALUES: Mapping[str, Sequence[str]] = {
     "health": HEALTH,
     "severity": SEVERITIES,
     "system": tuple(SYSTEMS),
-    "state": ("stable", "empty", "failed", *UNDER_WAY, "not_followed"),
+    "state": TABLE_STATES,
     "mode": get_args(Mode),
     "strategy_verdict": ("proven", "contradicted", "not_recomputable"),
     "status": ("completed", "failed"),

@@ -11,11 +11,9 @@ from dashboard.reading.questions import Reading
 from dashboard.reading.widespread_findings import widespread
 from dashboard.reading.window import HOUR_MS, Recent, ended_before, last_day, recent
 from streaming.tables.columns import LONG, TEXT, Column
+from streaming.views.group_health import HEALTH, health
 from streaming.views.reader import Within
 from streaming.views.widespread import WidespreadKind
-
-# Worst first: a group has the worst of its findings, or that of its own state.
-HEALTH = ("critical", "warning", "info", "ok", "unknown")
 
 # What a row has beside the columns of ``groups``.
 ADDED = (
@@ -38,8 +36,8 @@ _MANY = "many as (select unnest(?::varchar[]) as cluster, unnest(?::varchar[]) a
 _OVERVIEW = f"""
 with {_MANY}, {_UNKNOWN}, open as (
     select cluster, group_id, count(*) as findings,
-        min(case when is_many then 2 when severity = 'critical' then 0 when severity = 'warning' then 1 else 2 end)
-            as worst,
+        ['critical', 'warning', 'info'][min(case when is_many then 3 when severity = 'critical' then 1
+            when severity = 'warning' then 2 else 3 end)] as worst,
         string_agg(distinct kind, ' ' order by kind) as kinds
     from findings left join many using (cluster, kind) group by cluster, group_id
 ), recent as (
@@ -55,12 +53,17 @@ select g.cluster, g.system, g.group_id, g.state, g.mode, g.strategy, g.generatio
     case when g.cluster not in (from ended) then coalesce(recent.hour, 0) end as rebalances_hour,
     case when g.cluster not in (from ended) then coalesce(recent.day, 0) end as rebalances_day,
     case when g.cluster not in (from ended) then coalesce(recent.moved, 0) end as queues_moved_day,
-    case when g.cluster in (from unknown) then 'unknown' when g.state = 'failed' or open.worst = 0 then 'critical'
-        when open.worst = 1 or g.unassigned_queues > 0 then 'warning'
-        when open.worst = 2 then 'info'
-        when g.state = 'not_followed' then 'unknown'
-        else 'ok' end as health
+    open.worst, coalesce(g.unassigned_queues, 0) > 0 as is_lacking, g.cluster in (from unknown) as is_unknown
 from groups g left join open using (cluster, group_id) left join recent using (cluster, group_id)
+"""
+# What the health of a group depends on has few values: the rule is called once for each of their combinations.
+_DEPENDS = "select distinct state, worst, is_lacking, is_unknown from seen"
+_WITH_HEALTH = """
+select seen.* exclude (worst, is_lacking, is_unknown), rule.health from seen join (
+    select unnest(?::varchar[]) as state, unnest(?::varchar[]) as worst, unnest(?::boolean[]) as is_lacking,
+        unnest(?::boolean[]) as is_unknown, unnest(?::varchar[]) as health
+) as rule on seen.state is not distinct from rule.state and seen.worst is not distinct from rule.worst
+    and seen.is_lacking = rule.is_lacking and seen.is_unknown = rule.is_unknown
 """
 _HOURS = """
 select cluster, group_id, epoch_ms(event_time) // {hour} * {hour} as hour, count(*) as rebalances,
@@ -100,13 +103,29 @@ def overview(reading: Reading) -> pa.Table:
     def compute() -> pa.Table:
         findings = reading.tables.read("findings", columns=columns, keep=lambda rows: rows["closed_at"].is_null())
         found = {"groups": reading.tables.read("groups"), "findings": findings, "hours": hours(reading)}
-        return reading.sql(_OVERVIEW, found, [*_places(many), *map(list, unknown)])
+        rows = reading.sql(_OVERVIEW, found, [*_places(many), *map(list, unknown)])
+        return _with_health(reading, rows)
 
     return reading.kept(("overview", *_time(reading), many, unknown), _TABLES, compute)
 
 
 def _unknown(reading: Reading) -> tuple[tuple[str, ...], tuple[str, ...]]:
     return unknown_clusters(reading), ended_before(reading, last_day(reading))
+
+
+def _with_health(reading: Reading, rows: pa.Table) -> pa.Table:
+    depends = reading.sql(_DEPENDS, {"seen": rows}).to_pylist()
+    rules = [
+        health(
+            state=one["state"],
+            worst=one["worst"],
+            unassigned_queues=one["is_lacking"],
+            is_known=not one["is_unknown"],
+        )
+        for one in depends
+    ]
+    values = [[one[name] for one in depends] for name in ("state", "worst", "is_lacking", "is_unknown")]
+    return reading.sql(_WITH_HEALTH, {"seen": rows}, [*values, rules])
 
 
 def _time(reading: Reading) -> tuple[int, Recent]:

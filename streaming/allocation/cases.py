@@ -9,6 +9,7 @@ from typing import Any, cast, get_args
 import msgspec
 
 from streaming.settings.defaults import default
+from streaming.settings.suggestions import did_you_mean
 from udfs.model.errors import StrategyError
 from udfs.model.events import Mode, OwnedGeneration, QueueCount, QueueInfo, QueueRef
 from udfs.model.systems import KAFKA, SYSTEMS, System, system_of
@@ -16,7 +17,7 @@ from udfs.strategies.allocate import allocate
 from udfs.strategies.kafka.vote import vote_of
 from udfs.strategies.modes import WHOLE_BROKER
 from udfs.strategies.problem import Assignment, Participant, Problem, Topic
-from udfs.strategies.registry import qualified_name
+from udfs.strategies.registry import names, qualified_name
 
 VOTE = "kafka.vote"
 # All topics of a case together: more would not fit into memory with their answer.
@@ -128,7 +129,8 @@ def answer_case(case: Case, number: int = 1) -> CaseAnswer:
             system=system, mode=mode, strategy=answer.strategy, problem=problem, tie_order=_tie_order(problem)
         )
     except StrategyError as error:
-        answer.error = AnsweredError(error.code, error.message)
+        meant = did_you_mean(case.strategy, names()) if error.code == "unknown_strategy" else ""
+        answer.error = AnsweredError(error.code, error.message + meant)
         return answer
     answer.assignments = _by_name(problem, allocated.assignment)
     answer.unassigned = _unassigned(problem, allocated.assignment)

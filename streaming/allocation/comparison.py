@@ -26,11 +26,20 @@ class Size(NamedTuple):
     topics: int = 1
 
 
+class QueueMove(NamedTuple):
+    """A queue that has another owner than before."""
+
+    topic: str
+    queue_id: int
+    before: str
+    after: str
+
+
 class Compared(NamedTuple):
     """One strategy at one size.
 
     Attributes:
-        moved: Queues that were there before and have another owner now; None without a size before.
+        moves: Queues that were there before and have another owner now; None without a size before.
     """
 
     strategy: str
@@ -38,8 +47,13 @@ class Compared(NamedTuple):
     spread: int
     idle_members: int
     unassigned_queues: int
-    moved: int | None
+    moves: Sequence[QueueMove] | None
     error: str | None
+
+    @property
+    def moved(self) -> int | None:
+        """Return how many queues moved; None without a size before."""
+        return None if self.moves is None else len(self.moves)
 
 
 def compare(strategy: str, size: Size, before: Size | None) -> Compared:
@@ -61,7 +75,7 @@ def compare(strategy: str, size: Size, before: Size | None) -> Compared:
         spread=max(counts) - min(counts),
         idle_members=sum(not queues for queues in held.values()),
         unassigned_queues=size.queues * size.topics - len(taken),
-        moved=None if before is None else _moved(owned, held),
+        moves=None if before is None else _moves(owned, held),
         error=None,
     )
 
@@ -106,9 +120,14 @@ def _member(profile: SystemProfile, number: str) -> str:
     return f"{_ROOM}@{number}" if profile.has_rooms_in_names else f"consumer-{number}"
 
 
-def _moved(before: Assignment, after: Assignment) -> int:
+def _moves(before: Assignment, after: Assignment) -> list[QueueMove]:
     owner = {queue: member for member, queues in before.items() for queue in queues}
-    return sum(owner.get(queue, member) != member for member, queues in after.items() for queue in queues)
+    return sorted(
+        QueueMove(queue.topic, queue.queue_id, owner[queue], member)
+        for member, queues in after.items()
+        for queue in queues
+        if owner.get(queue, member) != member
+    )
 
 
 def _system(strategy: str) -> System:

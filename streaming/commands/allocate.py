@@ -6,15 +6,16 @@ import re
 import sys
 from collections.abc import Iterator
 from contextlib import redirect_stdout
-from typing import TYPE_CHECKING, Annotated, BinaryIO, NoReturn
+from typing import TYPE_CHECKING, Annotated, BinaryIO
 
 import typer
+
+from streaming.commands.command_group import complain
 
 if TYPE_CHECKING:
     from streaming.allocation.comparison import Compared
 
 NOT_READ_EXIT = 1
-USAGE_EXIT = 2
 _BLOCK_BYTES = 1 << 16
 _BEFORE = re.compile(r"[0-9]{1,9}")
 # What is made up for people has to fit into memory, also as 160 points a member on MetaQ's ring.
@@ -51,7 +52,7 @@ def allocate(
             "--json": as_json,
         }
         if any(given.values()):
-            _refuse([f"{', '.join(name for name in given if given[name])}: only with --strategy or --all"])
+            complain(f"{', '.join(name for name in given if given[name])}: only with --strategy or --all")
         _answer_lines()
         return
     _show(strategy, every=every, queues=queues, members=members, topics=topics, before=before, as_json=as_json)
@@ -106,6 +107,8 @@ def _show(
 ) -> None:
     from streaming.allocation.comparison import Size, compare, compare_all, is_strategy
     from streaming.allocation.plugins import installed_user_strategies
+    from streaming.settings.suggestions import did_you_mean
+    from udfs.strategies.registry import names
 
     with redirect_stdout(sys.stderr):
         installed_user_strategies()
@@ -113,7 +116,8 @@ def _show(
     if strategy is not None and every:
         mistakes.append("--strategy and --all cannot go together")
     if strategy is not None and not is_strategy(strategy):
-        mistakes.append(f"--strategy: there is no strategy {strategy}; --all lists them")
+        meant = did_you_mean(strategy, names()) or "; --all lists them"
+        mistakes.append(f"--strategy: there is no strategy {strategy}{meant}")
     size_before = None
     if before is not None and queues is not None:
         numbers = before.split(",")
@@ -127,7 +131,7 @@ def _show(
     if max(size.queues * size.topics for size in sizes) > _MOST_QUEUES:
         mistakes.append(f"at most {_MOST_QUEUES} queues in all topics")
     if mistakes:
-        _refuse(mistakes)
+        complain(*mistakes)
     with redirect_stdout(sys.stderr):
         compared = [compare(strategy, sizes[0], size_before)] if strategy else compare_all(sizes[0], size_before)
     if every:
@@ -141,15 +145,14 @@ def _show_one(compared: Compared, *, topics: int, as_json: bool) -> None:
     from streaming.terminal.output import field, show_rows, write_json_lines
 
     if compared.error is not None:
-        sys.stderr.write(f"error: {compared.error}\n")
-        raise typer.Exit(NOT_READ_EXIT)
+        complain(compared.error, exit_code=NOT_READ_EXIT)
+    if as_json:
+        write_json_lines(_json_rows(compared), frozenset())
+        return
     rows = [
         {"member_id": member, "queues": len(held), "queue_ids": queue_text(held, with_topic=topics > 1)}
         for member, held in compared.assignment.items()
     ]
-    if as_json:
-        write_json_lines(rows, frozenset())
-        return
     show_rows(rows, [field("MEMBER", "member_id"), field("#QUEUES", "queues"), field("QUEUES", "queue_ids")])
     moved = "" if compared.moved is None else f", {compared.moved} moved"
     sys.stdout.write(
@@ -158,20 +161,31 @@ def _show_one(compared: Compared, *, topics: int, as_json: bool) -> None:
     )
 
 
+def _json_rows(compared: Compared) -> Iterator[dict[str, object]]:
+    """Return one row for each member and topic, and then the summary with the moves."""
+    topics = sorted({queue.topic for held in compared.assignment.values() for queue in held})
+    for member, held in compared.assignment.items():
+        for topic in topics:
+            numbers = sorted(queue.queue_id for queue in held if queue.topic == topic)
+            yield {"member_id": member, "topic": topic, "queues": len(numbers), "queue_ids": numbers}
+    moves = None if compared.moves is None else [move._asdict() for move in compared.moves]
+    yield {**_summary(compared), "moves": moves}
+
+
+def _summary(compared: Compared) -> dict[str, object]:
+    return {
+        "strategy": compared.strategy,
+        "spread": compared.spread,
+        "idle_members": compared.idle_members,
+        "unassigned_queues": compared.unassigned_queues,
+        "queues_moved": compared.moved,
+    }
+
+
 def _show_comparison(compared: list[Compared], *, as_json: bool) -> None:
     from streaming.terminal.output import field, show_rows, write_json_lines
 
-    rows = [
-        {
-            "strategy": each.strategy,
-            "spread": each.spread,
-            "idle_members": each.idle_members,
-            "unassigned_queues": each.unassigned_queues,
-            "queues_moved": each.moved,
-            "error": each.error,
-        }
-        for each in compared
-    ]
+    rows = [{**_summary(each), "error": each.error} for each in compared]
     if as_json:
         write_json_lines(rows, frozenset())
         return
@@ -185,9 +199,3 @@ def _show_comparison(compared: list[Compared], *, as_json: bool) -> None:
     if any(row["error"] for row in rows):
         shown.append(field("ERROR", "error"))
     show_rows(rows, shown)
-
-
-def _refuse(mistakes: list[str]) -> NoReturn:
-    for mistake in mistakes:
-        sys.stderr.write(f"error: {mistake}\n")
-    raise typer.Exit(USAGE_EXIT)

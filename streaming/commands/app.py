@@ -12,6 +12,7 @@ from streaming.commands.alerts import alerts
 from streaming.commands.allocate import allocate
 from streaming.commands.check import PluginCommand, check
 from streaming.commands.collect import collect
+from streaming.commands.command_group import CommandGroup, complain, options_of_all
 from streaming.commands.demo import demo
 from streaming.commands.explain import explain
 from streaming.commands.optimize import optimize
@@ -30,16 +31,17 @@ from streaming.stores.failure import is_of_delta, one_line
 from streaming.tables.errors import TableError
 from udfs.model.errors import StateVersionError
 
-FAILED, USAGE = 1, 2
+FAILED = 1
 
 app = typer.Typer(
     name="rebalance-monitor",
-    help="Follows the rebalances of consumer groups of Kafka, RocketMQ and MetaQ, with their causes.",
+    cls=CommandGroup,
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
+app.callback()(options_of_all)
 app.command()(run)
 app.command()(demo)
 app.command()(simulate)
@@ -65,11 +67,11 @@ def run_app() -> None:
     try:
         app()
     except SettingsError as error:
-        _complain("settings that cannot be used:", *(f"  {mistake}" for mistake in error.mistakes))
+        complain(*error.mistakes)
     except UnreachableError as error:
-        _complain(f"error: {error}", exit_code=FAILED)
+        complain(str(error), exit_code=FAILED)
     except (SetupError, CheckpointError, StateVersionError, TableError) as error:
-        _complain(f"error: {error}")
+        complain(str(error))
     except BrokenPipeError:
         # The reader of our output has closed it, e.g. head(1).
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -77,12 +79,12 @@ def run_app() -> None:
     except OSError as error:
         # A full disk, a folder that was taken away: what had begun is cut off.
         place = f"{error.filename}: " if error.filename else ""
-        _complain(f"error: {place}{error.strerror or one_line(error)}", exit_code=FAILED)
+        complain(f"{place}{error.strerror or one_line(error)}", exit_code=FAILED)
     except Exception as error:
         if not is_of_delta(error):
             raise
         # A damaged log, or a right that was taken away meanwhile.
-        _complain(f"error: the tables cannot be used: {one_line(error)}", exit_code=FAILED)
+        complain(f"the tables cannot be used: {one_line(error)}", exit_code=FAILED)
 
 
 def _open_what_was_closed() -> None:
@@ -90,9 +92,3 @@ def _open_what_was_closed() -> None:
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:
             setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115 - for the process
-
-
-def _complain(*lines: str, exit_code: int = USAGE) -> None:
-    for line in lines:
-        sys.stderr.write(f"{line}\n")
-    sys.exit(exit_code)

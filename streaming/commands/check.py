@@ -125,7 +125,8 @@ def _evaluated(
     from streaming.commands.options import reader_settings
     from streaming.machine.clock import now_ms
     from streaming.views.freshness import read_freshness
-    from streaming.views.objectives import evaluate, require_present
+    from streaming.views.name_checks import require_present
+    from streaming.views.objectives import evaluate
     from streaming.views.reader import Reader
 
     settings = reader_settings(config, overrides)

@@ -204,7 +204,7 @@ def incomplete_clusters(settings: Settings) -> list[str]:
             mistakes.append(f"--cluster {cluster}: names {count} clusters; each needs a unique name")
     for system in FOLLOWED:
         mistakes += settings.cluster(system).mistakes()
-    return mistakes
+    return mistakes + _unknown_properties(settings)
 
 
 def unfit_logs(settings: Settings) -> list[str]:
@@ -223,3 +223,14 @@ def _no_file(text: str) -> str:
     except ValueError as error:
         return str(error)
     return "there is no such file" if is_local else "is on a store; brokers' logs are read from this machine's disk"
+
+
+def _unknown_properties(settings: Settings) -> list[str]:
+    """Return which properties of Kafka's clients there are not."""
+    sections = {"kafka.options": settings.kafka, "kafka_events.options": settings.kafka_events}
+    options = {where: section.plain_options() for where, section in sections.items()}
+    if not any(options.values()):
+        return []
+    from streaming.collectors.kafka.client_properties import unknown_properties
+
+    return [mistake for where, given in options.items() for mistake in unknown_properties(given, where)]

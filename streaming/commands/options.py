@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
@@ -69,8 +69,14 @@ GroupOption: TypeAlias = Annotated[str | None, typer.Option("--group", "-g", met
 ClusterOption: TypeAlias = Annotated[str | None, typer.Option("--cluster", metavar="NAME", help="Only this cluster.")]
 TimeOption: TypeAlias = Annotated[
     str | None,
-    typer.Option("--at", metavar="TIME", help="State at this time: 2026-01-31T03:12:00Z, or epoch ms. Default: now."),
+    typer.Option("--at", metavar="TIME", help="State at this time: 15m (ago), RFC 3339, or epoch ms. Default: now."),
 ]
+SinceOption: TypeAlias = Annotated[
+    str | None,
+    typer.Option("--since", metavar="TIME", help="Not before: 15m or -2h (ago), yesterday, RFC 3339, or epoch ms."),
+]
+UntilOption: TypeAlias = Annotated[str | None, typer.Option("--until", metavar="TIME", help="Before; as --since.")]
+WideOption: TypeAlias = Annotated[bool, typer.Option("--wide", help="All columns, nothing shortened or cut.")]
 
 
 def tables_root(tables: str | None, config: Path | None = None) -> Location:
@@ -102,12 +108,27 @@ def time_ms(option: str, text: str | None) -> int | None:
     """
     if text is None:
         return None
-    from streaming.terminal.format import parse_time
+    from streaming.machine.clock import now_ms
+    from streaming.terminal.time_input import parse_time
 
     try:
-        return parse_time(text)
+        return parse_time(text, now_ms())
     except ValueError as error:
         raise typer.BadParameter(f"{option}: {error}") from error
+
+
+def chosen_of(option: str, text: str | None, values: Sequence[str]) -> Any:
+    """Return the value of an option that takes one of few, in any case; None when it was not given.
+
+    Raises:
+        typer.BadParameter: It is none of them.
+    """
+    from streaming.settings.suggestions import one_of
+
+    same = [one for one in values if text is not None and one.casefold() == text.casefold()]
+    if text is not None and not same:
+        raise typer.BadParameter(f"{option}: {one_of(text, values)}")
+    return same[0] if same else None
 
 
 def span_ms(text: str | None, option: str) -> int | None:

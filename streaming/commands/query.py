@@ -14,14 +14,19 @@ from streaming.commands.options import (
     ConfigOption,
     GroupOption,
     JsonOption,
+    SinceOption,
     TablesOption,
     TimeOption,
+    UntilOption,
+    WideOption,
+    chosen_of,
     tables_root,
     time_ms,
 )
 
 if TYPE_CHECKING:
     from dashboard.questions.answer import Answer
+    from streaming.views.reader import Reader
 
 _MEMORY_BYTES, _TIMEOUT_MS = 1 << 30, 600_000
 
@@ -30,8 +35,8 @@ def query(
     name: Annotated[
         str | None, typer.Argument(metavar="QUESTION", help="Name of a question. Without it all are listed.")
     ] = None,
-    since: Annotated[str | None, typer.Option(metavar="TIME", help="Not before. Default: from the beginning.")] = None,
-    until: Annotated[str | None, typer.Option(metavar="TIME", help="Before. Default: to the end.")] = None,
+    since: SinceOption = None,
+    until: UntilOption = None,
     at: TimeOption = None,
     cluster: ClusterOption = None,
     group: GroupOption = None,
@@ -44,6 +49,7 @@ def query(
     ] = None,
     tables: TablesOption = None,
     config: ConfigOption = None,
+    wide: WideOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Run one of the ready questions: who rebalances most, why, at what cost; `query` alone lists them."""
@@ -59,8 +65,7 @@ def query(
         else:
             show_rows(listed, [field("QUESTION", "name"), field("", "title")])
         return
-    if sql is not None and sql not in DIALECTS:
-        raise typer.BadParameter(f"--sql: {sql!r} is not one of {', '.join(DIALECTS)}")
+    sql = chosen_of("--sql", sql, DIALECTS)
     given = {
         "since": time_ms("--since", since),
         "until": time_ms("--until", until),
@@ -80,7 +85,7 @@ def query(
         chosen.values(given)
     except ValueError as error:
         raise typer.BadParameter(str(error)) from error
-    _print(_answer(name, given, tables, config), as_json=as_json)
+    _print(_answer(name, given, tables, config), as_json=as_json, is_wide=wide)
 
 
 def _answer(name: str, given: Mapping[str, object], tables: str | None, config: Path | None) -> Answer:
@@ -92,16 +97,34 @@ def _answer(name: str, given: Mapping[str, object], tables: str | None, config: 
 
     with answering():
         reader = Reader(tables_root(tables, config))
+        _require_present(reader, given)
         return answer(question(name), reader, Queries(memory_bytes=_MEMORY_BYTES, timeout_ms=_TIMEOUT_MS), given)
 
 
-def _print(found: Answer, *, as_json: bool) -> None:
-    from streaming.terminal.output import field, show_rows, time_field, write_json_lines
+def _require_present(reader: Reader, given: Mapping[str, object]) -> None:
+    """Check the names among parameters.
+
+    Raises:
+        NotFoundError: The tables do not know one of them.
+    """
+    from streaming.views.name_checks import require_present, require_queue, require_topic
+
+    cluster, group, topic, queue = (given[name] for name in ("cluster", "group", "topic", "queue"))
+    require_present(reader, cluster, group)  # type: ignore[arg-type]
+    if topic is not None and queue is not None:
+        require_queue(reader, str(topic), int(str(queue)), cluster=cluster)  # type: ignore[arg-type]
+    elif topic is not None:
+        require_topic(reader, str(topic), cluster=cluster)  # type: ignore[arg-type]
+
+
+def _print(found: Answer, *, as_json: bool, is_wide: bool) -> None:
+    from streaming.terminal.output import name_field, show_rows, time_field, write_json_lines
 
     if as_json:
         write_json_lines(found.rows, found.times)
     elif found.rows:
         columns = [(one.upper().replace("_", "-"), one) for one in found.columns]
-        show_rows(found.rows, [time_field(*one) if one[1] in found.times else field(*one) for one in columns])
+        shown = [time_field(*one) if one[1] in found.times else name_field(*one) for one in columns]
+        show_rows(found.rows, shown, is_wide=is_wide)
     else:
         sys.stderr.write("no rows\n")

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import msgspec
 import typer
 
+from streaming.commands.command_group import CommandGroup
 from streaming.commands.options import ClusterOption, ConfigOption, JsonOption, location_option
 from streaming.settings.locations import Location, hand_on, location_of
 from streaming.stores.access import access_error, require_stores
@@ -23,7 +24,9 @@ if TYPE_CHECKING:
     from udfs.model.config import CoreConfig
 
 app = typer.Typer(
-    help="Inspect a checkpoint, roll it back, or export it as events for a new one.", no_args_is_help=True
+    help="Inspect a checkpoint, roll it back, or export it as events for a new one.",
+    cls=CommandGroup,
+    no_args_is_help=True,
 )
 CheckpointOption = Annotated[str | None, location_option("Checkpoint folder of the job, or its URI.")]
 _TIMES = frozenset({"clock", "newest"})
@@ -40,9 +43,13 @@ def show(
     from streaming.spark.rollback import read_whole
     from streaming.spark.state_reader import summarise
     from streaming.terminal import output
+    from streaming.views.name_checks import unknown_cluster
 
     with _opened(checkpoint, config) as (spark, opened, core):
         shards = read_whole(spark, opened)
+        names = {stored.cluster for stored in shards}
+        if cluster is not None and cluster not in names:
+            raise typer.BadParameter(f"--cluster: {unknown_cluster(cluster, names)}")
         rows = [msgspec.to_builtins(summarise(stored, core)) for stored in shards if cluster in (None, stored.cluster)]
     if as_json:
         output.write_json_lines(rows, _TIMES)

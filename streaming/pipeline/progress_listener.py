@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from streaming.machine.clock import now_ms
 from streaming.machine.logs import logger
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from streaming.tables.schema import Table
 
 _log = logger("job")
+# Of a job with a batch every two seconds each would be 43,000 lines a day.
+LOGGED_EVERY_MS = 60_000
 
 
 class ProgressListener:
@@ -42,6 +44,7 @@ class ProgressListener:
         self._showing = threading.Lock()
         self._changed_ms: dict[str, int] = {}
         self._progress: tuple[int, str] | None = None
+        self._logged: _Logged | None = None
         self.progressed = False
 
     def begin(self, tables: Location) -> None:
@@ -103,13 +106,37 @@ class ProgressListener:
         self.clock.ended(events, last["durationMs"])
         self._status.parts_ms = dict(self.clock.totals)
         self._status.events_per_second = last.get("processedRowsPerSecond") or 0.0
+        self._log_batch(events)
+
+    def _log_batch(self, events: int) -> None:
+        """Log a batch for those who debug; for all others the first one, and then what a minute's batches did."""
+        status = self._status
+        _log.debug("batch", batch=status.batch, events=events, duration_ms=status.batch_ms)
+        now, before = now_ms(), self._logged
+        # A clock that was set back logs once more.
+        if before is not None and 0 <= now - before.at_ms < LOGGED_EVERY_MS:
+            return
+        last = _Logged(now, status.batches, status.events, status.rebalance_count, status.batches_ms)
+        before = before or _Logged(now)
+        self._logged = last
         _log.info(
-            "batch",
-            batch=self._status.batch,
-            events=events,
-            duration_ms=self._status.batch_ms,
-            rebalances=self._status.rebalance_count,
+            "batches",
+            batch=status.batch,
+            batches=last.batches - before.batches,
+            events=last.events - before.events,
+            rebalances=last.rebalances - before.rebalances,
+            duration_ms=last.duration_ms - before.duration_ms,
         )
+
+
+class _Logged(NamedTuple):
+    """Totals since the start at the last line."""
+
+    at_ms: int
+    batches: int = 0
+    events: int = 0
+    rebalances: int = 0
+    duration_ms: int = 0
 
 
 def caught_up(query: StreamingQuery) -> bool:

@@ -104,9 +104,9 @@ def _make_empty_venv() -> None:
 
 
 def _pip(arguments: list[str]) -> None:
-    """Run pip; on a terminal with its own progress, elsewhere quietly."""
-    loudness = [] if sys.stderr.isatty() else ["--quiet"]
-    command = [str(_PYTHON), "-m", "pip", "install", "--disable-pip-version-check", "--no-input", *loudness, *arguments]
+    """Run pip; it prints errors only."""
+    quiet = ["--disable-pip-version-check", "--no-input", "--quiet"]
+    command = [str(_PYTHON), "-m", "pip", "install", *quiet, *arguments]
     # A user's wish to install into the home folder does not fit a virtual environment.
     environment = {**os.environ, "PIP_USER": "0"}
     if subprocess.run(command, cwd=_ROOT, env=environment, check=False).returncode != 0:

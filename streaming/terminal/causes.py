@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from streaming.terminal.member_names import client_of
+
 # What a kind of trigger is called in a sentence about one member or topic, and in which colour.
 CAUSE_TEXTS = {
     "group_created": ("group created", "cyan"),
@@ -60,6 +62,7 @@ def describe_cause(triggers: Iterable[Mapping[str, Any]], group_id: str = "", id
 
 
 def _short(member_id: str, group_id: str, width: int) -> str:
+    member_id = client_of(member_id)
     if len(member_id) > width:
         member_id = member_id.removeprefix("consumer-").removeprefix(group_id).lstrip("-_") or member_id
     if len(member_id) > width + 1:

@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 import datetime
-import re
 from collections.abc import Iterable, Mapping
 from typing import Any
-
-# Fewer digits are rather a year or a date.
-_EPOCH_MS = re.compile(r"\d{11,14}")
 
 
 def time_text(epoch_ms: int) -> str:
@@ -22,25 +18,14 @@ def time_text(epoch_ms: int) -> str:
     return f"{time:%Y-%m-%dT%H:%M:%S}.{epoch_ms % 1_000:03d}Z"
 
 
-def parse_time(text: str) -> int:
-    """Read a time as people write it: RFC 3339 (UTC without an offset), or epoch milliseconds.
-
-    Raises:
-        ValueError: It is none.
+def brief_time_text(epoch_ms: int) -> str:
+    """Write a time where there is little room: to the second, without the year, in UTC.
 
     Example:
-        >>> [parse_time(text) for text in ("2026-01-01T00:00:00.007Z", "2026-01-01 01:00+01:00", "1767225600007")]
-        [1767225600007, 1767225600000, 1767225600007]
+        >>> brief_time_text(1767225600007)
+        '01-01 00:00:00'
     """
-    if _EPOCH_MS.fullmatch(text.strip()):
-        return int(text)
-    try:
-        time = datetime.datetime.fromisoformat(text.strip())
-    except ValueError as error:
-        raise ValueError(f"{text!r} is not a time; write 2026-01-31T03:12:00Z or epoch milliseconds") from error
-    if time.tzinfo is None:
-        time = time.replace(tzinfo=datetime.UTC)
-    return (time - datetime.datetime.fromtimestamp(0, datetime.UTC)) // datetime.timedelta(milliseconds=1)
+    return f"{datetime.datetime.fromtimestamp(epoch_ms // 1_000, datetime.UTC):%m-%d %H:%M:%S}"
 
 
 def span_of_time(ms: int) -> str:
@@ -75,6 +60,19 @@ def between(least_ms: int | None, most_ms: int | None) -> str:
     return f"up to {most}" if (least_ms or 0) * 10 < most_ms else f"{least} to {most}"
 
 
+def age_text(ms: int) -> str:
+    """Write how long ago something was, in one unit.
+
+    Example:
+        >>> age_text(-5), age_text(59_999), age_text(7_199_999), age_text(172_800_000)
+        ('0s', '59s', '119m', '2d')
+    """
+    for unit, length_ms, most in (("s", 1_000, 120), ("m", 60_000, 120), ("h", 3_600_000, 48)):
+        if ms < length_ms * most:
+            return f"{max(0, ms) // length_ms}{unit}"
+    return f"{ms // 86_400_000}d"
+
+
 def count(number: int, thing: str) -> str:
     """Write a number with its noun.
 
@@ -83,6 +81,16 @@ def count(number: int, thing: str) -> str:
         ('1 queue', '0 queues')
     """
     return f"{number} {thing}" if number == 1 else f"{number} {thing}s"
+
+
+def counted(number: int, thing: str) -> str:
+    """Write a number that may be large with its noun.
+
+    Example:
+        >>> counted(1, "group"), counted(12345, "group")
+        ('1 group', '12,345 groups')
+    """
+    return f"{number:,} {thing}" if number == 1 else f"{number:,} {thing}s"
 
 
 def queue_name(topic: str, broker: str | None, queue_id: int) -> str:

@@ -18,6 +18,7 @@ from rich.text import Text
 from streaming.machine import clock
 from streaming.terminal.causes import CAUSE_TEXTS, describe_cause
 from streaming.terminal.escape import printable
+from streaming.terminal.table_layout import middle_cut
 
 REFRESHES_PER_SECOND = 4
 KEPT_REBALANCES = 200
@@ -259,18 +260,20 @@ def _head(status: LiveStatus, now_ms: int, width: int) -> RenderableType:
         title.append(f"  batch {status.batch}{took}", "dim")
     if status.following:
         title.append(f"  the tables have {status.following}", "yellow")
+    groups, members = (sum(getattr(one, name) for one in status.clusters) for name in ("groups", "members"))
     figures = [
-        (_brief(sum(cluster.groups for cluster in status.clusters)), "groups", "bold"),
-        (_brief(sum(cluster.members for cluster in status.clusters)), "members", "bold"),
+        (_brief(groups), _noun(groups, "group"), "bold"),
+        (_brief(members), _noun(members, "member"), "bold"),
         (_brief(round(status.events_per_second)), "events/s", "bold"),
         ("–" if status.delay_ms is None else f"{status.delay_ms / 1_000:.1f} s", "delay", "bold"),
-        (_count(status.rebalance_count), "rebalances", "bold"),
+        (_count(status.rebalance_count), _noun(status.rebalance_count, "rebalance"), "bold"),
     ]
     if width >= MIDDLE:
-        figures.insert(0, (_count(len(status.clusters)), "clusters", "bold"))
+        figures.insert(0, (_count(len(status.clusters)), _noun(len(status.clusters), "cluster"), "bold"))
     troubles = []
     if status.findings is not None:
-        troubles.append((_brief(status.findings), "findings", "bold red" if status.findings else "bold"))
+        name = _noun(status.findings, "finding")
+        troubles.append((_brief(status.findings), name, "bold red" if status.findings else "bold"))
     if status.rejected or width >= MIDDLE:
         troubles.append((_brief(status.rejected), "rejected", "bold yellow" if status.rejected else "bold"))
     # On a narrow screen the first line has more room left than the second.
@@ -311,12 +314,14 @@ def _rebalances(status: LiveStatus, room: int, width: int) -> RenderableType:
     table = _table(width)
     is_narrow = width < NARROW
     table.add_column("time", no_wrap=True, width=8)
-    if width >= MIDDLE:
-        table.add_column("cluster", no_wrap=True, overflow="ellipsis", width=16)
-    group_width = 24 if width >= MIDDLE else max(4, min(22, width // 3))
+    # Groups of several clusters may have one name.
+    if not is_narrow:
+        table.add_column("cluster", no_wrap=True, overflow="ellipsis", width=16 if width >= MIDDLE else 11)
+    group_width = 24 if width >= MIDDLE else max(4, min(19, width // 3))
     table.add_column("group", no_wrap=True, overflow="ellipsis", width=group_width)
     if not is_narrow:
         table.add_column("members", no_wrap=True, justify="right", width=7)
+    if width >= MIDDLE:
         table.add_column("moved", no_wrap=True, justify="right", width=5)
     table.add_column("cause", no_wrap=True, overflow="ellipsis", ratio=1)
     id_width = max(4, width - group_width - 24) if is_narrow else max(16, width - 85)
@@ -327,11 +332,13 @@ def _rebalances(status: LiveStatus, room: int, width: int) -> RenderableType:
             cause = Text.assemble(("failed: ", "bold red"), cause)
         time = datetime.datetime.fromtimestamp(one.event_time / 1_000, datetime.UTC)
         cells: list[RenderableType] = [f"{time:%H:%M:%S}"]
-        if width >= MIDDLE:
-            cells.append(_line(one.cluster))
-        cells.append(_line(one.group_id))
         if not is_narrow:
-            cells += [_count(one.members_after), _count(one.queues_moved)]
+            cells.append(_line(one.cluster))
+        cells.append(_line(middle_cut(printable(one.group_id), group_width)))
+        if not is_narrow:
+            cells.append(_count(one.members_after))
+        if width >= MIDDLE:
+            cells.append(_count(one.queues_moved))
         table.add_row(*cells, cause)
     return table
 
@@ -344,6 +351,10 @@ def _count(number: int) -> str:
         '1,234,567'
     """
     return f"{number:,}"
+
+
+def _noun(number: int, noun: str) -> str:
+    return noun if number == 1 else f"{noun}s"
 
 
 def _brief(number: int) -> str:

@@ -12,12 +12,12 @@ import typer
 
 from streaming.tables.schema import Row
 from streaming.terminal.escape import printable
-from streaming.terminal.format import time_text
+from streaming.terminal.format import brief_time_text, time_text
+from streaming.terminal.table_layout import table_lines
 
-NOT_FOUND_EXIT = 1
 USAGE_EXIT = 2
-# A table written to a file or a pipe is not wrapped.
-_UNBOUNDED_WIDTH = 10_000
+# Of a table that is written to a file or a pipe.
+UNBOUNDED_WIDTH = 10_000
 
 Render = Callable[[Any], str]
 
@@ -28,27 +28,48 @@ class Shown(NamedTuple):
     Attributes:
         header: As the source system's own tools write it, where they have it.
         cell: Returns the text of a row.
+        brief: The same where there is little room; None = as ``cell``.
+        is_wide: Only shown with ``--wide``.
+        is_brief: Only shown without it: others say the same at length.
+        is_name: Of which the middle is left out where there is no room.
     """
 
     header: str
     cell: Callable[[Row], str]
+    brief: Callable[[Row], str] | None = None
+    is_wide: bool = False
+    is_brief: bool = False
+    is_name: bool = False
 
 
-def field(header: str, name: str, render: Render | None = None) -> Shown:
+def field(header: str, name: str, render: Render | None = None, *, is_wide: bool = False) -> Shown:
     """Show one field of a row; null is ``-``."""
+    return Shown(header, _cell(name, render), is_wide=is_wide)
 
+
+def time_field(header: str, name: str, *, is_wide: bool = False) -> Shown:
+    """Show one field that is a time."""
+    return Shown(header, _cell(name, time_text), _cell(name, brief_time_text), is_wide)
+
+
+def name_field(header: str, name: str, brief: Render | None = None) -> Shown:
+    """Show one field that is a name, shorter where there is little room."""
+    return Shown(header, _cell(name, None), _cell(name, brief), is_name=True)
+
+
+def _cell(name: str, render: Render | None) -> Callable[[Row], str]:
     def cell(row: Row) -> str:
         value = row.get(name)
         if value is None:
             return "-"
         return render(value) if render else str(value)
 
-    return Shown(header, cell)
+    return cell
 
 
-def time_field(header: str, name: str) -> Shown:
-    """Show one field that is a time."""
-    return field(header, name, time_text)
+def widened(shown: Sequence[Shown]) -> list[Shown]:
+    """Return the columns so that all of them are shown only with ``--wide``."""
+    return [column._replace(is_wide=True) for column in shown]
 
 
 def yes_no(value: bool) -> str:
@@ -56,24 +77,36 @@ def yes_no(value: bool) -> str:
     return "yes" if value else "no"
 
 
-def show_rows(rows: Sequence[Row], shown: Sequence[Shown], *, title: str | None = None) -> None:
-    """Write rows as a table for people: plain columns, wrapped only on a terminal."""
+def is_terminal() -> bool:
+    """Return whether people read the output on a screen."""
+    return sys.stdout.isatty()
+
+
+def show_rows(rows: Sequence[Row], shown: Sequence[Shown], *, title: str | None = None, is_wide: bool = False) -> None:
+    """Write rows as a table for people, one line each.
+
+    Args:
+        is_wide: All columns, and nothing shortened. Else the few columns that matter most; on a terminal long names
+            lose their middle and lines their end, so that each fits.
+    """
     from rich.console import Console
-    from rich.table import Table
     from rich.text import Text
 
-    console = Console(file=sys.stdout, width=None if sys.stdout.isatty() else _UNBOUNDED_WIDTH, highlight=False)
-    if title is not None:
-        console.print(Text(printable(title), style="bold"))
-    table = Table(box=None, pad_edge=False, header_style="bold", show_edge=False)
-    for column in shown:
-        # Ids are what people copy: they are folded, never cut.
-        table.add_column(Text(column.header), overflow="fold")
+    columns = [column for column in shown if not (column.is_brief if is_wide else column.is_wide)]
+    cells = [[column.header for column in columns]]
     for row in rows:
-        table.add_row(*(Text(printable(column.cell(row))) for column in shown))
+        cells.append([printable((column.cell if is_wide else column.brief or column.cell)(row)) for column in columns])
+    is_bounded = is_terminal() and not is_wide
+    console = Console(file=sys.stdout, width=None if is_bounded else UNBOUNDED_WIDTH, highlight=False)
+    names = frozenset(place for place, column in enumerate(columns) if column.is_name)
+    lines = table_lines(cells, console.width if is_bounded else None, names)
     with console.capture() as capture:
-        console.print(table)
-    sys.stdout.write("\n".join(line.rstrip() for line in capture.get().splitlines()) + "\n")
+        if title is not None:
+            console.print(Text(printable(title), style="bold"), no_wrap=True, overflow="ignore", crop=False)
+        for number, line in enumerate(lines):
+            text = Text(line, style="" if number else "bold")
+            console.print(text, no_wrap=True, overflow="ignore", crop=False, soft_wrap=True)
+    sys.stdout.write(capture.get())
 
 
 def write_json_lines(values: Iterable[object], times: frozenset[str]) -> None:
@@ -96,15 +129,12 @@ def with_times(value: object, times: frozenset[str]) -> object:
 
 @contextmanager
 def answering() -> Iterator[None]:
-    """Convert what cannot be answered into a sentence on stderr and an exit code: 1 not found, 2 usage."""
+    """Convert what cannot be answered into a sentence on stderr and exit code 2: the same arguments will never do."""
     from streaming.tables.errors import AmbiguousError, NoTablesError, NotFoundError
 
     try:
         yield
-    except NotFoundError as error:
-        _print(str(error))
-        raise typer.Exit(NOT_FOUND_EXIT) from error
-    except (NoTablesError, AmbiguousError) as error:
+    except (NotFoundError, NoTablesError, AmbiguousError) as error:
         _print(str(error))
         raise typer.Exit(USAGE_EXIT) from error
 

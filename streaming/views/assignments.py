@@ -5,6 +5,7 @@ from __future__ import annotations
 from streaming.tables.schema import Row
 from streaming.views.reader import Reader, holds_at
 
+ORIGINS = ("computed", "reported")
 # Such a queue has no single owner: its topic is shared by message.
 SHARED_BY_MESSAGE = -1
 
@@ -73,10 +74,3 @@ def spans_dropped_before(reader: Reader, cluster: str | None, at_ms: int | None)
     """Return the clusters, and the times before which their spans were dropped, where an owner at a time may be one."""
     dropped = reader.dropped_before("assignments").items()
     return sorted((name, ms) for name, ms in dropped if cluster in (None, name) and at_ms is not None and at_ms < ms)
-
-
-def has_topic(reader: Reader, topic: str) -> bool:
-    """Return whether any table has the topic."""
-    return any(
-        reader.read(name, columns=["topic"], where={"topic": topic}).num_rows for name in ("topics", "assignments")
-    )

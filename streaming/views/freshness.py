@@ -16,6 +16,7 @@ from streaming.machine.clock import now_ms as clock_now_ms
 from streaming.machine.process import boot_id, is_same_machine, is_stopped, process_identity, since_boot_ms
 from streaming.settings.locations import Location, catalog_schema
 from streaming.tables.liveness import ENDED, ClusterLiveness, JobLiveness, read_liveness
+from streaming.tables.schema import TABLES
 from streaming.terminal.format import time_text
 from udfs.shard.source_gaps import KIND, silent_found
 
@@ -327,6 +328,7 @@ def _finding(
 ) -> dict[str, Any]:
     identity = hashlib.blake2b(f"{what}\x00{kind}\x00{since_ms}".encode(), digest_size=16).hexdigest()
     return {
+        **dict.fromkeys(TABLES["findings"].names),
         "finding_id": identity,
         "cluster": cluster,
         "group_id": None,

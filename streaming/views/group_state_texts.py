@@ -10,6 +10,9 @@ from udfs.model.journal import TOPOLOGY_NOT_READY, UNDER_WAY
 
 # Columns of ``groups`` that the state depends on.
 STATE_COLUMNS: Final = ("state", "generation", "epoch", "assignment_epoch", "members", "protocol", "waits")
+# Values of ``state`` in the tables; of a kind that is not followed the coordinator's may be one more.
+TABLE_STATES: Final = ("stable", "empty", "failed", *UNDER_WAY, "not_followed")
+STATES: Final = (*TABLE_STATES, "not_ready")
 _NOT_FOLLOWED: Final = "not_followed"
 
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from streaming.tables.errors import AmbiguousError, NotFoundError
 from streaming.tables.schema import Row
 from streaming.views.assignments import assignments
 from streaming.views.audit_texts import audits
 from streaming.views.finding_lists import findings
 from streaming.views.group_sources import group_sources
 from streaming.views.members import departures, members, with_current_assignment
+from streaming.views.name_checks import one_group
 from streaming.views.progress import progress, recent_committers
 from streaming.views.reader import Reader
 from streaming.views.rebalances import rebalances
@@ -32,23 +32,6 @@ def groups_of_topic(reader: Reader, cluster: str, topic: str) -> list[str]:
     where = {"cluster": cluster, "group_id": committers - owners}
     present = reader.read("groups", columns=["group_id"], where=where)
     return sorted({*owners, *present["group_id"].to_pylist()})
-
-
-def one_group(reader: Reader, group: str, cluster: str | None = None) -> Row:
-    """Return one group's row.
-
-    Raises:
-        NotFoundError: No such group.
-        AmbiguousError: Several clusters have one of this name.
-    """
-    found = groups(reader, cluster=cluster, group=group)
-    if not found:
-        where = f" in cluster {cluster}" if cluster else ""
-        raise NotFoundError(f"there is no group {group}{where}")
-    if len(found) > 1:
-        clusters = ", ".join(row["cluster"] for row in found)
-        raise AmbiguousError(f"group {group} is in several clusters: {clusters}. Name one with --cluster.")
-    return found[0]
 
 
 def group(reader: Reader, name: str, cluster: str | None = None) -> dict[str, Any]:

@@ -19,6 +19,7 @@ from rich.text import Text
 from streaming.settings.locations import Location
 from streaming.tables import schema
 from streaming.terminal.escape import printable
+from streaming.terminal.format import counted
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -214,8 +215,9 @@ def print_summary(summary: Summary, console: Console) -> None:
     """Print a summary for people."""
     console.print()
     console.print(
-        f"[bold]{summary.rebalances:,} rebalances[/] of {summary.groups:,} groups in {summary.clusters:,} clusters"
-        f" moved {summary.queues_moved:,} queues; {summary.members:,} members now."
+        f"[bold]{counted(summary.rebalances, 'rebalance')}[/] of {counted(summary.groups, 'group')} in"
+        f" {counted(summary.clusters, 'cluster')} moved {counted(summary.queues_moved, 'queue')};"
+        f" {counted(summary.members, 'member')} now."
     )
     compared = summary.agreeing + summary.differing
     if compared:

@@ -12,7 +12,6 @@ import pyarrow.compute as pc
 
 from streaming.settings.model import Check, Widespread
 from streaming.tables.arrow_rows import from_arrow_columns
-from streaming.tables.errors import NotFoundError
 from streaming.tables.schema import Row
 from streaming.views.finding_lists import SEVERITIES
 from streaming.views.freshness import ClusterFreshness, Freshness
@@ -23,8 +22,6 @@ State: TypeAlias = Literal["ok", "warning", "critical", "unknown"]
 # In this order an objective is named; each is ``NAME_warning`` and ``NAME_critical`` in the settings.
 OBJECTIVES = ("rebalances_per_hour", "queue_outage_s", "source_delay_s")
 _HOUR_MS = 3_600_000
-# A group that was deleted long ago is only in its history; what is wrong with a cluster may be a finding alone.
-_NAMING = ("groups", "findings", "rebalances")
 _COLUMNS = ("cluster", "group_id", "event_time", "detected_at", "outage_min_ms", "outage_max_ms")
 
 
@@ -137,22 +134,6 @@ def evaluate(
         recordings=[one for one in reported if one.state == "recording"],
         info=sum(row["severity"] == "info" for row in found),
     )
-
-
-def require_present(reader: Reader, cluster: str | None, group: str | None) -> None:
-    """Check that the tables know a cluster and a group: of a name that was mistyped nothing is ever wrong.
-
-    Raises:
-        NotFoundError: They do not.
-    """
-    if cluster is not None and not _has_rows(reader, {"cluster": cluster}):
-        raise NotFoundError(f"there is no cluster {cluster}")
-    if group is not None and not _has_rows(reader, {"cluster": cluster, "group_id": group}):
-        raise NotFoundError(f"there is no group {group}{f' in cluster {cluster}' if cluster else ''}")
-
-
-def _has_rows(reader: Reader, where: Mapping[str, str | None]) -> bool:
-    return any(reader.read(name, columns=["cluster"], where=where).num_rows for name in _NAMING)
 
 
 def clusters_of(reader: Reader, where: Mapping[str, str | None]) -> list[str]:

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
+
 import pyarrow.compute as pc
 
 from streaming.tables.arrow_rows import from_arrow
 from streaming.tables.errors import AmbiguousError, NotFoundError
 from streaming.tables.schema import REBALANCES, Row
+from streaming.terminal.format import time_text
+from streaming.terminal.member_names import is_opaque
 from streaming.views.reader import Reader, time_scalar
 
+STATUSES = ("completed", "failed")
 _CANDIDATES_SHOWN = 5
 _ROWS_AT_ONCE = 1_000
 
@@ -75,8 +80,11 @@ def one_rebalance(reader: Reader, prefix: str) -> Row:
     return (exact or found)[0]
 
 
-def causes_text(row: Row) -> str:
+def causes_text(row: Row, name_of: Callable[[str], str] = str) -> str:
     """Return the main cause of a rebalance, and how many others it has.
+
+    Args:
+        name_of: Returns what a member is called.
 
     Example:
         >>> one = {"kind": "member_joined", "member_id": "a", "topic": None}
@@ -84,9 +92,31 @@ def causes_text(row: Row) -> str:
         'member_joined a (+1)'
     """
     main = [cause for cause in row["triggers"] or [] if cause["kind"] == row["trigger"]]
-    subject = main[0]["member_id"] or main[0]["topic"] if main else None
+    member = main[0]["member_id"] if main else None
+    subject = name_of(member) if member else main[0]["topic"] if main else None
     others = len(row["triggers"] or []) - 1
     return f"{row['trigger']}" + (f" {subject}" if subject else "") + (f" (+{others})" if others > 0 else "")
+
+
+def none_fit(reader: Reader, since_ms: int | None, until_ms: int | None) -> str:
+    """Return that there is no rebalance, or none that fits, and when the newest one was."""
+    newest = reader.newest_ms("rebalances", "event_time")
+    if newest is None:
+        return "no rebalances yet"
+    bounds = [f"not before {time_text(since_ms)}"] if since_ms is not None else []
+    bounds += [f"before {time_text(until_ms)}"] if until_ms is not None else []
+    return f"no rebalance fits{': ' if bounds else ''}{', '.join(bounds)}; the newest one is of {time_text(newest)}"
+
+
+def client_ids(reader: Reader, rows: Iterable[Row]) -> dict[str, str]:
+    """Return the client ids of members that caused rebalances, of those whose own ids may be nothing but random."""
+    causes = (cause["member_id"] for row in rows for cause in row["triggers"] or [] if cause["kind"] == row["trigger"])
+    wanted = {member for member in causes if member and is_opaque(member)}
+    if not wanted:
+        return {}
+    found = reader.read("members", columns=["member_id", "client_id"], where={"member_id": wanted})
+    pairs = zip(found["member_id"].to_pylist(), found["client_id"].to_pylist(), strict=True)
+    return {member: client for member, client in pairs if client is not None}
 
 
 def repeated_text(row: Row) -> str:

@@ -260,7 +260,7 @@ class Chaos:
         self._raise()
         # A process that has just been started does not answer signals yet.
         job = self._running["job"]
-        job.wait_until(lambda: '"msg": "batch"' in job.stderr(), "the job has read a batch")
+        job.wait_until(lambda: '"msg": "batches"' in job.stderr(), "the job has read a batch")
         for which in ("collector", "job"):
             self._running[which].signal(signal.SIGTERM)
             ended = self._running[which].wait()

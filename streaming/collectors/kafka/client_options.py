@@ -129,6 +129,11 @@ class KafkaOptions:
         return {key.removeprefix(_PREFIX): value for key, value in self.properties.items()}
 
 
+def is_of_spark(name: str) -> bool:
+    """Return whether a property is one of Spark's source of Kafka's records."""
+    return bool(_SPARK_ONLY.match(name))
+
+
 def _jaas_values(jaas: str) -> dict[str, str]:
     """Read the values of a JAAS line.
 

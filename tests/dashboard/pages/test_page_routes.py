@@ -34,7 +34,9 @@ PAGES = {
     "/host?host=h2": ["orders", "Clients"],
     "/members?open=yes": ["b"],
     "/findings": ["expected_differs", "compare the strategies of the clients"],
-    "/rejected-events": ["Nothing fits these filters."],
+    "/rejected-events": ["There are none yet."],
+    "/rejected-events?reason=late": ["Nothing fits these filters."],
+    "/?q=zzz": ["groups fits these filters."],
     "/job": ["rebalances", "3.0 s"],
 }
 
@@ -53,6 +55,15 @@ def test_a_page_that_is_there_already_is_sent_once(client: TestClient, path: str
     first = client.get(path)
     again = client.get(path, headers={"if-none-match": first.headers["etag"]})
     assert (again.status_code, again.content) == (304, b"")
+
+
+def test_an_empty_installation_names_the_cluster_that_is_followed(tmp_path: Path, settings: Dashboard) -> None:
+    topic = {"cluster": "shop", "topic": "t", "queue_count": 1, "valid_from": 0, "valid_to": None}
+    write_rows(tmp_path, "topics", [topic])
+    with TestClient(create_app(tmp_path, settings)) as client:
+        page = client.get("/").text
+    assert "No group yet: shop is followed" in page
+    assert "fits these filters" not in page
 
 
 def test_a_search_leaves_the_others_out(client: TestClient) -> None:

@@ -7,7 +7,7 @@ import pytest
 from dashboard.pages.templating import environment
 
 
-def test_the_environment_escapes_and_refuses_unknown_names() -> None:
+def test_the_environment_escapes_and_refuses_unname_checks() -> None:
     template = environment().from_string("{{ value }}")
     assert template.render(value="<b>") == "&lt;b&gt;"
     with pytest.raises(Exception, match="undefined"):

@@ -76,6 +76,46 @@ def test_the_comparison_shows_spread_idle_members_and_moves_of_every_strategy() 
     assert rows["kafka.cooperative-sticky"] == {**rows["kafka.sticky"], "strategy": "kafka.cooperative-sticky"}
 
 
+def test_json_has_numbers_of_queues_and_the_moves_with_the_summary() -> None:
+    shown = run("--strategy", "rocketmq.AVG", "--queues", "5", "--members", "2", "--before", "3", "--json")
+    *members, summary = map(json.loads, shown.stdout.splitlines())
+    assert [(row["topic"], row["queues"], row["queue_ids"]) for row in members] == [
+        ("topic", 3, [0, 1, 2]),
+        ("topic", 2, [3, 4]),
+    ]
+    assert summary == {
+        "strategy": "rocketmq.AVG",
+        "spread": 1,
+        "idle_members": 0,
+        "unassigned_queues": 0,
+        "queues_moved": 2,
+        "moves": [
+            {"topic": "topic", "queue_id": 2, "before": "room1@2", "after": "room1@1"},
+            {"topic": "topic", "queue_id": 4, "before": "room1@3", "after": "room1@2"},
+        ],
+    }
+
+
+def test_json_without_a_size_before_has_no_moves_and_each_topic_has_its_row() -> None:
+    shown = run("--strategy", "kafka.range", "--queues", "1", "--members", "2", "--topics", "2", "--json")
+    *members, summary = map(json.loads, shown.stdout.splitlines())
+    assert [(row["topic"], row["queue_ids"]) for row in members] == [
+        ("topic-0", [0]),
+        ("topic-1", [0]),
+        ("topic-0", []),
+        ("topic-1", []),
+    ]
+    assert (summary["queues_moved"], summary["moves"]) == (None, None)
+
+
+@pytest.mark.parametrize(("given", "meant"), [("AVG", "rocketmq.AVG"), ("kafka.rnge", "kafka.range"), ("zzz", "--all")])
+def test_a_strategy_that_there_is_not_is_suggested(given: str, meant: str) -> None:
+    refused = run("--strategy", given, "--queues", "1", "--members", "1")
+    assert (refused.exit_code, meant in refused.stderr) == (2, True)
+    (answer,), _ = answers_to({**_CASE, "strategy": given})
+    assert ("did you mean" in answer["error"]["message"]) == (given != "zzz")
+
+
 def test_every_mistake_in_the_arguments_is_named_at_once() -> None:
     refused = run("--strategy", "x", "--before", "-", "--queues", "1")
     assert refused.exit_code == 2

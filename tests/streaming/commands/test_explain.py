@@ -27,5 +27,5 @@ def test_explain_in_json_names_each_queue_that_changed_hands(tables: Path) -> No
 def test_explain_reports_to_people_and_refuses_what_is_not_there(tables: Path) -> None:
     assert run(tables, "explain", SECOND).stdout.startswith(f"Rebalance {SECOND}\n")
     absent = run(tables, "explain", "zz")
-    assert (absent.exit_code, absent.stdout) == (1, "")
+    assert (absent.exit_code, absent.stdout) == (2, "")
     assert "there is no rebalance zz" in absent.stderr

@@ -56,7 +56,11 @@ def test_the_sql_has_its_values_and_is_not_run(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "exit_code", "sentence"),
     [
-        (["query", "nonsense"], 1, "there is no question 'nonsense'"),
+        (["query", "nonsense"], 2, "there is no question 'nonsense'"),
+        (["query", "who-ownd"], 2, "did you mean who-owned?"),
+        (["query", "most-rebalances", "--cluster", "c9"], 2, "there is no cluster c9"),
+        (["query", "who-owned", "--topic", "order", "--queue", "0"], 2, "did you mean orders?"),
+        (["query", "who-owned", "--topic", "orders", "--queue", "7"], 2, "its queues are 0 to"),
         (["query", "who-owned"], 2, "needs topic, queue"),
         (["query", "idle-capacity", "--topic", "t"], 2, "takes cluster, limit, not topic"),
         (["query", "most-rebalances", "--since", "soon"], 2, "'soon' is not a time"),

@@ -85,7 +85,8 @@ def test_each_shard_is_shown_and_spark_is_stopped(checkpoint: Checkpoint, spark:
     table = CliRunner().invoke(app, shown).stdout.splitlines()
     assert len(table) == 1 + SHARDS
     other = CliRunner().invoke(app, [*shown, "--json", "--cluster", "other"])
-    assert (other.exit_code, other.stdout) == (0, "")
+    assert (other.exit_code, other.stdout) == (2, "")
+    assert f"there is no cluster other; there is {CLUSTER}" in other.stderr
 
 
 def test_an_export_writes_the_groups_of_all_shards_and_never_over_other_files(

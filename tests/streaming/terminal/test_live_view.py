@@ -118,6 +118,21 @@ def test_the_newest_rebalance_comes_first_with_its_cause() -> None:
     assert "0123456789ab joined" in text
 
 
+def test_groups_of_one_name_show_their_clusters_on_80_columns() -> None:
+    one = LiveStatus()
+    one.add_rebalances([row(number, "member_joined") | {"cluster": name} for number, name in enumerate("xyz")])
+    lines = shown(one, 80, 24)
+    assert [any(f"  {name}  " in line for line in lines) for name in "xyz"] == [True] * 3
+
+
+@pytest.mark.parametrize(("number", "text"), [(1, "1 clusters 1 groups"), (2, "2 clusters")])
+def test_one_of_a_thing_has_no_plural(number: int, text: str) -> None:
+    clusters = tuple(ClusterStatus(f"c{one}", "kafka", 1, 1) for one in range(number))
+    head = " ".join(" ".join(shown(LiveStatus(clusters=clusters), 100, 24)).split())
+    assert (text in head) == (number == 2)
+    assert ("1 cluster 1 group 1 member" in head) == (number == 1)
+
+
 def test_each_cluster_shows_when_something_changed_last() -> None:
     lines = shown(status(), 100, 30)
     assert any("rocketmq-orders" in text and text.rstrip().endswith("1 min 1 s ago") for text in lines)

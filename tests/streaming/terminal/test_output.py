@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 import typer
@@ -11,6 +12,7 @@ from streaming.tables.errors import AmbiguousError, NoTablesError, NotFoundError
 from streaming.terminal.output import (
     answering,
     field,
+    name_field,
     show_rows,
     time_field,
     with_times,
@@ -21,7 +23,8 @@ from streaming.terminal.output import (
 
 def test_columns_are_aligned_and_null_is_a_dash(capsys: pytest.CaptureFixture[str]) -> None:
     rows = [{"name": "a", "at": 1_767_225_600_000, "ok": True}, {"name": "longer", "at": None, "ok": False}, {}]
-    show_rows(rows, [field("NAME", "name"), time_field("AT", "at"), field("OK", "ok", yes_no)], title="Members")
+    columns = [field("NAME", "name"), time_field("AT", "at"), field("OK", "ok", yes_no)]
+    show_rows(rows, columns, title="Members", is_wide=True)
     assert capsys.readouterr().out.splitlines() == [
         "Members",
         "NAME    AT                        OK",
@@ -29,6 +32,39 @@ def test_columns_are_aligned_and_null_is_a_dash(capsys: pytest.CaptureFixture[st
         "longer  -                         no",
         "-       -                         -",
     ]
+
+
+def test_without_wide_times_are_brief_and_some_columns_are_left_out(capsys: pytest.CaptureFixture[str]) -> None:
+    row = {"name": "a", "at": 1_767_225_600_000, "more": "x"}
+    begin = name_field("BEGIN", "name")._replace(is_brief=True)
+    columns = [
+        begin,
+        name_field("NAME", "name", str.upper),
+        time_field("AT", "at"),
+        field("MORE", "more", is_wide=True),
+    ]
+    show_rows([row], columns)
+    show_rows([row], columns, is_wide=True)
+    assert [line.split() for line in capsys.readouterr().out.splitlines()] == [
+        ["BEGIN", "NAME", "AT"],
+        ["a", "A", "01-01", "00:00:00"],
+        ["NAME", "AT", "MORE"],
+        ["a", "2026-01-01T00:00:00.000Z", "x"],
+    ]
+
+
+def test_on_a_terminal_each_row_is_one_line_that_fits_it(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "40")
+    monkeypatch.setattr("streaming.terminal.output.is_terminal", lambda: True)
+    columns = [name_field("GROUP", "group"), field("STATE", "state"), field("MESSAGE", "message")]
+    row = {"group": "a-very-long-name-of-a-group-1", "state": "stable", "message": "word " * 40}
+    show_rows([row], columns)
+    lines = [re.sub(r"\x1b\[[0-9;]*m", "", line) for line in capsys.readouterr().out.splitlines()]
+    assert lines == ["GROUP         STATE   MESSAGE", "a-very…oup-1  stable  word word word wo…"]
+    show_rows([row], columns, is_wide=True)
+    assert "a-very-long-name-of-a-group-1" in capsys.readouterr().out
 
 
 def test_names_from_outside_cannot_touch_the_terminal_and_long_ones_are_not_cut(
@@ -56,7 +92,7 @@ def test_times_are_written_out_however_deep_and_only_those(capsys: pytest.Captur
 
 @pytest.mark.parametrize(
     ("error", "exit_code"),
-    [(NotFoundError("no group g"), 1), (NoTablesError("no tables"), 2), (AmbiguousError("two"), 2)],
+    [(NotFoundError("no group g"), 2), (NoTablesError("no tables"), 2), (AmbiguousError("two"), 2)],
 )
 def test_what_is_not_there_is_a_sentence_and_an_exit_code(
     error: Exception, exit_code: int, capsys: pytest.CaptureFixture[str]

@@ -8,14 +8,13 @@ from pathlib import Path
 import pytest
 
 from streaming.settings.model import Check, load
-from streaming.tables.errors import NotFoundError
 from streaming.tables.liveness import JobLiveness
 from streaming.views.freshness import Now, evaluate_liveness, read_freshness
-from streaming.views.objectives import OBJECTIVES, Evaluation, Figure, evaluate, require_present
+from streaming.views.objectives import OBJECTIVES, Evaluation, Figure, evaluate
 from streaming.views.reader import Reader
 from tests.streaming.tables.journals import T0
 from tests.streaming.tables.signs import known, sign
-from tests.streaming.views.story import rebalance, store
+from tests.streaming.views.story import store
 
 WIDESPREAD = load().widespread
 
@@ -77,24 +76,6 @@ def test_findings_count_from_opening_to_closing(tables: Path) -> None:
 )
 def test_a_limit_is_missed_from_its_value_on(value: float | None, warning: float, critical: float, state: str) -> None:
     assert Figure("x", value, warning, critical).state == state
-
-
-def test_a_cluster_or_group_that_the_tables_do_not_know_is_named(tables: Path) -> None:
-    reader = Reader(tables)
-    for scope in ((None, None), ("c1", None), (None, "orders"), ("c2", "twin")):
-        require_present(reader, *scope)
-    for cluster, group, reason in (
-        ("c3", None, "cluster c3"),
-        (None, "x", "group x$"),
-        ("c2", "orders", "in cluster c2"),
-    ):
-        with pytest.raises(NotFoundError, match=reason):
-            require_present(reader, cluster, group)
-
-
-def test_a_group_that_is_only_in_its_history_is_found(tmp_path: Path) -> None:
-    store(tmp_path, [rebalance("aa11", 0, "group_created", None)])
-    require_present(Reader(tmp_path), "c1", "orders")
 
 
 NOW = Now(T0 + 100_000, 0, "this-boot")

@@ -1,0 +1,102 @@
+"""Shell: the list of commands: whole sentences in its help, and one shape of what is wrong with arguments."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Sequence
+from typing import Any, NoReturn
+
+import typer
+from typer.core import TyperGroup
+from typer.exceptions import Abort, TyperException
+
+from streaming.settings.suggestions import did_you_mean
+
+USAGE_EXIT = 2
+
+
+class CommandGroup(TyperGroup):
+    """Commands whose mistakes of usage are lines that begin with ``error:``, as all others are."""
+
+    def main(self, args: Sequence[str] | None = None, *more: Any, standalone_mode: bool = True, **named: Any) -> Any:
+        """Run the command of the arguments."""
+        named["standalone_mode"] = False
+        if not standalone_mode:
+            return super().main(args, *more, **named)
+        try:
+            exit_code = super().main(args, *more, **named)
+        except TyperException as error:
+            if error.format_message().startswith("Usage: "):
+                # Nothing but the name of a list of commands was given: the message is its help.
+                sys.stderr.write(f"{error.format_message()}\n")
+                sys.exit(error.exit_code)
+            complain(usage_sentence(error), exit_code=error.exit_code)
+        except Abort:
+            complain("aborted", exit_code=1)
+        sys.exit(exit_code if isinstance(exit_code, int) else 0)
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """Write each command with the first sentence of its help, whole."""
+        found = [(name, self.get_command(ctx, name)) for name in self.list_commands(ctx)]
+        rows = [(name, _first_sentence(one.help or "")) for name, one in found if one is not None]
+        with formatter.section("Commands"):
+            formatter.write_dl(rows)
+
+
+def _first_sentence(text: str) -> str:
+    paragraph = " ".join(text.split("\n\n", maxsplit=1)[0].split())
+    return paragraph.split(". ", maxsplit=1)[0].removesuffix(".") + "."
+
+
+def complain(*mistakes: str, exit_code: int = USAGE_EXIT) -> NoReturn:
+    """Write each mistake as one line on standard error, and end.
+
+    Args:
+        mistakes: Sentences; further lines of one, such as a remedy, are written as they are.
+        exit_code: 2 where the same command will never do; 1 where it may later.
+    """
+    for mistake in mistakes:
+        sys.stderr.write(f"error: {mistake}\n")
+    sys.exit(exit_code)
+
+
+def usage_sentence(error: TyperException) -> str:
+    """Return what is wrong with arguments as one sentence that names the option or argument."""
+    message = error.format_message()
+    possible = getattr(error, "possibilities", None)
+    option = getattr(error, "option_name", None)
+    if possible is not None or message.startswith("No such option"):
+        meant = f"; did you mean {' or '.join(sorted(possible))}?" if possible else "; --help lists them"
+        return f"there is no option {option}{meant}"
+    if message.startswith("Invalid value: "):
+        return message.removeprefix("Invalid value: ")
+    if message.startswith("Invalid value for "):
+        hint, _, why = message.removeprefix("Invalid value for ").partition(": ")
+        why = re.sub(r"^Input should be (.*?)(?:, unable to parse.*)?$", r"it must be \1", why.removesuffix("."))
+        return f"{hint.replace(chr(39), '').replace(' / ', ', ')}: {why}"
+    if message.startswith("Missing "):
+        _, _, name = message.removesuffix(".").removeprefix("Missing ").partition(" ")
+        return f"{name.replace(chr(39), '')} is missing; --help explains it"
+    if unknown := re.match(r"No such command '(.*?)'\.", message):
+        there = getattr(getattr(getattr(error, "ctx", None), "command", None), "commands", {})
+        return f"there is no command {unknown[1]}{did_you_mean(unknown[1], there)}"
+    return message[:1].lower() + message[1:].removesuffix(".")
+
+
+def show_version(is_wanted: bool) -> None:
+    """Print the version, and end, if it is wanted."""
+    from importlib.metadata import version
+
+    if is_wanted:
+        sys.stdout.write(f"rebalance-monitor {version('rebalance-monitor')}\n")
+        raise typer.Exit
+
+
+def options_of_all(
+    *,
+    is_version: bool = typer.Option(
+        False, "--version", is_eager=True, callback=show_version, help="Print the version and exit."
+    ),
+) -> None:
+    """Follow the rebalances of consumer groups of Kafka, RocketMQ and MetaQ, with their causes."""

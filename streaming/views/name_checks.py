@@ -1,0 +1,151 @@
+"""Shell: names that people give: that the tables know them, and what was meant by those that they do not know."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import pyarrow.compute as pc
+
+from streaming.settings.suggestions import did_you_mean
+from streaming.tables.errors import AmbiguousError, NotFoundError
+from streaming.tables.schema import Row
+from streaming.views.reader import Reader
+from udfs.group.batch.findings import RULES
+from udfs.group.batch.observed_findings import OBSERVED
+
+# A group that was deleted long ago is only in its history; what is wrong with a cluster may be a finding alone.
+_NAMING = ("groups", "findings", "rebalances")
+_FEW = 10
+
+
+def require_present(reader: Reader, cluster: str | None, group: str | None = None) -> None:
+    """Check that the tables know a cluster and a group: of a name that was mistyped nothing is ever shown.
+
+    Raises:
+        NotFoundError: They do not.
+    """
+    if cluster is not None and not _has_rows(reader, _NAMING, {"cluster": cluster}):
+        raise NotFoundError(unknown_cluster(cluster, _names(reader, ("groups", "findings"), "cluster")))
+    if group is not None and not _has_rows(reader, _NAMING, {"cluster": cluster, "group_id": group}):
+        names = _names(reader, ("groups",), "group_id", {"cluster": cluster})
+        raise NotFoundError(f"there is no group {group}{_in(cluster)}{did_you_mean(group, names)}")
+
+
+def unknown_cluster(cluster: str, names: Iterable[str]) -> str:
+    """Return that there is no such cluster, and which there are.
+
+    Example:
+        >>> unknown_cluster("shp", ["shop"])
+        'there is no cluster shp; did you mean shop?'
+    """
+    there = sorted(set(names))
+    listed = f"; there {'is' if len(there) == 1 else 'are'} {', '.join(there)}" if 0 < len(there) <= _FEW else ""
+    return f"there is no cluster {cluster}{did_you_mean(cluster, there) or listed}"
+
+
+def require_topic(reader: Reader, topic: str, *, cluster: str | None = None) -> None:
+    """Check that a topic is known.
+
+    Raises:
+        NotFoundError: It is not.
+    """
+    tables = ("topics", "assignments")
+    if not _has_rows(reader, tables, {"cluster": cluster, "topic": topic}):
+        names = _names(reader, tables, "topic", {"cluster": cluster})
+        raise NotFoundError(f"there is no topic {topic}{_in(cluster)}{did_you_mean(topic, names)}")
+
+
+def require_queue(
+    reader: Reader, topic: str, queue_id: int, *, cluster: str | None = None, broker: str | None = None
+) -> None:
+    """Check that a topic has a queue, or had it once.
+
+    Raises:
+        NotFoundError: It has not: the sentence has those that it has.
+    """
+    require_topic(reader, topic, cluster=cluster)
+    where = {"cluster": cluster, "topic": topic}
+    spans = reader.read("assignments", columns=["broker", "queue_id"], where=where).to_pylist()
+    places = {(span["broker"], span["queue_id"]) for span in spans}
+    for row in reader.rows("topics", where=where):
+        listed = row["queues"] or [{"broker": None, "queue_id": number} for number in range(row["queue_count"] or 0)]
+        places |= {(queue["broker"], queue["queue_id"]) for queue in listed}
+    brokers = {name for name, _ in places if name is not None}
+    if broker is not None and broker not in brokers:
+        there = f"; there are {', '.join(sorted(brokers)[:_FEW])}" if brokers else ": its queues have no brokers"
+        raise NotFoundError(f"topic {topic} has no broker {broker}{did_you_mean(broker, brokers) or there}")
+    numbers = {number for name, number in places if broker in (None, name)}
+    # A topic that is shared by message has one entry for all queues of a broker.
+    if queue_id not in numbers and not any(number < 0 for number in numbers):
+        last = max(numbers, default=None)
+        there = "it has none" if last is None else f"its queues are {min(numbers)} to {last}"
+        raise NotFoundError(f"topic {topic} has no queue {queue_id}{_in(cluster)}; {there}")
+
+
+def member_named(reader: Reader, prefix: str, *, cluster: str | None = None, group: str | None = None) -> str:
+    """Return the id of the member that begins so, at any time.
+
+    Raises:
+        NotFoundError: There is none.
+        AmbiguousError: There are several, and none of exactly this id.
+    """
+    where = {"cluster": cluster, "group_id": group}
+    if _has_rows(reader, ("members",), where | {"member_id": prefix}):
+        return prefix
+    rows = reader.read("members", columns=["member_id"], where=where)
+    found = sorted(set(rows.filter(pc.starts_with(rows["member_id"], prefix))["member_id"].to_pylist()))
+    if not found:
+        names = set(rows["member_id"].to_pylist())
+        raise NotFoundError(f"there is no member {prefix}{_in(cluster)}{did_you_mean(prefix, names)}")
+    if len(found) > 1:
+        more = f" and {len(found) - _FEW} more" if len(found) > _FEW else ""
+        raise AmbiguousError(
+            f"{len(found)} members have an id that begins with {prefix}: {', '.join(found[:_FEW])}{more}"
+        )
+    return str(found[0])
+
+
+def require_kind(reader: Reader, kind: str) -> None:
+    """Check that a kind of findings was not mistyped: sources may report kinds of their own.
+
+    Raises:
+        NotFoundError: No finding is of this kind, and a known one is close to it.
+    """
+    kinds = {name for name, _ in RULES} | set(OBSERVED) | _names(reader, ("findings",), "kind")
+    if kind not in kinds and (meant := did_you_mean(kind, kinds)):
+        raise NotFoundError(f"there is no kind {kind}{meant}")
+
+
+def one_group(reader: Reader, group: str, cluster: str | None = None) -> Row:
+    """Return one group's row.
+
+    Raises:
+        NotFoundError: No such group.
+        AmbiguousError: Several clusters have one of this name.
+    """
+    found = reader.rows("groups", where={"cluster": cluster, "group_id": group})
+    if not found:
+        require_present(reader, cluster, group)
+        raise NotFoundError(
+            f"group {group}{_in(cluster)} was deleted; `show rebalances --group {group}` has its history"
+        )
+    if len(found) > 1:
+        clusters = ", ".join(sorted(row["cluster"] for row in found))
+        raise AmbiguousError(f"group {group} is in several clusters: {clusters}; name one with --cluster")
+    return found[0]
+
+
+def _in(cluster: str | None) -> str:
+    return f" in cluster {cluster}" if cluster else ""
+
+
+def _has_rows(reader: Reader, tables: Iterable[str], where: Mapping[str, Any]) -> bool:
+    return any(reader.read(name, columns=["cluster"], where=where).num_rows for name in tables)
+
+
+def _names(reader: Reader, tables: Iterable[str], column: str, where: Mapping[str, Any] | None = None) -> set[str]:
+    found: set[str] = set()
+    for name in tables:
+        found.update(reader.read(name, columns=[column], where=where)[column].unique().to_pylist())
+    return {name for name in found if name is not None}
