@@ -92,7 +92,7 @@ def test_installed_alone_it_runs_the_job_and_shows_the_tables(run):
     explained = run("explain", first["rebalance_id"], "--tables", "fleet/tables")
     assert first["group_id"] in explained.stdout, explained.stderr
     state = run("state", "show", "--checkpoint", "fleet/checkpoint", "--json")
-    assert sum(json.loads(line)["members"] for line in state.stdout.splitlines()) > 0, state.stderr
+    assert sum(json.loads(line)["heartbeat_members"] for line in state.stdout.splitlines()) > 0, state.stderr
     exported = run("state", "export", "--checkpoint", "fleet/checkpoint", "--out", "fleet/state")
     assert exported.stdout.endswith(" files in fleet/state\n"), exported.stderr
 

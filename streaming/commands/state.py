@@ -39,7 +39,10 @@ def show(
     config: ConfigOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Show each shard: its clock, how many groups and members, what waits, what its bytes are spent on."""
+    """Show each shard: its clock, how many groups, what waits, what its bytes are spent on.
+
+    Of members it counts those that live by their own heartbeats; `show groups` has those that snapshots show, too.
+    """
     from streaming.spark.rollback import read_whole
     from streaming.spark.state_reader import summarise
     from streaming.terminal import output
@@ -54,7 +57,7 @@ def show(
     if as_json:
         output.write_json_lines(rows, _TIMES)
         return
-    numbers = ("groups", "members", "waiting", "late", "batches", "bytes")
+    numbers = ("groups", "heartbeat_members", "waiting", "late", "batches", "bytes")
     output.show_rows(
         rows,
         [
@@ -62,7 +65,7 @@ def show(
             output.field("SHARD", "shard"),
             output.time_field("CLOCK", "clock"),
             output.time_field("NEWEST EVENT", "newest"),
-            *(output.field(name.upper(), name) for name in numbers),
+            *(output.field(name.upper().replace("_", "-"), name) for name in numbers),
         ],
     )
 

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from streaming.commands.command_group import complain
 from streaming.commands.options import (
     ClusterOption,
     ConfigOption,
@@ -19,7 +20,7 @@ from streaming.commands.options import (
     time_ms,
 )
 
-# The queue is there, and nobody has it: an answer that scripts tell from an owner, and no mistake.
+# The queue is there, and nobody has it, or it is not known who: no mistake, and no owner.
 NO_OWNER_EXIT = 1
 
 
@@ -39,7 +40,6 @@ def who_owned(
 ) -> None:
     """Show the owner of a queue, now or at a time: for each group, as computed and as reported."""
     from streaming.commands.show_columns import assignment_columns
-    from streaming.tables.errors import NotFoundError
     from streaming.terminal.format import queue_name, time_text
     from streaming.terminal.output import answering, show_rows, write_json_lines
     from streaming.views import assignments as views
@@ -54,10 +54,11 @@ def who_owned(
         if not rows:
             require_topic(reader, topic, cluster=cluster)
             for name, dropped_ms in views.spans_dropped_before(reader, cluster, at_ms):
-                raise NotFoundError(
+                complain(
                     f"the owner of {queue_name(topic, broker, queue)} at {time_text(at_ms or 0)} is not known: spans of"
                     f" cluster {name} that ended before {time_text(dropped_ms)} were dropped"
-                    " (retention.assignments_hours)"
+                    " (retention.assignments_hours)",
+                    exit_code=NO_OWNER_EXIT,
                 )
             require_queue(reader, topic, queue, cluster=cluster, broker=broker)
     if not rows:

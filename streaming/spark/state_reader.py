@@ -34,6 +34,7 @@ class ShardSummary(msgspec.Struct, kw_only=True):
     """What there is to see of one shard, without decoding a group. Times in epoch ms.
 
     Attributes:
+        heartbeat_members: Members that live by their own heartbeats; snapshots show others.
         waiting: Events and heartbeats at or after the clock. late: All late events so far.
         bytes_by_section: What the state's bytes are spent on.
     """
@@ -44,7 +45,7 @@ class ShardSummary(msgspec.Struct, kw_only=True):
     newest: int | None
     batches: int
     groups: int
-    members: int
+    heartbeat_members: int
     waiting: int
     late: int
     bytes: int
@@ -79,7 +80,7 @@ def summarise(stored: StoredShard, config: CoreConfig) -> ShardSummary:
         newest=header.newest,
         batches=header.batches,
         groups=header.groups,
-        members=header.members,
+        heartbeat_members=header.members,
         waiting=len(state.events) + len(state.unknown_member_heartbeats) + len(state.live.waiting_times),
         late=header.late + header.late_topics,
         bytes=len(stored.data),

@@ -38,7 +38,7 @@ def stored() -> list[StoredShard]:
 def test_a_summary_counts_groups_members_and_what_waits() -> None:
     reads = [summarise(shard, RULES) for shard in stored()]
     assert {one.clock for one in reads} == {T0 + 900}
-    assert (sum(one.groups for one in reads), sum(one.members for one in reads)) == (3, 9)
+    assert (sum(one.groups for one in reads), sum(one.heartbeat_members for one in reads)) == (3, 9)
     assert sum(one.waiting for one in reads) == 1
     assert all(one.bytes > sum(one.bytes_by_section.values()) for one in reads)
 

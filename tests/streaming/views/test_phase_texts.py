@@ -49,5 +49,6 @@ def test_both_parts_of_a_cooperative_rebalance_name_each_other(tmp_path: Path) -
     assert "logical" not in "".join(of_third)
     (report,) = json_of(tmp_path, "explain", "r2")
     assert [part["rebalance_id"] for part in report["parts"]] == ["r1", "r2"]
-    third, newest, oldest = run(tmp_path, "show", "rebalances").stdout.splitlines()[1:]
-    assert (third.split()[-1], newest.split()[-2:], oldest.split()[-2:]) == ("-", ["r2", "r1"], ["r1", "-"])
+    third, newest, oldest = run(tmp_path, "show", "rebalances", "--wide").stdout.splitlines()[1:]
+    ends = [(line.split()[0], line.split()[-1]) for line in (third, newest, oldest)]
+    assert ends == [("r3", "-"), ("r2", "r1"), ("r1", "-")]

@@ -40,12 +40,12 @@ def test_without_tables_the_remedy_is_named(tmp_path: Path, arguments: list[str]
 def test_tables_that_are_not_there_yet_count_as_empty(tmp_path: Path) -> None:
     DeltaRsTable(tmp_path, CHANGES)
     assert json_of(tmp_path, "show", "groups") == []
-    assert run(tmp_path, "show", "group", "g").exit_code == 1
+    assert run(tmp_path, "show", "group", "g").exit_code == 2
 
 
 def test_a_quote_in_a_name_is_a_letter_like_any_other(tables: Path) -> None:
     result = run(tables, "show", "group", "it's")
-    assert (result.exit_code, result.stderr) == (1, "error: there is no group it's\n")
+    assert (result.exit_code, result.stderr) == (2, "error: there is no group it's\n")
 
 
 def test_reading_at_a_time_imports_no_pandas(tmp_path: Path) -> None:

@@ -25,5 +25,5 @@ def test_the_beginning_of_an_id_is_enough_if_only_one_begins_so(tables: Path) ->
     assert several.exit_code == 2
     assert FIRST in several.stderr
     assert SECOND in several.stderr
-    assert run(tables, "explain", "zz").exit_code == 1
-    assert run(tables, "explain", "").exit_code == 1
+    assert run(tables, "explain", "zz").exit_code == 2
+    assert run(tables, "explain", "").exit_code == 2
