@@ -55,11 +55,7 @@ def _show(
     cluster: str | None = None,
     group: str | None = None,
 ) -> None:
-    """Write rows, or that there is nothing.
-
-    Args:
-        cluster, group: Of all rows: their columns are left out where there is little room.
-    """
+    """Write rows, or that there is nothing; the columns of one cluster or group are left out where room is scarce."""
     from streaming.terminal.output import show_rows, write_json_lines
     from streaming.views.reader import time_columns
 
