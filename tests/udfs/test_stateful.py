@@ -47,7 +47,8 @@ def frame(*packets: Packet) -> pd.DataFrame:
 def run(frames: list[pd.DataFrame], state: GroupState, key: tuple[Any, ...] = (CLUSTER, 0)) -> list[dict[str, Any]]:
     answers = list(shard_function(RULES, PlainLogic())(key, iter(frames), state))
     assert all(list(answer.columns) == ["kind", "cluster", "body"] for answer in answers)
-    return [row for answer in answers for row in answer.to_dict("records")]
+    rows = [row for answer in answers for row in answer.to_dict("records")]
+    return [row for row in rows if row["kind"] != "observed"]
 
 
 def test_a_batch_in_several_frames_is_one_batch() -> None:
@@ -111,4 +112,19 @@ def test_the_function_can_be_sent_to_workers() -> None:
     from pyspark import cloudpickle
 
     function = cloudpickle.loads(cloudpickle.dumps(shard_function(RULES, PlainLogic())))
-    assert list(function((CLUSTER, 0), [frame(packet_for(0, [clock(1)], RULES))], group_state(None))) == []
+    (answer,) = function((CLUSTER, 0), [frame(packet_for(0, [clock(1)], RULES))], group_state(None))
+    assert list(answer["kind"]) == ["observed"]
+
+
+def test_each_batch_with_events_has_how_far_the_cluster_is_known() -> None:
+    answers = shard_function(RULES, PlainLogic())(
+        (CLUSTER, 0), iter([frame(packet_for(0, [clock(1)], RULES))]), group_state(None)
+    )
+    (row,) = [row for answer in answers for row in answer.to_dict("records") if row["kind"] == "observed"]
+    assert json.loads(row["body"]) == {
+        "cluster": CLUSTER,
+        "system": "kafka",
+        "latest_ms": T0 + 1,
+        "newest_ms": T0 + 1,
+        "clock_ms": T0 + 1,
+    }

@@ -52,33 +52,19 @@ def test_every_gap_longer_than_the_limit_is_found_and_no_other(
         reported = [span for task in range(tasks) for span in spans(batch[task::tasks])]
         clock = max(observed[:end], default=None)
         silence = msgspec.msgpack.decode(msgspec.msgpack.encode(silence), type=Silence)
-        found += silence.advance("c", reported, clock, None, AFTER)
-    found += silence.advance("c", [], observed[-1] + 1, None, AFTER)
+        found += silence.advance("c", reported, clock, AFTER)
+    found += silence.advance("c", [], observed[-1] + 1, AFTER)
     assert gaps(found) == expected
     assert [change.number for change in found] == list(range(1, len(found) + 1))
 
 
 def test_what_it_keeps_of_long_waiting_is_two_times_for_each_span() -> None:
     silence = Silence()
-    silence.advance("c", [(at, at) for at in range(600)], 0, None, AFTER)
+    silence.advance("c", [(at, at) for at in range(600)], 0, AFTER)
     assert silence.pending == sorted([*range(0, 600, AFTER), *range(AFTER - 1, 600, AFTER)])
 
 
 def test_a_finding_and_its_end_carry_one_id() -> None:
     silence = Silence()
-    changes = silence.advance("c", [(0, 0), (100, 100)], 101, None, AFTER)
+    changes = silence.advance("c", [(0, 0), (100, 100)], 101, AFTER)
     assert len({change.body.finding_id for change in changes}) == 1  # type: ignore[union-attr]
-
-
-def test_a_mark_within_the_limit_opens_nothing() -> None:
-    silence = Silence()
-    silence.advance("c", [(0, 0)], 0, None, AFTER)
-    assert silence.advance("c", [], 0, 60, AFTER) == []
-    assert gaps(silence.advance("c", [], 0, 61, AFTER)) == [("open", 60)]
-    assert silence.advance("c", [], 0, 200, AFTER) == []
-
-
-def test_events_that_were_on_their_way_close_a_marked_silence_at_once() -> None:
-    silence = Silence()
-    silence.advance("c", [(0, 0)], 0, 100, AFTER)
-    assert gaps(silence.advance("c", [(50, 50)], 51, None, AFTER)) == [("close", 60)]

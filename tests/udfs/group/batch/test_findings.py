@@ -9,6 +9,7 @@ import pytest
 
 from udfs.group.batch.findings import RULES, Outcome
 from udfs.group.state.flapping import Flapping
+from udfs.model.finding_names import NamedQueue
 
 VALID: dict[str, Any] = {
     "system": "rocketmq",
@@ -29,7 +30,7 @@ VALID: dict[str, Any] = {
     "flapping": None,
     "evidence": ("e",),
 }
-MOVED = [(("t", None, 0), ("a",), ("b",))]
+MOVED = [NamedQueue("t", None, 0, "a", None, ("b",))]
 OFTEN = Flapping(rebalances=6, usual=0.5, within_ms=600_000, closes_at=1_100_000)
 
 
@@ -39,7 +40,11 @@ OFTEN = Flapping(rebalances=6, usual=0.5, within_ms=600_000, closes_at=1_100_000
         ({}, [], "nothing is wrong"),
         ({"error": "no_members: none"}, ["strategy_failed"], "the strategy gave no answer"),
         ({"error": "not_recomputable", "agrees": None}, [], "a strategy of others is no fault"),
-        ({"agrees": False, "differing": MOVED * 2}, ["expected_differs"], "clients hold something else"),
+        (
+            {"agrees": False, "differing": MOVED * 2, "queues_differing": 2},
+            ["expected_differs"],
+            "clients hold something else",
+        ),
         ({"agrees": None}, [], "nothing to compare with"),
         ({"generations_missed": 1}, ["generations_missed"], "one was not seen"),
         ({"names": ("x",)}, ["duplicate_ids"], "two connections, one id"),

@@ -126,7 +126,7 @@ TWO = {"a", "b"}
 KINDS: dict[str, list[tuple[Callable[[], Script], dict[str, Any], str]]] = {
     "strategy_failed": [(no_common_strategy, named((), TWO, {"one@h1", "b"}), "range (one@h1); roundrobin (b)")],
     "expected_differs": [
-        (other_owners, named({"t-1", "t-2"}), "(generation 1): t-1: b instead of a; t-2: a instead of b."),
+        (other_owners, named({"t-1", "t-2"}), "computes: t-1: b instead of a; t-2: a instead of b (generation 1)."),
         (other_reports, named({"t-0", "t-1"}), "computes: t-0: b instead of a; t-1: a instead of b."),
     ],
     "duplicate_ids": [
