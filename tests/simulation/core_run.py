@@ -94,7 +94,10 @@ class CoreRun:
 
     def rows(self) -> list[dict[str, Any]]:
         """Return the rows of ``rebalances``."""
-        return [msgspec.to_builtins(one) for one in self.rebalances]
+        found = [msgspec.to_builtins(one) for one in self.rebalances]
+        for row, one in zip(found, self.rebalances, strict=True):
+            row["outages"] = [msgspec.structs.asdict(outage) for outage in one.outages]
+        return found
 
 
 def _raw_rows(source: str, lines: Sequence[bytes], batch_ms: int) -> pa.RecordBatch:
