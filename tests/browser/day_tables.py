@@ -19,7 +19,8 @@ MINUTE_MS = 60_000
 
 def write_day(root: Path) -> None:
     """Write what comes of the recorded day."""
-    for name, rows in tables_of(play(CoreRun(RULES), batches())).items():
+    run = play(CoreRun(RULES), batches())
+    for name, rows in {**tables_of(run), "rebalances": run.rows()}.items():
         write_rows(root, name, list(rows))
 
 
