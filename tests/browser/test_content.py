@@ -135,7 +135,7 @@ def test_a_rebalance_is_explained_with_its_evidence(page: Page, day_url: str, re
     found = explain(reader, moving["rebalance_id"])
     page.goto(f"{day_url}/rebalance?id={moving['rebalance_id']}")
     assert cells(page, "Causes", 1) == [cause["kind"] for cause in found["causes"]]
-    assert cells(page, "Causes", 7) == [cause["event_id"] or "–" for cause in found["causes"]]
+    assert cells(page, "Causes", 8) == [cause["event_id"] or "–" for cause in found["causes"]]
     moved = {queue_name(one["topic"], one["broker"], one["queue_id"]) for one in found["moves"]["computed"]}
     assert set(cells(page, "Queues that moved, computed", 1)) == moved
 
