@@ -20,6 +20,7 @@ from streaming.views.reader import Reader
 # A table that was replaced by another one keeps its name: each handle is reopened this often.
 REOPENED_AFTER_POLLS = 60
 MISSING = -1
+_UNREADABLE = "cannot be read; its last snapshot stays"
 # Liveness has a version, as if it were a table: it changes with what is shown of it.
 LIVENESS = "liveness"
 
@@ -89,13 +90,15 @@ class TableSnapshots(Reader):
         try:
             version = self._newest(name)
         except Exception as error:  # noqa: BLE001 - a store that fails in any way is polled again
-            self._note(name, "cannot be read; its last snapshot stays", one_line(error) or type(error).__name__)
+            self._note(name, _UNREADABLE, one_line(error) or type(error).__name__)
             _log.debug("a table cannot be read", table=name, exc_info=error)
             return self._versions[name]
         if version != MISSING:
             self._note(name, None)
         elif self._versions[name] != MISSING:
             self._note(name, "is no longer there", f"there is no table at {table_uri(self._root, name)}")
+        elif self._problems.get(name) == _UNREADABLE:
+            self._note(name, None)
         return version
 
     def _newest(self, name: str) -> int:

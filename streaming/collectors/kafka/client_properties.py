@@ -63,8 +63,8 @@ def unknown_properties(properties: Mapping[str, str], where: str) -> list[str]:
         where: What names the property in the sentence, e.g. ``kafka.options``.
 
     Example:
-        >>> unknown_properties({"security.protcol": "SSL"}, "kafka.options")
-        ['kafka.options: there is no client property security.protcol; did you mean security.protocol?']
+        >>> unknown_properties({"client.idd": "a"}, "kafka.options")
+        ['kafka.options: there is no client property client.idd; did you mean client.id?']
     """
     names = [name.removeprefix("kafka.") for name in properties]
     takes_more = any(name.startswith(_OF_CUSTOM_CLASSES) or name.endswith(_OF_CUSTOM_CLASSES) for name in names)
