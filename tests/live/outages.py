@@ -37,6 +37,9 @@ _COMMIT_MS = 1_000
 _PARTITIONS = 4
 _MESSAGE_S = 0.02  # between two messages of a partition
 _KINDS = ("leave", "kill", "hang", "static restart")
+# Java's members can stop to poll, while their heartbeats go on: they leave after this time.
+_KINDS_OF_JAVA = (*_KINDS, "poll timeout")
+_MAX_POLL_MS = 8_000
 _SETTLED_S = 2.5
 _FOLLOWED_MS = 3_000  # within which members of RocketMQ and MetaQ have followed a change
 
@@ -84,7 +87,8 @@ def _java(strategy: str, **settings: str) -> Start:
             strategies=(strategy,),
             session_timeout_ms=_SESSION_MS,
             commit_interval_ms=_COMMIT_MS,
-            settings={key.replace("_", "."): value for key, value in settings.items()},
+            settings={"max.poll.interval.ms": str(_MAX_POLL_MS)}
+            | {key.replace("_", "."): value for key, value in settings.items()},
         )
 
     return start
@@ -121,9 +125,9 @@ REGIMES = (
     Regime("librdkafka, cooperative-sticky", _librdkafka(partition_assignment_strategy="cooperative-sticky")),
     Regime("librdkafka, new protocol", _librdkafka(group_protocol="consumer"), is_new=True),
     Regime("aiokafka, roundrobin", _aiokafka),
-    Regime("Java, range", _java("range")),
-    Regime("Java, cooperative-sticky", _java("cooperative-sticky")),
-    Regime("Java, new protocol", _java("range", group_protocol="consumer"), is_new=True),
+    Regime("Java, range", _java("range"), kinds=_KINDS_OF_JAVA),
+    Regime("Java, cooperative-sticky", _java("cooperative-sticky"), kinds=_KINDS_OF_JAVA),
+    Regime("Java, new protocol", _java("range", group_protocol="consumer"), is_new=True, kinds=_KINDS_OF_JAVA),
 )
 
 
@@ -198,6 +202,8 @@ def play(broker: Broker, number: int, regime: Regime, changes: int) -> tuple[Not
                 leaver.stop()
             elif kind == "hang":
                 leaver.freeze()
+            elif kind == "poll timeout":
+                leaver.stop_polling()
             elif kind == "static restart" and regime.is_new:
                 leaver.stop()  # its coordinator lets no other one have the id before it has said that it is away
             else:
@@ -209,7 +215,7 @@ def play(broker: Broker, number: int, regime: Regime, changes: int) -> tuple[Not
                 done.append((_now(), "static leave"))
                 leaver.stop()
             settle([stays], "join")
-            if kind == "hang":
+            if kind in ("hang", "poll timeout"):
                 leaver.kill()
     return notes, done
 
