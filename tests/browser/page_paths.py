@@ -23,7 +23,7 @@ ERRORS = {
 
 
 def paths(url: str) -> dict[str, str]:
-    """Return one address of each kind of page."""
+    """Return one address of each kind of page; none of a host where members name none, as those of MetaQ may."""
 
     def first(listing: str) -> dict[str, str]:
         found: dict[str, str] = httpx2.get(f"{url}/api/v1/{listing}&limit=1", trust_env=False, timeout=60).json()[
@@ -33,15 +33,16 @@ def paths(url: str) -> dict[str, str]:
 
     group, rebalance = first("groups?sort=-queues"), first("rebalances?since=0&sort=-queues_moved")
     span = first("assignments?open=yes")
+    member = first("members?open=yes")
     needed = {"topic": span["topic"], "queue": span["queue_id"]}
     return {
         "groups": "/",
         "group": "/group?" + urlencode({"cluster": group["cluster"], "group": group["group_id"]}),
         "rebalances": "/rebalances?since=0",
         "rebalance": f"/rebalance?id={rebalance['rebalance_id']}",
-        "member": "/member?" + urlencode({"member": first("members?open=yes")["member_id"]}),
-        "client": "/client?" + urlencode({"client": first("members?open=yes")["client"]}),
-        "host": "/host?" + urlencode({"host": first("members?open=yes")["address"]}),
+        "member": "/member?" + urlencode({"member": member["member_id"]}),
+        "client": "/client?" + urlencode({"client": member["client"]}),
+        **({} if member["address"] is None else {"host": "/host?" + urlencode({"host": member["address"]})}),
         "members": "/members",
         "findings": "/findings?open=any",
         "nothing fits": "/findings?open=any&q=nothing%20at%20all%20fits",

@@ -114,7 +114,7 @@ def test_what_is_wrong_with_a_store_is_named_before_spark_starts(
     ended = Running(arguments, tmp_path / "said.txt").wait()
     assert ended.exit_code == 2
     for option in ("--events", "--tables", "--checkpoint"):
-        [line] = [line for line in ended.stderr.splitlines() if line.strip().startswith(option)]
+        [line] = [line for line in ended.stderr.splitlines() if line.startswith(f"error: {option}")]
         assert "access is refused (SignatureDoesNotMatch" in line
         assert "set AWS_ACCESS_KEY_ID" in line
     assert "hush" not in ended.stderr

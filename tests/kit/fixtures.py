@@ -36,6 +36,7 @@ _SCOPES = {
         "tests/live/test_rocketmq_costs.py",
         "tests/live/test_rocketmq_groups.py",
         "tests/live/test_rocketmq_job.py",
+        "tests/live/test_rocketmq_outages.py",
         "tests/live/test_rocketmq_waits.py",
         "tests/live/test_several_clusters.py",
         "tests/streaming/collectors/rocketmq/remoting/test_client.py",

@@ -41,6 +41,7 @@ _KINDS = ("leave", "kill", "hang", "static restart")
 _KINDS_OF_JAVA = (*_KINDS, "poll timeout")
 _MAX_POLL_MS = 8_000
 _SETTLED_S = 2.5
+SETTLED_S = 8.0  # of members of RocketMQ and MetaQ
 _FOLLOWED_MS = 3_000  # within which members of RocketMQ and MetaQ have followed a change
 
 Start = Callable[[Broker, str, str, str | None], Member]
@@ -308,6 +309,32 @@ def measure(regimes: Sequence[Regime], changes: int, at_once: int = 2) -> dict[s
                 played = [one.result() for one in playing]
             run = run_of_folder(folder / "events")
     return {regime.name: checked(run, number, *played[number]) for number, regime in enumerate(regimes)}
+
+
+def check(found: Sequence[Checked], at_least: int) -> None:
+    """Assert that the truth is within all bounds, and that bounds are there."""
+    assert [one for one in found if not one.holds] == []
+    bounded = [one.most - (one.least or 0) for one in found if one.most is not None]
+    assert len(bounded) >= at_least, found
+    print(f"{len(found)} outages, {len(bounded)} bounded, median width {statistics.median(bounded)} ms")  # noqa: T201
+
+
+@contextmanager
+def repeated(work: Callable[[], None], every_s: float) -> Iterator[None]:
+    """Do something again and again, in a thread of its own."""
+    ended = threading.Event()
+
+    def run() -> None:
+        while not ended.wait(every_s):
+            work()
+
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()
 
 
 def main(changes: int) -> None:

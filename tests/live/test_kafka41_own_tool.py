@@ -175,7 +175,7 @@ def _is_listed_with_one_member(job: RunningJob, group: str) -> bool:
 
 
 def _listed(job: RunningJob) -> dict[str, str]:
-    output = CliRunner().invoke(app, ["show", "groups", "--tables", str(job.tables)]).stdout
+    output = CliRunner().invoke(app, ["show", "groups", "--wide", "--tables", str(job.tables)]).stdout
     return {row["GROUP"]: row["PROTOCOL"] for row in parsed(output)}
 
 
@@ -222,7 +222,8 @@ def _offsets(row: dict[str, str]) -> tuple[str, ...]:
 
 
 def _shown(job: RunningJob, group: str) -> list[dict[str, str]]:
-    return parsed(CliRunner().invoke(app, ["show", "group", group, "--tables", str(job.tables)]).stdout)
+    command = ["show", "group", group, "--wide", "--tables", str(job.tables)]
+    return parsed(CliRunner().invoke(app, command).stdout)
 
 
 def _shows(job: RunningJob, group: str, expected: tuple[object, object]) -> bool:
