@@ -147,7 +147,7 @@ class Group(Reports):
             case "member_joined" | "heartbeat":
                 self.alive(at, event["member_id"], event)
             case "member_left":
-                if name in self.members:
+                if name in self.members and self.members[name].last <= at:  # else a heartbeat is newer
                     departures[name] = self.depart(name, at, "left")
             case "group_settings":
                 self.set_settings(event)
@@ -219,7 +219,8 @@ class Group(Reports):
         reported = members_of(event)
         replace_absent(self, at, reported)
         for name in sorted(self.members.keys() - reported.keys()):
-            departures[name] = self.depart(name, at, "absent_from_snapshot")
+            if self.members[name].last <= at:  # else a heartbeat is newer
+                departures[name] = self.depart(name, at, "absent_from_snapshot")
         for name, info in reported.items():
             member = self.members.get(name) or self.join(at, name, "snapshots")
             self.describe(member, info, event["event_time"])

@@ -120,12 +120,12 @@ def _was_made_again(view: GroupView, due: DueEvent, at: int) -> bool:
     shown_at += [one.last_heartbeat_at for one in group.departed.values()]
     if view.kind is GroupKind.REPORTED:
         shown_at.append(group.last_rebalance_at)
-    return due.late and any(own < one < at for one in shown_at if one is not None)
+    return any(own < one < at for one in shown_at if one is not None)
 
 
 def survives(context: GroupContext, due: DueEvent, at: int) -> bool:
     """Return whether a group has shown itself since a late deletion; then end its members that were silent since."""
-    if not _was_made_again(context, due, at):
+    if not _was_made_again(context, due, context.facts.clock_before or at):
         return False
     members = {} if context.kind is GroupKind.REPORTED else context.group.members
     for member_id, member in sorted(members.items()):

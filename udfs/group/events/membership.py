@@ -121,7 +121,7 @@ def on_leave(context: GroupContext, due: DueEvent, event: MemberLeft, at: int) -
             context.explain_silence(member_id, event.event_time)
         context.learn(Evidence(kind, event.event_time, member_id, None, due.event_id, event.reason))
         return
-    if due.late and is_alive_after(context, member, event.event_time):
+    if is_overtaken(context, due, member, event.event_time):
         return
     late_cause(context, due, at)
     context.cause(at, kind, member_id, event_id=due.event_id, detail=event.reason)
@@ -249,6 +249,13 @@ def is_alive_after(view: GroupView, member: Member, own: int) -> bool:
     if member.by_heartbeats:
         return view.last_heartbeat(member.member_id, view.facts.clock) > own
     return (view.group.last_snapshot_at or own) > own
+
+
+def is_overtaken(view: GroupView, due: DueEvent, member: Member, own: int) -> bool:
+    """Return whether a member was alive after a departure that comes late, if only behind its newest heartbeat."""
+    if due.late:
+        return is_alive_after(view, member, own)
+    return view.facts.last_heartbeat.get(member.member_id, own) > own
 
 
 def _shows_itself_after(view: GroupView, member: Member, own: int) -> bool:

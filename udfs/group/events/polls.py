@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from udfs.group.batch.context import GroupContext
 from udfs.group.decision.commit_spans import replace_members
-from udfs.group.events.membership import apply_description, is_alive_after, late_cause
+from udfs.group.events.membership import apply_description, is_overtaken, late_cause
 from udfs.group.members.client_ids import match_connections, match_departures, replaced
 from udfs.group.members.departure_causes import departure_cause
 from udfs.group.members.descriptions import set_description
@@ -28,7 +28,7 @@ def on_snapshot(context: GroupContext, due: DueEvent, snapshot: GroupSnapshot, a
 
     def end(member: Member, departure: Departure | None) -> None:
         nonlocal is_late_noted
-        if due.late and is_alive_after(context, member, own):
+        if is_overtaken(context, due, member, own):
             return
         if not is_late_noted:
             late_cause(context, due, at)

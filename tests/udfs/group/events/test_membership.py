@@ -280,3 +280,20 @@ def test_a_late_heartbeat_of_before_a_departure_is_of_the_former_session() -> No
     script.beat(2_000, "a")
     script.run(90_000)
     assert script.sessions()[-1] == "a 5000.."
+
+
+@pytest.mark.parametrize("departs", ["leave", "poll", "deletion"])
+def test_a_departure_behind_the_newest_heartbeat_of_its_member_ends_no_session(departs: str) -> None:
+    script = Script("rocketmq")
+    script.beat(6_000, "a")
+    script.run(10_000)
+    script.beat(40_000, "a")
+    script.run(60_000)  # nothing was applied to the group since 6000, but the heartbeat to its member
+    if departs == "leave":
+        script.leave(39_000, "a")
+    elif departs == "poll":
+        script.poll(39_000)
+    else:
+        script.delete(39_000)
+    script.run(70_000)
+    assert script.sessions() == ["a 6000.."]
