@@ -1,6 +1,8 @@
 """A real ZooKeeper 3.9.4 on a loopback port; `stop` and `start` again keep its port and its data."""
 
 import contextlib
+import re
+import socket
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -40,6 +42,17 @@ class ZooKeeper:
     def start(self) -> None:
         """Start it (again)."""
         self.server.start(lambda: listens(self._port), _START_TIMEOUT_S)
+
+    def connections(self) -> int:
+        """Return how many clients are connected, without the one that asks; 0 while the server answers nobody."""
+        try:
+            with socket.create_connection(("127.0.0.1", self._port), timeout=5) as connection:
+                connection.sendall(b"srvr")
+                answer = b"".join(iter(lambda: connection.recv(4096), b"")).decode()
+        except OSError:
+            return 0
+        found = re.search(r"^Connections: (\d+)$", answer, re.MULTILINE)
+        return 0 if found is None else int(found[1]) - 1
 
     def stop(self) -> None:
         """Shut it down in order."""
