@@ -49,6 +49,11 @@ wheel: $(VENV)/.set-up ## build dist/*.whl, which needs no checkout where it is 
 soak: setup-dev ## the tests that take long
 	@$(BIN)/pytest -q -m slow --timeout 7200 $(TESTS)
 
+histories: setup-dev ## random histories, cut, late and moved between shard counts: rows and ends (HISTORIES=10000 FROM=0)
+	@$(BIN)/pytest -q -n 2 -m slow --timeout 7200 tests/model/test_travels.py tests/model/test_ends.py \
+	  --histories $(HISTORIES) $(if $(FROM),--first-seed $(FROM))
+HISTORIES ?= 10000
+
 differential: setup-dev ## the strategies against the real classes, on fresh random cases (CASES=100000 ONLY=kafka.sticky)
 	@$(BIN)/python -m tests.kit.differential $(CASES) $(if $(ONLY),--only $(ONLY)) $(if $(SEED),--seed $(SEED))
 CASES ?= 2000

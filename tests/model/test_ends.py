@@ -10,22 +10,21 @@ from tests.model.ends import differing_ends, late_history
 QUICK, SLOW = 200, 10_000
 
 
-def agree(seed: int) -> None:
+def agree(seeds: range) -> None:
     """Fail with what ends otherwise."""
-    found = differing_ends(late_history(seed))
-    if found:
-        pytest.fail("\n".join([f"seed {seed}:", *found]), pytrace=False)
+    found = ((seed, differing_ends(late_history(seed))) for seed in seeds)
+    differing = [f"seed {seed}: {end}" for seed, ends in found for end in ends]
+    if differing:
+        pytest.fail("\n".join(differing), pytrace=False)
 
 
 @pytest.mark.parametrize("part", range(PARTS))
 def test_late_histories_end_as_in_order(part: int, pytestconfig: pytest.Config) -> None:
-    for seed in seeds_of(pytestconfig, part, QUICK, 0):
-        agree(seed)
+    agree(seeds_of(pytestconfig, part, QUICK, 0))
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(7_200)
 @pytest.mark.parametrize("part", range(PARTS))
 def test_very_many_late_histories_end_as_in_order(part: int, pytestconfig: pytest.Config) -> None:
-    for seed in seeds_of(pytestconfig, part, SLOW, 0):
-        agree(seed)
+    agree(seeds_of(pytestconfig, part, SLOW, 0))
