@@ -36,12 +36,17 @@ def show_unfollowed_growth(context: GroupContext, at: int) -> None:
     context.use_up_evidence(
         [msgspec.structs.replace(one, detail=NOT_FOLLOWED) if one in due else one for one in group.evidence]
     )
-    topic_queues = topics_with_metadata(context, at)
+    shown = topics_with_metadata(context, at)
     grown = {
-        one.topic: one for one in due if one.topic and len(topic_queues.get(one.topic, ())) > group.counts[one.topic]
+        one.topic: one
+        for one in due
+        if one.topic in group.counts and len(shown.get(one.topic, ())) > group.counts[one.topic]
     }
     if row is None or not grown:
         return
+    topic_queues = {
+        topic: queues if topic in grown else queues[: group.counts.get(topic, 0)] for topic, queues in shown.items()
+    }
     row = msgspec.structs.replace(row, queues=sum(len(queues) for queues in topic_queues.values()))
     if group.has_reported or group.recomputable:
         owners = group.reported if group.has_reported else group.computed
