@@ -76,6 +76,7 @@ def group_page(reading: Reading, cluster: str, group: str) -> dict[str, Any]:
         "past_findings": past,
         "rebalances": last.rows,
         "rebalance_count": last.total,
+        "is_ahead": bool(last.rows) and (last.rows[0]["event_time"] or 0) > (found[0]["last_rebalance_at"] or 0),
         "audits": audited.rows,
         "audit_count": audited.total,
         "strategy_text": strategy_text(found[0]),

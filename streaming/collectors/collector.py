@@ -61,6 +61,21 @@ def status_with_log(status: AnyStatus, log: EventLog) -> AnyStatus:
     return status if trouble is None else msgspec.structs.replace(status, state="unwritable", detail=trouble)
 
 
+def source_status_of(status: CollectorStatus, made_at_ms: int) -> SourceStatus:
+    """Return why a cluster is not known, or a part of it.
+
+    Args:
+        made_at_ms: When the collector was made, since the machine's boot.
+    """
+    waited_ms = since_boot_ms() - (status.answered_at_ms or made_at_ms)
+    detail = status.detail or ""
+    if status.state in ("away", "refused", "unwritable"):
+        return SourceStatus(status.cluster, problem=f"{PROBLEMS[status.state]}{f' ({detail})' if detail else ''}")
+    if waited_ms > _ANSWERS_WITHIN_MS:
+        return SourceStatus(status.cluster, problem=f"{PROBLEMS['away']} (no answer for {waited_ms // 1_000} s)")
+    return SourceStatus(status.cluster, partial=detail)
+
+
 class Collector(Protocol):
     """Watches or polls one cluster from ``start`` to ``stop`` and appends events to an ``EventLog``.
 
@@ -183,14 +198,7 @@ class CollectorCluster:
 
     def source_status(self) -> SourceStatus:
         """Return why the cluster is not known, or a part of it, as far as the collector knows."""
-        status = self.collector_status()
-        waited_ms = since_boot_ms() - (status.answered_at_ms or self._made_at_ms)
-        detail = status.detail or ""
-        if status.state in ("away", "refused", "unwritable"):
-            return SourceStatus(status.cluster, problem=f"{PROBLEMS[status.state]}{f' ({detail})' if detail else ''}")
-        if waited_ms > _ANSWERS_WITHIN_MS:
-            return SourceStatus(status.cluster, problem=f"{PROBLEMS['away']} (no answer for {waited_ms // 1_000} s)")
-        return SourceStatus(status.cluster, partial=detail)
+        return source_status_of(self.collector_status(), self._made_at_ms)
 
     def connection_error(self, error: BaseException) -> str | None:  # noqa: ARG002
         """Return that it was something else: the query reads a folder."""

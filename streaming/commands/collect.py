@@ -8,6 +8,7 @@ import signal
 import sys
 import threading
 import time
+from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 from types import FrameType
@@ -45,9 +46,11 @@ from streaming.stores.places import Place, place_of
 from udfs.model.systems import KAFKA
 
 if TYPE_CHECKING:
-    from streaming.collectors.collector import Collector
+    from streaming.collectors.collector import Collector, CollectorStatus
+    from streaming.collectors.collector_sign import CollectorSign
     from streaming.collectors.event_log import EventLog
     from streaming.settings.model import Settings
+    from streaming.tables.liveness import SourceStatus
 
 FAILED_EXIT = 1
 _TO_TOPIC = "kafka:"
@@ -284,6 +287,23 @@ class _Logs:
         client = KafkaOptions(servers, self._cluster, properties).librdkafka()
         return EventTopic(self._topic, client, self._topic_memory(part), LogLimits(**settings.event_log.bounds()))
 
+    def sign(self, status: Callable[[], CollectorStatus]) -> CollectorSign:
+        """Return what shows beside the events that the collector lives."""
+        from streaming.collectors.collector import source_status_of, status_with_log
+        from streaming.collectors.collector_sign import CollectorSign
+        from streaming.machine.process import since_boot_ms
+        from streaming.tables.liveness import collector_place
+
+        made_at_ms = since_boot_ms()
+
+        def now() -> SourceStatus:
+            found = status()
+            for log in self.made:
+                found = status_with_log(found, log)
+            return source_status_of(found, made_at_ms)
+
+        return CollectorSign(None if self._folder is None else collector_place(self._folder, self._name()), now)
+
     def close(self) -> None:
         """Leave the logs to other processes."""
         self._held.close()
@@ -313,6 +333,7 @@ def _collect(settings: Settings, system: str, logs: _Logs, *, once: bool) -> int
     collectors: list[Collector] = [] if lines is None else [lines]
     if settings.followed():
         collectors.append(FOLLOWED[system].alone(settings, logs, stop))
+    sign = logs.sign(collectors[-1].status)
     answered = True
     if once:
         if lines is not None:
@@ -324,10 +345,11 @@ def _collect(settings: Settings, system: str, logs: _Logs, *, once: bool) -> int
             one.start()
         only_lines = lines if len(collectors) == 1 else None
         while not stop.wait(_RETRY_S) and not (only_lines is not None and only_lines.is_over):
-            pass
+            sign.keep()
     for one in collectors:
         one.stop()
     written = _write_the_rest(logs)
+    sign.end(is_once=once)
     logs.close()
     if not answered:
         status = collectors[-1].status()

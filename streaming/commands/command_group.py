@@ -49,6 +49,13 @@ def _first_sentence(text: str) -> str:
     return paragraph.split(". ", maxsplit=1)[0].removesuffix(".") + "."
 
 
+def announce(doing: str) -> None:
+    """Write at once, on a terminal, what a command does before it has anything to show; logs of services lack it."""
+    if sys.stderr.isatty():
+        sys.stderr.write(f"rebalance-monitor: {doing} …\n")
+        sys.stderr.flush()
+
+
 def complain(*mistakes: str, exit_code: int = USAGE_EXIT) -> NoReturn:
     """Write each mistake as one line on standard error, and end.
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from streaming.commands.command_group import announce
 from streaming.commands.options import path_option, span_ms
 from streaming.machine.file_lock import exclusive_lock
 from streaming.machine.folder_check import write_error
@@ -43,6 +44,7 @@ def demo(
 
     On a terminal until Ctrl-C; elsewhere, or with --for, it stops by itself. At the end it prints a summary.
     """
+    announce("loading the job and its simulated fleet; the view opens in some seconds")
     from rich.console import Console
 
     from streaming.job import Job

@@ -25,6 +25,7 @@ from streaming.commands.cluster_options import (
     unfit_logs,
     with_addresses,
 )
+from streaming.commands.command_group import announce
 from streaming.commands.options import ConfigOption, TablesOption, location_option, span_ms
 from streaming.settings.errors import SettingsError
 from streaming.settings.locations import Location, absolute, hand_on, location_of
@@ -74,6 +75,7 @@ def run(
 
     Runs until stopped (Ctrl-C or SIGTERM finish the batch); with --once until all input is read.
     """
+    announce("loading the job; its view opens in some seconds" if not once else "loading the job")
     from streaming.settings.layers import is_setting
     from streaming.settings.model import load
 

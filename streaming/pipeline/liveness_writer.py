@@ -17,6 +17,7 @@ from streaming.pipeline.outage_findings import SilentCluster
 from streaming.settings.locations import Location
 from streaming.settings.model import Settings
 from streaming.stores.failure import one_line
+from streaming.stores.places import place_of
 from streaming.tables.liveness import (
     ENDED,
     LONGEST_REASON,
@@ -26,9 +27,11 @@ from streaming.tables.liveness import (
     JobState,
     SourceStatus,
     liveness_place,
+    read_collectors,
     read_liveness,
     write_liveness,
 )
+from streaming.views.freshness import Now, collector_status
 from udfs.model.journal import ClusterObserved
 
 # A clock that jumps by less was adjusted, not set.
@@ -96,7 +99,8 @@ class LivenessWriter:
             unknown_after_ms=settings.time.source_silent_after_ms,
             live_within_ms=settings.time.max_clock_skew_ms,
             is_caught_up=is_caught_up,
-            sources=sources,
+            # The job's own collectors come last, and count.
+            sources=lambda: [*_collectors_beside(settings.events.folder), *sources()],
         )
 
     # -- what the job reports -----------------------------------------------------------------------------------
@@ -284,7 +288,7 @@ def _cluster(name: str, known: _Known, age_ms: int, source: SourceStatus | None)
         newest=known.newest_ms,
         age_ms=max(0, age_ms),
         is_live=known.is_live,
-        is_followed=source is not None,
+        is_followed=source is not None and source.is_own,
         behind_ms=known.behind_ms,
         problem=source.problem[:LONGEST_REASON] if source else "",
         partial=source.partial[:LONGEST_REASON] if source else "",
@@ -292,6 +296,17 @@ def _cluster(name: str, known: _Known, age_ms: int, source: SourceStatus | None)
 
 
 def _reason(source: SourceStatus | None) -> str:
-    if source is None:
-        return "no event has come since"
-    return source.problem or "the cluster does not answer"
+    if source is not None and (source.problem or source.is_own):
+        return source.problem or "the cluster does not answer"
+    return "no event has come since"
+
+
+def _collectors_beside(folder: Location | None) -> list[SourceStatus]:
+    """Return what collectors that run alone have left in the folder of events that the job reads."""
+    if folder is None:
+        return []
+    try:
+        found = read_collectors(place_of(folder))
+    except OSError:
+        return []  # The query reads that folder, too, and reports it.
+    return [collector_status(one, Now.read()) for one in sorted(found, key=lambda one: one.written_at)]

@@ -18,6 +18,8 @@ from streaming.stores.places import Place, place_of, write_whole
 
 VERSION = 1
 FOLDER = "_liveness"
+# Below a folder of events; what begins so is read by no reader of events.
+COLLECTORS = "_collectors"
 # Beyond so many clusters those that were heard of longest ago are left out.
 MAX_CLUSTERS = 10_000
 LONGEST_REASON = 300
@@ -30,9 +32,33 @@ ENDED: frozenset[JobState] = frozenset(("stopped", "finished", "failed"))
 
 
 class SourceStatus(NamedTuple):
-    """Why a cluster is not known, or a part of it, as its collector reports it; empty texts: it answers, and wholly."""
+    """Why a cluster is not known, or a part of it, as its collector reports it; empty texts: it answers, and wholly.
+
+    ``is_own``: The collector is the job's own; else it runs alone, and writes into the folder that the job reads.
+    """
 
     cluster: str
+    problem: str = ""
+    partial: str = ""
+    is_own: bool = True
+
+
+class CollectorLiveness(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """One collector that runs alone, as it was when this was written; the fields are those of ``JobLiveness``.
+
+    Attributes:
+        problem, partial: As ``SourceStatus`` has them.
+    """
+
+    version: int = VERSION
+    cluster: str
+    host: str
+    pid: int
+    process: str
+    written_at: int
+    written_boot_ms: int
+    every_ms: int
+    state: Literal["running", "stopped", "finished"]
     problem: str = ""
     partial: str = ""
 
@@ -132,3 +158,36 @@ def read_liveness(root: Location) -> tuple[list[JobLiveness], str]:
         except msgspec.DecodeError as error:
             problem = f"{file} cannot be read: {error}"
     return jobs, problem
+
+
+def collector_place(folder: Place, name: str) -> Place:
+    """Return the file of a collector beside its events."""
+    return folder / COLLECTORS / f"{name}.json"
+
+
+def write_collector(place: Place, collector: CollectorLiveness) -> None:
+    """Replace a collector's file.
+
+    Raises:
+        OSError: It was not written.
+    """
+    place.parent.mkdir(parents=True, exist_ok=True)
+    write_whole(place, msgspec.json.encode(collector))
+
+
+def read_collectors(folder: Place) -> list[CollectorLiveness]:
+    """Return what collectors have left beside their events; what cannot be read is left out, for it is a hint.
+
+    Raises:
+        OSError: The store cannot be read.
+    """
+    found: list[CollectorLiveness] = []
+    files: Iterable[Place] = (folder / COLLECTORS).glob("*.json")
+    for file in sorted(files, key=lambda place: place.name):
+        try:
+            collector = msgspec.json.decode(file.read_bytes(), type=CollectorLiveness)
+        except (FileNotFoundError, msgspec.DecodeError):
+            continue
+        if collector.version <= VERSION:
+            found.append(collector)
+    return found

@@ -100,7 +100,11 @@ REBALANCES = Table(
             TEXT,
             "Library, or broker's release, whose assignment was computed; null = not known, or not Kafka's",
         ),
-        Column("agrees_reason", TEXT, "Why agrees is null"),
+        Column(
+            "agrees_reason",
+            TEXT,
+            "Why agrees is null; growth_not_due where it is true but for the new queues of a topic",
+        ),
         OBSERVED_BY,
         Column("logical_id", TEXT, "rebalance_id of the first generation of the same logical (cooperative) rebalance"),
         Column("began_at", TIME, "First evidence that it began; null = not observed"),

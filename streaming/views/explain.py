@@ -18,7 +18,7 @@ from streaming.views.rebalance_spans import began_ms, is_after, is_before, is_ne
 from streaming.views.rebalances import one_rebalance
 from streaming.views.related_findings import lines, related_findings, silence_text
 from streaming.views.siblings import Siblings, siblings_of
-from udfs.model.comparability import NOT_REPORTED, SENTENCES
+from udfs.model.comparability import GROWTH_NOT_DUE, NOT_REPORTED, SENTENCES
 from udfs.model.systems import SYSTEMS
 
 MOVES_SHOWN = 40
@@ -367,5 +367,6 @@ def _compared(row: Row, audit: Row | None) -> list[str]:
         why = SENTENCES.get(row.get("agrees_reason") or NOT_REPORTED, row.get("agrees_reason"))
         return [f"Clients: computed and reported assignment are not compared: {why}."]
     if row["agrees"]:
-        return ["Clients: the reported assignment is the computed one."]
+        left_out = f"; {SENTENCES[GROWTH_NOT_DUE]}" if row.get("agrees_reason") == GROWTH_NOT_DUE else ""
+        return [f"Clients: the reported assignment is the computed one{left_out}."]
     return [f"Clients: reported and computed assignment differ on {count(row['queues_differing'] or 0, 'queue')}."]

@@ -15,7 +15,14 @@ from typing import Any, Literal, TypeAlias
 from streaming.machine.clock import now_ms as clock_now_ms
 from streaming.machine.process import boot_id, is_same_machine, is_stopped, process_identity, since_boot_ms
 from streaming.settings.locations import Location, catalog_schema
-from streaming.tables.liveness import ENDED, ClusterLiveness, JobLiveness, read_liveness
+from streaming.tables.liveness import (
+    ENDED,
+    ClusterLiveness,
+    CollectorLiveness,
+    JobLiveness,
+    SourceStatus,
+    read_liveness,
+)
 from streaming.tables.schema import TABLES
 from streaming.terminal.format import time_text
 from udfs.shard.source_gaps import KIND, silent_found
@@ -271,19 +278,12 @@ class _JobNow:
         if job.state in ENDED:
             text = _ENDINGS[job.state].format(at=second_text(job.state_since))
             return f"{text}: {job.reason}" if job.reason else text
-        who = f"the job (process {job.pid} on {job.host})"
-        seen = second_text(job.written_at)
         if self._ahead_ms > _CLOCKS_DIFFER_MS:
             return (
-                f"{who} dates its liveness {span_text(self._ahead_ms)} ahead of this machine's clock:"
-                " one of the two clocks is wrong"
+                f"the job (process {job.pid} on {job.host}) dates its liveness {span_text(self._ahead_ms)} ahead of"
+                " this machine's clock: one of the two clocks is wrong"
             )
-        if not is_same_machine(job.process):
-            return f"{who} has not reported since {seen}"
-        if process_identity(job.pid) != job.process:
-            return f"{who} has ended without reporting it after {seen}: it was killed"
-        how = "is stopped by a signal" if is_stopped(job.pid) else "hangs, or cannot write beside the tables"
-        return f"{who} has not reported since {seen}: it {how}"
+        return _fallen_silent("the job", job, "tables")
 
     def _note(self) -> str:
         job = self.job
@@ -295,6 +295,30 @@ class _JobNow:
         job = self.job
         at = "" if job.clock_step_at is None else f" at {second_text(job.clock_step_at)}"
         return f"the clock of {job.host} was set {_direction(job.clock_step_ms)}{at}"
+
+
+def collector_status(one: CollectorLiveness, now: Now) -> SourceStatus:
+    """Return what a collector that runs alone leaves of its cluster: that it has ended, hangs, or gets no answer."""
+    seen = second_text(one.written_at)
+    if one.state != "running":
+        problem = f"its collector {'read once, and ended' if one.state == 'finished' else 'was stopped'} at {seen}"
+        return SourceStatus(one.cluster, problem, is_own=False)
+    is_here = one.process.split(" ")[0] == now.boot
+    age_ms = now.boot_ms - one.written_boot_ms if is_here else now.wall_ms - one.written_at
+    if age_ms > _MISSED * one.every_ms:
+        return SourceStatus(one.cluster, _fallen_silent("its collector", one, "events"), is_own=False)
+    return SourceStatus(one.cluster, one.problem, one.partial, is_own=False)
+
+
+def _fallen_silent(who: str, one: JobLiveness | CollectorLiveness, beside: str) -> str:
+    """Return since when a process is silent, and why, as far as this machine shows it."""
+    who, seen = f"{who} (process {one.pid} on {one.host})", second_text(one.written_at)
+    if not is_same_machine(one.process):
+        return f"{who} has not reported since {seen}"
+    if process_identity(one.pid) != one.process:
+        return f"{who} has ended without reporting it after {seen}: it was killed"
+    how = "is stopped by a signal" if is_stopped(one.pid) else f"hangs, or cannot write beside the {beside}"
+    return f"{who} has not reported since {seen}: it {how}"
 
 
 def _direction(step_ms: int) -> str:

@@ -39,13 +39,14 @@ def related_findings(reader: Reader, rebalance: Row) -> list[Row]:
 
 
 def silence_text(cause: Row, found: list[Row]) -> str | None:
-    """Return that a member departed while its source was silent; None: it did not, or the cause is no departure."""
+    """Return that a member departed while its source was silent, or just after; None: it did not."""
     silences = [row for row in found if row["kind"] == SOURCE_SILENT]
     if cause["kind"] not in DEPARTURES or not silences:
         return None
     row = silences[-1]
     until = "now" if row["closed_at"] is None else time_text(row["closed_at"])
-    return f"{SOURCE_SILENT}: the source was silent from before {time_text(row['opened_at'])} to {until}"
+    away = f"{SOURCE_SILENT}: the source was silent from before {time_text(row['opened_at'])} to {until}"
+    return f"{away}; the departure may be its consequence"
 
 
 def lines(reported: dict[str, Any]) -> list[str]:

@@ -15,6 +15,8 @@ from tests.streaming.tables.signs import leave_recording_sign
 
 T0 = 1_767_225_600_000
 MINUTE_MS = 60_000
+# Columns with the time of an event: no row is known without one at least as new.
+_EVENT_TIMES = ("event_time", "last_rebalance_at", "joined_at", "left_at", "valid_from", "opened_at", "closed_at")
 
 
 def write_day(root: Path) -> None:
@@ -26,7 +28,12 @@ def write_day(root: Path) -> None:
 
 def write_rows(root: Path, name: str, rows: list[Row]) -> None:
     """Append rows to a table, times in epoch ms, and leave the sign of a job that has read a recording of them."""
-    leave_recording_sign(root, {row["cluster"] for row in rows if row.get("cluster") is not None})
+    newest: dict[str, int] = {}
+    for row in rows:
+        if row.get("cluster") is not None:
+            times = [row[name] for name in _EVENT_TIMES if row.get(name) is not None]
+            newest[row["cluster"]] = max(newest.get(row["cluster"], T0), *times, T0)
+    leave_recording_sign(root, newest, newest)
     write_deltalake(str(root / name), to_arrow(TABLES[name], rows), mode="append")
 
 

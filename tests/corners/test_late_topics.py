@@ -160,16 +160,20 @@ def test_a_topic_that_grows_before_the_others_are_reported_counts_as_it_was_repo
 
 
 def test_an_assignment_that_differs_only_for_want_of_metadata_is_no_disagreement() -> None:
-    """The coordinator's range knows seven partitions; the monitor knows three of them by the assignment alone."""
+    """The coordinator's range knows seven partitions; the monitor knows three of them by the assignment alone.
+
+    Nor is one that equals what is computed from these an agreement, until metadata has come.
+    """
     held = {"p": [("a", 0), ("a", 1), ("b", 0), ("b", 1)], "q": [("a", 2), ("a", 3), ("b", 2)]}
     right = {name: [{"topic": topic, "queue_id": number} for topic, number in queues] for name, queues in held.items()}
     wrong = {"p": right["q"], "q": right["p"]}
-    for reported, agrees, differs in ((right, True, False), (wrong, None, True)):
+    for reported, verdict in ((right, "agrees"), (wrong, "differs")):
         for cut in (in_one, one_by_one):
             run = CornerRun([*_billing(5_000, assignments=reported), _END], cut)
             found = [(row["kind"], row["opened_at"] - BASE_MS) for row in run.tables()["findings"]]
-            assert run.core.rows()[0]["agrees"] is agrees
-            assert found == ([("expected_differs", 5_000)] if differs else [])
+            assert (run.core.rows()[0]["agrees"], run.core.rows()[0]["agrees_reason"]) == (None, "topics_unknown")
+            assert [row["verdict"] for row in run.tables()["audits"]] == [verdict]
+            assert found == ([("expected_differs", 5_000)] if verdict == "differs" else [])
 
 
 def _generation(t: int, number: int, *ids: str, topics: str = "a") -> Event:

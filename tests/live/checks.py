@@ -32,7 +32,7 @@ def check_story(job: RunningJob, story: Story) -> None:
         if step.is_stale:
             assert (row["agrees"], row["agrees_reason"]) == (None, "leader_metadata_stale"), (step.what, row)
         elif step.given:
-            assert row["agrees"] is True, (step.what, row)
+            assert job.agrees(row), (step.what, row)
             assert _held(computed, row, unanswered) == _given(step), step.what
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from tests.job.commands import ManyRuns
 from tests.kit.brokers import Broker
 from tests.live.tables import Row, rows_of
+from udfs.model.comparability import TOPICS_UNKNOWN
 
 # Generous: the machine may be busy with other things.
 _WAIT_S = 500.0
@@ -43,6 +44,13 @@ class RunningJob:
         by_generation = {row["generation"]: row for row in found}
         assert len(by_generation) == len(found), [row["generation"] for row in found]
         return by_generation
+
+    def agrees(self, row: Row) -> bool:
+        """Return whether a rebalance is as recomputed: by its row, or by its audit where metadata came later."""
+        if row["agrees_reason"] != TOPICS_UNKNOWN:
+            return row["agrees"] is True
+        audits = [audit for audit in self.rows("audits") if audit["rebalance_id"] == row["rebalance_id"]]
+        return [audit["verdict"] for audit in audits] == ["agrees"]
 
     def wait_for(self, claim: Callable[[], bool], what: str) -> None:
         """Return as soon as a claim about the job or its tables holds."""

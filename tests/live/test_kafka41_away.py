@@ -65,13 +65,13 @@ def test_a_job_continues_where_it_stopped_reports_what_it_missed_and_lists_group
     generations = job.generations("billing")
     assert sorted(generations) == [1, missed + 1]
     assert generations[missed + 1]["generations_missed"] == missed - 1
-    assert generations[missed + 1]["agrees"] is True
+    assert job.agrees(generations[missed + 1])
     reported = [row for row in job.rows("findings") if row["kind"] == "generations_missed"]
     assert [row["group_id"] for row in reported] == ["billing"]
     states = {row["group_id"]: row["state"] for row in job.rows("groups")}
     assert states == {"billing": "stable", "newer": "stable", **dict.fromkeys(["sharing", "streaming"], "not_followed")}
     assert {row["group_id"] for row in job.rows("rebalances")} == {"billing", "newer"}
-    assert job.generations("newer")[1]["agrees"] is True
+    assert job.agrees(job.generations("newer")[1])
     now = [row for row in job.rows("assignments") if row["valid_to"] is None and row["origin"] == "reported"]
     for group in ("billing", "newer"):
         assert sorted((row["topic"], row["queue_id"]) for row in now if row["group_id"] == group) == orders

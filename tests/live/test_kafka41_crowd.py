@@ -28,7 +28,7 @@ ASSIGNORS = ("uniform", "range")
 RANDOM_S = 120.0
 _POLL_S = 0.3
 _CLOSE_S = 20.0  # librdkafka may wait for what it has to give up; the process does not
-_VALID = ((True, None), (None, "no_target"), (None, "no_members"))
+_VALID = ((True, None), (True, "growth_not_due"), (None, "no_target"), (None, "no_members"), (None, "topics_unknown"))
 
 
 class Crowd:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from streaming.collectors.kafka.client_options import KafkaOptions
+from streaming.collectors.kafka.coordinator_releases import CoordinatorReleases, Place, api_versions, tls_of
 from streaming.collectors.kafka.permissions import offsets_partitions, require_rights
 from streaming.setup.errors import SetupError
 from tests.job.commands import ManyRuns
@@ -18,6 +19,8 @@ from tests.kit.rights import allow
 from tests.kit.topics import create_topic
 from tests.live.job import running_job
 from tests.live.story import partitions
+from udfs.kafka.consumer_offsets import EVERY_GROUP
+from udfs.strategies.kafka.coordinator_release import COORDINATOR, TODAY
 
 pytestmark = [pytest.mark.broker, pytest.mark.spark, pytest.mark.timeout(1200)]
 
@@ -36,13 +39,17 @@ def test_a_cluster_with_tls_and_a_login_is_followed_and_no_secret_is_shown(
         ):
             allow(broker, "monitor", operation, kind, name)
         _refuses_untrusted_clients(broker, tmp_path)
+        _reports_the_coordinators_release(broker, _options(broker, "monitor"))
+        untrusting = _options(broker, "monitor", make_certificates(tmp_path / "strangers").client_settings())
+        with pytest.raises(OSError, match=r"(?i)certificate"):
+            api_versions(_place(broker), tls_of(untrusting.librdkafka()))
         create_topic(broker, "orders", 3)
         with running_job(runs, broker, tmp_path / "job", user="monitor") as job:
             member = new_member(broker, "billing", ["orders"], client_id="a")
             wait_until_assigned([member], partitions("orders", 3))
             job.wait_for_generation("billing", 1)
             assert job.stop() == 0
-        assert job.generations("billing")[1]["agrees"] is True
+        assert job.agrees(job.generations("billing")[1])
         assert users["monitor"] not in job.stderr()
         assert not [file for file in (tmp_path / "job").rglob("*") if _holds(file, users["monitor"])]
 
@@ -54,6 +61,7 @@ def test_without_the_right_to_read_records_auto_follows_groups_by_admin_calls(
         offsets_partitions(_options(broker, "admin"))
         for kind in ("GROUP", "TOPIC"):
             allow(broker, "monitor", "DESCRIBE", kind, "*")
+        _reports_the_coordinators_release(broker, _options(broker, "monitor"))
         create_topic(broker, "orders", 3)
         more = ("--kafka-source", "auto")
         with running_job(runs, broker, tmp_path / "job", user="monitor", more=more) as job:
@@ -67,9 +75,33 @@ def test_without_the_right_to_read_records_auto_follows_groups_by_admin_calls(
             assert job.stop() == 0
         rows = job.generations("billing")
         assert {row["observed_by"] for row in rows.values()} == {"polls"}
-        assert all(row["agrees"] for row in rows.values())
+        assert all(map(job.agrees, rows.values()))
         assert '"source": "admin"' in job.stderr()
         assert "Read on topic __consumer_offsets" in job.stderr()
+
+
+class OneGroup:
+    """A cluster with one group of the new protocol, and one broker that coordinates it."""
+
+    def __init__(self, place: Place) -> None:
+        self._place = place
+
+    def new_protocol_groups(self) -> list[str]:
+        return ["g"]
+
+    def coordinators(self) -> list[Place | None]:
+        return [self._place]
+
+
+def _reports_the_coordinators_release(broker: Broker, options: KafkaOptions) -> None:
+    """A broker says which requests it takes before anybody logs in, inside TLS where it speaks that."""
+    [event] = CoordinatorReleases(options, EVERY_GROUP).diff(OneGroup(_place(broker)), 0)
+    assert event.strategy_settings == {COORDINATOR: TODAY}
+
+
+def _place(broker: Broker) -> Place:
+    host, _, port = broker.bootstrap.rpartition(":")
+    return host, int(port)
 
 
 def _refuses_untrusted_clients(broker: Broker, folder: Path) -> None:

@@ -52,6 +52,7 @@ class ReportedGroup(Group):
         self.last_snapshot_at = 0
         self.strangers: set[tuple[str, int]] = set()  # late heartbeats of ids that are no members, each once
         self.is_guessed = False  # what is computed is what metadata and the assignment showed
+        self.growth: dict[str, list[int]] = {}  # when metadata showed other queues that no generation has shown since
 
     # ---- evidence
 
@@ -62,6 +63,8 @@ class ReportedGroup(Group):
         if self.reported_generation is not None:
             self.note_expiries(at)
             self.learn(at)
+            for topic in grown & self.subscribed(self.fields()):
+                self.growth.setdefault(topic, []).append(at)
         self.beats = {event["member_id"] for event in events if is_bare(event)}
         before = [event for event in events if not is_generation(event)]
         for event in [one for one in before if one["type"] in ("group_settings", "group_deleted")]:
@@ -72,6 +75,34 @@ class ReportedGroup(Group):
         for event in [one for one in before if one["type"] not in ("group_settings", "group_deleted")]:
             self.witness(at, event)
         self.compare_new(at)
+        if self.reported_generation is not None and at in self.wakes():
+            self.outlast_metadata(at)
+
+    def wakes(self) -> set[int]:
+        """Return also when the metadata of all members must show a growth."""
+        times = [] if self.reported_generation is None else [one for times in self.growth.values() for one in times]
+        return super().wakes() | {one + METADATA_AGE_MS for one in times}
+
+    def outlast_metadata(self, at: int) -> None:
+        """Count queues that no generation has assigned, though the metadata of all members must show them."""
+        due = {topic for topic, times in self.growth.items() if min(times) + METADATA_AGE_MS <= at}
+        for topic in due:
+            self.growth[topic] = [one for one in self.growth[topic] if one + METADATA_AGE_MS > at]
+        self.growth = {topic: times for topic, times in self.growth.items() if times}
+        now, members = self.topics.at(at), self.fields()
+        grown = {one for one in due & self.counted.keys() if len(now.get(one, ())) > len(self.counted[one])}
+        if not grown or not members or self.row is None:
+            return
+        topics = {
+            topic: now.get(topic, []) if topic in grown else now.get(topic, [])[: len(names)]
+            for topic, names in self.counted.items()
+        }
+        row = self.row | {"queues_after": len(wanted_queues(members, topics))}
+        row |= self.balance(members, topics, self.held if self.reported is None else self.reported)
+        self.row = row
+        for kind in ("unassigned_queues", "idle_members"):
+            if not self.revoked:
+                self.finding(at, kind, bool(row[kind]))
 
     def witness(self, at: int, event: Event) -> None:
         """Take in what no generation has shown yet."""
@@ -104,6 +135,7 @@ class ReportedGroup(Group):
             self.finding(at, kind, False)
         self.held, self.queues_before, self.reported = {}, 0, None
         self.unknown, self.counted, self.strategy = set(), {}, None
+        self.growth = {}
         self.reported_generation, self.generation = None, self.counted_generations
         self.has_rows = True  # if only as a generation without members
         self.forget(at, own)
@@ -186,6 +218,9 @@ class ReportedGroup(Group):
             triggers.append(("group_created", None, None))
         elif last and number > last + 1:
             missed = number - last - 1
+        changed = {topic for kind, _, topic in triggers if kind == "queue_count_changed"}
+        kept = (self.growth.keys() & subscribed) - changed
+        self.growth = {topic: self.growth[topic] for topic in kept}
         self.has_rows, self.generation = True, number
         self.reported_generation, self.since, self.last_applied = number, at, at
         # A static member's return makes a generation where what it sends with it is other than before.
@@ -423,8 +458,7 @@ class ReportedGroup(Group):
         differing = sum(
             computed.get(one, set()) != reported.get(one, set()) for one in computed.keys() | reported.keys()
         )
-        has_racks = any(fields.get("rack") for fields in self.fields().values())
-        if (differing or has_racks) and self.guesses & self.topics_then.keys():  # a guess proves nothing
+        if self.guesses & self.topics_then.keys():  # a guess proves nothing
             return {"agrees": None, "queues_differing": None}
         return {"agrees": not differing, "queues_differing": differing}
 

@@ -53,6 +53,7 @@ from udfs.group.events.restore import restore
 from udfs.group.events.same_time import end_event_time
 from udfs.group.events.timers import Timer, TimerKind, next_timer
 from udfs.group.events.topic_changes import change_topic, learn_topic
+from udfs.group.events.topic_growth import show_unfollowed_growth
 from udfs.group.format.snapshot import snapshot_of
 from udfs.group.format.state_format import decode_group, encode_group
 from udfs.group.kafka.deleted_topics import note_deleted_commits
@@ -93,6 +94,7 @@ _ON_TIMER: dict[TimerKind, Callable[[GroupContext, int], object]] = {
     TimerKind.COMPARE: compare_with_reports,
     TimerKind.NAMES: decide_waiting,
     TimerKind.STUCK: note_stuck,
+    TimerKind.GROWTH: show_unfollowed_growth,
 }
 
 
@@ -282,8 +284,6 @@ class Coordinator:
                 self.reports.append(due)  # it belongs to the generation that this event time makes, if it makes one
             case AssignmentReported():
                 applied = Applied(True, take_report(context, event, at))
-            case _:
-                pass
         if applied.outdated:
             context.output.outdated.append(due.event_id)
         return applied

@@ -1,6 +1,7 @@
 """Core: why a reported assignment is not compared with a computed one. No I/O.
 
-The reasons are what the column ``agrees_reason`` holds where ``agrees`` is null.
+The reasons are what the column ``agrees_reason`` holds where ``agrees`` is null. One of them is no such reason: what
+a true one leaves out.
 """
 
 from __future__ import annotations
@@ -35,6 +36,10 @@ ASSIGNOR_UNKNOWN = "assignor_unknown"
 # Polls do not show what the members subscribe to (Kafka's admin calls, of groups of the new protocol).
 SUBSCRIPTIONS_UNKNOWN = "subscriptions_unknown"
 
+# The assignment is the computed one of the queues that there were before a topic grew: its leader or coordinator need
+# not have known the new ones yet.
+GROWTH_NOT_DUE = "growth_not_due"
+
 # What the libraries that are possible compute proves nothing about this generation.
 OF_LIBRARIES = frozenset({LIBRARY_UNKNOWN, LIBRARY_NOT_RECOMPUTED, LIBRARY_VERSION_UNKNOWN, LEADER_METADATA_STALE})
 # The result of the strategy is not known.
@@ -65,5 +70,6 @@ SENTENCES: Mapping[str, str] = MappingProxyType(
         ASSIGNOR_UNKNOWN: "which assignor the coordinator took is not known, and neither of Kafka's gives this target",
         OWNERSHIP_UNKNOWN: "what members held before is not in the records",
         SUBSCRIPTIONS_UNKNOWN: "what members subscribe to is not reported",
+        GROWTH_NOT_DUE: "a topic grew just before, and who assigned need not have known its new queues yet",
     }
 )

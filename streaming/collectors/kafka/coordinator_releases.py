@@ -84,7 +84,7 @@ class CoordinatorReleases:
 
     def _release_at(self, place: Place) -> str | None:
         try:
-            return release_of(api_versions(place, _tls_of(self._options.librdkafka())))
+            return release_of(api_versions(place, tls_of(self._options.librdkafka())))
         except (OSError, ValueError, struct.error):
             return None
 
@@ -136,7 +136,7 @@ def _read(connection: socket.socket, size: int) -> bytes:
     return data
 
 
-def _tls_of(properties: Mapping[str, str]) -> ssl.SSLContext | None:
+def tls_of(properties: Mapping[str, str]) -> ssl.SSLContext | None:
     """Return how a broker is spoken to where that takes TLS."""
     if not properties.get("security.protocol", "").upper().endswith("SSL"):
         return None
@@ -145,6 +145,8 @@ def _tls_of(properties: Mapping[str, str]) -> ssl.SSLContext | None:
     )
     if properties.get("ssl.endpoint.identification.algorithm") == "none":
         context.check_hostname = False
+    if properties.get("enable.ssl.certificate.verification") == "false":
+        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
     if "ssl.certificate.location" in properties:
         certificate, key = properties["ssl.certificate.location"], properties.get("ssl.key.location")
         context.load_cert_chain(certificate, key, properties.get("ssl.key.password"))

@@ -18,11 +18,11 @@ from streaming.settings.model import Dashboard
 from streaming.tables.arrow_rows import to_arrow
 from streaming.tables.delta_rs import DeltaRsTable
 from streaming.tables.errors import NotFoundError
-from streaming.tables.schema import TABLES, Row
+from streaming.tables.schema import REBALANCES, TABLES, Row
 from streaming.tables.writer import Mark
 from tests.streaming.tables.journals import T0
 from tests.streaming.views.rebalancing_story import WAITS, write_rebalancing
-from tests.streaming.views.story import FIRST, SECOND, THIRD
+from tests.streaming.views.story import FIRST, SECOND, THIRD, rebalance, write_story
 from tests.streaming.views.test_progress import moved, write
 
 
@@ -205,3 +205,14 @@ def test_downloads_have_what_is_shown_as_open(tmp_path: Path, settings: Dashboar
             (link,) = {html.unescape(one) for one in re.findall(rf'"(/api/v1/{table}\?[^"]*format=csv)"', text)}
             counts[table] = len(client.get(link).text.splitlines()) - 1
     assert counts == {"assignments": 180, "members": 1, "findings": 1}
+
+
+def test_a_rebalance_that_the_other_tables_have_yet_to_follow_is_announced(tmp_path: Path, settings: Dashboard) -> None:
+    """Rebalances are written at once, what follows from them within ``job.materialize_interval_ms``."""
+    write_story(tmp_path)
+    with TestClient(create_app(tmp_path, settings)) as client:
+        assert "in the list of rebalances already" not in page_of(client, "orders")
+    later = rebalance("r9", 600_000, "member_left", "b", members_before=1)
+    DeltaRsTable(tmp_path, REBALANCES).append(to_arrow(REBALANCES, [later]), Mark("job", 1))
+    with TestClient(create_app(tmp_path, settings)) as client:
+        assert "Generation 9 is in the list of rebalances already" in page_of(client, "orders")

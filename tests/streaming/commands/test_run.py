@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -93,3 +95,24 @@ def test_the_broker_of_a_topic_of_events_is_followed_only_under_a_name(
     settings, _ = ran(*arguments.split())
     assert (settings.kafka_events.bootstrap_servers, settings.kafka_events.topic) == (servers, topic)
     assert settings.followed() == followed
+
+
+def test_on_a_terminal_the_first_line_comes_before_the_job_is_loaded(tmp_path: Path) -> None:
+    """Loading takes seconds: what runs until then has loaded neither Spark nor the job."""
+    script = (
+        "import sys; from streaming.commands.app import app; from streaming.commands import command_group\n"
+        "class Screen:\n"
+        "    def isatty(self): return True\n"
+        "    def write(self, text): print(sorted({'pyspark', 'streaming.job'} & set(sys.modules)), text)\n"
+        "    def flush(self): pass\n"
+        "sys.stderr = Screen()\n"
+        "app(['run'], standalone_mode=False)\n"
+    )
+    found = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, cwd=tmp_path, timeout=120, check=False
+    )
+    assert found.stdout.splitlines()[0] == "[] rebalance-monitor: loading the job; its view opens in some seconds …"
+
+
+def test_elsewhere_there_is_no_such_line(complaint: Callable[..., str]) -> None:
+    assert "loading" not in complaint("run")

@@ -9,10 +9,20 @@ from typing import Any
 
 import pytest
 
+from streaming.collectors import collector_sign
+from streaming.collectors.collector_sign import CollectorSign
 from streaming.machine.stop_request import StopRequest
 from streaming.pipeline import liveness_writer as module
 from streaming.pipeline.liveness_writer import LivenessWriter
-from streaming.tables.liveness import ClusterLiveness, JobLiveness, SourceStatus, read_liveness
+from streaming.settings.model import load
+from streaming.tables.liveness import (
+    ClusterLiveness,
+    JobLiveness,
+    SourceStatus,
+    collector_place,
+    read_collectors,
+    read_liveness,
+)
 from tests.streaming.tables.journals import T0
 from udfs.model.journal import ClusterObserved
 
@@ -184,3 +194,52 @@ def test_a_folder_that_cannot_be_written_stops_nothing(tmp_path: Path) -> None:
     one.start(tmp_path, "app")
     one.end("stopped")
     assert (tmp_path / "_liveness").is_file()
+
+
+def test_what_a_collector_left_beside_its_events_is_the_reason_of_a_silent_cluster(
+    clock: Clock, tmp_path: Path
+) -> None:
+    settings = load(overrides={"events.folder": tmp_path, "job.tables": tmp_path / "tables"}, env={})
+    own: list[SourceStatus] = []
+    one = LivenessWriter.of(settings, is_caught_up=lambda: True, sources=lambda: own)
+    one.observed(seen(T0))
+    assert only(one.now()).problem == ""
+    file = collector_place(tmp_path, "kafka-c1")
+    sign = CollectorSign(file, lambda: SourceStatus("c1", "the cluster does not answer", "one of 3 brokers"))
+    sign.keep()
+    found = only(one.now())
+    assert (found.problem, found.partial) == ("the cluster does not answer", "one of 3 brokers")
+    assert not found.is_followed, "by another process"
+    sign.end(is_once=False)
+    clock.pass_ms(30_001)
+    assert "its collector was stopped at " in one.silent()["c1"].reason
+    own.append(SourceStatus("c1", "the cluster refuses access"))
+    assert only(one.now()).problem == "the cluster refuses access", "the job's own collector knows better"
+    own.clear()
+    file.write_bytes(b"{")
+    assert one.silent()["c1"].reason == "no event has come since"
+
+
+def test_a_sign_is_replaced_when_it_is_old_enough_and_none_is_left_without_a_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = Clock()
+    monkeypatch.setattr(collector_sign, "since_boot_ms", lambda: clock.boot_ms)
+    asked: list[int] = []
+
+    def status() -> SourceStatus:
+        asked.append(clock.boot_ms)
+        return SourceStatus("c1")
+
+    CollectorSign(None, status).keep()
+    assert asked == []
+    sign = CollectorSign(collector_place(tmp_path, "kafka-c1"), status)
+    for _ in range(3):
+        sign.keep()
+    clock.pass_ms(collector_sign.EVERY_MS)
+    sign.keep()
+    assert len(asked) == 2
+    assert [one.state for one in read_collectors(tmp_path)] == ["running"]
+    sign.end(is_once=True)
+    assert [one.state for one in read_collectors(tmp_path)] == ["finished"]
+    assert [path.name for path in tmp_path.rglob("*.json")] == ["kafka-c1.json"]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 
 import msgspec
 
@@ -69,8 +70,16 @@ def leave_silent_sign(root: Location, *names: str, known_until: int) -> None:
     leave_sign(root, living(*lost, app_id="silent"))
 
 
-def leave_recording_sign(root: Location, names: Iterable[str]) -> None:
-    """Leave the sign of a job that has read recordings of these clusters once, and of those that are there already."""
+def leave_recording_sign(
+    root: Location, names: Iterable[str], newest: Mapping[str, int] = MappingProxyType({})
+) -> None:
+    """Leave the sign of a job that has read recordings of these clusters once, and of those that are there already.
+
+    Args:
+        newest: The time of the newest event of clusters, epoch ms, where it is later than ``T0``.
+    """
     jobs, _ = read_liveness(root)
-    there = {one.cluster for job in jobs for one in job.clusters}
-    leave_sign(root, sign(*(known(name) for name in sorted({*there, *names}))))
+    ends = {one.cluster: one.known_until for job in jobs for one in job.clusters}
+    for name in names:
+        ends[name] = max(ends.get(name, T0), newest.get(name, T0))
+    leave_sign(root, sign(*(known(name, known_until=ends[name]) for name in sorted(ends))))

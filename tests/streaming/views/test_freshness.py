@@ -6,12 +6,13 @@ import doctest
 import os
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from streaming.machine.process import boot_id, process_identity
-from streaming.tables.liveness import JobLiveness, liveness_place, write_liveness
+from streaming.tables.liveness import CollectorLiveness, JobLiveness, SourceStatus, liveness_place, write_liveness
 from streaming.views import freshness as freshness_module
-from streaming.views.freshness import Freshness, Now, evaluate_liveness, read_freshness
+from streaming.views.freshness import Freshness, Now, collector_status, evaluate_liveness, read_freshness
 from tests.streaming.tables.journals import T0
 from tests.streaming.tables.signs import known, sign
 from udfs.shard.source_gaps import finding_id
@@ -189,3 +190,47 @@ def test_signs_are_read_from_beside_the_tables(tmp_path: Path) -> None:
 def test_the_examples_in_the_docstrings_are_so() -> None:
     found = doctest.testmod(freshness_module)
     assert (found.failed, found.attempted) == (0, 2)
+
+
+def collector(**fields: object) -> CollectorLiveness:
+    """Return the sign of a collector on another machine that lives, unless fields say otherwise."""
+    made = CollectorLiveness(
+        cluster="c1",
+        host="host-2",
+        pid=2,
+        process="other-boot pid:[1] 7",
+        written_at=T0,
+        written_boot_ms=0,
+        every_ms=5_000,
+        state="running",
+    )
+    return msgspec.structs.replace(made, **fields)
+
+
+def here(**fields: object) -> CollectorLiveness:
+    """Return the sign of a collector that is this process."""
+    return collector(pid=os.getpid(), process=process_identity(os.getpid()), **fields)
+
+
+@pytest.mark.parametrize(
+    ("one", "after_ms", "problem"),
+    [
+        (collector(), 15_000, ""),
+        (collector(problem="the cluster does not answer"), 15_000, "the cluster does not answer"),
+        (collector(), 15_001, "its collector (process 2 on host-2) has not reported since 2026-01-01T00:00:00Z"),
+        (collector(state="stopped"), 0, "its collector was stopped at 2026-01-01T00:00:00Z"),
+        (collector(state="finished"), 10**9, "its collector read once, and ended at 2026-01-01T00:00:00Z"),
+    ],
+)
+def test_a_collector_that_runs_alone_says_why_nothing_comes(
+    one: CollectorLiveness, after_ms: int, problem: str
+) -> None:
+    found = collector_status(one, Now(T0 + after_ms, 0, "this-boot"))
+    assert found == SourceStatus("c1", problem, is_own=False)
+
+
+def test_a_collector_of_this_machine_that_is_silent_was_killed_or_hangs() -> None:
+    now = Now(T0, 100_000, boot_id())
+    assert "hangs, or cannot write beside the events" in collector_status(here(), now).problem
+    gone = msgspec.structs.replace(here(), process=f"{' '.join(here().process.split()[:2])} 1")
+    assert collector_status(gone, now).problem.endswith("after 2026-01-01T00:00:00Z: it was killed")

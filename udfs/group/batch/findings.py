@@ -76,7 +76,8 @@ class Outcome(msgspec.Struct, kw_only=True):
         subscription_sets: How many different ones.
         duplicates: Members that share a client id. by_strategy: Members with their strategies. subscriptions: Each with
             its members. ownerless, differing: Queues without an owner, and with another than computed. idlers: Members
-            without queues. culprits: Clients by the rebalances that they caused, most first. Of each of these at most
+            without queues. grown: Topics whose new queues no generation has assigned.
+            culprits: Clients by the rebalances that they caused, most first. Of each of these at most
             ``MAX_NAMED``, in order; and only where a rule may need them.
         shown: How sentences name members, by their ids.
         handing_over: Some queues have no owner because a cooperative rebalance is in progress.
@@ -106,6 +107,7 @@ class Outcome(msgspec.Struct, kw_only=True):
     subscriptions: Sequence[NamedSubscription] = ()
     ownerless: Sequence[NamedQueue] = ()
     differing: Sequence[NamedQueue] = ()
+    grown: Sequence[str] = ()
     idlers: Sequence[NamedMember] = ()
     culprits: Sequence[NamedClient] = ()
     strategy: str | None = None
@@ -228,7 +230,8 @@ def _unassigned_queues(one: Outcome) -> Found | None:
             "{} queues have no owner, and nobody consumes them",
         )
         + _colon(queues_text(one.ownerless, one.unassigned))
-        + ownerless_text(one.ownerless, (one.strategy or "").rpartition(".")[2], one.shown),
+        + ownerless_text(one.ownerless, (one.strategy or "").rpartition(".")[2], one.shown)
+        + (f" No generation has followed the growth of {named(one.grown)}." if one.grown else ""),
         advice="Check that all members subscribe to the topic, that their strategy assigns every queue, and for a"
         " member that has not taken its queues.",
         evidence=one.evidence,

@@ -8,6 +8,7 @@ import msgspec
 
 from udfs.group.assignment.balance import balance_of
 from udfs.group.assignment.client_timings import settled_after_ms
+from udfs.group.assignment.metadata_age import is_shown_later
 from udfs.group.assignment.move_costs import MoveCost, add_costs, move_costs
 from udfs.group.assignment.outages import Outage, add_outages, outages
 from udfs.group.assignment.rebalance_plan import RebalancePlan, queues_of
@@ -31,7 +32,7 @@ from udfs.group.state.group import Owners, Queue, observed_by
 from udfs.group.state.state_machine import GroupKind
 from udfs.group.state.view import GroupView
 from udfs.model.audits import Audited
-from udfs.model.comparability import NO_MEMBERS, NOT_RECOMPUTABLE, NOT_REPORTED, TOPICS_UNKNOWN
+from udfs.model.comparability import GROWTH_NOT_DUE, NO_MEMBERS, NOT_RECOMPUTABLE, NOT_REPORTED, TOPICS_UNKNOWN
 from udfs.model.ids import rebalance_id
 from udfs.model.journal import (
     TRIGGER_ORDER,
@@ -234,12 +235,15 @@ def compared_with_reports(view: GroupView, plan: RebalancePlan) -> tuple[int | N
         return None, NOT_REPORTED
     if plan.target.incomparable is not None:
         return None, plan.target.incomparable
+    if any(topic in plan.topic_queues for topic in plan.guessed):
+        # The assignment itself tells what there is to assign, so that it agrees with whatever it left out. Metadata of
+        # these topics is still to come, with racks: then it is evaluated.
+        return None, TOPICS_UNKNOWN
     differing = len(differing_from(view, plan.target.owners, reported))
-    # Without metadata of a topic the racks of its queues are not known either, by which members with racks get theirs.
-    proves_nothing = differing or any(member.rack for member in view.group.members.values())
-    if proves_nothing and any(topic in plan.topic_queues for topic in plan.guessed):
-        return None, TOPICS_UNKNOWN  # metadata of a topic that exists is still to come: then it is evaluated
-    return differing, None
+    is_excused = not differing and any(
+        is_shown_later(view, topic, len(queues), plan.at) for topic, queues in plan.topic_queues.items()
+    )
+    return differing, GROWTH_NOT_DUE if is_excused else None
 
 
 def _differing(view: GroupView, plan: RebalancePlan) -> Sequence[Changed]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import msgspec
 
 from udfs.group.assignment.balance import balance_of
@@ -15,12 +17,19 @@ from udfs.model.journal import GroupChanged
 
 
 def with_balance(
-    context: GroupContext, row: GroupChanged, owners: Owners, topic_queues: QueuesByTopic, at: int, event_id: str | None
+    context: GroupContext,
+    row: GroupChanged,
+    owners: Owners,
+    topic_queues: QueuesByTopic,
+    at: int,
+    event_id: str | None,
+    grown: Sequence[str] = (),
 ) -> GroupChanged:
     """Return the group's row with the figures of an assignment; open and close the findings that depend on them.
 
     Args:
         topic_queues: Of the topics that members subscribe to. event_id: The event that shows it, where one does.
+        grown: Topics that grew, and whose new queues no generation has assigned.
     """
     group = context.group
     queues = [key_of(info, context.system, name) for name, infos in topic_queues.items() for info in infos]
@@ -29,6 +38,7 @@ def with_balance(
         row, idle_members=balance.idle, unassigned_queues=balance.unassigned, spread=balance.spread
     )
     outcome = outcome_of_balance(context, row, at, owners, queues, topic_queues, event_id)
+    outcome.grown = grown
     evaluated = [
         (kind, rule(outcome))
         for kind, rule in RULES

@@ -12,6 +12,7 @@ from typing import Final, NamedTuple
 from udfs.group.batch.findings import STUCK
 from udfs.group.events.memberless_groups import first_commit
 from udfs.group.events.reported_assignment import awaits_comparison
+from udfs.group.events.topic_growth import growth_outlasts_metadata_at
 from udfs.group.state.view import GroupView
 
 
@@ -25,6 +26,7 @@ class TimerKind(enum.IntEnum):
     COMMIT = 5
     NAMES = 6
     STUCK = 7
+    GROWTH = 8
 
     @property
     def meaning(self) -> str:
@@ -41,6 +43,8 @@ _MEANINGS: Final = {
     TimerKind.COMMIT: "A group commits of which nothing else is known: it is listed as empty.",
     TimerKind.NAMES: "An epoch has waited for metadata of its topics: it is decided without, where others have any.",
     TimerKind.STUCK: "A group has been rebalancing for `stuck_after`: a finding opens.",
+    TimerKind.GROWTH: "A topic grew, and no generation has followed within the age of the clients' metadata: its new"
+    " queues count as queues without an owner.",
 }
 
 
@@ -73,4 +77,7 @@ def next_timer(view: GroupView) -> Timer | None:
         timers.append(Timer(group.recorded.waits_until, TimerKind.NAMES))
     if group.under_way_since is not None and STUCK not in group.findings:
         timers.append(Timer(group.under_way_since + view.config.stuck_after_ms, TimerKind.STUCK))
+    outlasted_at = growth_outlasts_metadata_at(view)
+    if outlasted_at is not None:
+        timers.append(Timer(outlasted_at, TimerKind.GROWTH))
     return min(timers, default=None)

@@ -12,6 +12,7 @@ from typing import Final
 
 import msgspec
 
+from udfs.group.assignment.metadata_age import metadata_age_ms, unshown_growth
 from udfs.group.assignment.rebalance_plan import COOPERATIVE
 from udfs.group.assignment.target_assignment import QueuesByTopic, TargetAssignment, compute_target_assignment
 from udfs.group.audit.audit import audit_of_awaited
@@ -33,12 +34,6 @@ from udfs.model.queues import shortened, spelled
 from udfs.model.spans import QueuesReassigned
 from udfs.strategies.problem import Problem
 
-# How old the metadata of clients may be, by their defaults. A generation within it may lack new queues; a later one
-# leaves them out. Source: kafka-clients ``METADATA_MAX_AGE_CONFIG``, ``metadata_max_age_ms`` of kafka-python and
-# aiokafka, librdkafka ``topic.metadata.refresh.interval.ms``, franz-go ``MetadataMaxAge``; sarama
-# ``Metadata.RefreshFrequency``.
-METADATA_MAX_AGE_MS: Final = 300_000
-SARAMA_METADATA_MAX_AGE_MS: Final = 600_000
 # Evidence that metadata is newer than the current generation: the next one has no queues that it lacks.
 FIRST_METADATA: Final = "first metadata"
 
@@ -120,16 +115,8 @@ def queues_shown(
 def _outlasted_metadata(view: GroupView, topic: str, at: int) -> bool:
     """Return whether a topic has grown so long ago that the metadata of all clients must have shown it."""
     # Topics that an earlier batch changed may show more queues than there were: of a later growth, too.
-    grown_at = max(_growth(view, topic), default=None)
-    is_slow = any(member.client_library == "sarama" for member in view.group.members.values())
-    age = SARAMA_METADATA_MAX_AGE_MS if is_slow else METADATA_MAX_AGE_MS
-    return grown_at is None or grown_at <= at - age
-
-
-def _growth(view: GroupView, topic: str) -> list[int]:
-    """Return when metadata showed changes of a topic that no generation has shown since."""
-    evidence = (one for one in view.group.evidence if one.kind == "queue_count_changed" and one.topic == topic)
-    return [one.time for one in evidence if one.detail is None]
+    grown_at = max((one.time for one in unshown_growth(view.group, topic)), default=None)
+    return grown_at is None or grown_at <= at - metadata_age_ms(view.group.members.values())
 
 
 def _highest(queues: Iterable[Queue]) -> int:
@@ -156,7 +143,7 @@ def sizes(
     before = group.counts.get(topic)
     if before is not None:
         known = _named([*group.reported, *group.revoked_pending], topic)
-        is_grown = group.recorded is None and any(time <= at for time in _growth(view, topic))
+        is_grown = group.recorded is None and any(one.time <= at for one in unshown_growth(group, topic))
         if is_grown and reported is not None and 0 < known < before:
             # Its queues count already, but the leader of the current generation did not know them.
             before = known

@@ -91,11 +91,12 @@ def test_a_generation_with_late_metadata_is_audited_later() -> None:
     assert script.row().strategy_verdict == "contradicted"
 
 
-def test_an_agreement_on_guessed_topics_is_audited_again_with_metadata() -> None:
+def test_an_assignment_of_topics_without_metadata_is_audited_once_they_have_it() -> None:
     script = Script("kafka")
     script.snapshot(10, 1, BOTH, assigned(a="0 1", b="2"), strategy="range")
     script.run(50)
-    assert verdicts(script) == ["#1 agrees None 10"]
+    assert verdicts(script) == []
+    assert [(row.agrees, row.agrees_reason) for row in script.rebalances] == [(None, "topics_unknown")]
     script.queues(60, "t", 5)
     script.run(100)
     [audit] = script.audits()
@@ -111,7 +112,7 @@ def test_a_generation_overtaken_before_it_has_all_metadata_gets_no_verdict() -> 
     script.snapshot(10, 1, BOTH, assigned(a="0 2", b="1"), strategy="range")
     script.snapshot(20, 2, {"a": ["t"]}, assigned(a="0 1 2"), strategy="range")
     script.run(50)
-    assert verdicts(script) == ["#1 not_recomputable topics_unknown 20", "#2 agrees None 20"]
+    assert verdicts(script) == ["#1 not_recomputable topics_unknown 20"]
 
 
 def test_members_that_report_for_themselves_are_audited_once_they_agree() -> None:

@@ -68,7 +68,10 @@ def test_an_epoch_without_members_does_not_show_that_metadata_is_there() -> None
     script.queues(40, "t", 4, topic_id=T_ID)
     script.run(50)
     assert script.decided() == group_that_empties(4).run(50).decided()
-    assert [row.agrees for row in script.rebalances] == [True, None]
+    assert [(row.agrees, row.agrees_reason) for row in script.rebalances] == [
+        (None, "topics_unknown"),
+        (None, "no_members"),
+    ]
     assert script.findings() == []
 
 
@@ -217,7 +220,10 @@ def test_an_epoch_that_is_older_than_the_first_metadata_waits_from_then_on() -> 
     assert group.run(1_060_000).decided() == []
     script.queues(1_060_000, "h", 4, topic_id=U_ID)
     group.run(1_100_000)
-    assert [(row.generation, row.agrees) for row in script.rebalances] == [(1, True), (2, True)]
+    assert [(row.generation, row.agrees_reason) for row in script.rebalances] == [
+        (1, "topics_unknown"),
+        (2, "topics_unknown"),
+    ]
     group = HiddenTopics(h=U_ID)
     script = group.script
     script.waiting = [one for one in script.waiting if not isinstance(one, TopicQueues)]

@@ -1,0 +1,59 @@
+"""Core: topics that grew, and that no generation of their group has followed in time. No I/O."""
+
+from __future__ import annotations
+
+import msgspec
+
+from udfs.group.assignment.metadata_age import NOT_FOLLOWED, metadata_age_ms
+from udfs.group.assignment.target_assignment import topics_with_metadata
+from udfs.group.batch.context import GroupContext
+from udfs.group.events.current_balance import with_balance
+from udfs.group.state.group import Evidence
+from udfs.group.state.state_machine import GroupKind
+from udfs.group.state.view import GroupView
+
+
+def growth_outlasts_metadata_at(view: GroupView) -> int | None:
+    """Return when the metadata of all members must show a growth that no generation has followed; None: there is none.
+
+    As long as topics lack metadata the whole generation is not known, and neither is what it leaves out.
+    """
+    group = view.group
+    grown = [one.time for one in group.evidence if _is_growth(one)]
+    if not grown or not group.members or group.row is None or group.topics_without_metadata:
+        return None
+    if view.kind is not GroupKind.REPORTED:
+        return None
+    outlasted_at = min(grown) + metadata_age_ms(group.members.values())
+    return max(outlasted_at, group.last_rebalance_at or 0, group.last_applied or 0)
+
+
+def show_unfollowed_growth(context: GroupContext, at: int) -> None:
+    """Count the queues that no generation has assigned, though the metadata of all members must show them."""
+    group, row = context.group, context.group.row
+    latest = at - metadata_age_ms(group.members.values())
+    due = [one for one in group.evidence if _is_growth(one) and one.time <= latest]
+    context.use_up_evidence(
+        [msgspec.structs.replace(one, detail=NOT_FOLLOWED) if one in due else one for one in group.evidence]
+    )
+    shown = topics_with_metadata(context, at)
+    grown = {
+        one.topic: one
+        for one in due
+        if one.topic in group.counts and len(shown.get(one.topic, ())) > group.counts[one.topic]
+    }
+    if row is None or not grown:
+        return
+    topic_queues = {
+        topic: queues if topic in grown else queues[: group.counts.get(topic, 0)] for topic, queues in shown.items()
+    }
+    row = msgspec.structs.replace(row, queues=sum(len(queues) for queues in topic_queues.values()))
+    if group.has_reported or group.recomputable:
+        owners = group.reported if group.has_reported else group.computed
+        event_id = next(iter(grown.values())).event_id
+        row = with_balance(context, row, owners, topic_queues, at, event_id, grown=sorted(grown))
+    context.write_row(at, row)
+
+
+def _is_growth(one: Evidence) -> bool:
+    return one.kind == "queue_count_changed" and one.topic is not None and one.detail is None
