@@ -11,7 +11,7 @@ from streaming.settings.locations import Location
 from streaming.settings.model import Widespread
 from streaming.tables.location import is_table, table_uri
 from streaming.tables.schema import Row
-from streaming.views.freshness import UNREADABLE_AFTER_MS, Freshness, read_freshness
+from streaming.views.freshness import UNREADABLE_AFTER_MS, Freshness, LivenessReader
 from streaming.views.reader import Reader
 from streaming.views.rebalance_costs import Cost, costs_before
 from streaming.views.widespread import WidespreadKind, widespread_kinds
@@ -47,6 +47,7 @@ class FindingsReader:
 
     def __init__(self, root: Location, widespread: Widespread, now_ms: Callable[[], int]) -> None:
         self._root = root
+        self._liveness = LivenessReader(root)
         self._widespread = widespread
         self._now_ms = now_ms
         self._version: int | None = None
@@ -94,9 +95,12 @@ class FindingsReader:
 
     def _with_unwritten(self, found: CurrentFindings) -> CurrentFindings:
         """Add what no job can write down: that none lives, or that it learns nothing of a cluster."""
+        freshness = self._liveness.read()
+        if freshness.unread:
+            raise OSError(freshness.unread)
         self._unreadable_since_ms = None
         before = self._unwritten
-        rows = read_freshness(self._root).findings(found.current.values())
+        rows = freshness.findings(found.current.values())
         self._unwritten = {row["finding_id"]: row for row in rows}
         over = found.missing & before.keys() - self._unwritten.keys()
         ended = {name: {**before[name], "closed_at": self._now_ms()} for name in over}
