@@ -14,7 +14,7 @@ from dashboard.reading.dependencies import note_reads
 from streaming.machine.logs import logger
 from streaming.settings.locations import Location
 from streaming.stores.failure import StoreAwayError, is_passing, one_line
-from streaming.tables.location import is_table, table_uri
+from streaming.tables.location import table_to_read, table_uri
 from streaming.tables.schema import TABLES
 from streaming.views.freshness import Freshness, LivenessReader
 from streaming.views.reader import Reader
@@ -129,11 +129,12 @@ class TableSnapshots(Reader):
                     raise
                 # It may be another table now.
                 _log.debug("a table could not be followed; it is reopened", table=name, exc_info=error)
-        if not is_table(self._root, name):
+        found = table_to_read(self._root, name)
+        if found is None:
             self._handles.pop(name, None)
             return MISSING
-        self._handles[name] = DeltaTable(table_uri(self._root, name))
-        return self._handles[name].version()
+        self._handles[name] = found
+        return found.version()
 
     def _note(self, name: str, problem: str | None, reason: str = "") -> None:
         """Log when a problem of a table begins, and when it has ended; polls in between are silent."""

@@ -15,6 +15,7 @@ import msgspec
 
 from streaming.settings.locations import Location
 from streaming.stores.places import Place, place_of, write_whole
+from streaming.stores.store_path import PATIENCE, StorePath
 
 VERSION = 1
 FOLDER = "_liveness"
@@ -119,7 +120,8 @@ def read_liveness(root: Location) -> tuple[list[JobLiveness], str]:
         OSError: The store cannot be read.
     """
     jobs, problem = [], ""
-    found: Iterable[Place] = (place_of(root) / FOLDER).glob("*.json")
+    place = StorePath(root, PATIENCE) if isinstance(root, str) else place_of(root)
+    found: Iterable[Place] = (place / FOLDER).glob("*.json")
     for file in sorted(found, key=lambda place: place.name):
         try:
             job = msgspec.json.decode(file.read_bytes(), type=JobLiveness)

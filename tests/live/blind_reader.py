@@ -57,10 +57,12 @@ class Said:
     @property
     def ok(self) -> list[str]:
         """Return who says that all is well, or shows the present as if it were known."""
+        # Of a cluster that is partly known, groups may be known.
+        is_partial = self.state == "partly_known"
         states = {
             "check": self.exit_code == 0,
-            "metrics": self.known == 1 or self.groups > 0,
-            "API": self.state in ("known", "recording") or "ok" in self.health,
+            "metrics": self.known == 1 or (self.groups > 0 and not is_partial),
+            "API": self.state in ("known", "recording") or ("ok" in self.health and not is_partial),
             "page": self.page in ("live", "recording"),
         }
         return [name for name, is_ok in states.items() if is_ok]

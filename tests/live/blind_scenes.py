@@ -37,7 +37,7 @@ class Watched:
     """A job on its own, and a reader of its tables.
 
     Attributes:
-        command: Of the job, without `run` and its tables.
+        command: Of the job, without `run` and its tables. groups: How many the cluster has.
     """
 
     reader: Reader
@@ -46,6 +46,7 @@ class Watched:
     checkpoint: Path
     settings: Mapping[str, str]
     within: Sequence[str] = ()
+    groups: int = 0
     job: Running = field(init=False)
 
     def start(self) -> None:
@@ -73,7 +74,11 @@ class Watched:
 
     def wait_until_known(self, reader: Reader | None = None) -> Said:
         """Return what is said once all say that all is well."""
-        return self.wait_for(lambda said: said.silent == [] and said.alerts == [], "all is well", reader)
+
+        def is_well(said: Said) -> bool:
+            return said.silent == [] and said.alerts == [] and said.groups >= self.groups
+
+        return self.wait_for(is_well, "all is well", reader)
 
 
 @dataclass(frozen=True)
@@ -107,6 +112,7 @@ def _scene(
     tables: str = "",
     within: Sequence[str] = (),
     place: Path | None = None,
+    groups: int = 1,
 ) -> Iterator[Watched]:
     """Follow a cluster, and read the tables; the cluster is known when the block begins.
 
@@ -117,7 +123,7 @@ def _scene(
     place = place or folder
     settings = {**A_BATCH_A_SECOND, **settings}
     reader = Reader(tables or str(place / "tables"), folder / "reader", settings, within)
-    one = Watched(reader, [*source, "--cluster", CLUSTER], folder, place / "checkpoint", settings, within)
+    one = Watched(reader, [*source, "--cluster", CLUSTER], folder, place / "checkpoint", settings, within, groups)
     one.start()
     try:
         with reader:
@@ -190,7 +196,7 @@ def rocketmq(folder: Path, settings: Mapping[str, str]) -> Iterator[Scene]:
     with rocketmq_55(folder / "rocketmq") as cluster:
         cluster.create_topic("orders")
         cluster.create_group("billing")
-        with _scene(folder / "job", ["--rocketmq", cluster.address], settings) as one:
+        with _scene(folder / "job", ["--rocketmq", cluster.address], settings, groups=0) as one:
             yield Scene(
                 one,
                 [
@@ -206,7 +212,7 @@ def metaq(folder: Path, settings: Mapping[str, str]) -> Iterator[Scene]:
     with metaq_cluster(folder / "metaq", {"orders": 4}) as cluster:
         source = ["--metaq", f"{cluster.zookeeper.address}{cluster.root}"]
         keeper = cluster.zookeeper
-        with _scene(folder / "job", source, settings) as one:
+        with _scene(folder / "job", source, settings, groups=0) as one:
             yield Scene(
                 one,
                 [
