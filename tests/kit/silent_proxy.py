@@ -67,7 +67,8 @@ class SilentProxy:
                 assert isinstance(own, socket.socket)
                 if own is self._listener:
                     self._accept()
-                elif own in self._pairs:
+                # A cut counts from the moment it is made, also for what was selected before.
+                elif own in self._pairs and not self._held[self._pairs[own][1]]:
                     self._forward(own)
         for own in (*self._pairs, self._listener):
             own.close()

@@ -153,7 +153,7 @@ def _proxied_kafka(folder: Path, settings: Mapping[str, str]) -> Iterator[tuple[
         advertised = {"advertised.listeners": f"CLIENTS://{proxy.address}"}
         with kafka_41(folder / "broker", advertised) as broker:
             proxy.server_port = int(broker.bootstrap.rpartition(":")[2])
-            _commit_something(broker)
+            commit_something(broker)
             with _scene(folder / "job", ["--kafka", proxy.address], settings) as one:
                 ways = [
                     Way("broker killed", broker.kill, broker.start),
@@ -184,7 +184,7 @@ def job(folder: Path, settings: Mapping[str, str]) -> Iterator[Scene]:
 def brokers(folder: Path, settings: Mapping[str, str]) -> Iterator[Scene]:
     """One of three brokers that goes away."""
     with three_brokers(folder / "brokers") as cluster:
-        _commit_something(cluster, replicas=3)
+        commit_something(cluster, replicas=3)
         last = cluster.nodes[-1]
         with _scene(folder / "job", ["--kafka", cluster.bootstrap], settings) as one:
             yield Scene(one, [Way("one of three brokers killed", last.kill, last.start)])
@@ -239,7 +239,7 @@ def disk(folder: Path, settings: Mapping[str, str]) -> Iterator[Scene]:
         within = ["nsenter", "--user", "--mount", "--preserve-credentials", f"--target={holder.pid}"]
         outside = Path(f"/proc/{holder.pid}/root{place}")
         broker = stack.enter_context(kafka_41(folder / "broker"))
-        _commit_something(broker)
+        commit_something(broker)
         one = stack.enter_context(
             _scene(folder / "job", ["--kafka", broker.bootstrap], settings, within=within, place=place)
         )
@@ -263,7 +263,7 @@ def store(folder: Path, settings: Mapping[str, str]) -> Iterator[Scene]:
     """A store of the tables that goes away."""
     folder.mkdir(parents=True, exist_ok=True)
     with running_s3(folder) as s3, kafka_41(folder / "broker") as broker:
-        _commit_something(broker)
+        commit_something(broker)
         tables = f"{s3.uri}/tables"
 
         with _scene(folder / "job", ["--kafka", broker.bootstrap], {**settings, **s3.options}, tables=tables) as one:
@@ -292,7 +292,7 @@ def clock(folder: Path, settings: Mapping[str, str]) -> Iterator[Scene]:
     machine = MachineClock(folder)
     with ExitStack() as stack:
         broker = stack.enter_context(kafka_41(folder / "broker"))
-        _commit_something(broker)
+        commit_something(broker)
         one = stack.enter_context(
             _scene(folder / "job", ["--kafka", broker.bootstrap], {**settings, **machine.environment})
         )
@@ -323,7 +323,7 @@ def _another_machine(folder: Path) -> list[str]:
     return ["unshare", "--map-root-user", "--mount", "sh", "-c", bind, str(folder / "boot-id")]
 
 
-def _commit_something(broker: Broker, *, replicas: int = 1) -> None:
+def commit_something(broker: Broker, *, replicas: int = 1) -> None:
     """Leave a group at rest, which is well while its cluster is known."""
     create_topic(broker, "orders", 2, replicas=replicas)
     consumer = Consumer(broker.client_settings() | {"group.id": "billing"})

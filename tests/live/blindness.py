@@ -11,7 +11,7 @@ import os
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from tests.live.blind_reader import CLUSTER, Said
@@ -24,33 +24,45 @@ LATEST_S = 45
 
 def main(names: Sequence[str]) -> int:
     """Play every way of these scenes, and print what is said as a table."""
-    wrong = 0
+    wrong, rows = 0, []
     print("| what happens | after | check | says | metrics | API | page | alerts | load |")  # noqa: T201
     print("|---|---|---|---|---|---|---|---|---|")  # noqa: T201
     for name in names or SCENES:
         with tempfile.TemporaryDirectory() as folder, SCENES[name](Path(folder) / name, {}) as scene:
-            wrong += sum(_play(scene, way) for way in scene.ways)
+            for way in scene.ways:
+                told = _play(scene, way)
+                rows.append(_row(way, told))
+                wrong += sum(len(said.ok) for moment_s, said in told.items() if moment_s >= LATEST_S)
+    print(f"\n| what happens | {' | '.join(f'{one} s' for one in MOMENTS_S)} | `check` says |", *rows, sep="\n")  # noqa: T201
     print(f"\n{wrong} that said OK {LATEST_S} s after the last knowledge")  # noqa: T201
     return 1 if wrong else 0
 
 
-def _play(scene: Scene, way: Way) -> int:
-    """Play one way; return how many said that all was well when nothing could know."""
-    one, wrong = scene.watched, 0
+def _play(scene: Scene, way: Way) -> dict[int, Said]:
+    """Play one way; return what was said at each moment."""
+    one, told = scene.watched, {}
     one.wait_until_known(way.reader)
     began = time.monotonic()
     way.end()
     for moment_s in MOMENTS_S:
         time.sleep(max(0.0, began + moment_s - time.monotonic()))
-        said = (way.reader or one.reader).said()
-        if moment_s >= LATEST_S:
-            wrong += len(said.ok)
-        _print(way.name, f"{moment_s} s", said)
+        told[moment_s] = (way.reader or one.reader).said()
+        _print(way.name, f"{time.monotonic() - began:.0f} s", told[moment_s])
     began = time.monotonic()
     way.recover()
     said = one.wait_until_known(way.reader)
     _print(way.name, f"{time.monotonic() - began:.0f} s after recovery", said)
-    return wrong
+    return told
+
+
+def _row(way: Way, told: Mapping[int, Said]) -> str:
+    """Return a row of the table in the docs."""
+    cells = []
+    for said in told.values():
+        state = {0: "unknown", 4: "known"}.get(len(said.ok), f"known: {', '.join(said.ok)}")
+        cells.append(", ".join([state, *said.alerts]))
+    line = said.line.partition(" - ")[2].partition("; ")[0].replace("|", "¦")
+    return f"| {' | '.join([way.name, *cells, line])} |"
 
 
 def _print(name: str, after: str, said: Said) -> None:
