@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from deltalake.exceptions import DeltaError
 from fastapi import APIRouter, Request
 from fastapi.responses import PlainTextResponse, Response
 from prometheus_client.core import GaugeMetricFamily, Metric
@@ -18,6 +17,7 @@ from dashboard.reading.snapshots import LIVENESS
 from dashboard.reading.widespread_findings import widespread
 from streaming.alerts.follower import AlertsStatus
 from streaming.settings.model import Metrics
+from streaming.stores.failure import is_unreadable
 
 router = APIRouter()
 
@@ -60,7 +60,9 @@ def metrics(request: Request) -> Response:
     try:
         key = ("metrics", content_type, is_running, widespread(reading))
         content = reading.kept(key, (*TABLES_READ, LIVENESS), compute)
-    except (OSError, DeltaError):
+    except Exception as error:
+        if not is_unreadable(error):
+            raise
         # The tables cannot be read; whether the present is known is no question to them.
         names = list(reading.freshness.clusters)
         present = of_knowledge(reading.freshness, names, GroupLabels((), names, settings), PREFIX)

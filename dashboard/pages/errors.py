@@ -12,7 +12,7 @@ from dashboard.reading.known_time import UnknownError
 from dashboard.reading.listing_query import BadQuestionError
 from dashboard.reading.queries import QueryTimeoutError
 from streaming.machine.logs import logger
-from streaming.stores.failure import one_line
+from streaming.stores.failure import is_unreadable, one_line
 from streaming.tables.errors import AmbiguousError, NotFoundError
 from streaming.terminal.escape import printable
 
@@ -32,8 +32,8 @@ def add_errors(app: FastAPI) -> None:
     """Let the application answer every error in one form."""
     for kind, status in _STATUS.items():
         app.add_exception_handler(kind, lambda request, error, status=status: _answer(request, error, status))
-    for kind in (OSError, DeltaError):
-        app.add_exception_handler(kind, _unreadable)
+    for unreadable in (OSError, DeltaError):
+        app.add_exception_handler(unreadable, _unreadable)
     app.add_exception_handler(HTTPException, _http)
     app.add_exception_handler(Exception, _unexpected)
 
@@ -50,6 +50,8 @@ def _unreadable(request: Request, error: Exception) -> Response:
 
 
 def _unexpected(request: Request, error: Exception) -> Response:
+    if is_unreadable(error):
+        return _unreadable(request, error)
     _log.error("a page failed", path=printable(request.url.path), error=repr(error))
     return _answer(request, RuntimeError("this page failed; the log of the server has the reason"), 500)
 

@@ -6,9 +6,9 @@ from dataclasses import asdict
 from typing import Literal, TypeAlias
 
 import pyarrow as pa
-from deltalake.exceptions import DeltaError
 
 from dashboard.reading.questions import Reading
+from streaming.stores.failure import is_unreadable
 from streaming.tables.schema import Row
 from streaming.views.freshness import ClusterFreshness
 from udfs.shard.source_gaps import KIND
@@ -42,7 +42,9 @@ def cluster_names(reading: Reading) -> list[str]:
     known = reading.freshness.clusters
     try:
         return sorted({*newest_by_cluster(reading), *known})
-    except (OSError, DeltaError):
+    except Exception as error:
+        if not is_unreadable(error):
+            raise
         # The tables cannot be read: what jobs know of the present has been.
         return sorted(known)
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 MARKER = ".keep"
 # Who is asked about the present gives up soon; what runs for months does not. A file of a table may be large.
 PATIENCE = {"max_retries": "2", "retry_timeout": "10s", "connect_timeout": "3s", "timeout": "10s"}
-_TABLE_PATIENCE = {"max_retries": "5", "retry_timeout": "10s", "connect_timeout": "3s"}
+_TABLE_PATIENCE = {"max_retries": "5", "retry_timeout": "10s", "connect_timeout": "3s", "timeout": "15s"}
 # One request for as much.
 _READ_BYTES = 1 << 20
 

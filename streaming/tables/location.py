@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 
 from deltalake import DeltaTable
+from deltalake.exceptions import TableNotFoundError
 
 from streaming.settings.locations import Location, catalog_schema
 from streaming.stores.store_path import table_patience
@@ -40,7 +42,10 @@ def is_table(root: Location, name: str, *, soon: bool = False) -> bool:
 def table_to_read(root: Location, name: str) -> DeltaTable | None:
     """Return a table for somebody who waits: a store that is away is given up soon; None: it is not there."""
     uri = table_uri(root, name)
-    return DeltaTable(uri, storage_options=table_patience(uri)) if is_table(root, name, soon=True) else None
+    # Not is_table(): no other thread runs while delta-rs waits for that answer of a store.
+    with contextlib.suppress(TableNotFoundError):
+        return DeltaTable(uri, storage_options=table_patience(uri))
+    return None
 
 
 def is_clustered(delta: DeltaTable) -> bool:

@@ -145,9 +145,8 @@ class Freshness:
         Args:
             open_findings: Rows of ``findings`` that are open: what one of them reports is not repeated.
         """
-        # What a job has left since is not known.
         if self.unread:
-            return []
+            return []  # What a job has left since is not known.
         reported = {row["finding_id"] for row in open_findings}
         lost = [one for one in self.clusters.values() if one.state == "unknown"]
         gone = [_job_finding(job, lost) for job in self.jobs[:1] if lost and job.is_overdue]
@@ -186,11 +185,7 @@ def read_freshness(root: Location) -> Freshness:
 
 
 class LivenessReader:
-    """Reads what jobs have left beside the tables, again and again.
-
-    While that cannot be read, what was read last counts: a store that fails for a moment makes nothing unknown, one
-    that fails for longer than knowledge lasts makes all unknown.
-    """
+    """Reads what jobs have left, again and again; while it cannot be read, what was read last counts, and grows old."""
 
     def __init__(self, root: Location) -> None:
         self._root = root
@@ -261,7 +256,8 @@ class _JobNow:
         """Return what is known of the job itself."""
         job = self.job
         state = job.state if self.is_alive or job.state in ENDED else "gone"
-        text = self._ending() if self.is_overdue else _DOING.get(job.state, "the job runs")
+        doing = _DOING.get(job.state, "the job runs") if self.is_alive else self._unread
+        text = self._ending() if self.is_overdue else doing
         return JobFreshness(
             *(job.app_id, self.is_alive, self.is_overdue, state, job.written_at, text, self._note()),
             *(job.host, job.pid, job.state_since, job.unknown_after_ms),
