@@ -10,11 +10,14 @@ from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.exposition import choose_encoder
 
 from dashboard.metrics.families import PREFIX, TABLES_READ, families
+from dashboard.metrics.known_sources import of_knowledge
+from dashboard.metrics.labels import GroupLabels
 from dashboard.reading.questions import Reading
 from dashboard.reading.snapshots import LIVENESS
 from dashboard.reading.widespread_findings import widespread
 from streaming.alerts.follower import AlertsStatus
 from streaming.settings.model import Metrics
+from streaming.stores.failure import is_unreadable
 
 router = APIRouter()
 
@@ -31,7 +34,10 @@ class _Families:
 
 @router.get("/metrics", include_in_schema=False)
 def metrics(request: Request) -> Response:
-    """Return the metrics of the tables: OpenMetrics, or the older text format for those who do not accept it."""
+    """Return the metrics of the tables: OpenMetrics, or the older text format for those who do not accept it.
+
+    While the tables cannot be read there are only those that say whether the present is known.
+    """
     reading: Reading = request.app.state.reading
     settings: Metrics = request.app.state.metrics
     encode, content_type = choose_encoder(request.headers.get("accept", ""))
@@ -39,22 +45,29 @@ def metrics(request: Request) -> Response:
     alerts: AlertsStatus = request.app.state.alerts
     is_running = alerts.is_running
 
-    many = widespread(reading)
-
     def compute() -> bytes:
         found = families(
             reading.tables,
             settings,
             request.app.state.sums,
-            widespread=many,
+            widespread=widespread(reading),
             widespread_kinds=reading.widespread.kinds,
             freshness=reading.freshness,
         )
         encoded: bytes = encode(_Families([*found, *of_alerts(is_running)]))
         return encoded
 
-    key = ("metrics", content_type, is_running, many)
-    return Response(reading.kept(key, (*TABLES_READ, LIVENESS), compute), media_type=content_type)
+    try:
+        key = ("metrics", content_type, is_running, widespread(reading))
+        content = reading.kept(key, (*TABLES_READ, LIVENESS), compute)
+    except Exception as error:
+        if not is_unreadable(error):
+            raise
+        # The tables cannot be read; whether the present is known is no question to them.
+        names = list(reading.freshness.clusters)
+        present = of_knowledge(reading.freshness, names, GroupLabels((), names, settings), PREFIX)
+        content = encode(_Families([*present, *of_alerts(is_running)]))
+    return Response(content, media_type=content_type)
 
 
 def of_alerts(is_running: bool | None) -> Iterable[Metric]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from deltalake.exceptions import DeltaError
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import HTMLResponse, JSONResponse, Response
@@ -11,6 +12,7 @@ from dashboard.reading.known_time import UnknownError
 from dashboard.reading.listing_query import BadQuestionError
 from dashboard.reading.queries import QueryTimeoutError
 from streaming.machine.logs import logger
+from streaming.stores.failure import is_unreadable, one_line
 from streaming.tables.errors import AmbiguousError, NotFoundError
 from streaming.terminal.escape import printable
 
@@ -30,6 +32,8 @@ def add_errors(app: FastAPI) -> None:
     """Let the application answer every error in one form."""
     for kind, status in _STATUS.items():
         app.add_exception_handler(kind, lambda request, error, status=status: _answer(request, error, status))
+    for unreadable in (OSError, DeltaError):
+        app.add_exception_handler(unreadable, _unreadable)
     app.add_exception_handler(HTTPException, _http)
     app.add_exception_handler(Exception, _unexpected)
 
@@ -39,7 +43,15 @@ def _http(request: Request, error: Exception) -> Response:
     return _answer(request, NotFoundError("there is no such page") if status == 404 else error, status)
 
 
+def _unreadable(request: Request, error: Exception) -> Response:
+    reason = (error.strerror if isinstance(error, OSError) else None) or one_line(error)
+    _log.warning("tables could not be read for a page", path=printable(request.url.path), reason=reason)
+    return _answer(request, RuntimeError(f"the tables cannot be read: {reason}"), 503)
+
+
 def _unexpected(request: Request, error: Exception) -> Response:
+    if is_unreadable(error):
+        return _unreadable(request, error)
     _log.error("a page failed", path=printable(request.url.path), error=repr(error))
     return _answer(request, RuntimeError("this page failed; the log of the server has the reason"), 500)
 

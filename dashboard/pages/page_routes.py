@@ -20,7 +20,7 @@ from dashboard.reading import listings
 from dashboard.reading.cluster_rows import cluster_rows
 from dashboard.reading.dependencies import noted_reads
 from dashboard.reading.job_facts import job_facts
-from dashboard.reading.known_time import blind_clusters, headline
+from dashboard.reading.known_time import blind_clusters, headline, unwritten_findings
 from dashboard.reading.listing_query import plain_rows, refuse_others
 from dashboard.reading.overview import BUSIEST, churn, churning, clusters, hours, overview
 from dashboard.reading.questions import Reading
@@ -249,11 +249,12 @@ def findings(request: Request) -> Response:
     """Show findings, the open ones unless a filter names others."""
 
     def compute(reading: Reading) -> dict[str, Any]:
-        kinds = sorted(set(reading.columns("findings", ["kind"])["kind"].to_pylist()))
+        kinds = set(reading.columns("findings", ["kind"])["kind"].to_pylist())
+        kinds.update(row["kind"] for row in unwritten_findings(reading))
         choices = [
             _cluster_choice(reading),
             Choice("severity", "Severity", listings.VALUES["severity"], "any severity"),
-            Choice("kind", "Kind", kinds, "any kind"),
+            Choice("kind", "Kind", sorted(kinds), "any kind"),
             Choice("open", "Open", ("yes", "no", "any"), "open and closed"),
         ]
         parameters, defaults = dict(request.query_params), {"open": "yes"}

@@ -8,8 +8,10 @@ from typing import Literal, TypeAlias
 import pyarrow as pa
 
 from dashboard.reading.questions import Reading
+from streaming.stores.failure import is_unreadable
 from streaming.tables.schema import Row
 from streaming.views.freshness import ClusterFreshness
+from udfs.shard.source_gaps import KIND
 
 Headline: TypeAlias = Literal["live", "blind", "recording"]
 _NEWEST = """
@@ -37,7 +39,14 @@ def newest_by_cluster(reading: Reading) -> dict[str, int | None]:
 
 def cluster_names(reading: Reading) -> list[str]:
     """Return the clusters that the tables or a job know, by name."""
-    return sorted({*newest_by_cluster(reading), *reading.freshness.clusters})
+    known = reading.freshness.clusters
+    try:
+        return sorted({*newest_by_cluster(reading), *known})
+    except Exception as error:
+        if not is_unreadable(error):
+            raise
+        # The tables cannot be read: what jobs know of the present has been.
+        return sorted(known)
 
 
 def blind_clusters(reading: Reading) -> list[ClusterFreshness]:
@@ -68,6 +77,14 @@ def headline(reading: Reading) -> Headline:
         return "blind"
     states = {reading.freshness.of(name).state for name in cluster_names(reading)}
     return "recording" if states == {"recording"} else "live"
+
+
+def unwritten_findings(reading: Reading) -> list[Row]:
+    """Return what no job can write down, as open rows of ``findings``: that none lives, or learns nothing."""
+    if not reading.freshness.blind():
+        return []
+    rows = reading.tables.rows("findings", where={"kind": KIND}, keep=lambda found: found["closed_at"].is_null())
+    return reading.freshness.findings(rows)
 
 
 def job_rows(reading: Reading) -> list[Row]:

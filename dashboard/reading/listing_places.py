@@ -79,6 +79,9 @@ def span_of(reading: Reading, request: PieceRequest) -> Span | None:
     columns = _leading(listing, request.order)
     if not columns or "group_id" in chosen or "member_id" in chosen or _is_small(reading, listing.table):
         return None
+    # Rows of no file are in no span.
+    if listing.unwritten(reading):
+        return None
     table = _places(reading, request, columns)
     total = int(table["upto"][-1].as_py()) if table.num_rows else 0
     sql, parameters = "upto > ? and upto - n < ?", [request.offset, request.offset + limit]

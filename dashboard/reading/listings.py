@@ -8,10 +8,12 @@ from typing import get_args
 
 import pyarrow as pa
 
+from dashboard.reading.known_time import unwritten_findings
 from dashboard.reading.overview import overview
 from dashboard.reading.questions import Reading
 from dashboard.reading.window import last_day
-from streaming.tables.schema import TABLES
+from streaming.tables.arrow_rows import to_arrow
+from streaming.tables.schema import TABLES, Row
 from streaming.views.finding_lists import SEVERITIES
 from streaming.views.group_health import HEALTH
 from streaming.views.group_state_texts import TABLE_STATES
@@ -61,7 +63,7 @@ class Listing:
         times: What ``since`` and ``until`` are compared with: the time of an event, or begin and end of a span, whose
             end is null while it is open. Empty = rows are of now, and have no such parameters.
         is_recent: Rows are of the last day, unless a time, a group or a rebalance is requested.
-        made: Makes the rows where they are no table's.
+        made: Makes the rows where they are no table's. unwritten: Returns rows beside the table's.
     """
 
     name: str
@@ -75,6 +77,7 @@ class Listing:
     times: tuple[str, ...] = ()
     is_recent: bool = False
     made: Callable[[Reading], pa.Table] | None = None
+    unwritten: Callable[[Reading], Sequence[Row]] = lambda _: ()
 
     @property
     def parameters(self) -> tuple[str, ...]:
@@ -117,7 +120,10 @@ class Listing:
         """
         if self.made is not None:
             return self.made(reading)
-        return reading.tables.read(self.table, columns=columns, where=self.where(reading, chosen) | dict(bounds or {}))
+        found = reading.tables.read(self.table, columns=columns, where=self.where(reading, chosen) | dict(bounds or {}))
+        if not (more := self.unwritten(reading)):
+            return found
+        return pa.concat_tables([found, to_arrow(TABLES[self.table], more).select(found.column_names)])
 
 
 def _equal(*names: str) -> dict[str, str]:
@@ -227,6 +233,7 @@ FINDINGS = Listing(
     "severity",
     (f"-{_time('opened_at')}", "finding_id"),
     times=("opened_at", "closed_at"),
+    unwritten=unwritten_findings,
 )
 MEMBERS = Listing(
     "members",

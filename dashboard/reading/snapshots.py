@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import threading
+import time
 from collections.abc import Mapping, Sequence
 from zlib import crc32
 
@@ -11,14 +13,16 @@ from deltalake import DeltaTable
 from dashboard.reading.dependencies import note_reads
 from streaming.machine.logs import logger
 from streaming.settings.locations import Location
-from streaming.stores.failure import one_line
-from streaming.tables.location import is_table, table_uri
+from streaming.stores.failure import StoreAwayError, is_passing, one_line
+from streaming.tables.location import table_to_read, table_uri
 from streaming.tables.schema import TABLES
-from streaming.views.freshness import Freshness, read_freshness
+from streaming.views.freshness import Freshness, LivenessReader
 from streaming.views.reader import Reader
 
 # A table that was replaced by another one keeps its name: each handle is reopened this often.
 REOPENED_AFTER_POLLS = 60
+# A store that has not answered for so long is waited for by the poller alone, and by no request.
+FAILS_AFTER_S = 5.0
 MISSING = -1
 _UNREADABLE = "cannot be read; its last snapshot stays"
 # Liveness has a version, as if it were a table: it changes with what is shown of it.
@@ -46,6 +50,9 @@ class TableSnapshots(Reader):
         self._root = self.root = root
         self._handles: dict[str, DeltaTable] = {}
         self._versions: Mapping[str, int] = dict.fromkeys((*TABLES, LIVENESS), MISSING)
+        self._liveness = LivenessReader(root)
+        # Why the store does not answer, by the poll that is under way or the last one; and when it did.
+        self._away, self._answered_s = "", time.monotonic()
         self._freshness = Freshness()
         self._polls = 0
         self._problems: dict[str, str] = {}  # by table, as they were logged
@@ -77,9 +84,13 @@ class TableSnapshots(Reader):
     def refresh(self) -> frozenset[str]:
         """Follow the tables to their newest versions; return the names of those that changed."""
         with self._refreshing:
+            self._away = self._liveness.read().unread
+            if not self._away:
+                self._answered_s = time.monotonic()
             found = {name: self._follow(name) for name in TABLES}
-            # Before its version: a page of the older version may show more, and is then made anew.
-            self._freshness = read_freshness(self._root)
+            # Again, for tables may have taken long. Before its version: a page of the older version may show more, and
+            # is then made anew.
+            self._freshness = self._liveness.evaluate(unread=self._away)
             found[LIVENESS] = version_of(self._freshness, self._problems)
             changed = frozenset(name for name, version in found.items() if version != self._versions[name])
             self._versions = found
@@ -87,10 +98,16 @@ class TableSnapshots(Reader):
             return changed
 
     def _follow(self, name: str) -> int:
+        if self._away:
+            # What does not answer is waited for once in a poll: what is known grows old meanwhile.
+            self._note(name, _UNREADABLE, self._away)
+            return self._versions[name]
         try:
             version = self._newest(name)
         except Exception as error:  # noqa: BLE001 - a store that fails in any way is polled again
-            self._note(name, _UNREADABLE, one_line(error) or type(error).__name__)
+            reason = one_line(error) or type(error).__name__
+            self._note(name, _UNREADABLE, reason)
+            self._away = reason if is_passing(str(error)) else ""
             _log.debug("a table cannot be read", table=name, exc_info=error)
             return self._versions[name]
         if version != MISSING:
@@ -107,13 +124,17 @@ class TableSnapshots(Reader):
             try:
                 handle.update_incremental()
                 return handle.version()
-            except Exception as error:  # noqa: BLE001 - as above; it may be another table now
+            except Exception as error:
+                if is_passing(str(error)):
+                    raise
+                # It may be another table now.
                 _log.debug("a table could not be followed; it is reopened", table=name, exc_info=error)
-        if not is_table(self._root, name):
+        found = table_to_read(self._root, name)
+        if found is None:
             self._handles.pop(name, None)
             return MISSING
-        self._handles[name] = DeltaTable(table_uri(self._root, name))
-        return self._handles[name].version()
+        self._handles[name] = found
+        return found.version()
 
     def _note(self, name: str, problem: str | None, reason: str = "") -> None:
         """Log when a problem of a table begins, and when it has ended; polls in between are silent."""
@@ -127,6 +148,8 @@ class TableSnapshots(Reader):
 
     def _table(self, name: str) -> DeltaTable | None:
         note_reads([name])
+        if self._away and time.monotonic() - self._answered_s > FAILS_AFTER_S:
+            raise StoreAwayError(errno.EIO, self._away, str(self._root))
         return self._handles.get(name)
 
     def row_count(self, name: str) -> int | None:

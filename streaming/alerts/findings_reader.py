@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 
-from deltalake import DeltaTable
-
 from streaming.settings.locations import Location
 from streaming.settings.model import Widespread
-from streaming.tables.location import is_table, table_uri
+from streaming.tables.location import table_to_read
 from streaming.tables.schema import Row
-from streaming.views.freshness import UNREADABLE_AFTER_MS, Freshness, read_freshness
+from streaming.views.freshness import UNREADABLE_AFTER_MS, Freshness, LivenessReader
 from streaming.views.reader import Reader
 from streaming.views.rebalance_costs import Cost, costs_before
 from streaming.views.widespread import WidespreadKind, widespread_kinds
@@ -47,6 +46,7 @@ class FindingsReader:
 
     def __init__(self, root: Location, widespread: Widespread, now_ms: Callable[[], int]) -> None:
         self._root = root
+        self._liveness = LivenessReader(root)
         self._widespread = widespread
         self._now_ms = now_ms
         self._version: int | None = None
@@ -58,6 +58,7 @@ class FindingsReader:
         # What no job can write down, as it was at the last read; and since when the tables cannot be read.
         self._unwritten: Mapping[str, Row] = {}
         self._unreadable_since_ms: int | None = None
+        self._answered_s: float | None = None
 
     def read(self, awaited: set[str]) -> CurrentFindings:
         """Return the open findings, and those of ``awaited`` that closed or have no row.
@@ -65,9 +66,10 @@ class FindingsReader:
         Raises:
             DeltaError, OSError: The tables cannot be read.
         """
-        if not is_table(self._root, "findings"):
+        table = table_to_read(self._root, "findings")
+        if table is None:
             return self._with_unwritten(CurrentFindings({}, {}, awaited))
-        version = DeltaTable(table_uri(self._root, "findings")).version()
+        version = table.version()
         reader = Reader(self._root)
         is_new = version != self._version
         if is_new:
@@ -85,7 +87,9 @@ class FindingsReader:
     def unreadable(self, reason: str) -> CurrentFindings | None:
         """Return the findings as they were last read, and that they cannot be read; None: not for long yet."""
         now_ms = self._now_ms()
-        since_ms = self._unreadable_since_ms = self._unreadable_since_ms or now_ms
+        # A store that hangs is known to be away late.
+        waited_ms = 0 if self._answered_s is None else round(1_000 * (time.monotonic() - self._answered_s))
+        since_ms = self._unreadable_since_ms = self._unreadable_since_ms or now_ms - waited_ms
         if now_ms - since_ms < UNREADABLE_AFTER_MS:
             return None
         row = Freshness().unreadable(since_ms, reason)
@@ -94,9 +98,12 @@ class FindingsReader:
 
     def _with_unwritten(self, found: CurrentFindings) -> CurrentFindings:
         """Add what no job can write down: that none lives, or that it learns nothing of a cluster."""
-        self._unreadable_since_ms = None
+        freshness = self._liveness.read()
+        if freshness.unread:
+            raise OSError(freshness.unread)
+        self._unreadable_since_ms, self._answered_s = None, time.monotonic()
         before = self._unwritten
-        rows = read_freshness(self._root).findings(found.current.values())
+        rows = freshness.findings(found.current.values())
         self._unwritten = {row["finding_id"]: row for row in rows}
         over = found.missing & before.keys() - self._unwritten.keys()
         ended = {name: {**before[name], "closed_at": self._now_ms()} for name in over}

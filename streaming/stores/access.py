@@ -14,10 +14,8 @@ from streaming.settings.errors import SettingsError
 from streaming.settings.locations import Location
 from streaming.stores.failure import NO_CREDENTIALS, NO_TLS, StoreAwayError
 from streaming.stores.name_nodes import name_nodes
-from streaming.stores.store_path import StorePath
+from streaming.stores.store_path import PATIENCE, StorePath
 
-# A probe gives up soon; what runs for months does not.
-_PATIENCE = {"max_retries": "2", "retry_timeout": "10s", "connect_timeout": "3s", "timeout": "10s"}
 # Hidden from readers of a folder of events.
 _PROBE = ".probe-"
 _IN_SETTINGS = "or the same names under [storage.options]"
@@ -106,7 +104,7 @@ def access_error(location: Location, *, writes: bool = True) -> str | None:
     """
     if isinstance(location, Path):
         return write_error(location) if writes else _read_error(location)
-    place = StorePath(location, _PATIENCE)
+    place = StorePath(location, PATIENCE)
     wrong = _endpoint_error(place)
     if wrong is not None:
         return wrong

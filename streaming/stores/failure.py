@@ -42,6 +42,11 @@ def is_passing(reason: str) -> bool:
     return bool(_AWAY.search(reason)) and not NO_TLS.search(reason) and not NO_CREDENTIALS.search(reason)
 
 
+def is_unreadable(error: Exception) -> bool:
+    """Return whether tables could not be read: whoever reads them raises what it likes for a store that is away."""
+    return isinstance(error, OSError) or is_of_delta(error) or is_passing(str(error))
+
+
 def one_line(error: BaseException) -> str:
     """Return what a store or its client reported."""
     text = _STACK.sub("", _QUERY.sub(r"\1", _COLOUR.sub("", str(error))))

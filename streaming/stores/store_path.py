@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 
 # Of the folder itself: a store knows folders only by what is in them, and Spark refuses one that is not there.
 MARKER = ".keep"
+# Who is asked about the present gives up soon; what runs for months does not. A file of a table may be large.
+PATIENCE = {"max_retries": "2", "retry_timeout": "10s", "connect_timeout": "3s", "timeout": "10s"}
+_TABLE_PATIENCE = {"max_retries": "5", "retry_timeout": "10s", "connect_timeout": "3s", "timeout": "15s"}
 # One request for as much.
 _READ_BYTES = 1 << 20
 
@@ -34,6 +37,11 @@ def access_variables() -> dict[str, str]:
     """
     names = tuple(prefix for prefix in STORE_VARIABLES if prefix != "HADOOP_")
     return {name: value for name, value in os.environ.items() if name.startswith(names)}
+
+
+def table_patience(uri: str) -> dict[str, str] | None:
+    """Return the options by which delta-rs gives up soon; None: those of no store of objects."""
+    return dict(_TABLE_PATIENCE) if "://" in uri and not uri.startswith("hdfs://") else None
 
 
 class StoreStat(NamedTuple):

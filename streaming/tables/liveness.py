@@ -15,6 +15,7 @@ import msgspec
 
 from streaming.settings.locations import Location
 from streaming.stores.places import Place, place_of, write_whole
+from streaming.stores.store_path import PATIENCE, StorePath
 
 VERSION = 1
 FOLDER = "_liveness"
@@ -126,7 +127,12 @@ class JobLiveness(msgspec.Struct, kw_only=True, omit_defaults=True):
 
 def liveness_place(root: Location, app_id: str) -> Place:
     """Return the file of one job beside its tables."""
-    return place_of(root) / FOLDER / f"{app_id}.json"
+    return _folder(root) / f"{app_id}.json"
+
+
+def _folder(root: Location) -> Place:
+    """Return the folder of all jobs; a store that is away is given up soon."""
+    return (StorePath(root, PATIENCE) if isinstance(root, str) else place_of(root)) / FOLDER
 
 
 def write_liveness(place: Place, job: JobLiveness) -> None:
@@ -145,7 +151,9 @@ def read_liveness(root: Location) -> tuple[list[JobLiveness], str]:
         OSError: The store cannot be read.
     """
     jobs, problem = [], ""
-    found: Iterable[Place] = (place_of(root) / FOLDER).glob("*.json")
+    folder = _folder(root)
+    # delta-rs lets other threads run while it waits for this answer, and not while it waits for a listing.
+    found: Iterable[Place] = folder.glob("*.json") if folder.exists() else ()
     for file in sorted(found, key=lambda place: place.name):
         try:
             job = msgspec.json.decode(file.read_bytes(), type=JobLiveness)

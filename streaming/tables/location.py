@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 
 from deltalake import DeltaTable
+from deltalake.exceptions import TableNotFoundError
 
 from streaming.settings.locations import Location, catalog_schema
+from streaming.stores.store_path import table_patience
 from streaming.tables.delta_schema import delta_fields
 from streaming.tables.errors import NoTablesError, TableError
 from streaming.tables.schema import Table
@@ -30,9 +33,19 @@ def table_uri(root: Location, name: str) -> str:
     return f"{str(root).rstrip('/')}/{name}"
 
 
-def is_table(root: Location, name: str) -> bool:
-    """Return whether a table is there."""
-    return DeltaTable.is_deltatable(table_uri(root, name))
+def is_table(root: Location, name: str, *, soon: bool = False) -> bool:
+    """Return whether a table is there; ``soon``: a store that is away is given up soon."""
+    uri = table_uri(root, name)
+    return DeltaTable.is_deltatable(uri, table_patience(uri) if soon else None)
+
+
+def table_to_read(root: Location, name: str) -> DeltaTable | None:
+    """Return a table for somebody who waits: a store that is away is given up soon; None: it is not there."""
+    uri = table_uri(root, name)
+    # Not is_table(): no other thread runs while delta-rs waits for that answer of a store.
+    with contextlib.suppress(TableNotFoundError):
+        return DeltaTable(uri, storage_options=table_patience(uri))
+    return None
 
 
 def is_clustered(delta: DeltaTable) -> bool:

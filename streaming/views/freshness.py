@@ -8,6 +8,7 @@ not grow old. What cannot be evaluated, because no job has left its liveness, is
 from __future__ import annotations
 
 import hashlib
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
@@ -36,6 +37,7 @@ GONE_KIND, STOPPED_KIND, UNREADABLE_KIND = "job_silent", "job_stopped", "tables_
 # So long after the first failure it is a finding that tables cannot be read.
 UNREADABLE_AFTER_MS = 30_000
 _NAMED = 5
+_AGAIN_AFTER_S = 0.5
 _ENDINGS = {
     "stopped": "the job was stopped at {at}",
     "finished": "the job read once, and ended at {at}",
@@ -116,11 +118,13 @@ class Freshness:
     Attributes:
         clusters: By name, those that a job has left its liveness of. jobs: The one that reported last comes first.
         problem: Why liveness could not be read; empty: they could.
+        unread: The same where none could be read just now: what was read before counts, and grows old.
     """
 
     clusters: Mapping[str, ClusterFreshness] = field(default_factory=dict)
     jobs: Sequence[JobFreshness] = ()
     problem: str = ""
+    unread: str = ""
 
     def of(self, cluster: str) -> ClusterFreshness:
         """Return what is known of a cluster; one of which no job reports is unknown."""
@@ -148,6 +152,8 @@ class Freshness:
         Args:
             open_findings: Rows of ``findings`` that are open: what one of them reports is not repeated.
         """
+        if self.unread:
+            return []  # What a job has left since is not known.
         reported = {row["finding_id"] for row in open_findings}
         lost = [one for one in self.clusters.values() if one.state == "unknown"]
         gone = [_job_finding(job, lost) for job in self.jobs[:1] if lost and job.is_overdue]
@@ -175,20 +181,43 @@ class Now:
         return cls(clock_now_ms(), since_boot_ms(), boot_id())
 
 
-def read_freshness(root: Location, now: Now | None = None) -> Freshness:
-    """Read what jobs have left beside the tables, and evaluate it."""
-    if catalog_schema(root):
-        return Freshness(problem=f"{catalog_schema(root)} is read by Spark alone")
-    try:
-        jobs, problem = read_liveness(root)
-    except OSError as error:
-        return Freshness(problem=f"liveness cannot be read: {error.strerror or error}")
-    return evaluate_liveness(jobs, now or Now.read(), problem)
+def read_freshness(root: Location) -> Freshness:
+    """Read what jobs have left beside the tables, and evaluate it; a store that fails once is read once more."""
+    reader = LivenessReader(root)
+    found = reader.read()
+    if found.unread:
+        time.sleep(_AGAIN_AFTER_S)
+        found = reader.read()
+    return found
 
 
-def evaluate_liveness(jobs: Sequence[JobLiveness], now: Now, problem: str = "") -> Freshness:
+class LivenessReader:
+    """Reads what jobs have left, again and again; while it cannot be read, what was read last counts, and grows old."""
+
+    def __init__(self, root: Location) -> None:
+        self._root = root
+        self._jobs: Sequence[JobLiveness] = ()
+        self._problem = ""
+
+    def read(self, now: Now | None = None) -> Freshness:
+        """Read it, and evaluate it at a time; None: now."""
+        if catalog_schema(self._root):
+            return Freshness(problem=f"{catalog_schema(self._root)} is read by Spark alone")
+        unread = ""
+        try:
+            self._jobs, self._problem = read_liveness(self._root)
+        except OSError as error:
+            unread = f"liveness cannot be read: {error.strerror or error}"
+        return self.evaluate(now, unread)
+
+    def evaluate(self, now: Now | None = None, unread: str = "") -> Freshness:
+        """Evaluate what was read last; ``unread``: why that is not newer."""
+        return evaluate_liveness(self._jobs, now or Now.read(), unread or self._problem, unread=unread)
+
+
+def evaluate_liveness(jobs: Sequence[JobLiveness], now: Now, problem: str = "", *, unread: str = "") -> Freshness:
     """Evaluate what jobs have left at a time; of two that know a cluster, the fresher one counts."""
-    found = sorted((_JobNow(job, now) for job in jobs), key=lambda one: (one.age_ms, one.job.app_id))
+    found = sorted((_JobNow(job, now, unread) for job in jobs), key=lambda one: (one.age_ms, one.job.app_id))
     clusters: dict[str, ClusterFreshness] = {}
     ages: dict[str, int] = {}
     for one in found:
@@ -197,7 +226,7 @@ def evaluate_liveness(jobs: Sequence[JobLiveness], now: Now, problem: str = "") 
             if age_ms < ages.get(cluster.cluster, age_ms + 1):
                 ages[cluster.cluster] = age_ms
                 clusters[cluster.cluster] = one.cluster(cluster)
-    return Freshness(dict(sorted(clusters.items())), [one.freshness() for one in found], problem)
+    return Freshness(dict(sorted(clusters.items())), [one.freshness() for one in found], problem, unread)
 
 
 class _JobNow:
@@ -207,8 +236,9 @@ class _JobNow:
         age_ms: How old that is; on the machine of the job by a clock that nobody sets.
     """
 
-    def __init__(self, job: JobLiveness, now: Now) -> None:
+    def __init__(self, job: JobLiveness, now: Now, unread: str) -> None:
         self.job = job
+        self._unread = unread
         self._now = now
         self._is_here = job.process.split(" ")[0] == now.boot
         wall_ms = now.wall_ms - job.written_at
@@ -222,7 +252,8 @@ class _JobNow:
 
     @property
     def is_overdue(self) -> bool:
-        return self.job.state in ENDED or not self._is_timely or self.age_ms > _MISSED * self.job.every_ms
+        is_missed = not self._is_timely or self.age_ms > _MISSED * self.job.every_ms
+        return self.job.state in ENDED or (is_missed and not self._unread)
 
     @property
     def is_alive(self) -> bool:
@@ -232,7 +263,8 @@ class _JobNow:
         """Return what is known of the job itself."""
         job = self.job
         state = job.state if self.is_alive or job.state in ENDED else "gone"
-        text = self._ending() if self.is_overdue else _DOING.get(job.state, "the job runs")
+        doing = _DOING.get(job.state, "the job runs") if self.is_alive else self._unread
+        text = self._ending() if self.is_overdue else doing
         return JobFreshness(
             *(job.app_id, self.is_alive, self.is_overdue, state, job.written_at, text, self._note()),
             *(job.host, job.pid, job.state_since, job.unknown_after_ms),
@@ -259,6 +291,8 @@ class _JobNow:
         job = self.job
         if self.is_overdue:
             return self._ending()
+        if self._unread:
+            return self._unread
         if cluster.problem:
             return cluster.problem
         came_at = job.written_at - cluster.age_ms

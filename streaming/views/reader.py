@@ -15,7 +15,7 @@ from streaming.settings.locations import Location
 from streaming.tables.arrow_rows import as_schema, from_arrow
 from streaming.tables.errors import NoTablesError
 from streaming.tables.file_listing import newest_time
-from streaming.tables.location import is_table, table_uri
+from streaming.tables.location import is_table, table_to_read
 from streaming.tables.retention import dropped_before
 from streaming.tables.schema import TABLES, TIME, Row
 from streaming.terminal.format import time_text
@@ -63,7 +63,7 @@ class Reader:
         self._root = root
         if isinstance(root, Path) and not root.is_dir():
             raise NoTablesError(f"{root}: there is no such folder. Name the job's tables with --tables DIR.")
-        if not any(is_table(root, name) for name in TABLES):
+        if not any(is_table(root, name, soon=True) for name in TABLES):
             raise NoTablesError(
                 f"{root} holds no tables of the monitor yet. Name the job's folder with --tables DIR, or start `run`."
             )
@@ -131,7 +131,7 @@ class Reader:
 
     def _table(self, name: str) -> DeltaTable | None:
         """Return a table as it is now; None = there is none yet."""
-        return DeltaTable(table_uri(self._root, name)) if is_table(self._root, name) else None
+        return table_to_read(self._root, name)
 
     def rows(self, name: str, *, where: Mapping[str, Any] | None = None, keep: Keep | None = None) -> list[Row]:
         """Read as ``read`` does; answer dicts, times in epoch milliseconds."""

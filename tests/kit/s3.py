@@ -85,6 +85,14 @@ class S3Server:
         """End it."""
         self._server.kill()
 
+    def freeze(self) -> None:
+        """Stop its clock (SIGSTOP): connections stay open and nothing answers."""
+        self._server.freeze()
+
+    def thaw(self) -> None:
+        """Let it go on."""
+        self._server.thaw()
+
 
 @contextlib.contextmanager
 def running_s3(folder: Path, *, is_read_only: bool = False) -> Iterator[S3Server]:

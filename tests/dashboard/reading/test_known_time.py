@@ -185,6 +185,29 @@ def test_a_job_that_is_gone_and_a_source_that_is_silent_are_open_findings(tmp_pa
     ]
 
 
+def test_the_list_of_findings_has_what_no_job_can_write_down(tmp_path: Path, settings: Dashboard) -> None:
+    write(tmp_path)
+    for leave, kinds in ((job_is_dead, {"flapping", "job_silent"}), (is_known, {"flapping"})):
+        shutil.rmtree(tmp_path / FOLDER)
+        leave(tmp_path)
+        with served(tmp_path, settings) as client:
+            found = client.get("/api/v1/findings?open=yes").json()
+            assert {row["kind"] for row in found["rows"]} == kinds
+            assert found["total"] == len(kinds)
+            assert ("job_silent" in client.get("/findings").text) == ("job_silent" in kinds)
+    shutil.rmtree(tmp_path / FOLDER)
+    source_is_silent(tmp_path)
+    with served(tmp_path, settings) as client:
+        (row,) = client.get("/api/v1/findings?kind=source_silent").json()["rows"]
+        assert client.get("/api/v1/findings?since=0&sort=kind&limit=1").json()["total"] == 2
+        # A job that can write has written it down, too: it is one finding.
+        opened = {"cluster": "c", "kind": "source_silent", "severity": "critical", "message": "It is silent."}
+        write_rows(tmp_path, "findings", [opened | {"finding_id": row["finding_id"], "opened_at": T0}])
+        client.app._app.state.reading.tables.refresh()  # type: ignore[attr-defined]
+        (row,) = client.get("/api/v1/findings?kind=source_silent").json()["rows"]
+        assert row["message"] == "It is silent."
+
+
 def test_tables_without_a_cluster_say_why(tmp_path: Path, settings: Dashboard) -> None:
     with served(tmp_path, settings) as client:
         assert "No cluster is known yet: no job has left its liveness" in client.get("/").text

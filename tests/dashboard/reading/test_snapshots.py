@@ -9,10 +9,11 @@ import pytest
 from structlog.testing import capture_logs
 
 from dashboard.reading.snapshots import LIVENESS, MISSING, REOPENED_AFTER_POLLS, TableSnapshots
+from streaming.stores.failure import StoreAwayError
 from streaming.tables.arrow_rows import to_arrow
 from streaming.tables.delta_rs import DeltaRsTable
 from streaming.tables.errors import NoTablesError
-from streaming.tables.schema import GROUPS, MEMBERS
+from streaming.tables.schema import GROUPS, MEMBERS, TABLES
 from streaming.tables.writer import Mark
 
 
@@ -64,7 +65,7 @@ def test_a_store_that_is_away_leaves_the_last_snapshot(tmp_path: Path, monkeypat
         raise OSError("the store is away")
 
     with monkeypatch.context() as patch:
-        patch.setattr("dashboard.reading.snapshots.is_table", away)
+        patch.setattr("dashboard.reading.snapshots.table_to_read", away)
         patch.setattr("dashboard.reading.snapshots.REOPENED_AFTER_POLLS", 1)
         # What cannot be read is shown, so pages are made anew.
         assert snapshots.refresh() == {LIVENESS}
@@ -72,6 +73,35 @@ def test_a_store_that_is_away_leaves_the_last_snapshot(tmp_path: Path, monkeypat
     assert names(snapshots) == ["a"]
     assert snapshots.refresh() == {LIVENESS}
     assert snapshots.unreadable == []
+
+
+def test_a_store_that_hangs_is_waited_for_once_in_a_poll_and_by_no_request(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    append(tmp_path, "a", 1)
+    snapshots = TableSnapshots(tmp_path)
+    asked = []
+
+    def hang(*arguments: object) -> bool:
+        asked.append(arguments)
+        raise OSError("error sending request: operation timed out")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("dashboard.reading.snapshots.table_to_read", hang)
+        patch.setattr("dashboard.reading.snapshots.REOPENED_AFTER_POLLS", 1)
+        snapshots.refresh()
+        assert len(asked) == 1
+        patch.setattr("streaming.views.freshness.read_liveness", hang)
+        snapshots.refresh()
+        assert len(asked) == 2
+        assert list(snapshots.unreadable) == sorted(TABLES)
+        # For a moment what is on this machine is still shown.
+        assert names(snapshots) == ["a"]
+        patch.setattr("dashboard.reading.snapshots.FAILS_AFTER_S", 0)
+        with pytest.raises(StoreAwayError, match="timed out"):
+            names(snapshots)
+    snapshots.refresh()
+    assert names(snapshots) == ["a"]
 
 
 def test_no_tables_are_an_error_unless_the_job_may_start_later(tmp_path: Path) -> None:

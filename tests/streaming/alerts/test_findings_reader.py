@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from streaming.alerts.findings_reader import FindingsReader
 from streaming.tables.liveness import liveness_place, write_liveness
+from streaming.views import freshness
 from streaming.views.widespread import WidespreadKind
 from tests.streaming.alerts.planted import widespread
 from tests.streaming.tables.journals import T0
@@ -53,6 +56,22 @@ def test_what_no_job_can_write_down_is_open_while_it_lasts(tmp_path: Path) -> No
     # Another process does not know what it was: it is missing, and resolved as such.
     other = FindingsReader(tmp_path, widespread(), lambda: T0)
     assert other.read({row["finding_id"]}).missing == {row["finding_id"]}
+
+
+def test_liveness_that_cannot_be_read_closes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_groups(tmp_path, 3)
+    write_liveness(liveness_place(tmp_path, APP), sign(known("c1", age_ms=10**9, is_live=True), state="failed"))
+    reader = FindingsReader(tmp_path, widespread(), lambda: T0)
+    (found,) = reader.read(set()).current
+
+    def refuse(_: object) -> object:
+        raise OSError(5, "the store is away")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(freshness, "read_liveness", refuse)
+        with pytest.raises(OSError, match="the store is away"):
+            reader.read({found})
+    assert list(reader.read({found}).current) == [found]
 
 
 def test_tables_that_cannot_be_read_for_long_are_a_finding() -> None:

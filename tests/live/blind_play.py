@@ -1,0 +1,62 @@
+"""Each way in which knowledge ends, played with a limit of eight seconds instead of thirty."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+from tests.live.blind_reader import Said
+from tests.live.blind_scenes import SCENES, Scene, Way
+
+# The same rule, sooner: the job's liveness each second, blind after eight.
+SOON = {
+    "REBALANCE_MONITOR_JOB__LIVENESS_INTERVAL_MS": "1000",
+    "REBALANCE_MONITOR_TIME__SOURCE_SILENT_AFTER_MS": "8000",
+    "REBALANCE_MONITOR_KAFKA__POLL_INTERVAL_MS": "1000",
+    "REBALANCE_MONITOR_ROCKETMQ__POLL_INTERVAL_MS": "1000",
+    "REBALANCE_MONITOR_METAQ__POLL_INTERVAL_MS": "1000",
+    "REBALANCE_MONITOR_JOB__MATERIALIZE_INTERVAL_MS": "1000",
+    "REBALANCE_MONITOR_ALERTS__GROUP_WAIT_MS": "1000",
+    "REBALANCE_MONITOR_ALERTS__POLL_INTERVAL_MS": "1000",
+}
+# As with users' settings, fifteen seconds beyond the limit; on a machine that is busy with other tests an answer of all
+# readers takes as long again.
+_LATEST_S = 8 + 15 + 15
+
+
+def play(scene: Scene, way: Way, *, says: str, alerts: str = "") -> Said:
+    """Play one way: nothing says that all is well for long; why is said, and alerted; and then it is over.
+
+    Args:
+        says: What `check` says sooner or later. alerts: The kind that is alerted; empty: any, or none.
+
+    Returns:
+        What was said when all of that was so.
+    """
+    one = scene.watched
+    one.wait_until_known(way.reader)
+    began = time.monotonic()
+    way.end()
+    one.wait_for(lambda said: said.ok == [], "nothing says that all is well", way.reader)
+    took_s = time.monotonic() - began
+    assert took_s < _LATEST_S, f"{way.name}: {took_s:.0f} s"
+
+    def is_told(said: Said) -> bool:
+        assert said.ok == [], (way.name, said)
+        return says in said.line and (not alerts or alerts in said.alerts)
+
+    told = one.wait_for(is_told, f"{way.name}: {says}", way.reader)
+    assert told.exit_code == 3
+    way.recover()
+    one.wait_until_known(way.reader)
+    return told
+
+
+def play_scene(name: str, folder: Path, told: Mapping[str, tuple[str, str]]) -> None:
+    """Play all ways of a scene; each has what `check` says, and what is alerted."""
+    with SCENES[name](folder, SOON) as scene:
+        assert [way.name for way in scene.ways] == list(told)
+        for way in scene.ways:
+            says, alerts = told[way.name]
+            play(scene, way, says=says, alerts=alerts)

@@ -1,0 +1,16 @@
+"""A store of the tables goes away: nothing says OK any more, each says why, and it is over afterwards."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.live.blind_play import play_scene
+
+pytestmark = [pytest.mark.broker, pytest.mark.spark, pytest.mark.timeout(900)]
+
+
+def test_a_store_that_goes_away_is_reported_while_it_lasts(tmp_path: Path) -> None:
+    away = ("is unavailable", "tables_unreadable")
+    play_scene("store", tmp_path, {"its store is away": away, "its store hangs (SIGSTOP)": away})
