@@ -19,6 +19,7 @@ Kind: TypeAlias = Literal[
     "leaves", "is killed", "hangs briefly", "hangs", "polls too late", "host is lost", "deploy", "static restart"
 ]
 KINDS: Final[tuple[Kind, ...]] = get_args(Kind)
+SESSION_MS: Final = 6_000
 READ: Final = ("records", "log")
 _DEPARTURES = ("member_left", "session_expired", "member_gone")
 _TRUTH = "truth.json"
@@ -70,7 +71,8 @@ def read(folder: Path) -> Run:
 
 def _causes(folder: Path) -> list[Trigger]:
     """Return the causes of all generations, in their order."""
-    run, now = CoreRun(core_config()), int(time.time() * 1_000)
+    # The broker's session timeout for the new protocol, whose members report none.
+    run, now = CoreRun(core_config(session_timeouts_ms={"kafka": SESSION_MS})), int(time.time() * 1_000)
     run.batch(now, [line for file in sorted(folder.glob("*.jsonl")) for line in file.read_bytes().splitlines()])
     run.flush(now)
     return [one for row in run.rebalances for one in row.triggers]

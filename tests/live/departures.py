@@ -35,15 +35,14 @@ from tests.kit.processes import free_port
 from tests.kit.python_processes import start_python_member
 from tests.kit.relay import relay
 from tests.kit.topics import create_topic, set_session_timeout
-from tests.live.departure_verdicts import KINDS, Departed, Kind, Truth, print_tables, read
+from tests.live.departure_verdicts import KINDS, SESSION_MS, Departed, Kind, Truth, print_tables, read
 from tests.live.story import partitions
 
-_SESSION_MS = 6_000
 _STATIC_SESSION_MS = 45_000  # a process takes a while to start on a busy machine
-_POLL_INTERVAL_MS = 9_000
+_POLL_INTERVAL_MS = 15_000
 _COMMIT_MS = 700
 _COMMITS = 6  # each member commits so often before it departs
-_BROKER = {"group.consumer.session.timeout.ms": str(_SESSION_MS), "group.consumer.heartbeat.interval.ms": "1000"}
+_BROKER = {"group.consumer.session.timeout.ms": str(SESSION_MS), "group.consumer.heartbeat.interval.ms": "1000"}
 _PARTITIONS = 4
 _SEND_EVERY_S = 0.1
 _LAST_READ_S = 15  # so that the collectors have read the last departure, and written a clock
@@ -79,7 +78,7 @@ def _java(*, protocol: str = "classic", **more: str) -> Start:
             [group],
             client_id=name,
             instance_id=instance_id,
-            session_timeout_ms=_STATIC_SESSION_MS if instance_id else _SESSION_MS,
+            session_timeout_ms=_STATIC_SESSION_MS if instance_id else SESSION_MS,
             commit_interval_ms=_COMMIT_MS,
             settings=settings,
         )
@@ -93,7 +92,7 @@ def _librdkafka(*, protocol: str = "classic") -> Start:
         if protocol == "consumer":
             settings["group.protocol"] = protocol
         else:
-            session_ms = _STATIC_SESSION_MS if instance_id else _SESSION_MS
+            session_ms = _STATIC_SESSION_MS if instance_id else SESSION_MS
             settings |= {"session.timeout.ms": str(session_ms), "heartbeat.interval.ms": "500"}
         settings |= {"group.instance.id": instance_id} if instance_id else {}
         interval_ms = _POLL_INTERVAL_MS if is_late else 300_000
@@ -106,7 +105,7 @@ def _python(library: str) -> Start:
     def start(broker: Broker, group: str, name: str, instance_id: str | None, is_late: bool) -> Member:
         settings: dict[str, Any] = {
             "client_id": name,
-            "session_timeout_ms": _STATIC_SESSION_MS if instance_id else _SESSION_MS,
+            "session_timeout_ms": _STATIC_SESSION_MS if instance_id else SESSION_MS,
             "heartbeat_interval_ms": 500,
             "auto_commit_interval_ms": _COMMIT_MS,
             **({"group_instance_id": instance_id} if instance_id else {}),
@@ -186,7 +185,7 @@ class Play:
     def _ends(self) -> None:
         """Wait until the member that stays has all; a slow one rejoins late."""
         if self._library.is_slow:
-            time.sleep(1.5 * _SESSION_MS / 1_000)
+            time.sleep(1.5 * SESSION_MS / 1_000)
             self._stays.poll_again()
         self._wait()
 
@@ -215,7 +214,7 @@ class Play:
         (member,) = self._joined(name)
         self._departs("hangs briefly", member)
         member.freeze()
-        time.sleep(_SESSION_MS / 4 / 1_000)
+        time.sleep(SESSION_MS / 4 / 1_000)
         member.thaw()
         time.sleep(_COMMITS * _COMMIT_MS / 1_000)
         self._wait(member)

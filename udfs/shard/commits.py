@@ -15,6 +15,7 @@ from udfs.model.arrays import Int64, UInt64
 from udfs.model.observations import (
     DELETED,
     NOT_NAMED,
+    SECOND_MS,
     UNKNOWN,
     Newest,
     Observation,
@@ -51,7 +52,8 @@ from udfs.shard.state_format import (
 Waiting: TypeAlias = tuple[int, int, int, int, int, bool]
 
 _KEY_BYTES = 8
-# So many due rows of a queue are read before a time, if there are more: they show its last two commits.
+# So many due rows of a queue are read before a time, if there are more: they show its last two commits. And those of
+# the two seconds with commits before that.
 _LAST_ROWS = 16
 
 
@@ -222,10 +224,18 @@ class Commits:
         beside = self._observed_beside(row)
         if some.stop - some.start > 2 * _LAST_ROWS:
             stop = some.start + int(due.times[some].searchsorted(until, side="right"))
-            first = stop - _LAST_ROWS
+            first = min(stop - _LAST_ROWS, self._place_before(slice(some.start, stop)))
             if first > some.start and self._due_are_commits and not (beside and _overlaps(beside, due, some)):
                 some = slice(first, stop)
         return newest_of(self._with_due(beside, some), until)
+
+    def _place_before(self, some: slice) -> int:
+        """Return from which place on the due rows show also the last commits of two earlier seconds."""
+        times, place, start = self._due.times[some], some.stop - some.start - 1, int(some.start)
+        for _ in range(2):
+            if place >= 0:
+                place = int(times.searchsorted(int(times[place]) // SECOND_MS * SECOND_MS)) - 1
+        return start + max(place, 0)
 
     def _observed_beside(self, row: int) -> list[Observation]:
         """Return what was observed of a row beside what is due of it, in the order of time."""
@@ -355,7 +365,11 @@ def _overlaps(found: Sequence[Observation], due: ProgressColumns, some: slice) -
 def _of_row(table: QueueTable, number: int) -> list[Observation]:
     """Return a row of the table as the observations that it was made of."""
     one = {name: int(column[number]) for name, column in table.columns.items()}
-    found: list[Observation] = []
+    found: list[Observation] = [
+        (one[name], NOT_NAMED, UNKNOWN, UNKNOWN)
+        for name in ("earliest_times", "earlier_times")
+        if one[name] not in (UNKNOWN, one["former_times"])
+    ]
     if one["former_times"] != UNKNOWN:
         found.append((one["former_times"], one["former_offsets"], UNKNOWN, UNKNOWN))
     if one["times"] != UNKNOWN:
