@@ -35,11 +35,17 @@ class Departed(msgspec.Struct, frozen=True):
 
 
 class Truth(msgspec.Struct):
-    """How members departed, which ids are those of clients that hung and are back, and which hosts were lost."""
+    """How members departed, and what else happened.
+
+    Attributes:
+        back: Ids under which clients that hung are back. lost: The members of each host that was lost. restarted: The
+            last that joined of clients that were restarted one after the other.
+    """
 
     departed: list[Departed]
     back: list[str]
     lost: list[list[str]]
+    restarted: list[str] = msgspec.field(default_factory=list)
 
     @classmethod
     def of(cls, several: Iterable[Self]) -> Self:
@@ -49,6 +55,7 @@ class Truth(msgspec.Struct):
             found.departed += one.departed
             found.back += one.back
             found.lost += one.lost
+            found.restarted += one.restarted
         return found
 
     def write(self, folder: Path) -> None:
@@ -116,9 +123,9 @@ def print_tables(runs: Sequence[Run]) -> None:
             cells = [_cell(counts.get((library, kind), Counter())) for library in libraries]
             print(f"| {kind} | {' | '.join(cells)} |")  # noqa: T201
         total = sum(counts.values(), Counter[str]())
-        back = sum(_said_back(run, name) for run in runs)
-        of = sum(len(run.truth.back) for run in runs)
-        print(f"\n{dict(total)}; of {of} that hung and were back, {back} are said to be")  # noqa: T201
+        print(f"\n{dict(total)}")  # noqa: T201
+        for story in map(_stories(runs, name).get, ("it hung", "host_lost", "rolling_restart")):
+            print(f"- {story}")  # noqa: T201
 
 
 def _cell(counts: Counter[str]) -> str:
@@ -129,11 +136,28 @@ def _cell(counts: Counter[str]) -> str:
     return ", ".join([f"{counts['right']} of {total}", *others])
 
 
-def _said_back(run: Run, name: str) -> int:
-    back = {
-        one.member_id for one in run.causes[name] if one.kind == "member_joined" and "it hung" in (one.detail or "")
+def _stories(runs: Sequence[Run], name: str) -> dict[str, str]:
+    """Return how often what several causes say together was said, and how often where it is not true."""
+    counts: dict[str, Counter[str]] = {story: Counter() for story in ("it hung", "host_lost", "rolling_restart")}
+    for run in runs:
+        told: dict[str, set[str | None]] = {
+            "it hung": {one.member_id for one in run.causes[name] if "it hung" in (one.detail or "")},
+            **{story: _part_of(run.causes[name], story) for story in ("host_lost", "rolling_restart")},
+        }
+        true = {"it hung": [[one] for one in run.truth.back], "host_lost": run.truth.lost}
+        true["rolling_restart"] = [[one] for one in run.truth.restarted]
+        for story, several in true.items():
+            counts[story]["true"] += len(several)
+            counts[story]["told"] += sum(bool(told[story] & set(ids)) for ids in several)
+            counts[story]["wrong"] += len(told[story] - {one for ids in several for one in ids})
+    return {
+        story: f"{story}: told of {one['told']} of {one['true']}, and {one['wrong']} times where it was not so"
+        for story, one in counts.items()
     }
-    return len(back & set(run.truth.back))
+
+
+def _part_of(causes: Iterable[Trigger], story: str) -> set[str | None]:
+    return {one.member_id for one in causes if one.story == story}
 
 
 if __name__ == "__main__":

@@ -247,6 +247,7 @@ class Play:
             one.stop()
             former[place] = self._member(name if place == 0 else f"{name}-{place}")
             self._wait(*former)
+        self.truth.restarted.append(former[-1].member_id or "")
         for one in former:
             one.stop()
         self._ends()

@@ -229,7 +229,7 @@ class Commits:
                 some = slice(first, stop)
         return newest_of(self._with_due(beside, some), until)
 
-    def _place_before(self, some: slice) -> int:
+    def _place_before(self, some: slice[int, int, None]) -> int:
         """Return from which place on the due rows show also the last commits of two earlier seconds."""
         times, place, start = self._due.times[some], some.stop - some.start - 1, int(some.start)
         for _ in range(2):
