@@ -124,8 +124,8 @@ def print_tables(runs: Sequence[Run]) -> None:
             print(f"| {kind} | {' | '.join(cells)} |")  # noqa: T201
         total = sum(counts.values(), Counter[str]())
         print(f"\n{dict(total)}")  # noqa: T201
-        for story in map(_stories(runs, name).get, ("it hung", "host_lost", "rolling_restart")):
-            print(f"- {story}")  # noqa: T201
+        for story, one in stories(runs, name).items():
+            print(f"- {story}: named for {one['named']} of {one['true']}, {one['wrong']} times wrongly")  # noqa: T201
 
 
 def _cell(counts: Counter[str]) -> str:
@@ -136,11 +136,11 @@ def _cell(counts: Counter[str]) -> str:
     return ", ".join([f"{counts['right']} of {total}", *others])
 
 
-def _stories(runs: Sequence[Run], name: str) -> dict[str, str]:
+def stories(runs: Sequence[Run], name: str) -> dict[str, Counter[str]]:
     """Return how often what several causes say together was said, and how often where it is not true."""
     counts: dict[str, Counter[str]] = {story: Counter() for story in ("it hung", "host_lost", "rolling_restart")}
     for run in runs:
-        told: dict[str, set[str | None]] = {
+        found: dict[str, set[str | None]] = {
             "it hung": {one.member_id for one in run.causes[name] if "it hung" in (one.detail or "")},
             **{story: _part_of(run.causes[name], story) for story in ("host_lost", "rolling_restart")},
         }
@@ -148,12 +148,9 @@ def _stories(runs: Sequence[Run], name: str) -> dict[str, str]:
         true["rolling_restart"] = [[one] for one in run.truth.restarted]
         for story, several in true.items():
             counts[story]["true"] += len(several)
-            counts[story]["told"] += sum(bool(told[story] & set(ids)) for ids in several)
-            counts[story]["wrong"] += len(told[story] - {one for ids in several for one in ids})
-    return {
-        story: f"{story}: told of {one['told']} of {one['true']}, and {one['wrong']} times where it was not so"
-        for story, one in counts.items()
-    }
+            counts[story]["named"] += sum(bool(found[story] & set(ids)) for ids in several)
+            counts[story]["wrong"] += len(found[story] - {one for ids in several for one in ids})
+    return counts
 
 
 def _part_of(causes: Iterable[Trigger], story: str) -> set[str | None]:

@@ -1,6 +1,6 @@
 """How often is a departure's cause right? Real consumers depart in every way, and what the monitor makes of it.
 
-    python -m tests.live.departures [ROUNDS] [LIBRARY...] [--minutes MOST] [--keep FOLDER]
+    python -m tests.live.departures [ROUNDS] [LIBRARY...] [--minutes MOST] [--light-groups N] [--keep FOLDER]
     python -m tests.live.departure_verdicts FOLDER...
 
 In each round and group a member departs in each way of ``Kind``, beside one that stays; static members are in a group
@@ -330,12 +330,18 @@ def collected(broker: Broker, folder: Path, log: Path | None) -> Iterator[None]:
         collector.kill()
 
 
-def record(libraries: Sequence[Library], rounds: int, minutes: float, folder: Path) -> None:
-    """Play all groups beside each other, and write what was collected, and what is true, into a folder."""
+def record(libraries: Sequence[Library], rounds: int, minutes: float, folder: Path, light_groups: int = 1) -> None:
+    """Play all groups beside each other, and write what was collected, and what is true, into a folder.
+
+    Args:
+        light_groups: How many groups of each library whose members are no JVMs.
+    """
     groups: list[tuple[Library, str, tuple[Kind, ...]]] = []
     for library in libraries:
         name = "departures-" + library.name.lower().replace(",", "").replace(" ", "-")
-        groups.append((library, name, tuple(one for one in library.kinds if one != "static restart")))
+        kinds: tuple[Kind, ...] = tuple(one for one in library.kinds if one != "static restart")
+        number = 1 if library.name.startswith("Java") else light_groups
+        groups += [(library, f"{name}-{place}", kinds) for place in range(number)]
         if "static restart" in library.kinds:
             groups.append((library, f"{name}-static", ("static restart",)))
     ports, ends_at = (free_port(), free_port()), time.monotonic() + minutes * 60
@@ -363,12 +369,13 @@ def main() -> None:
     parser.add_argument("rounds", nargs="?", type=int, default=5)
     parser.add_argument("libraries", nargs="*")
     parser.add_argument("--minutes", type=float, default=1e6, help="begin no departure after so many")
+    parser.add_argument("--light-groups", type=int, default=1, help="of each library whose members are no JVMs")
     parser.add_argument("--keep", type=Path, help="an empty folder for what is collected")
     given = parser.parse_args()
     libraries = [one for one in LIBRARIES if not given.libraries or one.name in given.libraries]
     with tempfile.TemporaryDirectory() as place:
         folder = given.keep or Path(place)
-        record(libraries, given.rounds, given.minutes, folder)
+        record(libraries, given.rounds, given.minutes, folder, given.light_groups)
         print_tables([read(folder)])
 
 

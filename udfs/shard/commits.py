@@ -15,7 +15,6 @@ from udfs.model.arrays import Int64, UInt64
 from udfs.model.observations import (
     DELETED,
     NOT_NAMED,
-    SECOND_MS,
     UNKNOWN,
     Newest,
     Observation,
@@ -34,7 +33,7 @@ from udfs.packets.progress_columns import (
 )
 from udfs.shard.deleted_groups import DeletedQueues, apply_with_deletions, deletions_of_rows, is_ended
 from udfs.shard.first_commits import beginning_groups
-from udfs.shard.queue_histories import OffsetHistories, QueueHistories
+from udfs.shard.queue_histories import OffsetHistories, QueueHistories, place_of_earlier
 from udfs.shard.queue_spans import Ends, Reach, SpanRows, in_row_order, match_ends
 from udfs.shard.queue_table import QueueRow, QueueTable
 from udfs.shard.state_format import (
@@ -224,18 +223,10 @@ class Commits:
         beside = self._observed_beside(row)
         if some.stop - some.start > 2 * _LAST_ROWS:
             stop = some.start + int(due.times[some].searchsorted(until, side="right"))
-            first = min(stop - _LAST_ROWS, self._place_before(slice(some.start, stop)))
+            first = min(stop - _LAST_ROWS, some.start + place_of_earlier(due.times[some.start : stop]))
             if first > some.start and self._due_are_commits and not (beside and _overlaps(beside, due, some)):
                 some = slice(first, stop)
         return newest_of(self._with_due(beside, some), until)
-
-    def _place_before(self, some: slice[int, int, None]) -> int:
-        """Return from which place on the due rows show also the last commits of two earlier seconds."""
-        times, place, start = self._due.times[some], some.stop - some.start - 1, int(some.start)
-        for _ in range(2):
-            if place >= 0:
-                place = int(times.searchsorted(int(times[place]) // SECOND_MS * SECOND_MS)) - 1
-        return start + max(place, 0)
 
     def _observed_beside(self, row: int) -> list[Observation]:
         """Return what was observed of a row beside what is due of it, in the order of time."""

@@ -37,16 +37,16 @@ def with_stories(view: GroupView, triggers: Sequence[Trigger]) -> list[Trigger]:
     Args:
         triggers: Of a rebalance; its sessions have ended and begun already.
     """
-    told: dict[str, tuple[str, str]] = {}
+    stories: dict[str, tuple[str, str]] = {}
     expired = [one.member_id for one in triggers if one.kind == "session_expired" and one.member_id is not None]
     if expired:
-        told |= _of_lost_hosts(view, expired)
+        stories |= _of_lost_hosts(view, expired)
     joined = [one.member_id for one in triggers if one.kind == "member_joined" and one.member_id is not None]
     if joined:
-        told |= _of_restarts(view, joined)
+        stories |= _of_restarts(view, joined)
     return (
-        [_with(one, *told[one.member_id]) if one.member_id in told else one for one in triggers]
-        if told
+        [_with(one, *stories[one.member_id]) if one.member_id in stories else one for one in triggers]
+        if stories
         else [*triggers]
     )
 
@@ -62,9 +62,10 @@ def _with(trigger: Trigger, story: str, text: str) -> Trigger:
 
 
 def _of_lost_hosts(view: GroupView, expired: Sequence[str]) -> dict[str, tuple[str, str]]:
-    group, told = view.group, dict[str, tuple[str, str]]()
+    group, stories = view.group, dict[str, tuple[str, str]]()
     if any(host_of(member.host) is None for member in group.members.values()):
-        return told  # it may be on any host
+        return stories  # it may be on any host
+    is_whole = len(group.departed) < view.config.max_departed_members
     numbers = Counter(host_of(departed.member.host) for departed in group.departed.values())
     by_host: dict[str, list[str]] = {}
     for member_id in expired:
@@ -73,14 +74,18 @@ def _of_lost_hosts(view: GroupView, expired: Sequence[str]) -> dict[str, tuple[s
         if host is not None and numbers[host] > 1:
             by_host.setdefault(host, []).append(member_id)
     for host, member_ids in by_host.items():
-        text = _lost_host(view, host, max(group.departed[one].left_at for one in member_ids))
+        text = _lost_host(view, host, max(group.departed[one].left_at for one in member_ids), is_whole=is_whole)
         if text is not None:
-            told |= dict.fromkeys(member_ids, ("host_lost", text))
-    return told
+            stories |= dict.fromkeys(member_ids, ("host_lost", text))
+    return stories
 
 
-def _lost_host(view: GroupView, host: str, until: int) -> str | None:
-    """Return what it says that members of a host expired, the last of them at a time; None: no more than that."""
+def _lost_host(view: GroupView, host: str, until: int, *, is_whole: bool) -> str | None:
+    """Return what it says that members of a host expired, the last of them at a time; None: no more than that.
+
+    Args:
+        is_whole: All that departed are remembered.
+    """
     group = view.group
     span = max(view.timeout_of(one.member) for one in group.departed.values() if host_of(one.member.host) == host)
     recent = [one for one in group.departed.values() if one.left_reason != "replaced" and one.left_at > until - span]
@@ -91,7 +96,8 @@ def _lost_host(view: GroupView, host: str, until: int) -> str | None:
     # Others that left in order take nothing away from that.
     others = any(host_of(one.member.host) != host and one.left_reason != "left" for one in recent)
     went_on = any(one.joined_at < first for one in group.members.values())
-    if not were_together or is_back or others or not went_on:
+    is_whole |= min(one.left_at for one in group.departed.values()) <= until - span
+    if not is_whole or not were_together or is_back or others or not went_on:
         return None
     when = f"within {(until - first) / 1_000:.1f} s" if until - first >= _TOGETHER_MS else "together"
     names = named(sorted(_shown(one.member) for one in lost))
@@ -110,7 +116,7 @@ def _shown(member: Member) -> str:
 
 def _of_restarts(view: GroupView, joined: Iterable[str]) -> dict[str, tuple[str, str]]:
     restarts = _restarts(view)
-    told: dict[str, tuple[str, str]] = {}
+    stories: dict[str, tuple[str, str]] = {}
     for member_id in joined:
         chain: list[tuple[Departed, Member]] = []
         for former, member in sorted(restarts, key=lambda one: one[1].joined_at, reverse=True):
@@ -123,8 +129,8 @@ def _of_restarts(view: GroupView, joined: Iterable[str]) -> dict[str, tuple[str,
             span = (chain[0][1].joined_at - chain[-1][0].left_at) / 1_000
             names = named([_shown(member) for _, member in reversed(chain)])
             text = f"a rolling restart: {len(chain)} clients left and came back one after the other within {span:.1f} s"
-            told[member_id] = ("rolling_restart", f"{text} ({names})")
-    return told
+            stories[member_id] = ("rolling_restart", f"{text} ({names})")
+    return stories
 
 
 def _restarts(view: GroupView) -> list[tuple[Departed, Member]]:
