@@ -11,7 +11,7 @@ TESTS ?= tests
 LOCKED := pyproject.toml requirements/build.lock conf/ivy.xml conf/jars.sha256
 KIT := $(wildcard tests/kit/ivy/*) $(wildcard tests/kit/java/*) tests/kit/jars.py
 
-.PHONY: help setup setup-dev demo test lint tidy bench soak mutants story pictures vendor lock clean
+.PHONY: help setup setup-dev demo test lint tidy bench soak departures mutants story pictures vendor lock clean
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
 
@@ -57,6 +57,10 @@ HISTORIES ?= 10000
 differential: setup-dev ## the strategies against the real classes, on fresh random cases (CASES=100000 ONLY=kafka.sticky)
 	@$(BIN)/python -m tests.kit.differential $(CASES) $(if $(ONLY),--only $(ONLY)) $(if $(SEED),--seed $(SEED))
 CASES ?= 2000
+
+departures: setup-dev ## how often the cause of a departure is right, with real consumers (ROUNDS=20, an hour; a few are in `make test`)
+	@$(BIN)/python -m tests.live.departures $(ROUNDS)
+ROUNDS ?= 20
 
 mutants: setup-dev ## break the core in random places and print how often a test fails (SAMPLE=6 of each module, SEED=1 ONLY=udfs.shard)
 	@test -x .mutants/venv/bin/mutmut || { $(BIN)/python -m venv .mutants/venv && \

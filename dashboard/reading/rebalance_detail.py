@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 from dashboard.reading.questions import Reading
 from streaming.tables.schema import Row
@@ -11,10 +11,12 @@ from streaming.views.audit_texts import owners_text, reason_text
 from streaming.views.explain import explain
 from streaming.views.phase_texts import Part, part_text
 from streaming.views.rebalance_spans import is_after, is_before, spans_of
-from streaming.views.siblings import Siblings
+from streaming.views.siblings import HostSessions, Siblings
 
 # Of each kind: queues that moved, members.
 MAX_ROWS = 1_000
+
+_ELSEWHERE: Final = (("siblings", Siblings), ("host_sessions", HostSessions))
 
 
 def rebalance_detail(reading: Reading, rebalance_id: str) -> dict[str, Any]:
@@ -49,9 +51,9 @@ def rebalance_detail(reading: Reading, rebalance_id: str) -> dict[str, Any]:
 
 
 def _siblings_text(cause: Row) -> str | None:
-    """Return what became of the client of a departed member in other groups; None: it is in none, or not known."""
-    found = cause.get("siblings")
-    return None if found is None else Siblings(**found).text
+    """Return what became of a departed member's client and host in other groups; None: nothing is there, or known."""
+    texts = [kind(**cause[name]).text for name, kind in _ELSEWHERE if cause.get(name)]
+    return "; ".join(texts) or None
 
 
 def _shown(audit: Row | None) -> Row | None:

@@ -13,6 +13,7 @@ from streaming.simulator.truth import Cause, ExpectedRebalance
 from udfs.model.events import GroupDeleted, GroupSnapshot, MemberInfo, Progress, QueueOffset, QueueRef
 
 COMMIT_INTERVAL_MS = 5_000
+_RHYTHM_OF = 3  # commits that show how often a member commits
 # After the coordinator noticed, the others come back with their next heartbeat.
 REJOIN_MS = (100, 3_000)
 CUSTOM_STRATEGY = "acme.tiers"
@@ -36,7 +37,7 @@ class Consumer:
         self.instance_id = instance_id
         self.subscriptions = subscriptions
         self.held: Partitions = []
-        self.committed = False  # since it owns its current queues
+        self.commits = 0  # since it owns its current queues
         self.alive = True
 
 
@@ -120,7 +121,7 @@ class ReportedGroup(GroupLife):
     def _give(self, consumer: Consumer, partitions: Partitions) -> None:
         if consumer.held != partitions:
             consumer.held = partitions
-            consumer.committed = False
+            consumer.commits = 0
 
     def _report(self, causes: list[Cause], missed: int, generation: int | None) -> None:
         self.generation = self.generation + 1 + missed if generation is None else generation
@@ -214,7 +215,7 @@ class ReportedGroup(GroupLife):
         if self.commits and consumer.held:
             queues = tuple(QueueOffset(topic, number, offset=self.now % 10**9) for topic, number in consumer.held)
             self.cluster.emit(Progress(**self.fields(), queues=queues), may_repeat=False, rng=self.rng)
-            consumer.committed = True
+            consumer.commits += 1
 
     def on_topic_changed(self, topic: str) -> None:
         """Nothing: only a new generation is a rebalance here."""
@@ -262,7 +263,7 @@ class ReportedGroup(GroupLife):
             raise ValueError(f"{consumer.member_id} is static")
         self._commit(consumer)
         self.consumers.remove(consumer)
-        return Cause("member_left" if consumer.committed else "member_gone", consumer.member_id)
+        return Cause("member_left" if consumer.commits else "member_gone", consumer.member_id)
 
     def leave_some(self) -> None:
         """One or two members close their consumers, which commit as they leave."""
@@ -291,8 +292,10 @@ class ReportedGroup(GroupLife):
         if consumer not in self.consumers:
             return
         self.consumers.remove(consumer)
-        if consumer.committed:
-            cause = Cause("session_expired", consumer.member_id)
+        if consumer.commits:
+            # How often it commits must be known, and another one go on.
+            is_known = consumer.commits > _RHYTHM_OF and any(one.commits > _RHYTHM_OF for one in self.consumers)
+            cause = Cause("session_expired", consumer.member_id, also=() if is_known else ("member_gone",))
         else:
             # Commits of the queues' previous owners may count as evidence, or not.
             also = ("session_expired",) if self.commits and consumer.held else ()

@@ -17,7 +17,9 @@ TRUTH = pa.bool_()
 TIME = pa.timestamp("us", "UTC")
 TEXTS = pa.list_(TEXT)
 TRIGGERS = pa.list_(
-    pa.struct([(name, TEXT) for name in ("kind", "member_id", "topic", "detail", "event_id", "client")])
+    pa.struct(
+        [(name, TEXT) for name in ("kind", "member_id", "topic", "detail", "event_id", "client", "host", "story")]
+    )
 )
 NAMED_QUEUES = pa.list_(
     pa.struct(

@@ -17,7 +17,7 @@ from streaming.views.rebalance_costs import repeated_text, waiting_text
 from streaming.views.rebalance_spans import began_ms, is_after, is_before, is_new, spans_of
 from streaming.views.rebalances import one_rebalance
 from streaming.views.related_findings import lines, related_findings, silence_text
-from streaming.views.siblings import Siblings, siblings_of
+from streaming.views.siblings import HostSessions, Siblings, host_sessions, siblings_of
 from udfs.model.comparability import GROWTH_NOT_DUE, NOT_REPORTED, SENTENCES
 from udfs.model.systems import SYSTEMS
 
@@ -125,10 +125,14 @@ def _causes(reader: Reader, rebalance: Row, where: dict[str, str]) -> list[Row]:
     causes = []
     for trigger in rebalance["triggers"] or []:
         session = last.get(trigger["member_id"], {})
-        cause = {**trigger, **{name: session.get(name) for name in described}}
+        cause = {**trigger, **{name: session.get(name, trigger.get(name)) for name in described}}
         if trigger["kind"] in DEPARTURES:
-            found = siblings_of(reader, session, rebalance["cluster"], rebalance["group_id"], rebalance["event_time"])
+            of_it = (rebalance["cluster"], rebalance["group_id"], rebalance["event_time"])
+            found = siblings_of(reader, session, *of_it)
             cause["siblings"] = None if found is None else found._asdict()
+            on_host = None if trigger["kind"] == "member_left" else host_sessions(reader, session, *of_it)
+            is_more = on_host is not None and on_host.total > (0 if found is None else found.total)
+            cause["host_sessions"] = on_host._asdict() if on_host is not None and is_more else None
         causes.append(cause)
     return causes
 
@@ -220,6 +224,8 @@ def _why(reported: dict[str, Any]) -> list[str]:
             text += f": {cause['detail']}"
         if found := cause.get("siblings"):
             text += f"; {Siblings(**found).text}"
+        if found := cause.get("host_sessions"):
+            text += f"; {HostSessions(**found).text}"
         text += "".join(f"; {more}" for name in ("silence", "recent_text") if (more := cause.get(name)))
         lines.append(f"  {cause['kind']}: {text}" + (f"  [event {cause['event_id']}]" if cause["event_id"] else ""))
     return lines

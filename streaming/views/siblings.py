@@ -1,11 +1,13 @@
-"""Shell: what became of the same client's sessions in other groups, when a member departed.
+"""Shell: what became of the same client's and the same host's sessions in other groups, when a member departed.
 
 A process that crashes loses all of its memberships within a session timeout; one that leaves a group, or whose consumer
-hangs, keeps those elsewhere. The same client id on the same host is taken for the same process: that is inferred.
+hangs, keeps those elsewhere. The same client id on the same host is taken for the same process: that is inferred. Of a
+host that is lost the sessions of all clients end, in all groups.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final, NamedTuple
 
 import pyarrow as pa
@@ -18,6 +20,7 @@ from streaming.views.reader import Reader, time_scalar
 
 # Where a session reports none.
 _SESSION_MS: Final[int] = default("session_timeouts", "kafka_ms")
+_IN_ORDER: Final = ("left", "replaced")
 
 
 class Siblings(NamedTuple):
@@ -31,6 +34,11 @@ class Siblings(NamedTuple):
     went_on: int
 
     @property
+    def total(self) -> int:
+        """Return how many there are."""
+        return self.ended + self.went_on
+
+    @property
     def text(self) -> str:
         """Return it as text.
 
@@ -38,9 +46,42 @@ class Siblings(NamedTuple):
             >>> Siblings(ended=1, went_on=2).text
             'the same client in 3 other groups: its session ended with it in 1, went on in 2 (inferred)'
         """
-        others = count(self.ended + self.went_on, "other group")
+        others = count(self.total, "other group")
         became = f"its session ended with it in {self.ended}, went on in {self.went_on}"
         return f"the same client in {others}: {became} (inferred)"
+
+
+class HostSessions(NamedTuple):
+    """The sessions on a host in other groups.
+
+    Attributes:
+        ended: How many ended within a session timeout of the departure, and not in order. went_on: How many did not.
+        groups: In how many groups.
+    """
+
+    host: str
+    ended: int
+    went_on: int
+    groups: int
+
+    @property
+    def total(self) -> int:
+        """Return how many there are."""
+        return self.ended + self.went_on
+
+    @property
+    def text(self) -> str:
+        """Return it as text.
+
+        Example:
+            >>> HostSessions("10.0.0.7", ended=4, went_on=0, groups=3).text
+            'all 4 sessions on host 10.0.0.7 in 3 other groups ended with it (inferred)'
+            >>> HostSessions("10.0.0.7", ended=1, went_on=3, groups=1).text
+            '1 of 4 sessions on host 10.0.0.7 in 1 other group ended with it (inferred)'
+        """
+        number = f"{self.ended} of {count(self.total, 'session')}" if self.went_on else f"all {self.total} sessions"
+        number = "1 session" if self.total == self.ended == 1 else number
+        return f"{number} on host {self.host} in {count(self.groups, 'other group')} ended with it (inferred)"
 
 
 def siblings_of(reader: Reader, session: Row, cluster: str, group: str, at_ms: int) -> Siblings | None:
@@ -53,14 +94,40 @@ def siblings_of(reader: Reader, session: Row, cluster: str, group: str, at_ms: i
     if not client_id or not host:
         return None
     span = session.get("session_timeout_ms") or _SESSION_MS
+    where = {"cluster": cluster, "client_id": client_id, "host": host}
+    others = reader.rows("members", where=where, keep=_elsewhere(group, at_ms, span))
+    if not others:
+        return None
+    ended = sum(one["left_at"] is not None and one["left_at"] <= at_ms + span for one in others)
+    return Siblings(ended, len(others) - ended)
+
+
+def host_sessions(reader: Reader, session: Row, cluster: str, group: str, at_ms: int) -> HostSessions | None:
+    """Return what became of the sessions on a member's host in other groups; None: there are none, or it is not known.
+
+    Args:
+        session: Of the member that departed. at_ms: When.
+    """
+    host = session.get("address")
+    if not host:
+        return None
+    span = session.get("session_timeout_ms") or _SESSION_MS
+    others = reader.rows("members", where={"cluster": cluster, "address": host}, keep=_elsewhere(group, at_ms, span))
+    if not others:
+        return None
+    ended = sum(
+        one["left_at"] is not None and one["left_at"] <= at_ms + span and one["left_reason"] not in _IN_ORDER
+        for one in others
+    )
+    return HostSessions(host, ended, len(others) - ended, len({one["group_id"] for one in others}))
+
+
+def _elsewhere(group: str, at_ms: int, span: int) -> Callable[[pa.Table], pa.ChunkedArray]:
+    """Return what keeps sessions of other groups that were there a session timeout before a time."""
 
     def current(rows: pa.Table) -> pa.ChunkedArray:
         joined = pc.less_equal(rows["joined_at"], time_scalar(at_ms - span))
         lasting = pc.or_kleene(rows["left_at"].is_null(), pc.greater_equal(rows["left_at"], time_scalar(at_ms - span)))
         return pc.and_kleene(pc.and_kleene(joined, lasting), pc.not_equal(rows["group_id"], group))
 
-    others = reader.rows("members", where={"cluster": cluster, "client_id": client_id, "host": host}, keep=current)
-    if not others:
-        return None
-    ended = sum(one["left_at"] is not None and one["left_at"] <= at_ms + span for one in others)
-    return Siblings(ended, len(others) - ended)
+    return current

@@ -149,6 +149,7 @@ def kafka_41(
     certificates: Certificates | None = None,
     features: Sequence[str] = (),
     version: str = "4.1.1",
+    relayed: tuple[int, int] | None = None,
 ) -> Iterator[Broker]:
     """Run a Kafka 4.1.1 broker with its own controller in one process.
 
@@ -160,11 +161,13 @@ def kafka_41(
         certificates: with them clients speak TLS.
         features: that are off by default, e.g. `share.version=1`; some want `unstable.*` settings beside them.
         version: another one that has KRaft: 3.9.1 (with groups of the new protocol turned on), or `NEWEST`.
+        relayed: two ports: where `tests.kit.relay` listens, and where the broker does for what comes from there.
     """
     everybody = {_ADMIN: "of-the-kit", **users} if users else {}
     client_protocol = _protocol(everybody, certificates)
     properties = {
         "listener.security.protocol.map": f"CLIENTS:{client_protocol},CONTROLLER:PLAINTEXT,INTERNAL:PLAINTEXT"
+        f",RELAYED:{client_protocol}"
     }
     if everybody:
         properties |= {
@@ -179,7 +182,13 @@ def kafka_41(
         properties |= certificates.server_settings()
     properties |= settings or {}
     broker = kraft_broker(
-        folder, properties, {1: free_port()}, version=version, features=features, speaks_apart=bool(everybody)
+        folder,
+        properties,
+        {1: free_port()},
+        version=version,
+        features=features,
+        speaks_apart=bool(everybody),
+        relayed=relayed,
     )
     broker.users, broker.certificates = everybody, certificates
     try:
@@ -199,6 +208,7 @@ def kraft_broker(
     features: Sequence[str] = (),
     heap_mb: int = 384,
     speaks_apart: bool = False,
+    relayed: tuple[int, int] | None = None,
 ) -> Broker:
     """Return a broker that is also a controller, not started yet.
 
@@ -207,6 +217,7 @@ def kraft_broker(
         controllers: the ports of all controllers of the cluster, by node id.
         node: which of them this one is.
         speaks_apart: it has a listener `INTERNAL` that no client knows.
+        relayed: it has a listener `RELAYED`, which clients reach by the first port, and which listens on the second.
     """
     folder.mkdir(parents=True, exist_ok=True)
     port = free_port()
@@ -214,6 +225,9 @@ def kraft_broker(
     listeners = f"CLIENTS://127.0.0.1:{port}"
     if speaks_apart:
         listeners += f",INTERNAL://127.0.0.1:{free_port()}"
+    advertised = listeners
+    if relayed is not None:
+        advertised, listeners = (f"{listeners},RELAYED://127.0.0.1:{one}" for one in relayed)
     properties = {
         **_COMMON,
         **_KRAFT,
@@ -223,7 +237,7 @@ def kraft_broker(
         "controller.listener.names": "CONTROLLER",
         "listener.security.protocol.map": "CLIENTS:PLAINTEXT,CONTROLLER:PLAINTEXT",
         "inter.broker.listener.name": "CLIENTS",
-        "advertised.listeners": listeners,
+        "advertised.listeners": advertised,
         "listeners": f"{listeners},CONTROLLER://127.0.0.1:{controllers[node]}",
         "log.dirs": str(folder / "data"),
         **settings,

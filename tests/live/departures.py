@@ -1,69 +1,58 @@
 """How often is a departure's cause right? Real consumers depart in every way, and what the monitor makes of it.
 
-    python -m tests.live.departures [ROUNDS] [LIBRARY...]
+    python -m tests.live.departures [ROUNDS] [LIBRARY...] [--minutes MOST] [--light-groups N] [--keep FOLDER]
+    python -m tests.live.departure_verdicts FOLDER...
 
-In each round and group a member departs in each way of ``Kind``, beside one that stays. Two collectors follow the
-broker meanwhile: one reads its records alone, one the log beside them. A table is printed of how often the cause was
-right, wrong or left open, and how often it was said that the client was back.
+In each round and group a member departs in each way of ``Kind``, beside one that stays; static members are in a group
+of their own. Two collectors follow the broker meanwhile: one reads its records alone, one the log beside them. Tables
+are printed of how often the cause was right, wrong or left open. What was collected is kept if wanted; the second
+command prints the tables of runs that were kept, as today's core decides them.
 """
 
 from __future__ import annotations
 
+import argparse
+import dataclasses
 import signal
 import sys
 import tempfile
 import threading
 import time
-from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, TypeAlias, get_args
+from typing import Any, NamedTuple
 
 from confluent_kafka import Producer
 
-from tests.core_config import core_config
 from tests.job.commands import Running
 from tests.kit.brokers import Broker, kafka_41
 from tests.kit.java_members import wait_until
 from tests.kit.light_members import start_light_member
 from tests.kit.members import Member, start_member
+from tests.kit.processes import free_port
 from tests.kit.python_processes import start_python_member
-from tests.kit.topics import create_topic
+from tests.kit.relay import relay
+from tests.kit.topics import create_topic, set_session_timeout
+from tests.live.departure_verdicts import KINDS, SESSION_MS, Departed, Kind, Truth, print_tables, read
 from tests.live.story import partitions
-from tests.simulation.core_run import CoreRun
-from udfs.model.journal import Trigger
 
-Kind: TypeAlias = Literal[
-    "leaves", "is killed", "hangs briefly", "hangs", "polls too late", "host is lost", "deploy", "static restart"
-]
-KINDS: tuple[Kind, ...] = get_args(Kind)
-# What the cause of a departure is right to say. A member that hangs briefly, or restarts as a static one, does not
-# depart.
-_TRUE: dict[Kind, str | None] = {
-    "leaves": "member_left",
-    "is killed": "session_expired",
-    "hangs briefly": None,
-    "hangs": "session_expired",
-    "polls too late": "member_left",
-    "host is lost": "session_expired",
-    "deploy": "member_left",
-    "static restart": None,
-}
-_SESSION_MS = 6_000
-_STATIC_SESSION_MS = 30_000  # a process takes a while to start on a busy machine
-_POLL_INTERVAL_MS = 9_000
+_STATIC_SESSION_MS = 45_000  # a process takes a while to start on a busy machine
+_POLL_INTERVAL_MS = 15_000
 _COMMIT_MS = 700
-_BROKER = {"group.consumer.session.timeout.ms": "9000", "group.consumer.heartbeat.interval.ms": "1000"}
-_DEPARTURES = ("member_left", "session_expired", "member_gone")
+_COMMITS = 6  # each member commits so often before it departs
+_BROKER = {"group.consumer.session.timeout.ms": str(SESSION_MS), "group.consumer.heartbeat.interval.ms": "1000"}
 _PARTITIONS = 4
 _SEND_EVERY_S = 0.1
 _LAST_READ_S = 15  # so that the collectors have read the last departure, and written a clock
+_OTHER_HOST = "127.0.0.2"
+
+Start = Callable[[Broker, str, str, str | None, bool], Member]
 
 
 class Library(NamedTuple):
-    """Which members one group has.
+    """Which members a group has.
 
     Attributes:
         start: Of a broker, a group, a client id, an instance id, and whether it may not poll for long.
@@ -72,17 +61,13 @@ class Library(NamedTuple):
     """
 
     name: str
-    start: Callable[[Broker, str, str, str | None, bool], Member]
+    start: Start
     kinds: tuple[Kind, ...] = KINDS
     is_slow: bool = False
     leaves_late: bool = True
 
-    def true_cause(self, kind: Kind) -> str | None:
-        """Return what the cause of such a departure is right to be; None: there is no departure."""
-        return "session_expired" if kind == "polls too late" and not self.leaves_late else _TRUE[kind]
 
-
-def _java(*, protocol: str = "classic", **more: str) -> Callable[[Broker, str, str, str | None, bool], Member]:
+def _java(*, protocol: str = "classic", **more: str) -> Start:
     def start(broker: Broker, group: str, name: str, instance_id: str | None, is_late: bool) -> Member:
         settings = {key.replace("_", "."): value for key, value in more.items()}
         settings |= {"group.protocol": protocol} if protocol != "classic" else {}
@@ -93,7 +78,7 @@ def _java(*, protocol: str = "classic", **more: str) -> Callable[[Broker, str, s
             [group],
             client_id=name,
             instance_id=instance_id,
-            session_timeout_ms=_STATIC_SESSION_MS if instance_id else _SESSION_MS,
+            session_timeout_ms=_STATIC_SESSION_MS if instance_id else SESSION_MS,
             commit_interval_ms=_COMMIT_MS,
             settings=settings,
         )
@@ -101,13 +86,13 @@ def _java(*, protocol: str = "classic", **more: str) -> Callable[[Broker, str, s
     return start
 
 
-def _librdkafka(*, protocol: str = "classic") -> Callable[[Broker, str, str, str | None, bool], Member]:
+def _librdkafka(*, protocol: str = "classic") -> Start:
     def start(broker: Broker, group: str, name: str, instance_id: str | None, is_late: bool) -> Member:
         settings = {"client.id": name, "auto.commit.interval.ms": str(_COMMIT_MS)}
         if protocol == "consumer":
             settings["group.protocol"] = protocol
         else:
-            session_ms = _STATIC_SESSION_MS if instance_id else _SESSION_MS
+            session_ms = _STATIC_SESSION_MS if instance_id else SESSION_MS
             settings |= {"session.timeout.ms": str(session_ms), "heartbeat.interval.ms": "500"}
         settings |= {"group.instance.id": instance_id} if instance_id else {}
         interval_ms = _POLL_INTERVAL_MS if is_late else 300_000
@@ -116,11 +101,11 @@ def _librdkafka(*, protocol: str = "classic") -> Callable[[Broker, str, str, str
     return start
 
 
-def _python(library: str) -> Callable[[Broker, str, str, str | None, bool], Member]:
+def _python(library: str) -> Start:
     def start(broker: Broker, group: str, name: str, instance_id: str | None, is_late: bool) -> Member:
         settings: dict[str, Any] = {
             "client_id": name,
-            "session_timeout_ms": _STATIC_SESSION_MS if instance_id else _SESSION_MS,
+            "session_timeout_ms": _STATIC_SESSION_MS if instance_id else SESSION_MS,
             "heartbeat_interval_ms": 500,
             "auto_commit_interval_ms": _COMMIT_MS,
             **({"group_instance_id": instance_id} if instance_id else {}),
@@ -144,106 +129,156 @@ LIBRARIES = (
 )
 
 
-class Truth(NamedTuple):
-    """How members departed, by id, and which are clients that hung and are back."""
+class Hosts(NamedTuple):
+    """A broker, as clients of two hosts reach it."""
 
-    departed: dict[str, Kind]
-    back: list[str]
-
-
-def group_of(library: Library) -> str:
-    """Return the name of a group and its topic."""
-    return "departures-" + library.name.lower().replace(",", "").replace(" ", "-")
+    here: Broker
+    other: Broker
 
 
 class Play:
     """One group, whose members depart."""
 
-    def __init__(self, broker: Broker, library: Library, running: ExitStack) -> None:
-        self._broker, self._library, self._running = broker, library, running
-        self._group = group_of(library)
+    def __init__(self, hosts: Hosts, library: Library, group: str, running: ExitStack) -> None:
+        self._hosts, self._library, self._group, self._running = hosts, library, group, running
         self._number = 0
-        self.truth = Truth({}, [])
+        self.truth = Truth([], [], [])
         self._stays = self._member("stays")
+        self._static: Member | None = None
 
-    def _member(self, name: str, instance_id: str | None = None, *, is_late: bool = False) -> Member:
-        return self._running.enter_context(self._library.start(self._broker, self._group, name, instance_id, is_late))
+    def _member(
+        self, name: str, instance_id: str | None = None, *, is_late: bool = False, is_elsewhere: bool = False
+    ) -> Member:
+        broker = self._hosts.other if is_elsewhere else self._hosts.here
+        return self._running.enter_context(self._library.start(broker, self._group, name, instance_id, is_late))
 
     def _wait(self, *members: Member) -> None:
         wait_until_owned([self._stays, *members], self._group)
+
+    def _departs(self, kind: Kind, *members: Member) -> list[str]:
+        """Note that members depart, and return their ids."""
+        causes: dict[Kind, str | None] = {"hangs briefly": None, "static restart": None}
+        causes |= dict.fromkeys(("is killed", "hangs", "host is lost"), "session_expired")
+        if kind == "polls too late" and not self._library.leaves_late:
+            causes[kind] = "session_expired"
+        ids = [one.member_id or "" for one in members]
+        true = causes.get(kind, "member_left")
+        self.truth.departed += [Departed(self._library.name, kind, one, true) for one in ids]
+        return ids
 
     def depart(self, kind: Kind) -> None:
         """Have a member depart in one way, and wait until the one that stays has all."""
         self._number += 1
         sys.stderr.write(f"{time.strftime('%T')} {self._group}: {kind}\n")
-        name = f"m{self._number}"
-        instance_id = name if kind == "static restart" else None
-        member = self._member(name, instance_id, is_late=kind == "polls too late")
-        others = [self._member(f"{name}-b")] if kind == "host is lost" else []
-        self._wait(member, *others)
-        # What is measured is how long ago the last commit was: three are made.
-        time.sleep(3 * _COMMIT_MS / 1_000)
-        for one in (member, *others):
-            self.truth.departed[one.member_id or ""] = kind
+        getattr(self, f"_{kind.replace(' ', '_')}")(f"m{self._number}")
+
+    def _joined(self, name: str, *, number: int = 1, is_late: bool = False, is_elsewhere: bool = False) -> list[Member]:
+        """Return members that have joined and committed for a while."""
+        names = [name, *(f"{name}-{place}" for place in range(1, number))]
+        members = [self._member(one, is_late=is_late, is_elsewhere=is_elsewhere) for one in names]
+        self._wait(*members)
+        time.sleep(_COMMITS * _COMMIT_MS / 1_000)
         if self._library.is_slow:
             self._stays.stop_polling()
-        getattr(self, f"_{kind.replace(' ', '_')}")(member, others, name)
+        return members
+
+    def _ends(self) -> None:
+        """Wait until the member that stays has all; a slow one rejoins late."""
         if self._library.is_slow:
-            time.sleep(1.5 * _SESSION_MS / 1_000)  # this member is as late as that
+            time.sleep(1.5 * SESSION_MS / 1_000)
             self._stays.poll_again()
         self._wait()
 
-    def _leaves(self, member: Member, _others: Sequence[Member], _name: str) -> None:
+    def _leaves(self, name: str) -> None:
+        (member,) = self._joined(name)
+        self._departs("leaves", member)
         member.stop()
+        self._ends()
 
-    def _is_killed(self, member: Member, others: Sequence[Member], _name: str) -> None:
-        for one in (member, *others):
+    def _is_killed(self, name: str) -> None:
+        (member,) = self._joined(name, is_elsewhere=True)
+        self._departs("is killed", member)
+        member.kill()
+        self._ends()
+
+    def _host_is_lost(self, name: str) -> None:
+        members = self._joined(name, number=2, is_elsewhere=True)
+        self.truth.lost.append(self._departs("host is lost", *members))
+        for one in members:
+            one.freeze()
+        for one in members:
             one.kill()
+        self._ends()
 
-    _host_is_lost = _is_killed
-
-    def _hangs_briefly(self, member: Member, _others: Sequence[Member], _name: str) -> None:
+    def _hangs_briefly(self, name: str) -> None:
+        (member,) = self._joined(name)
+        self._departs("hangs briefly", member)
         member.freeze()
-        time.sleep(_SESSION_MS / 4 / 1_000)
+        time.sleep(SESSION_MS / 4 / 1_000)
         member.thaw()
-        time.sleep(3 * _COMMIT_MS / 1_000)
+        time.sleep(_COMMITS * _COMMIT_MS / 1_000)
         self._wait(member)
         member.stop()
+        self._ends()
 
-    def _hangs(self, member: Member, _others: Sequence[Member], _name: str) -> None:
+    def _hangs(self, name: str) -> None:
+        (member,) = self._joined(name)
+        self._departs("hangs", member)
         member.freeze()
         self._wait()
         member.thaw()
         self._wait(member)
         self.truth.back.append(member.member_id or "")
         member.stop()
+        self._ends()
 
-    def _polls_too_late(self, member: Member, _others: Sequence[Member], _name: str) -> None:
+    def _polls_too_late(self, name: str) -> None:
+        (member,) = self._joined(name, is_late=True)
+        self._departs("polls too late", member)
         member.stop_polling()
         self._wait()
         member.kill()
 
-    def _deploy(self, member: Member, _others: Sequence[Member], name: str) -> None:
-        member.stop()
-        successor = self._member(name)
-        self._wait(successor)
-        successor.stop()
+    def _deploy(self, name: str) -> None:
+        """One member after the other is replaced."""
+        former = self._joined(name, number=2)
+        self._departs("deploy", *former)
+        for place, one in enumerate(former):
+            one.stop()
+            former[place] = self._member(name if place == 0 else f"{name}-{place}")
+            self._wait(*former)
+        self.truth.restarted.append(former[-1].member_id or "")
+        for one in former:
+            one.stop()
+        self._ends()
 
-    def _static_restart(self, member: Member, _others: Sequence[Member], name: str) -> None:
-        member.stop()
-        successor = self._member(name, name)
-        self._wait(successor)
-        successor.kill()  # and the group waits for it
+    def _static_restart(self, _name: str) -> None:
+        if self._static is None:
+            self._static = self._member("static", "static")
+        self._wait(self._static)
+        time.sleep(_COMMITS * _COMMIT_MS / 1_000)
+        former, began = self._static, time.monotonic()
+        former.stop()
+        self._static = self._member("static", "static")
+        self._wait(self._static)
+        if time.monotonic() - began < _STATIC_SESSION_MS / 1_000:
+            self._departs("static restart", former)
+        else:
+            sys.stderr.write(f"{self._group}: the restart took longer than a session, and does not count\n")
 
 
-def play(broker: Broker, library: Library, rounds: int) -> Truth:
+def play(hosts: Hosts, library: Library, group: str, kinds: Sequence[Kind], rounds: int, ends_at: float) -> Truth:
     """Return what happened to a group's members."""
     with ExitStack() as running:
-        group = Play(broker, library, running)
-        for _ in range(rounds):
-            for kind in library.kinds:
-                group.depart(kind)
-        return group.truth
+        one = Play(hosts, library, group, running)
+        try:
+            for _ in range(rounds):
+                for kind in kinds:
+                    if time.monotonic() < ends_at:
+                        one.depart(kind)
+        except AssertionError as error:
+            sys.stderr.write(f"{group} ends early: {error}\n")
+        return one.truth
 
 
 def wait_until_owned(members: Sequence[Member], group: str) -> None:
@@ -279,78 +314,70 @@ def messages(broker: Broker, topics: Sequence[str]) -> Iterator[None]:
         thread.join()
 
 
-def started(broker: Broker, folder: Path, log: Path | None) -> Running:
-    """Follow a broker from now on."""
+@contextmanager
+def collected(broker: Broker, folder: Path, log: Path | None) -> Iterator[None]:
+    """Follow a broker until the block is left."""
     beside = [] if log is None else ["--kafka-log", str(log)]
     command = ["collect", "--kafka", broker.bootstrap, *beside, "--cluster", "c", "--out", str(folder)]
-    return Running(command, folder.with_suffix(".txt"))
+    collector = Running(command, folder.with_suffix(".txt"))
+    try:
+        yield
+        collector.signal(signal.SIGTERM)
+        ended = collector.wait()
+        if ended.exit_code:
+            raise RuntimeError(ended.stderr)
+    finally:
+        collector.kill()
 
 
-def causes(collector: Running, folder: Path) -> list[Trigger]:
-    """Return the causes of all generations, in their order."""
-    collector.signal(signal.SIGTERM)
-    ended = collector.wait()
-    if ended.exit_code:
-        raise RuntimeError(ended.stderr)
-    run = CoreRun(core_config())
-    now = int(time.time() * 1_000)
-    run.batch(now, [line for file in sorted(folder.glob("*.jsonl")) for line in file.read_bytes().splitlines()])
-    run.flush(now)
-    return [one for row in run.rebalances for one in row.triggers]
+def record(libraries: Sequence[Library], rounds: int, minutes: float, folder: Path, light_groups: int = 1) -> None:
+    """Play all groups beside each other, and write what was collected, and what is true, into a folder.
+
+    Args:
+        light_groups: How many groups of each library whose members are no JVMs.
+    """
+    groups: list[tuple[Library, str, tuple[Kind, ...]]] = []
+    for library in libraries:
+        name = "departures-" + library.name.lower().replace(",", "").replace(" ", "-")
+        kinds: tuple[Kind, ...] = tuple(one for one in library.kinds if one != "static restart")
+        number = 1 if library.name.startswith("Java") else light_groups
+        groups += [(library, f"{name}-{place}", kinds) for place in range(number)]
+        if "static restart" in library.kinds:
+            groups.append((library, f"{name}-static", ("static restart",)))
+    ports, ends_at = (free_port(), free_port()), time.monotonic() + minutes * 60
+    with ExitStack() as running:
+        broker = running.enter_context(kafka_41(folder / "broker", _BROKER, relayed=ports))
+        running.enter_context(relay(*ports, _OTHER_HOST))
+        hosts = Hosts(broker, dataclasses.replace(broker, bootstrap=f"127.0.0.1:{ports[0]}"))
+        for _, name, kinds in groups:
+            create_topic(broker, name, _PARTITIONS)
+            if kinds == ("static restart",):
+                set_session_timeout(broker, name, _STATIC_SESSION_MS)
+        running.enter_context(collected(broker, folder / "records", None))
+        running.enter_context(collected(broker, folder / "log", broker.server.log))
+        time.sleep(_LAST_READ_S)  # a collector knows topics before their groups rebalance
+        with messages(broker, [name for _, name, _ in groups]), ThreadPoolExecutor(len(groups)) as pool:
+            playing = [pool.submit(play, hosts, one, name, kinds, rounds, ends_at) for one, name, kinds in groups]
+            truths = [one.result() for one in playing]
+            time.sleep(_LAST_READ_S)
+    Truth.of(truths).write(folder)
 
 
-def main(rounds: int, wanted: Sequence[str]) -> None:
-    """Play all groups beside each other and print the table."""
-    libraries = [one for one in LIBRARIES if not wanted or one.name in wanted]
+def main() -> None:
+    """Play what the arguments say, and print the tables."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("rounds", nargs="?", type=int, default=5)
+    parser.add_argument("libraries", nargs="*")
+    parser.add_argument("--minutes", type=float, default=1e6, help="begin no departure after so many")
+    parser.add_argument("--light-groups", type=int, default=1, help="of each library whose members are no JVMs")
+    parser.add_argument("--keep", type=Path, help="an empty folder for what is collected")
+    given = parser.parse_args()
+    libraries = [one for one in LIBRARIES if not given.libraries or one.name in given.libraries]
     with tempfile.TemporaryDirectory() as place:
-        folder = Path(place)
-        with kafka_41(folder / "broker", _BROKER) as broker, ThreadPoolExecutor(len(libraries)) as pool:
-            for library in libraries:
-                create_topic(broker, group_of(library), _PARTITIONS)
-            running = {
-                name: started(broker, folder / name, log)
-                for name, log in (("records", None), ("log", broker.server.log))
-            }
-            time.sleep(_LAST_READ_S)  # a collector knows topics before their groups rebalance
-            with messages(broker, [group_of(one) for one in libraries]):
-                playing = [pool.submit(play, broker, one, rounds) for one in libraries]
-                truths = [one.result() for one in playing]
-                time.sleep(_LAST_READ_S)
-            found = {name: causes(collector, folder / name) for name, collector in running.items()}
-    print("| group | a member | read | right | wrong | open | back |\n|---|---|---|---|---|---|---|")  # noqa: T201
-    for library, truth in zip(libraries, truths, strict=True):
-        for kind in library.kinds:
-            _report_wrong(library, truth, kind, found)
-            for read, triggers in found.items():
-                print(f"| {library.name} | {kind} | {read} | {_cells(library, truth, kind, triggers)} |")  # noqa: T201
-
-
-def _report_wrong(library: Library, truth: Truth, kind: Kind, found: Mapping[str, Sequence[Trigger]]) -> None:
-    """Write on standard error what was wrong, with its evidence."""
-    for read, triggers in found.items():
-        for member_id in (one for one, true in truth.departed.items() if true == kind):
-            if _verdict(member_id, library.true_cause(kind), triggers) == "wrong":
-                causes_of = [(one.kind, one.detail) for one in triggers if one.member_id == member_id]
-                sys.stderr.write(f"wrong: {library.name}, {kind}, {read}: {causes_of}\n")
-
-
-def _cells(library: Library, truth: Truth, kind: Kind, triggers: Sequence[Trigger]) -> str:
-    members = [one for one, true in truth.departed.items() if true == kind]
-    counts = Counter(_verdict(one, library.true_cause(kind), triggers) for one in members)
-    back = [one for one in triggers if one.kind == "member_joined" and "it hung" in (one.detail or "")]
-    named = f"{sum(one.member_id in truth.back for one in back)} of {len(truth.back)}" if kind == "hangs" else ""
-    return " | ".join([*(str(counts[verdict]) for verdict in ("right", "wrong", "open")), named])
-
-
-def _verdict(member_id: str, true: str | None, triggers: Sequence[Trigger]) -> str:
-    departed = [one for one in triggers if one.member_id == member_id and one.kind in _DEPARTURES]
-    if true is None:
-        # It departs only when its play is over: by itself, or under another id.
-        return "right" if all(one.kind != "session_expired" for one in departed) else "wrong"
-    if not departed or departed[0].kind == "member_gone":
-        return "open"
-    return "right" if departed[0].kind == true else "wrong"
+        folder = given.keep or Path(place)
+        record(libraries, given.rounds, given.minutes, folder, given.light_groups)
+        print_tables([read(folder)])
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]) if len(sys.argv) > 1 else 5, sys.argv[2:])
+    main()

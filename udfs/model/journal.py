@@ -56,6 +56,8 @@ class Trigger(msgspec.Struct, frozen=True, kw_only=True):
     detail: str | None = None
     event_id: str | None = None
     client: str | None = None  # the member's, see ``clients``; known once the rebalance is decided
+    host: str | None = None  # the member's, without a port; likewise
+    story: str | None = None  # what it is part of, see ``departure_stories``
 
 
 class Rebalance(msgspec.Struct, kw_only=True):

@@ -10,6 +10,8 @@ UNKNOWN: Final = -1  # an offset that an observation does not carry
 NOT_NAMED: Final = -2  # the offset of a commit that names none
 DELETED: Final = -3  # the offset where a commit was deleted
 _UNDATED: Final = -4
+# Of the commits before the last two, the newest of each of the two seconds before that of the newest one is remembered.
+SECOND_MS: Final = 1_000
 
 # (time, committed, end, position) of one queue at one time; ``UNKNOWN`` where an observation does not carry one, and
 # ``NOT_NAMED`` the offset of a commit that names none; ``undated`` an offset that was committed at an unknown time.
@@ -33,6 +35,8 @@ class Newest(NamedTuple):
         commit, former: The last two commits; None also where one names no offset.
         undated: What was committed at an unknown time; only where no commit is known.
         end: Where the queue ends. position: Up to where its owner read.
+        earlier: When it was committed last in the second with a commit before that of the newest, and in the one before
+            that: the newest first. They show whether commits went on.
     """
 
     commit: tuple[int, int] | None = None
@@ -40,17 +44,21 @@ class Newest(NamedTuple):
     undated: tuple[int, int] | None = None
     end: tuple[int, int] | None = None
     position: tuple[int, int] | None = None
+    earlier: tuple[int, ...] = ()
 
 
 def newest_of(observed: Iterable[Observation], until: int) -> Newest:
     """Return the newest of observations in the order of time."""
     commit = former = undated = end = position = None
+    earlier: tuple[int, ...] = ()
     for time, committed, end_offset, read in observed:
         if time > until:
             break
         if (offset := undated_offset(committed)) is not None:
             undated = (time, offset)
         elif committed != UNKNOWN:
+            if commit is not None and commit[0] // SECOND_MS < time // SECOND_MS:
+                earlier = (commit[0], *earlier[:1])
             commit, former = (time, committed), commit
         if end_offset != UNKNOWN:
             # Of two of one time the greater counts.
@@ -64,7 +72,7 @@ def newest_of(observed: Iterable[Observation], until: int) -> Newest:
         commit = None
     if former is not None and former[1] == NOT_NAMED:
         former = None
-    return Newest(commit, former, undated, end, position)
+    return Newest(commit, former, undated, end, position, earlier)
 
 
 class Offsets(Mapping[int, Sequence[Observation]]):

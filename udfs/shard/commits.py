@@ -33,7 +33,7 @@ from udfs.packets.progress_columns import (
 )
 from udfs.shard.deleted_groups import DeletedQueues, apply_with_deletions, deletions_of_rows, is_ended
 from udfs.shard.first_commits import beginning_groups
-from udfs.shard.queue_histories import OffsetHistories, QueueHistories
+from udfs.shard.queue_histories import OffsetHistories, QueueHistories, place_of_earlier
 from udfs.shard.queue_spans import Ends, Reach, SpanRows, in_row_order, match_ends
 from udfs.shard.queue_table import QueueRow, QueueTable
 from udfs.shard.state_format import (
@@ -51,7 +51,8 @@ from udfs.shard.state_format import (
 Waiting: TypeAlias = tuple[int, int, int, int, int, bool]
 
 _KEY_BYTES = 8
-# So many due rows of a queue are read before a time, if there are more: they show its last two commits.
+# So many due rows of a queue are read before a time, if there are more: they show its last two commits. And those of
+# the two seconds with commits before that.
 _LAST_ROWS = 16
 
 
@@ -222,7 +223,7 @@ class Commits:
         beside = self._observed_beside(row)
         if some.stop - some.start > 2 * _LAST_ROWS:
             stop = some.start + int(due.times[some].searchsorted(until, side="right"))
-            first = stop - _LAST_ROWS
+            first = min(stop - _LAST_ROWS, some.start + place_of_earlier(due.times[some.start : stop]))
             if first > some.start and self._due_are_commits and not (beside and _overlaps(beside, due, some)):
                 some = slice(first, stop)
         return newest_of(self._with_due(beside, some), until)
@@ -355,7 +356,11 @@ def _overlaps(found: Sequence[Observation], due: ProgressColumns, some: slice) -
 def _of_row(table: QueueTable, number: int) -> list[Observation]:
     """Return a row of the table as the observations that it was made of."""
     one = {name: int(column[number]) for name, column in table.columns.items()}
-    found: list[Observation] = []
+    found: list[Observation] = [
+        (one[name], NOT_NAMED, UNKNOWN, UNKNOWN)
+        for name in ("earliest_times", "earlier_times")
+        if one[name] not in (UNKNOWN, one["former_times"])
+    ]
     if one["former_times"] != UNKNOWN:
         found.append((one["former_times"], one["former_offsets"], UNKNOWN, UNKNOWN))
     if one["times"] != UNKNOWN:

@@ -166,9 +166,13 @@ def _end(table: QueueTable, rows: Int64, at: int, *, shows: bool) -> None:
     """
     columns = table.columns
     newest = np.maximum(columns["times"][rows], columns["position_times"][rows])
-    outdated = columns["former_times"][rows] < at
-    for name in ("former_times", "former_offsets"):
-        columns[name][rows] = np.where(outdated, UNKNOWN, columns[name][rows])
+    for time, name in (
+        ("former_times", "former_offsets"),
+        ("former_times", "former_times"),
+        ("earlier_times", "earlier_times"),
+        ("earliest_times", "earliest_times"),
+    ):
+        columns[name][rows] = np.where(columns[time][rows] < at, UNKNOWN, columns[name][rows])
     ended = rows[table.applied[rows] & (newest < at)]
     table.applied[ended] = False
     table.moved[ended] = shows

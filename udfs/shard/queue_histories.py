@@ -8,7 +8,8 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from udfs.model.observations import Newest, Observation, Offsets
+from udfs.model.arrays import Int64
+from udfs.model.observations import SECOND_MS, Newest, Observation, Offsets
 from udfs.shard.queue_table import QueueTable
 
 _One = TypeVar("_One")
@@ -65,3 +66,12 @@ class OffsetHistories(QueueHistories[Observation], Offsets):
         """Return the newest observations of a queue up to a time; nothing of an unknown queue."""
         row = self._rows.get(queue)
         return Newest() if row is None else self._newest(row, until)
+
+
+def place_of_earlier(times: Int64) -> int:
+    """Return from which place on commits, ascending, show also the last ones of the two seconds before the newest."""
+    place = len(times) - 1
+    for _ in range(2):
+        if place >= 0:
+            place = int(times.searchsorted(int(times[place]) // SECOND_MS * SECOND_MS)) - 1
+    return max(place, 0)

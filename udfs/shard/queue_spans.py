@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from udfs.model.arrays import Int64, UInt64
-from udfs.model.observations import UNKNOWN
+from udfs.model.observations import SECOND_MS, UNKNOWN
 from udfs.packets.progress_columns import ProgressColumns
 from udfs.shard.queue_table import Booleans, QueueTable
 from udfs.shard.state_format import Buffer, narrow, pack_column, pack_parts, unpack_column, unpack_parts, widen
@@ -245,6 +245,7 @@ def _write(
     has_former &= former_offsets != UNKNOWN
     columns["former_times"][rows[again]] = np.where(has_former, former_times, UNKNOWN)
     columns["former_offsets"][rows[again]] = np.where(has_former, former_offsets, UNKNOWN)
+    _write_earlier(table, observed, rows[again], commit[again])
     columns["times"][rows[again]] = observed.times[commit[again]]
     columns["offsets"][rows] = observed.offsets[by_offset[last]]
     by_position = _newest(is_row | (observed.positions != UNKNOWN))
@@ -257,3 +258,31 @@ def _write(
         columns[value][rows[new]] = values[at[new]]
         columns[time][rows[new]] = observed.times[at[new]]
     table.applied[rows] |= np.maximum.reduceat(~is_row, np.flatnonzero(np.append(True, last[:-1])))
+
+
+def _write_earlier(table: QueueTable, observed: _Observations, rows: Int64, commit: Int64) -> None:
+    """Set when rows were committed last in the two seconds with a commit before that of the newest.
+
+    Args:
+        commit: Of each row, the place of its newest commit.
+    """
+    columns, places = table.columns, np.flatnonzero(observed.commits)
+    of_rows, is_row = observed.rows[places], observed.is_row[places]
+    times = np.where(is_row, columns["times"][of_rows], observed.times[places])
+    seconds = times // SECOND_MS
+    begins = np.append(True, (of_rows[1:] != of_rows[:-1]) | (seconds[1:] != seconds[:-1]))
+    # The last commit of a second before.
+    before = np.maximum.accumulate(np.where(begins, np.arange(len(places)), 0)) - 1
+
+    def last_before(at: Int64) -> tuple[Int64, Booleans]:
+        found = before[at]
+        return found, (found >= 0) & (of_rows[found] == of_rows[at])
+
+    newest = np.searchsorted(places, commit)
+    first, has_first = last_before(newest)
+    second, has_second = last_before(first)
+    # The row itself has what was before its newest commit.
+    own, own_before = columns["earlier_times"][rows], columns["earliest_times"][rows]
+    earlier = np.where(has_first, times[first], own)
+    columns["earliest_times"][rows] = np.where(has_first, np.where(has_second, times[second], own), own_before)
+    columns["earlier_times"][rows] = earlier

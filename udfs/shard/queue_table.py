@@ -1,7 +1,7 @@
 """Core: how far each group has come in each of its queues, packed. No I/O.
 
 Two parts, so that a batch writes only what changes: which queues there are, with their names; and, row by row, the
-newest commit with the one before it, the newest end, and the newest position.
+newest commit with the one before it and two earlier ones, the newest end, and the newest position.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ Booleans: TypeAlias = npt.NDArray[np.bool_]
 _KEY_BYTES = 8
 _UNNAMED = NamedGroup("", KAFKA.name)
 # Of each row: which values it has.
-_APPLIED, _COMMITTED, _BEFORE, _ENDS, _READ, _MOVED = (1 << bit for bit in range(6))
+_APPLIED, _COMMITTED, _BEFORE, _ENDS, _READ, _MOVED, _EARLIER, _EARLIEST = (1 << bit for bit in range(8))
 COLUMNS = (
     "times",
     "offsets",
@@ -46,6 +46,8 @@ COLUMNS = (
     "end_times",
     "positions",
     "position_times",
+    "earlier_times",
+    "earliest_times",
 )
 
 
@@ -76,7 +78,7 @@ class QueueTable:
         applied: Something about the row was applied; else it is only expected.
         moved: Its commit or its end changed in the span of event time that is still open.
         columns: By name, see ``COLUMNS``: the newest commit (time, offset) and the one before it, the newest end and
-            position (offset, time); ``UNKNOWN`` where there is none.
+            position (offset, time), when it was committed earlier, see ``Newest``; ``UNKNOWN`` where there is none.
     """
 
     def __init__(self, queues: Buffer = b"", offsets: Buffer = b"") -> None:
@@ -101,8 +103,8 @@ class QueueTable:
         self._lookup: tuple[UInt64, Int64] | None = None
 
     def _read_offsets(self, data: Buffer, count: int) -> None:
-        flags, times, offsets, gaps, steps, lags, end_times, leads, position_times = (
-            unpack_column(part, count) for part in unpack_parts(data, 9)
+        flags, times, offsets, gaps, steps, lags, end_times, leads, position_times, earlier, earliest = (
+            unpack_column(part, count) for part in unpack_parts(data, 11)
         )
         base = np.maximum(offsets, 0)
         self.applied: Booleans = flags & _APPLIED > 0
@@ -116,6 +118,8 @@ class QueueTable:
             "end_times": _where(flags & _ENDS > 0, end_times),
             "positions": _where(flags & _READ > 0, base + leads),
             "position_times": _where(flags & _READ > 0, position_times),
+            "earlier_times": _where(flags & _EARLIER > 0, times - earlier),
+            "earliest_times": _where(flags & _EARLIEST > 0, times - earlier - earliest),
         }
 
     def encode_queues(self) -> bytes:
@@ -141,6 +145,7 @@ class QueueTable:
         columns, base = self.columns, np.maximum(self.columns["offsets"], 0)
         committed, before = columns["times"] != UNKNOWN, columns["former_times"] != UNKNOWN
         ends, read = columns["end_times"] != UNKNOWN, columns["position_times"] != UNKNOWN
+        earlier, earliest = columns["earlier_times"] != UNKNOWN, columns["earliest_times"] != UNKNOWN
         flags = np.zeros(len(self.keys), np.int64)
         for bit, which in (
             (_APPLIED, self.applied),
@@ -149,6 +154,8 @@ class QueueTable:
             (_ENDS, ends),
             (_READ, read),
             (_MOVED, self.moved),
+            (_EARLIER, earlier),
+            (_EARLIEST, earliest),
         ):
             flags |= bit * which
         return pack_parts(
@@ -164,6 +171,8 @@ class QueueTable:
                     _filled(ends, columns["end_times"]),
                     _filled(read, columns["positions"] - base),
                     _filled(read, columns["position_times"]),
+                    _filled(earlier, columns["times"] - columns["earlier_times"]),
+                    _filled(earliest, columns["earlier_times"] - columns["earliest_times"]),
                 )
             )
         )
@@ -276,7 +285,7 @@ class QueueTable:
             self.names[group] = named
         for number, row in zip(self.find(groups, keys).tolist(), rows.values(), strict=True):
             self.applied[number], self.moved[number], self.queue_ids[number] = row.applied, row.moved, row.queue_id
-            for column, value in zip(COLUMNS, row.values, strict=True):
+            for column, value in zip(COLUMNS, row.values, strict=False):  # older exports lack the last ones
                 self.columns[column][number] = value
             if row.topic is not None:
                 place = f"{row.topic}\x00{row.broker or ''}"

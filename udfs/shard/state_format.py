@@ -24,7 +24,7 @@ from udfs.model.errors import InvariantError, StateDamagedError, StateVersionErr
 from udfs.model.systems import KAFKA, SYSTEMS, System
 from udfs.shard.base128 import characters_for, from_seven_bits, to_seven_bits
 
-STATE_VERSION = 5
+STATE_VERSION = 6
 FIRST_CHECKED: Final = 3  # the first version with a checksum; later ones begin in the same way
 KEY_BYTES = 5  # of a member's key within its group: 40 bits, the upper ones of its 64
 KEY_SHIFT = np.uint64(64 - 8 * KEY_BYTES)
@@ -142,6 +142,16 @@ def _add_systems(plain: Plain, sections: Sections) -> tuple[Plain, Sections]:
     return plain, sections | {"queues": StateSection(pack_parts(*parts, numbers))}
 
 
+def _add_earlier_commits(plain: Plain, sections: Sections) -> tuple[Plain, Sections]:
+    """Give queues the times of two earlier commits, which are not known."""
+    section = sections.get("offsets")
+    if section is None or not section.size:
+        return plain, sections
+    parts = unpack_parts(section.body, 9)
+    zeroes = pack_column(np.zeros(_COLUMN.unpack_from(parts[0])[2], np.int64))
+    return plain, sections | {"offsets": StateSection(pack_parts(*parts, zeroes, zeroes))}
+
+
 # version -> function from (header as plain values, sections) of that version to those of the next
 UPGRADES: dict[int, Callable[[Plain, Sections], tuple[Plain, Sections]]] = {
     # The same contents in another stored form.
@@ -149,6 +159,7 @@ UPGRADES: dict[int, Callable[[Plain, Sections], tuple[Plain, Sections]]] = {
     2: _widen_remembered_ids,
     3: _add_offsets,
     4: _add_systems,
+    5: _add_earlier_commits,
 }
 
 

@@ -11,6 +11,8 @@ Held = dict[str, str]  # what each member has of topic t: "0 1"
 T_ID, U_ID = "dHR0dHR0dHR0dHR0dHR0dA", "dXV1dXV1dXV1dXV1dXV1dQ"
 IDS = {"t": T_ID, "u": U_ID}
 
+_DESCRIBED = ("instance_id", "host", "client_id", "rebalance_timeout_ms")
+
 
 class RecordScript(Script):
     """One consumer group; ``t`` has four partitions from the beginning.
@@ -42,7 +44,7 @@ class RecordScript(Script):
             member_id=member,
             subscriptions=topics,
             strategies=(assignor,) if assignor else (),
-            **{name: fields.pop(name) for name in ("instance_id", "host", "client_id") if name in fields},
+            **{name: fields.pop(name) for name in _DESCRIBED if name in fields},
         )
         self.record(at, "member", member_id=member, member=info, **fields)
 
@@ -84,9 +86,9 @@ class RecordScript(Script):
         self.target(at, 1, {member: "0 1 2 3"})
         self.current(at, member, 1, "0 1 2 3")
 
-    def second_member(self, at: int = 20, member: str = "b", epoch: int = 2) -> None:
+    def second_member(self, at: int = 20, member: str = "b", epoch: int = 2, **described: Any) -> None:
         """Have a second one join: ``a`` revokes 2 and 3 five and owns less ten ms later, it gets them fifteen later."""
-        self.member(at, member)
+        self.member(at, member, **described)
         self.epoch(at, epoch)
         self.target(at, epoch, {"a": "0 1", member: "2 3"})
         self.current(at, member, epoch, "", "unreleased")

@@ -24,41 +24,65 @@ ROWS = st.lists(st.tuples(st.sampled_from(QUEUES), TIMES, OFFSETS, st.just(UNKNO
 MIXED = st.lists(st.tuples(st.sampled_from(QUEUES), TIMES, OFFSETS, OFFSETS, OFFSETS, st.booleans()), max_size=6)
 
 
-def columns(rows: list[tuple[int, int, int, int, int, bool]]) -> ProgressColumns:
+def columns(rows: list[tuple[int, int, int, int, int, bool]], scale: int = 1) -> ProgressColumns:
     queues, times, *offsets, commits = zip(*rows, strict=True)
     return ProgressColumns(
         np.ones(len(rows), np.uint64),
         np.asarray(queues, np.uint64),
-        np.asarray(times, np.int64),
+        np.asarray(times, np.int64) * scale,
         *(np.asarray(one, np.int64) for one in offsets),
         np.asarray(commits, np.bool_),
     )
 
 
-@given(before=MIXED, many=ROWS, some=MIXED, ends=st.lists(st.tuples(TIMES, OFFSETS), max_size=2), until=TIMES)
+@given(
+    before=MIXED,
+    many=ROWS,
+    some=MIXED,
+    ends=st.lists(st.tuples(TIMES, OFFSETS), max_size=2),
+    until=TIMES,
+    scale=st.sampled_from((1, 30, 700)),
+)
 def test_the_newest_of_a_time_is_that_of_the_whole_history(
     before: list[tuple[int, int, int, int, int, bool]],
     many: list[tuple[int, int, int, int, int, bool]],
     some: list[tuple[int, int, int, int, int, bool]],
     ends: list[tuple[int, int]],
     until: int,
+    scale: int,
 ) -> None:
     commits = Commits()
     if before:
-        commits.take(columns(before), [NAMES])
-        commits.make_due(60)
-        commits.apply_due(span_ms=0, before=None, clock=60, flush=False)
+        commits.take(columns(before, scale), [NAMES])
+        commits.make_due(60 * scale)
+        commits.apply_due(span_ms=0, before=None, clock=60 * scale, flush=False)
         commits = Commits(*commits.encode(None))
-    # Commits of each millisecond, so that many are due; then what comes at random.
+    # Steady commits, so that many are due; then what comes at random.
     steady = [(QUEUES[0], at, at, UNKNOWN, UNKNOWN, True) for at in range(40, 110)]
-    commits.take(columns([*steady, *many, *some]), [NAMES])
+    commits.take(columns([*steady, *many, *some], scale), [NAMES])
     for at, end in ends:
-        commits.take_ends(PackedEnds.pack(np.array([QUEUES[0]], np.uint64), np.array([at]), np.array([end])))
-    commits.make_due(115)
+        commits.take_ends(PackedEnds.pack(np.array([QUEUES[0]], np.uint64), np.array([at * scale]), np.array([end])))
+    commits.make_due(115 * scale)
     offsets = commits.offsets_of(1)
     for queue in QUEUES:
-        assert offsets.newest(queue, until) == newest_of(offsets.get(queue, ()), until)
-    assert offsets.newest(1, until) == Newest()
+        assert offsets.newest(queue, until * scale) == newest_of(offsets.get(queue, ()), until * scale)
+    assert offsets.newest(1, until * scale) == Newest()
+
+
+@given(
+    times=st.lists(st.integers(0, 9_000), min_size=1, max_size=20, unique=True),
+    cuts=st.lists(st.integers(0, 9_000), max_size=4),
+)
+def test_earlier_commits_are_those_of_the_whole_history_however_it_is_cut(times: list[int], cuts: list[int]) -> None:
+    rows = [(QUEUES[0], at, at, UNKNOWN, UNKNOWN, True) for at in times]
+    commits = Commits()
+    commits.take(columns(rows), [NAMES])
+    for clock in [*sorted(cuts), 9_001]:
+        commits.make_due(clock)
+        commits.apply_due(span_ms=0, before=None, clock=clock, flush=False)
+        commits = Commits(*commits.encode(None))
+    whole = newest_of([(at, at, UNKNOWN, UNKNOWN) for at in sorted(times)], 9_001)
+    assert commits.offsets_of(1).newest(QUEUES[0], 9_001) == whole
 
 
 def test_a_history_is_read_once_and_only_when_it_is_needed() -> None:

@@ -19,6 +19,7 @@ from udfs.group.audit.audit import audit_of_plan
 from udfs.group.batch.finding_causes import with_causes
 from udfs.group.batch.findings import RULES, Found, Outcome
 from udfs.group.decision.outcome import outcome_of
+from udfs.group.members.departure_stories import with_stories
 from udfs.group.state.assignment_diff import (
     Balance,
     Changed,
@@ -32,6 +33,7 @@ from udfs.group.state.group import Owners, Queue, observed_by
 from udfs.group.state.state_machine import GroupKind
 from udfs.group.state.view import GroupView
 from udfs.model.audits import Audited
+from udfs.model.clients import host_of
 from udfs.model.comparability import GROWTH_NOT_DUE, NO_MEMBERS, NOT_RECOMPUTABLE, NOT_REPORTED, TOPICS_UNKNOWN
 from udfs.model.ids import rebalance_id
 from udfs.model.journal import (
@@ -163,7 +165,7 @@ def _row(
     queues: int,
 ) -> Rebalance:
     group, target = view.group, plan.target
-    triggers = in_order(with_clients(view, plan.triggers))
+    triggers = in_order(with_stories(view, with_clients(view, plan.triggers)))
     counts = count_moves(before, moves)
     differing, reason = compared_with_reports(view, plan)
     return Rebalance(
@@ -286,11 +288,14 @@ def differing_from(view: GroupView, computed: Owners, reported: Owners) -> list[
 
 
 def with_clients(view: GroupView, triggers: Sequence[Trigger]) -> list[Trigger]:
-    """Return causes with the clients of their members, as far as these are remembered."""
-    return [
-        one if one.member_id is None else msgspec.structs.replace(one, client=view.client_of_id(one.member_id))
-        for one in triggers
-    ]
+    """Return causes with the clients and hosts of their members, as far as these are remembered."""
+    found: list[Trigger] = []
+    for one in triggers:
+        member = None if one.member_id is None else view.member_of_id(one.member_id)
+        if member is not None:
+            one = msgspec.structs.replace(one, client=view.client_of(member), host=host_of(member.host))
+        found.append(one)
+    return found
 
 
 def _causing_clients(triggers: Sequence[Trigger]) -> set[str]:

@@ -8,15 +8,20 @@ for the slowest. One that dies may be the slowest itself, in a rebalance that be
 ends while the others wait for it.
 
 A member whose application no longer polls is silent, too, and leaves when ``max.poll.interval.ms`` is over: most
-clients report that as their rebalance timeout. So one that was silent for so long may have left as well as expired.
+clients report that as their rebalance timeout. Its silence is as long as that, while that of one that died is as long
+as its session timeout: where both fit, nothing is concluded.
 
-A member of an idle topic commits nothing, whether or not it lives. So silence proves nothing where all was committed up
-to the ends of the queues, where nobody else commits any more, and where it lasts longer than an expiry can take.
+Silence is measured against the rhythm of a member's commits: one that commits seldom may have left long after the last
+one. A member of an idle topic commits nothing, whether or not it lives. So silence proves nothing where all was
+committed up to the ends of the queues, where nobody else commits any more, and where it lasts longer than an expiry
+can take.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from functools import cached_property
+from itertools import pairwise
 from typing import NamedTuple
 
 from udfs.group.state.assignment_diff import by_owner
@@ -35,6 +40,8 @@ _AT_ONCE_MS = 1_000
 _REPLY_MS = 500
 # How long a coordinator waits for members that do not say it: ``max.poll.interval.ms`` of Kafka's clients.
 _REBALANCE_TIMEOUT_MS = 300_000
+# So many commits of a queue are needed to know how often its owner commits.
+_RHYTHM_OF = 3
 # Heartbeat interval and session timeout of the new protocols are settings of the broker
 # (``group.consumer.heartbeat.interval.ms``). By default a member that committed until so shortly before its end was not
 # silent.
@@ -79,7 +86,8 @@ def infer_departures(
                 earliest=min(began, (at if joined_at is None else joined_at) - waits),
                 ended=at if has_other_cause else began,
                 inaccuracy=_REPLY_MS if began < at else 0,
-                longest=_longest_expiry(view, group.members[member_id]),
+                poll_interval=_poll_interval(view, group.members[member_id]),
+                is_alone=len(group.members) == 1,
             )
             found = _infer(silence, newest[member_id], others, at)
             if found is not None:
@@ -88,18 +96,35 @@ def infer_departures(
 
 
 class _Commits:
-    """The last commit of a member, and whether it would have committed more."""
+    """The last commit of a member, how often it commits, and whether it would have committed more."""
 
-    def __init__(self, view: GroupView, queues: Sequence[Queue], since: int, last: int) -> None:
+    def __init__(self, view: GroupView, queues: Sequence[Queue], since: int, last: int, at: int) -> None:
         self.last = last
-        self._view, self._queues, self._since = view, queues, since
+        self._view, self._queues, self._since, self._at = view, queues, since, at
+
+    @cached_property
+    def _times(self) -> list[list[int]]:
+        """When it committed, of each queue, ascending: those commits that are remembered."""
+        offsets, found = self._view.facts.offsets, list[list[int]]()
+        for key in queue_keys(self._queues).tolist():
+            newest = offsets.newest(key, self._at)
+            times = {one[0] for one in (newest.commit, newest.former) if one is not None} | set(newest.earlier)
+            found.append(sorted(time for time in times if self._since <= time < self._at))
+        return found
+
+    @cached_property
+    def rhythm(self) -> int | None:
+        """The longest time between two commits of a queue, of the one that it commits most often; None: not known."""
+        spans = [
+            max(later - earlier for earlier, later in pairwise(times))
+            for times in self._times
+            if len(times) >= _RHYTHM_OF and times[-1] > self.last - _AT_ONCE_MS
+        ]
+        return min(spans, default=None)
 
     def commits_on(self, after: int, at: int) -> bool:
         """Return whether it committed twice between two times, a second apart: not only when it rejoined."""
-        offsets, times = self._view.facts.offsets, list[int]()
-        for key in queue_keys(self._queues).tolist():
-            newest = offsets.newest(key, at)
-            times += [one[0] for one in (newest.commit, newest.former) if one is not None and after <= one[0] < at]
+        times = [time for of_queue in self._times for time in of_queue if after <= time < at]
         return bool(times) and max(times) - min(times) >= _AT_ONCE_MS
 
     def is_idle(self, at: int) -> bool:
@@ -129,7 +154,8 @@ class _Silence(NamedTuple):
         earliest: When the rebalance began at the earliest. ended: Until when it may have waited for a member that was
             silent already.
         inaccuracy: By how much it may have begun later than ``began``.
-        longest: From so long on a silence may be that of a member whose application no longer polls.
+        poll_interval: So long after it polled last a client leaves; None: its library does not report that.
+        is_alone: The group has no other member: nobody is waited for.
     """
 
     last: int
@@ -138,18 +164,32 @@ class _Silence(NamedTuple):
     earliest: int
     ended: int
     inaccuracy: int
-    longest: int
+    poll_interval: int | None
+    is_alone: bool
 
 
-def _longest_expiry(view: GroupView, member: Member) -> int:
-    """Return how long a member that died is silent at most, before it may as well have left for polling too late."""
-    timeout, poll_interval = view.timeout_of(member), member.rebalance_timeout_ms or 0
-    # Where the two are equal, its library (aiokafka) or protocol (before KIP-62) does not report the second one.
-    return poll_interval if poll_interval > timeout else 2 * timeout
+def _poll_interval(view: GroupView, member: Member) -> int | None:
+    """Return how long a member's application may take between two polls; None: that is not reported.
+
+    Where it equals the session timeout, its library (aiokafka) or protocol (before KIP-62) has no second one to report.
+    """
+    timeout = member.rebalance_timeout_ms or 0
+    return timeout if timeout > view.timeout_of(member) else None
+
+
+def _may_be_late(poll_interval: int | None, timeout: int, least: int, most: int, spread: tuple[int, int]) -> bool:
+    """Return whether a silence may be that of a client that has left because its application polled too late.
+
+    Args:
+        least, most: How long it lasted. spread: How much less or more than the poll interval it may last.
+    """
+    if poll_interval is None:
+        return most >= 2 * timeout
+    return most >= poll_interval - spread[0] and least <= poll_interval + spread[1]
 
 
 def _infer(silent: _Silence, commits: _Commits, others: Sequence[_Commits], at: int) -> Inferred | None:
-    """Return how a member departed; ``others``: those that stay."""
+    """Return how a member departed; ``others``: those that stay and commit."""
     last, timeout = silent.last, silent.timeout
     silence, share = silent.began - last, timeout // _HEARTBEATS_IN_A_TIMEOUT
     place = "before the rebalance" if silence >= 0 else "after the rebalance began"
@@ -164,11 +204,21 @@ def _infer(silent: _Silence, commits: _Commits, others: Sequence[_Commits], at: 
         return None  # theirs stopped before: the group is idle, and silence proves nothing
     if active and min(active) < last + share:
         return Inferred("member_left", f"{evidence}; others stopped {max(0, min(active) - last)} ms after it")
-    if silence >= silent.longest:
+    rhythm = commits.rhythm
+    if rhythm is None or rhythm + _AT_ONCE_MS >= timeout - share:
+        return None  # so long after its last commit it may have left as well
+    until = [one.last for one in others if one.commits_on(last + share, at)]
+    if not (until or silent.is_alone):
+        return None  # the others may have rejoined late, and each commits once when it does
+    # Some went on until then: so the rebalance began no more than their heartbeat before that, and by ``began``.
+    least = min(silent.began, max(until, default=silent.began)) - last
+    may_expire = least <= timeout + rhythm + share
+    spread = (rhythm + _AT_ONCE_MS, rhythm + share)
+    if not _may_be_late(silent.poll_interval, timeout, least, silence, spread):
+        return Inferred("session_expired", evidence) if may_expire else None
+    if may_expire or silent.poll_interval is None:
         return None
-    if silent.began == at and len(active) == 1 and not any(one.commits_on(last + share, at) for one in others):
-        return None  # the only one to ask may have rejoined late
-    return Inferred("session_expired", evidence)
+    return Inferred("member_left", f"{evidence}, max.poll.interval.ms {silent.poll_interval} ms: it polled too late")
 
 
 def _shows_beginning(silent: _Silence, other: _Commits, share: int, at: int) -> bool:
@@ -196,16 +246,22 @@ def infer_recorded_departure(
     silence, timeout = at - own.last, view.timeout_of(members[member_id])
     if silence < min(_HEARTBEAT_MS, timeout - timeout // _HEARTBEATS_IN_A_TIMEOUT):
         return "left", f"it committed until {silence} ms before"
-    # One that was silent for longer than an expiry takes lived on, and was idle.
     # Unlike in classic groups, commits are no heartbeats: the last of those is a while older, or newer.
     shortest = timeout - min(_HEARTBEAT_MS, timeout // _HEARTBEATS_IN_A_TIMEOUT)
-    longest = min(2 * timeout, _longest_expiry(view, members[member_id]))
-    if not shortest <= silence < longest or own.is_idle(at):
+    if silence < shortest or own.is_idle(at) or own.rhythm is None or own.rhythm + _AT_ONCE_MS >= shortest:
         return "gone", None
     others = _last_commits(view, held, [one for one in staying if one in members], at).values()
     if others and max(one.last for one in others) < at - timeout // _HEARTBEATS_IN_A_TIMEOUT:
         return "gone", None  # nobody commits: the group is idle, and silence proves nothing
-    return "expired", f"its last commit was {silence} ms before"
+    spread, poll_interval = own.rhythm + _AT_ONCE_MS, _poll_interval(view, members[member_id])
+    # One that was silent for longer than an expiry takes lived on, and was idle.
+    may_expire = silence <= timeout + spread
+    evidence = f"its last commit was {silence} ms before"
+    if not _may_be_late(poll_interval, timeout, silence, silence, (spread, spread)):
+        return ("expired", evidence) if may_expire else ("gone", None)
+    if may_expire or poll_interval is None:
+        return "gone", None
+    return "left", f"{evidence}, max.poll.interval.ms {poll_interval} ms: it polled too late"
 
 
 def _held(view: GroupView) -> Mapping[str, Sequence[Queue]]:
@@ -225,7 +281,7 @@ def _last_commits(
         queues, since = held.get(member_id, ()), _holds_since(member)
         last = max((commits[queue] for queue in queues if queue in commits), default=None)
         if last is not None and last >= since:
-            found[member_id] = _Commits(view, queues, since, last)
+            found[member_id] = _Commits(view, queues, since, last, at)
     return found
 
 

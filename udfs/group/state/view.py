@@ -185,11 +185,16 @@ class GroupView:
 
     def client_of_id(self, member_id: str) -> str | None:
         """Return the client of a member that is present or departed; None: it is not remembered."""
+        member = self.member_of_id(member_id)
+        return None if member is None else self.client_of(member)
+
+    def member_of_id(self, member_id: str) -> Member | None:
+        """Return a member that is present or departed; None: it is not remembered."""
         member = self.group.members.get(member_id)
         if member is None:
             departed = self.group.departed.get(member_id)
             member = None if departed is None else departed.member
-        return None if member is None else self.client_of(member)
+        return member
 
     def named(self, member: Member, detail: str | None = None) -> NamedMember:
         """Return a member as findings name it."""

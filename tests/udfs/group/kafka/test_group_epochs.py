@@ -287,10 +287,11 @@ def test_a_static_member_that_stays_away_has_expired() -> None:
 def test_commits_show_how_a_member_departed(silence: int, cause: str) -> None:
     script = RecordScript()
     script.first_member()
-    script.commit(1_000, "t", 1)
-    script.delete_member(1_000 + silence, "a")
-    script.epoch(1_000 + silence, 2)
-    assert script.run(60_000).decided()[1:] == [f"{1_000 + silence} #2 1->0 {cause}:a"]
+    for time in (1_000, 2_000, 3_000):
+        script.observe(time, "t", 1, committed=time)
+    script.delete_member(3_000 + silence, "a")
+    script.epoch(3_000 + silence, 2)
+    assert script.run(60_000).decided()[1:] == [f"{3_000 + silence} #2 1->0 {cause}:a"]
 
 
 def test_commits_of_the_next_owner_do_not_show_how_a_member_departed() -> None:

@@ -143,9 +143,13 @@ def test_an_assignment_that_names_partitions_not_shown_yet_proves_growth() -> No
 def test_commits_distinguish_a_leave_from_an_expiry(last_commit: int | None, kind: str) -> None:
     script = Script()
     described = {"a": {"session_timeout_ms": 6_000}}
-    script.snapshot(1_000, 1, {"a": ["t"], "b": ["t"]}, assigned(a="0", b="1"), described, strategy="range")
+    script.snapshot(10, 1, {"a": ["t"], "b": ["t"]}, assigned(a="0", b="1"), described, strategy="range")
     if last_commit is not None:
-        script.commit(last_commit, "t", 0)
+        times = (last_commit - 1_900, last_commit - 950, last_commit)
+        for time in times if last_commit < 10_000 else times[2:]:
+            script.observe(time, "t", 0, committed=time)
+    for time in range(3_000, 10_000, 1_000):
+        script.observe(time, "t", 1, committed=time)
     script.snapshot(10_000, 2, {"b": ["t"]}, assigned(b="0 1"), strategy="range")
     trigger = script.run(20_000).rebalances[1].triggers[0]
     assert trigger.kind == kind
@@ -217,7 +221,10 @@ def test_each_cause_names_the_event_that_shows_it() -> None:
     script = Script()
     six_seconds = {"a": {"session_timeout_ms": 6_000}}
     script.snapshot(1_000, 1, {"a": ["t"], "b": ["t"]}, assigned(a="0", b="1"), six_seconds, strategy="range")
-    script.commit(2_000, "t", 0)
+    for time in (1_100, 2_050, 3_000):
+        script.observe(time, "t", 0, committed=time)
+    for time in (5_000, 8_000, 9_500):
+        script.observe(time, "t", 1, committed=time)
     script.join(9_000, "c", event_id="hello")
     members = {"b": ["t"], "c": ["t"], "d": ["t"]}
     owned = assigned(b="0 1", c="", d="")
@@ -245,7 +252,10 @@ def test_a_reason_of_the_coordinator_follows_an_inferred_one_and_yields_to_the_o
     script = Script()
     members, six_seconds = {"a": ["t"], "b": ["t"]}, {"a": {"session_timeout_ms": 6_000}}
     script.snapshot(1_000, 1, members, assigned(a="0", b="1"), six_seconds, strategy="range")
-    script.commit(2_000, "t", 0)
+    for time in (1_100, 2_050, 3_000):
+        script.observe(time, "t", 0, committed=time)
+    for time in (5_000, 8_000, 8_900):
+        script.observe(time, "t", 1, committed=time)
     if own_reason is not None:
         script.leave(8_000, "a", reason=own_reason)
     script.snapshot(9_000, 1, {}, state="PreparingRebalance", reason="removing member a")

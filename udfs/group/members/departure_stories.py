@@ -1,0 +1,156 @@
+"""Core: what several departures say together: a host was lost, clients are restarted one after the other. No I/O.
+
+=================  ====================================================================================================
+story              its evidence, of one group
+=================  ====================================================================================================
+``host_lost``      all members that a host had, two at least, expired within a session timeout; meanwhile no member of
+                   another host did, and at least one of those stayed
+``rolling_restart``  a client left and came back under another member id after another one had done so
+=================  ====================================================================================================
+
+One member alone on its host convicts nobody, nor does a group whose members are all on one host. A process with several
+members that crashes looks as its host does: the sentence says so. A client is one by ``clients``; where several members
+have the same, it is none.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+import msgspec
+
+from udfs.group.batch.finding_texts import named
+from udfs.group.state.group import Departed, Member
+from udfs.group.state.view import GroupView
+from udfs.model.clients import host_of
+from udfs.model.journal import Trigger
+
+# A client that comes back later than that, or the next one that leaves so much later, is another story.
+_RESTART_MS = 600_000
+_TOGETHER_MS = 50
+
+
+def with_stories(view: GroupView, triggers: Sequence[Trigger]) -> list[Trigger]:
+    """Return causes, those that are part of a story with it, as data and in words.
+
+    Args:
+        triggers: Of a rebalance; its sessions have ended and begun already.
+    """
+    stories: dict[str, tuple[str, str]] = {}
+    expired = [one.member_id for one in triggers if one.kind == "session_expired" and one.member_id is not None]
+    if expired:
+        stories |= _of_lost_hosts(view, expired)
+    joined = [one.member_id for one in triggers if one.kind == "member_joined" and one.member_id is not None]
+    if joined:
+        stories |= _of_restarts(view, joined)
+    return (
+        [_with(one, *stories[one.member_id]) if one.member_id in stories else one for one in triggers]
+        if stories
+        else [*triggers]
+    )
+
+
+def _with(trigger: Trigger, story: str, text: str) -> Trigger:
+    if trigger.kind not in ("session_expired", "member_joined"):
+        return trigger
+    detail = text if trigger.detail is None else f"{trigger.detail}; {text}"
+    return msgspec.structs.replace(trigger, story=story, detail=detail)
+
+
+# ---- hosts
+
+
+def _of_lost_hosts(view: GroupView, expired: Sequence[str]) -> dict[str, tuple[str, str]]:
+    group, stories = view.group, dict[str, tuple[str, str]]()
+    if any(host_of(member.host) is None for member in group.members.values()):
+        return stories  # it may be on any host
+    is_whole = len(group.departed) < view.config.max_departed_members
+    numbers = Counter(host_of(departed.member.host) for departed in group.departed.values())
+    by_host: dict[str, list[str]] = {}
+    for member_id in expired:
+        departed = group.departed.get(member_id)
+        host = None if departed is None else host_of(departed.member.host)
+        if host is not None and numbers[host] > 1:
+            by_host.setdefault(host, []).append(member_id)
+    for host, member_ids in by_host.items():
+        text = _lost_host(view, host, max(group.departed[one].left_at for one in member_ids), is_whole=is_whole)
+        if text is not None:
+            stories |= dict.fromkeys(member_ids, ("host_lost", text))
+    return stories
+
+
+def _lost_host(view: GroupView, host: str, until: int, *, is_whole: bool) -> str | None:
+    """Return what it says that members of a host expired, the last of them at a time; None: no more than that.
+
+    Args:
+        is_whole: All that departed are remembered.
+    """
+    group = view.group
+    span = max(view.timeout_of(one.member) for one in group.departed.values() if host_of(one.member.host) == host)
+    recent = [one for one in group.departed.values() if one.left_reason != "replaced" and one.left_at > until - span]
+    lost = [one for one in recent if host_of(one.member.host) == host]
+    first = min(one.left_at for one in lost)
+    were_together = len(lost) > 1 and all(one.left_reason == "expired" and one.member.joined_at < first for one in lost)
+    is_back = any(host_of(one.host) == host for one in group.members.values())
+    # Others that left in order take nothing away from that.
+    others = any(host_of(one.member.host) != host and one.left_reason != "left" for one in recent)
+    went_on = any(one.joined_at < first for one in group.members.values())
+    is_whole |= min(one.left_at for one in group.departed.values()) <= until - span
+    if not is_whole or not were_together or is_back or others or not went_on:
+        return None
+    when = f"within {(until - first) / 1_000:.1f} s" if until - first >= _TOGETHER_MS else "together"
+    names = named(sorted(_shown(one.member) for one in lost))
+    return (
+        f"all {len(lost)} members of host {host} ({names}) expired {when} while those of other hosts went on: the host"
+        " was lost, or what ran them all"
+    )
+
+
+def _shown(member: Member) -> str:
+    return member.instance_id or member.client_id or member.member_id
+
+
+# ---- restarts
+
+
+def _of_restarts(view: GroupView, joined: Iterable[str]) -> dict[str, tuple[str, str]]:
+    restarts = _restarts(view)
+    stories: dict[str, tuple[str, str]] = {}
+    for member_id in joined:
+        chain: list[tuple[Departed, Member]] = []
+        for former, member in sorted(restarts, key=lambda one: one[1].joined_at, reverse=True):
+            if not chain and member.member_id != member_id:
+                continue
+            before = chain[-1][0].left_at if chain else None
+            if before is None or before - _RESTART_MS <= member.joined_at < before:
+                chain.append((former, member))
+        if len(chain) > 1:
+            span = (chain[0][1].joined_at - chain[-1][0].left_at) / 1_000
+            names = named([_shown(member) for _, member in reversed(chain)])
+            text = f"a rolling restart: {len(chain)} clients left and came back one after the other within {span:.1f} s"
+            stories[member_id] = ("rolling_restart", f"{text} ({names})")
+    return stories
+
+
+def _restarts(view: GroupView) -> list[tuple[Departed, Member]]:
+    """Return the members whose client has left and come back, each with its session before."""
+    group = view.group
+    present: dict[str, list[Member]] = {}
+    for member in group.members.values():
+        present.setdefault(view.client_of(member), []).append(member)
+    former: dict[str, Departed] = {}
+    for departed in group.departed.values():
+        client = view.client_of(departed.member)
+        before = former.get(client)
+        if before is None or before.left_at < departed.left_at:
+            former[client] = departed
+    return [
+        (former[client], one)
+        for client, (one, *others) in present.items()
+        if not others
+        and client in former
+        and former[client].left_reason == "left"
+        and former[client].member.member_id != one.member_id
+        and former[client].left_at <= one.joined_at <= former[client].left_at + _RESTART_MS
+    ]
