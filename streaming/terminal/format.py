@@ -73,6 +73,30 @@ def age_text(ms: int) -> str:
     return f"{ms // 86_400_000}d"
 
 
+def second_text(epoch_ms: int) -> str:
+    """Write a time as RFC 3339 in UTC, to the second.
+
+    Example:
+        >>> second_text(1767225600007)
+        '2026-01-01T00:00:00Z'
+    """
+    return f"{time_text(epoch_ms)[:19]}Z"
+
+
+def span_text(span_ms: int) -> str:
+    """Write a span for people.
+
+    Example:
+        >>> span_text(900), span_text(61_000), span_text(3_723_000), span_text(200_000_000)
+        ('1 s', '1 min 1 s', '1 h 2 min', '2 d 7 h')
+    """
+    seconds = max(1, round(span_ms / 1_000))
+    for unit_s, unit, next_s, next_unit in ((86_400, "d", 3_600, "h"), (3_600, "h", 60, "min"), (60, "min", 1, "s")):
+        if seconds >= unit_s:
+            return f"{seconds // unit_s} {unit} {seconds % unit_s // next_s} {next_unit}"
+    return f"{seconds} s"
+
+
 def count(number: int, thing: str) -> str:
     """Write a number with its noun.
 

@@ -25,7 +25,7 @@ from streaming.tables.liveness import (
     read_liveness,
 )
 from streaming.tables.schema import TABLES
-from streaming.terminal.format import time_text
+from streaming.terminal.format import second_text, span_text
 from udfs.shard.source_gaps import KIND, silent_found
 
 State: TypeAlias = Literal["known", "partly_known", "unknown", "recording"]
@@ -398,27 +398,3 @@ def _finding(
         "opened_at": since_ms,
         "closed_at": None,
     }
-
-
-def second_text(epoch_ms: int) -> str:
-    """Write a time as RFC 3339 in UTC, to the second.
-
-    Example:
-        >>> second_text(1767225600007)
-        '2026-01-01T00:00:00Z'
-    """
-    return f"{time_text(epoch_ms)[:19]}Z"
-
-
-def span_text(span_ms: int) -> str:
-    """Write a span for people.
-
-    Example:
-        >>> span_text(900), span_text(61_000), span_text(3_723_000), span_text(200_000_000)
-        ('1 s', '1 min 1 s', '1 h 2 min', '2 d 7 h')
-    """
-    seconds = max(1, round(span_ms / 1_000))
-    for unit_s, unit, next_s, next_unit in ((86_400, "d", 3_600, "h"), (3_600, "h", 60, "min"), (60, "min", 1, "s")):
-        if seconds >= unit_s:
-            return f"{seconds // unit_s} {unit} {seconds % unit_s // next_s} {next_unit}"
-    return f"{seconds} s"
