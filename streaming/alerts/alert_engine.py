@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 
 from streaming.alerts.alert_state import AlertState, Remembered, Sent
-from streaming.alerts.channels import Compose, Request, without_secrets
-from streaming.alerts.delivery import Deliver, DeliveryError, attempt, unsendable
+from streaming.alerts.channels import Compose, Request
+from streaming.alerts.delivery import Deliver
+from streaming.alerts.delivery_error import DeliveryError, unsendable
 from streaming.alerts.finding_costs import FindingCosts, ReadCosts
 from streaming.alerts.findings_reader import CurrentFindings
 from streaming.alerts.holds import Holds, cooling_key
@@ -64,7 +65,10 @@ class AlertEngine:
         self._note_missing(findings.missing, now_ms)
         accepted = 0
         for channel, compose in self._channels.items():
-            for bundle in self._messages(channel, findings, now_ms, is_last=is_last):
+            bundles = self._messages(channel, findings, now_ms, is_last=is_last)
+            # Services limit how often one sends. While apprise waits for that, other channels wait too.
+            most = 1 if channel in self._settings.channels and not is_last else len(bundles)
+            for bundle in bundles[:most]:
                 accepted += self._send(channel, compose, bundle, now_ms)
         return accepted + self._refresh(findings, now_ms)
 
@@ -106,7 +110,7 @@ class AlertEngine:
         """Return what a channel was not sent yet."""
         closed = [notice(row, "closed") for name, row in findings.closed.items() if name in sent.opened]
         lost = [name for name in sorted(findings.missing & sent.opened.keys()) if self._has_vanished(name, now_ms)]
-        ended = [vanished(name, self.state.findings.get(name), now_ms) for name in lost]
+        ended = [vanished(name, self.state.findings[name], now_ms) for name in lost]
         opened = [
             notice(row, "opened")
             for name, row in findings.current.items()
@@ -133,7 +137,7 @@ class AlertEngine:
         # A channel takes the message as one request, or each of its findings by itself.
         parts = [[one] for one in bundle.notices] if len(requests) == len(bundle.notices) else [bundle.notices]
         for request, notices in zip(requests, parts, strict=True):
-            failure = attempt(self._deliver, request)
+            failure = self._attempt(request)
             if failure is None:
                 retries.accepted()
                 self._remember(self.state.of(channel), notices, now_ms)
@@ -143,6 +147,16 @@ class AlertEngine:
             if not failure.is_refusal:
                 break
         return accepted
+
+    def _attempt(self, request: Request) -> DeliveryError | None:
+        """Send one request, and return why it was not accepted."""
+        try:
+            self._deliver(request)
+        except DeliveryError as error:
+            return error
+        except Exception as error:  # noqa: BLE001 - a message that cannot be sent keeps no other from being sent
+            return unsendable(error)
+        return None
 
     def _note_failure(self, channel: str, notices: Sequence[Notice], error: DeliveryError) -> None:
         retries, now_ms = self._retries[channel], self._now_ms()
@@ -197,7 +211,7 @@ class AlertEngine:
             if not retries.may_try(now_ms):
                 return accepted
             (request,) = compose(bundle, now_ms)
-            error = attempt(self._deliver, request)
+            error = self._attempt(request)
             if error is None:
                 retries.accepted()
                 accepted += 1
@@ -209,8 +223,3 @@ class AlertEngine:
                 return accepted
         self._refreshed_ms = now_ms
         return accepted
-
-
-def shown(requests: Iterable[Request]) -> Sequence[Mapping[str, object]]:
-    """Return requests as a dry run shows them."""
-    return [without_secrets(request) for request in requests]

@@ -43,8 +43,8 @@ class Remembered(msgspec.Struct):
 class _File(msgspec.Struct):
     version: int
     channels: dict[str, Sent]
-    findings: dict[str, Remembered] = msgspec.field(default_factory=dict)
-    missing_since: dict[str, int] = msgspec.field(default_factory=dict)
+    findings: dict[str, Remembered]
+    missing_since: dict[str, int]
 
 
 class AlertState:
