@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 
-from streaming.alerts.alert_state import AlertState, Remembered, Sent
+from streaming.alerts.alert_state import AlertState, Sent, SentFinding
 from streaming.alerts.channels import Compose, Request
 from streaming.alerts.delivery import Deliver
 from streaming.alerts.delivery_error import DeliveryError, unsendable
@@ -81,16 +81,18 @@ class AlertEngine:
                 yield from compose(bundle, now_ms)
 
     def _note_missing(self, missing: Set[str], now_ms: int) -> None:
-        since = self.state.missing_since
-        noted = {name: since.get(name, now_ms) for name in sorted(missing)}
-        if noted != since:
-            self.state.missing_since = noted
+        opened = [item for sent in self.state.channels.values() for item in sent.opened.items()]
+        changed = [one for name, one in opened if (name in missing) is (one.missing_since_ms is None)]
+        for one in changed:
+            one.missing_since_ms = now_ms if one.missing_since_ms is None else None
+        if changed:
             self._write(now_ms)
 
     def _messages(self, channel: str, findings: CurrentFindings, now_ms: int, *, is_last: bool) -> list[Bundle]:
         """Return what is due for a channel: what it refused before alone, what it often did not accept last."""
         retries, most = self._retries[channel], self._settings.max_findings
-        pending = self._pending(self.state.of(channel), findings, now_ms, is_last=is_last)
+        sent = self.state.of(channel)
+        pending = self._pending(sent, findings, now_ms, is_last=is_last)
         retries.keep({(one.finding_id, one.status) for one in pending})
         alone = [one for one in pending if retries.is_refused((one.finding_id, one.status))]
         fresh = [one for one in pending if not retries.is_refused((one.finding_id, one.status))]
@@ -102,15 +104,18 @@ class AlertEngine:
         }
         due = [one for one in fresh if one.status == "closed" or one.key[:2] in ready]
         again = [one for one in alone if retries.is_due((one.finding_id, one.status), now_ms)]
-        due, again = (self._costs.added(those, findings.current, self.state.findings) for those in (due, again))
+        due, again = (self._costs.added(those, findings.current, sent.opened) for those in (due, again))
         found = [*bundled(due, most), *bundled(again, 1)]
         return sorted(found, key=lambda bundle: retries.attempts(bundle.notices))
 
     def _pending(self, sent: Sent, findings: CurrentFindings, now_ms: int, *, is_last: bool) -> list[Notice]:
         """Return what a channel was not sent yet."""
         closed = [notice(row, "closed") for name, row in findings.closed.items() if name in sent.opened]
-        lost = [name for name in sorted(findings.missing & sent.opened.keys()) if self._has_vanished(name, now_ms)]
-        ended = [vanished(name, self.state.findings[name], now_ms) for name in lost]
+        ended = [
+            vanished(name, one, now_ms)
+            for name, one in sorted(sent.opened.items())
+            if one.missing_since_ms is not None and one.missing_since_ms + MISSING_MS <= now_ms
+        ]
         opened = [
             notice(row, "opened")
             for name, row in findings.current.items()
@@ -119,9 +124,6 @@ class AlertEngine:
             and not self._holds.is_held(row, sent, now_ms, is_last=is_last)
         ]
         return [*closed, *ended, *opened]
-
-    def _has_vanished(self, name: str, now_ms: int) -> bool:
-        return self.state.missing_since.get(name, now_ms) + MISSING_MS <= now_ms
 
     def _send(self, channel: str, compose: Compose, bundle: Bundle, now_ms: int) -> int:
         """Send the requests of a message one by one; what was accepted is remembered at once."""
@@ -172,12 +174,13 @@ class AlertEngine:
 
     def _note_refused_resolutions(self, channel: str, notices: Sequence[Notice], now_ms: int) -> None:
         """Give up those that the channel has refused for too long: nothing else would end them."""
-        sent = self.state.of(channel)
+        opened = self.state.of(channel).opened
         for one in notices:
-            since_ms = sent.refused.setdefault(one.finding_id, now_ms)
-            if now_ms < since_ms + self._settings.resolve_for_ms:
+            sent = opened[one.finding_id]
+            sent.refused_since_ms = now_ms if sent.refused_since_ms is None else sent.refused_since_ms
+            if now_ms < sent.refused_since_ms + self._settings.resolve_for_ms:
                 continue
-            del sent.opened[one.finding_id]
+            del opened[one.finding_id]
             values = {"kind": one.kind, "cluster": one.cluster, "group_id": one.group_id, "finding_id": one.finding_id}
             _log.error("a resolution is refused for too long and given up: end it there", channel=channel, **values)
         self._write(now_ms)
@@ -185,10 +188,9 @@ class AlertEngine:
     def _remember(self, sent: Sent, notices: Sequence[Notice], now_ms: int) -> None:
         for one in notices:
             if one.status == "opened":
-                sent.opened[one.finding_id] = now_ms
                 sent.cooling[cooling_key(*one.key)] = now_ms
-                self.state.findings[one.finding_id] = Remembered(
-                    one.cluster, one.group_id, one.kind, one.severity, one.opened_at_ms, one.cost
+                sent.opened[one.finding_id] = SentFinding(
+                    one.cluster, one.group_id, one.kind, one.severity, one.opened_at_ms, now_ms, one.cost
                 )
             else:
                 sent.opened.pop(one.finding_id, None)
@@ -203,9 +205,10 @@ class AlertEngine:
         due_ms = now_ms if self._refreshed_ms is None else self._refreshed_ms + self._settings.alertmanager_refresh_ms
         if compose is None or now_ms < due_ms:
             return 0
-        sent, retries = self.state.of("alertmanager").opened, self._retries["alertmanager"]
-        again = [notice(row, "opened") for name, row in findings.current.items() if sent.get(name, now_ms) < now_ms]
-        current = self._costs.added(again, findings.current, self.state.findings)
+        opened, retries = self.state.of("alertmanager").opened, self._retries["alertmanager"]
+        before = {name for name, one in opened.items() if one.sent_at_ms < now_ms}
+        again = [notice(row, "opened") for name, row in findings.current.items() if name in before]
+        current = self._costs.added(again, findings.current, opened)
         accepted, most = 0, self._settings.max_findings
         for bundle in (Bundle(current[first : first + most]) for first in range(0, len(current), most)):
             if not retries.may_try(now_ms):

@@ -326,7 +326,6 @@ def test_a_finding_without_a_row_is_resolved_as_it_was_sent_also_by_another_proc
     assert (body["status"], body["cluster"], body["severity"]) == ("closed", "c9", "warning")
     assert (ended["kind"], ended["closed_at"]) == ("duplicate_ids", "2026-01-01T00:01:00.000Z")
     assert AlertState(path).open_findings == set()
-    assert (AlertState(path).findings, AlertState(path).missing_since) == ({}, {})
 
 
 def test_a_row_that_is_away_for_a_while_is_not_resolved() -> None:
@@ -379,7 +378,6 @@ def test_a_resolution_that_is_refused_for_ever_is_given_up_with_an_error_also_ac
     assert [(line["channel"], line["finding_id"]) for line in given_up] == [("webhook", "f")]
     assert 3_600_000 <= refusing.tried[-1][0] - 1_000 < 3_600_000 + 70_000
     assert AlertState(path).open_findings == {"open"}
-    assert AlertState(path).of("webhook").refused == {}
 
 
 def test_a_resolution_that_is_accepted_in_time_is_forgotten_with_its_refusals() -> None:
@@ -389,7 +387,7 @@ def test_a_resolution_that_is_accepted_in_time_is_forgotten_with_its_refusals() 
     scene.step()
     scene.close("f")
     assert scene.step() == []
-    assert scene.engine.state.of("webhook").refused == {"f": scene.now_ms}
+    assert scene.engine.state.of("webhook").opened["f"].refused_since_ms == scene.now_ms
     scene.engine._deliver = refusing.accept
     assert scene.step(3_600_000) == [("closed", ["f"])]
-    assert scene.engine.state.of("webhook").refused == {}
+    assert scene.engine.state.of("webhook").opened == {}

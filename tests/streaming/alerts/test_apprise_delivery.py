@@ -14,7 +14,6 @@ from pathlib import Path
 
 import pytest
 from apprise.plugins import pagerduty
-from structlog.testing import capture_logs
 
 from streaming.alerts.alert_state import AlertState
 from streaming.alerts.channels import Message
@@ -203,15 +202,6 @@ def test_a_failing_channel_loses_and_repeats_nothing_also_after_a_restart(hook: 
         last.step()
         last.step(10_000)
     assert [body["type"] for _, _, body in hook.bodies] == ["failure", "failure", "failure", "success"]
-
-
-def test_one_channel_that_fails_keeps_no_other_from_its_messages(hook: Hook) -> None:
-    for scene in sending(None, "json://127.0.0.1:1/", f"json://{hook.host}/other"):
-        scene.open(finding("f"))
-        with capture_logs() as logged:
-            scene.step()
-        assert scene.engine.state.shown() == {"chat0": 0, "chat1": 1}
-    assert [(line["channel"], line["retry_ms"]) for line in logged] == [("chat0", 1_000)]
 
 
 def test_no_log_and_no_output_shows_the_address(

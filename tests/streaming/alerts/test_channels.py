@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from typing import Any
 
 from streaming.alerts.channels import Message, Request, channels
@@ -93,13 +92,6 @@ def test_an_address_with_a_place_for_the_finding_gets_a_message_for_each_by_its_
     (again,) = composed(notice(finding("f", closed_at=T0 + 1), "closed"))["incidents"]
     assert first.url == again.url != second.url
     assert "{" not in first.url
-
-
-def test_no_id_calls_people_and_those_of_rocketmq_are_as_they_were() -> None:
-    wild = notice(finding("f", group="<!channel> <@1> @everyone @here 10.0.0.1@77"), "opened")
-    (request,) = composed(wild)["chat"]
-    assert isinstance(request, Message)
-    assert re.findall("@.", request.body["title"]) == ["@\u200b", "@\u200b", "@\u200b", "@7"]
 
 
 def test_only_configured_channels_exist() -> None:
