@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 
-from streaming.alerts.alert_state import AlertState, Remembered, Sent
-from streaming.alerts.channels import Compose, Request, without_secrets
-from streaming.alerts.delivery import Deliver, DeliveryError, attempt, unsendable
+from streaming.alerts.alert_state import AlertState, Sent, SentFinding
+from streaming.alerts.channels import Compose, Request
+from streaming.alerts.delivery import Deliver
+from streaming.alerts.delivery_error import DeliveryError, unsendable
 from streaming.alerts.finding_costs import FindingCosts, ReadCosts
 from streaming.alerts.findings_reader import CurrentFindings
 from streaming.alerts.holds import Holds, cooling_key
@@ -64,7 +65,10 @@ class AlertEngine:
         self._note_missing(findings.missing, now_ms)
         accepted = 0
         for channel, compose in self._channels.items():
-            for bundle in self._messages(channel, findings, now_ms, is_last=is_last):
+            bundles = self._messages(channel, findings, now_ms, is_last=is_last)
+            # Services limit how often one sends. While apprise waits for that, other channels wait too.
+            most = 1 if channel in self._settings.channels and not is_last else len(bundles)
+            for bundle in bundles[:most]:
                 accepted += self._send(channel, compose, bundle, now_ms)
         return accepted + self._refresh(findings, now_ms)
 
@@ -77,16 +81,18 @@ class AlertEngine:
                 yield from compose(bundle, now_ms)
 
     def _note_missing(self, missing: Set[str], now_ms: int) -> None:
-        since = self.state.missing_since
-        noted = {name: since.get(name, now_ms) for name in sorted(missing)}
-        if noted != since:
-            self.state.missing_since = noted
+        opened = [item for sent in self.state.channels.values() for item in sent.opened.items()]
+        changed = [one for name, one in opened if (name in missing) is (one.missing_since_ms is None)]
+        for one in changed:
+            one.missing_since_ms = now_ms if one.missing_since_ms is None else None
+        if changed:
             self._write(now_ms)
 
     def _messages(self, channel: str, findings: CurrentFindings, now_ms: int, *, is_last: bool) -> list[Bundle]:
         """Return what is due for a channel: what it refused before alone, what it often did not accept last."""
         retries, most = self._retries[channel], self._settings.max_findings
-        pending = self._pending(self.state.of(channel), findings, now_ms, is_last=is_last)
+        sent = self.state.of(channel)
+        pending = self._pending(sent, findings, now_ms, is_last=is_last)
         retries.keep({(one.finding_id, one.status) for one in pending})
         alone = [one for one in pending if retries.is_refused((one.finding_id, one.status))]
         fresh = [one for one in pending if not retries.is_refused((one.finding_id, one.status))]
@@ -98,15 +104,18 @@ class AlertEngine:
         }
         due = [one for one in fresh if one.status == "closed" or one.key[:2] in ready]
         again = [one for one in alone if retries.is_due((one.finding_id, one.status), now_ms)]
-        due, again = (self._costs.added(those, findings.current, self.state.findings) for those in (due, again))
+        due, again = (self._costs.added(those, findings.current, sent.opened) for those in (due, again))
         found = [*bundled(due, most), *bundled(again, 1)]
         return sorted(found, key=lambda bundle: retries.attempts(bundle.notices))
 
     def _pending(self, sent: Sent, findings: CurrentFindings, now_ms: int, *, is_last: bool) -> list[Notice]:
         """Return what a channel was not sent yet."""
         closed = [notice(row, "closed") for name, row in findings.closed.items() if name in sent.opened]
-        lost = [name for name in sorted(findings.missing & sent.opened.keys()) if self._has_vanished(name, now_ms)]
-        ended = [vanished(name, self.state.findings.get(name), now_ms) for name in lost]
+        ended = [
+            vanished(name, one, now_ms)
+            for name, one in sorted(sent.opened.items())
+            if one.missing_since_ms is not None and one.missing_since_ms + MISSING_MS <= now_ms
+        ]
         opened = [
             notice(row, "opened")
             for name, row in findings.current.items()
@@ -115,9 +124,6 @@ class AlertEngine:
             and not self._holds.is_held(row, sent, now_ms, is_last=is_last)
         ]
         return [*closed, *ended, *opened]
-
-    def _has_vanished(self, name: str, now_ms: int) -> bool:
-        return self.state.missing_since.get(name, now_ms) + MISSING_MS <= now_ms
 
     def _send(self, channel: str, compose: Compose, bundle: Bundle, now_ms: int) -> int:
         """Send the requests of a message one by one; what was accepted is remembered at once."""
@@ -133,7 +139,7 @@ class AlertEngine:
         # A channel takes the message as one request, or each of its findings by itself.
         parts = [[one] for one in bundle.notices] if len(requests) == len(bundle.notices) else [bundle.notices]
         for request, notices in zip(requests, parts, strict=True):
-            failure = attempt(self._deliver, request)
+            failure = self._attempt(request)
             if failure is None:
                 retries.accepted()
                 self._remember(self.state.of(channel), notices, now_ms)
@@ -143,6 +149,16 @@ class AlertEngine:
             if not failure.is_refusal:
                 break
         return accepted
+
+    def _attempt(self, request: Request) -> DeliveryError | None:
+        """Send one request, and return why it was not accepted."""
+        try:
+            self._deliver(request)
+        except DeliveryError as error:
+            return error
+        except Exception as error:  # noqa: BLE001 - a message that cannot be sent keeps no other from being sent
+            return unsendable(error)
+        return None
 
     def _note_failure(self, channel: str, notices: Sequence[Notice], error: DeliveryError) -> None:
         retries, now_ms = self._retries[channel], self._now_ms()
@@ -158,12 +174,13 @@ class AlertEngine:
 
     def _note_refused_resolutions(self, channel: str, notices: Sequence[Notice], now_ms: int) -> None:
         """Give up those that the channel has refused for too long: nothing else would end them."""
-        sent = self.state.of(channel)
+        opened = self.state.of(channel).opened
         for one in notices:
-            since_ms = sent.refused.setdefault(one.finding_id, now_ms)
-            if now_ms < since_ms + self._settings.resolve_for_ms:
+            sent = opened[one.finding_id]
+            sent.refused_since_ms = now_ms if sent.refused_since_ms is None else sent.refused_since_ms
+            if now_ms < sent.refused_since_ms + self._settings.resolve_for_ms:
                 continue
-            del sent.opened[one.finding_id]
+            del opened[one.finding_id]
             values = {"kind": one.kind, "cluster": one.cluster, "group_id": one.group_id, "finding_id": one.finding_id}
             _log.error("a resolution is refused for too long and given up: end it there", channel=channel, **values)
         self._write(now_ms)
@@ -171,10 +188,9 @@ class AlertEngine:
     def _remember(self, sent: Sent, notices: Sequence[Notice], now_ms: int) -> None:
         for one in notices:
             if one.status == "opened":
-                sent.opened[one.finding_id] = now_ms
                 sent.cooling[cooling_key(*one.key)] = now_ms
-                self.state.findings[one.finding_id] = Remembered(
-                    one.cluster, one.group_id, one.kind, one.severity, one.opened_at_ms, one.cost
+                sent.opened[one.finding_id] = SentFinding(
+                    one.cluster, one.group_id, one.kind, one.severity, one.opened_at_ms, now_ms, one.cost
                 )
             else:
                 sent.opened.pop(one.finding_id, None)
@@ -189,15 +205,16 @@ class AlertEngine:
         due_ms = now_ms if self._refreshed_ms is None else self._refreshed_ms + self._settings.alertmanager_refresh_ms
         if compose is None or now_ms < due_ms:
             return 0
-        sent, retries = self.state.of("alertmanager").opened, self._retries["alertmanager"]
-        again = [notice(row, "opened") for name, row in findings.current.items() if sent.get(name, now_ms) < now_ms]
-        current = self._costs.added(again, findings.current, self.state.findings)
+        opened, retries = self.state.of("alertmanager").opened, self._retries["alertmanager"]
+        before = {name for name, one in opened.items() if one.sent_at_ms < now_ms}
+        again = [notice(row, "opened") for name, row in findings.current.items() if name in before]
+        current = self._costs.added(again, findings.current, opened)
         accepted, most = 0, self._settings.max_findings
         for bundle in (Bundle(current[first : first + most]) for first in range(0, len(current), most)):
             if not retries.may_try(now_ms):
                 return accepted
             (request,) = compose(bundle, now_ms)
-            error = attempt(self._deliver, request)
+            error = self._attempt(request)
             if error is None:
                 retries.accepted()
                 accepted += 1
@@ -209,8 +226,3 @@ class AlertEngine:
                 return accepted
         self._refreshed_ms = now_ms
         return accepted
-
-
-def shown(requests: Iterable[Request]) -> Sequence[Mapping[str, object]]:
-    """Return requests as a dry run shows them."""
-    return [without_secrets(request) for request in requests]

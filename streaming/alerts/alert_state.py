@@ -15,47 +15,51 @@ from streaming.views.rebalance_costs import Cost
 VERSION: Final = 1
 
 
-class Sent(msgspec.Struct):
-    """What one channel was sent.
+class SentFinding(msgspec.Struct):
+    """An open finding as a channel was sent it: by this it is resolved also when its row was removed.
 
     Attributes:
-        opened: Open findings that were sent, with the time of sending, in epoch milliseconds.
-        cooling: Cluster, group and kind, as JSON -> when a finding of them was last sent.
-        refused: Findings of ``opened`` whose resolution was refused -> when for the first time.
+        opened_at_ms, sent_at_ms: When it opened, and when that was sent, in epoch milliseconds.
+        refused_since_ms: When the channel first refused that it closed; None: it has not.
+        missing_since_ms: When it was first noticed that the tables have no row of it; None: they have one.
     """
-
-    opened: dict[str, int] = msgspec.field(default_factory=dict)
-    cooling: dict[str, int] = msgspec.field(default_factory=dict)
-    refused: dict[str, int] = msgspec.field(default_factory=dict)
-
-
-class Remembered(msgspec.Struct):
-    """What was sent of an open finding, by which it is resolved also when its row was removed."""
 
     cluster: str
     group_id: str
     kind: str
     severity: str
     opened_at_ms: int
+    sent_at_ms: int
     cost: Cost | None = None
+    refused_since_ms: int | None = None
+    missing_since_ms: int | None = None
+
+
+class Sent(msgspec.Struct):
+    """What one channel was sent.
+
+    Attributes:
+        opened: The findings that it takes for open, by id.
+        cooling: Cluster, group and kind, as JSON -> when a finding of them was last sent.
+    """
+
+    opened: dict[str, SentFinding] = msgspec.field(default_factory=dict)
+    cooling: dict[str, int] = msgspec.field(default_factory=dict)
 
 
 class _File(msgspec.Struct):
     version: int
     channels: dict[str, Sent]
-    findings: dict[str, Remembered] = msgspec.field(default_factory=dict)
-    missing_since: dict[str, int] = msgspec.field(default_factory=dict)
 
 
 class AlertState:
     """What each channel was sent. Holds open findings only: those that closed are forgotten once that was sent.
 
     Args:
-        path: The file; its folder is made when it is missing. None = nothing is written.
+        path: The file; its folder is made when it is missing. None: nothing is written.
 
     Attributes:
-        findings: What was sent of those that some channel takes for open.
-        missing_since: Those of them without a row -> when that was noticed, in epoch milliseconds.
+        channels: What each was sent, by its name.
 
     Raises:
         SetupError: It cannot be read, or a newer release has written it.
@@ -63,9 +67,7 @@ class AlertState:
 
     def __init__(self, path: Path | None) -> None:
         self._path = path
-        self._channels: dict[str, Sent] = {}
-        self.findings: dict[str, Remembered] = {}
-        self.missing_since: dict[str, int] = {}
+        self.channels: dict[str, Sent] = {}
         if path is None or not path.exists():
             return
         try:
@@ -76,16 +78,16 @@ class AlertState:
             ) from error
         if read.version > VERSION:
             raise SetupError(f"{path} was written by a newer release", "run that release")
-        self._channels, self.findings, self.missing_since = read.channels, read.findings, read.missing_since
+        self.channels = read.channels
 
     def of(self, channel: str) -> Sent:
         """Return what a channel was sent."""
-        return self._channels.setdefault(channel, Sent())
+        return self.channels.setdefault(channel, Sent())
 
     @property
     def open_findings(self) -> set[str]:
         """Return findings that some channel takes for open."""
-        return {finding for sent in self._channels.values() for finding in sent.opened}
+        return {finding for sent in self.channels.values() for finding in sent.opened}
 
     def write(self, cooling_since_ms: int) -> None:
         """Write it; cool-downs that began before a time are over.
@@ -93,17 +95,12 @@ class AlertState:
         Raises:
             OSError: It was not written; the file is as it was.
         """
-        for sent in self._channels.values():
+        for sent in self.channels.values():
             sent.cooling = {key: at for key, at in sent.cooling.items() if at > cooling_since_ms}
-            sent.refused = {name: at for name, at in sent.refused.items() if name in sent.opened}
-        current = self.open_findings
-        self.findings = {name: one for name, one in self.findings.items() if name in current}
-        self.missing_since = {name: at for name, at in self.missing_since.items() if name in current}
         if self._path is not None:
             self._path.parent.mkdir(parents=True, exist_ok=True)
-            file = _File(VERSION, self._channels, self.findings, self.missing_since)
-            write_atomically(self._path, msgspec.json.encode(file))
+            write_atomically(self._path, msgspec.json.encode(_File(VERSION, self.channels)))
 
     def shown(self) -> Mapping[str, int]:
         """Return how many open findings each channel was sent."""
-        return {name: len(sent.opened) for name, sent in self._channels.items()}
+        return {name: len(sent.opened) for name, sent in self.channels.items()}

@@ -1,24 +1,30 @@
-"""Shell: where messages are sent: the requests of a webhook, Alertmanager, Slack and PagerDuty. No I/O.
+"""Shell: where messages are sent: the requests of a webhook and an Alertmanager, the messages of apprise. No I/O.
 
-Addresses and keys are secret: a request shows neither.
+Addresses and tokens are secret: a request shows neither.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, TypeAlias
 
-from streaming.alerts.notices import Bundle, Notice
+from streaming.alerts.notices import Bundle
 from streaming.alerts.templates import Texts
 from streaming.settings.alerts import Alerts
 from streaming.terminal.format import time_text
 
 Body: TypeAlias = Mapping[str, Any] | Sequence[Mapping[str, Any]]
-# PagerDuty, Events API v2: the limit of `summary`.
-_PAGERDUTY_SUMMARY = 1_024
+# In an address of apprise: the key of the one finding that its message is about.
+FINDING = "{finding}"
+# Of apprise: by these its services choose a colour, a priority, and whether an incident is opened or resolved.
+_TYPES = {"critical": "failure", "warning": "warning"}
+# What calls people in chats, or a whole channel; followed by a digit it is a part of a RocketMQ client's id.
+_CALL = re.compile(r"@(?!\d)|(?<=<)@")
 # An Alertmanager drops an alert that is not sent again; so long after the last time.
 ALERTMANAGER_KEEPS = 4
 
@@ -42,6 +48,21 @@ class Request:
         """Return the body as bytes."""
         return json.dumps(self.body, ensure_ascii=False).encode("utf-8", "replace")
 
+    def shown(self) -> Mapping[str, object]:
+        """Return what may be shown: not where it is sent."""
+        return {"channel": self.channel, "id": self.identity, "body": self.body}
+
+
+@dataclass(frozen=True)
+class Message(Request):
+    """A message of apprise to people.
+
+    Attributes:
+        body: The title, the text, and the type by apprise's names.
+    """
+
+    body: Mapping[str, str]
+
 
 # Makes the requests of a message, at a time in epoch milliseconds.
 Compose: TypeAlias = Callable[[Bundle, int], list[Request]]
@@ -54,10 +75,9 @@ def channels(settings: Alerts, texts: Texts) -> dict[str, Compose]:
         found["webhook"] = lambda bundle, _: [_webhook(settings, texts, bundle)]
     if settings.alertmanager_url.get_secret_value():
         found["alertmanager"] = lambda bundle, now_ms: [_alertmanager(settings, texts, bundle, now_ms)]
-    if settings.slack_url.get_secret_value():
-        found["slack"] = lambda bundle, _: [_slack(settings, texts, bundle)]
-    if settings.pagerduty_routing_key.get_secret_value():
-        found["pagerduty"] = lambda bundle, _: [_pagerduty(settings, texts, one) for one in bundle.notices]
+    for name, url in sorted(settings.channels.items()):
+        if url.get_secret_value():
+            found[name] = partial(_messages, name, url.get_secret_value(), texts)
     return found
 
 
@@ -105,45 +125,21 @@ def _alertmanager(settings: Alerts, texts: Texts, bundle: Bundle, now_ms: int) -
             "startsAt": time_text(starts_at),
             "endsAt": time_text(closes_at),
         }
-        if settings.link:
-            alert["generatorURL"] = settings.link
+        if link := texts.link(bundle):
+            alert["generatorURL"] = link
         body.append(alert)
     url = f"{settings.alertmanager_url.get_secret_value().rstrip('/')}/api/v2/alerts"
     return Request("alertmanager", bundle.identity, body, url)
 
 
-def _slack(settings: Alerts, texts: Texts, bundle: Bundle) -> Request:
-    title, text = texts.of(bundle)
-    # Slack, "Escaping text": without these no id is a link or calls a whole channel.
-    shown = f"{title}\n{text}".replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-    body = {"text": shown, "mrkdwn": False, "unfurl_links": False, "unfurl_media": False}
-    return Request("slack", bundle.identity, body, settings.slack_url.get_secret_value())
+def _messages(name: str, url: str, texts: Texts, bundle: Bundle, _: int) -> list[Request]:
+    parts = [Bundle([one]) for one in bundle.notices] if FINDING in url else [bundle]
+    return [_message(name, url, texts, part) for part in parts]
 
 
-def _pagerduty(settings: Alerts, texts: Texts, one: Notice) -> Request:
-    title, text = texts.of(Bundle([one]))
-    body: dict[str, Any] = {
-        "routing_key": settings.pagerduty_routing_key.get_secret_value(),
-        "event_action": "trigger" if one.status == "opened" else "resolve",
-        "dedup_key": hashlib.blake2b(one.finding_id.encode(), digest_size=16).hexdigest(),
-        "payload": {
-            "summary": title[:_PAGERDUTY_SUMMARY],
-            "source": one.cluster or "rebalance-monitor",
-            "severity": one.severity if one.severity in ("critical", "warning", "info") else "error",
-            "timestamp": time_text(one.opened_at_ms),
-            "component": one.group_id,
-            "class": one.kind,
-            "custom_details": {"text": text, **one.shown()},
-        },
-    }
-    if settings.link:
-        body["links"] = [{"href": settings.link, "text": "Rebalance monitor"}]
-    return Request("pagerduty", Bundle([one]).identity, body, settings.pagerduty_url.get_secret_value())
-
-
-def without_secrets(request: Request) -> dict[str, Any]:
-    """Return a request as it may be shown: the channel and the body without keys."""
-    body = request.body
-    if isinstance(body, Mapping) and "routing_key" in body:
-        body = {**body, "routing_key": "**********"}
-    return {"channel": request.channel, "id": request.identity, "body": body}
+def _message(name: str, url: str, texts: Texts, bundle: Bundle) -> Message:
+    title, text = (_CALL.sub(r"\g<0>" + "\N{ZERO WIDTH SPACE}", one) for one in texts.of(bundle))
+    kind = "success" if bundle.status == "closed" else _TYPES.get(bundle.severity, "info")
+    key = hashlib.blake2b(bundle.notices[0].finding_id.encode(), digest_size=16).hexdigest()
+    body = {"title": title, "text": text, "type": kind}
+    return Message(name, bundle.identity, body, url.replace(FINDING, key))

@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from deltalake.exceptions import DeltaError
 
-from streaming.alerts.alert_state import Remembered
+from streaming.alerts.alert_state import SentFinding
 from streaming.alerts.notices import Notice
 from streaming.machine.logs import logger
 from streaming.tables.schema import Row
@@ -33,16 +33,16 @@ class FindingCosts:
         self._found: dict[str, Cost | None] = {}
 
     def added(
-        self, notices: Sequence[Notice], current: Mapping[str, Row], remembered: Mapping[str, Remembered]
+        self, notices: Sequence[Notice], current: Mapping[str, Row], sent: Mapping[str, SentFinding]
     ) -> list[Notice]:
         """Return notices with their costs: as they were sent before, or as the tables have them.
 
         Args:
             current: Open findings by id; those of others are forgotten.
-            remembered: What was sent.
+            sent: Those that were sent before.
         """
         self._found = {name: cost for name, cost in self._found.items() if name in current}
-        wanted = {one.finding_id for one in notices} & current.keys() - remembered.keys() - self._found.keys()
+        wanted = {one.finding_id for one in notices} & current.keys() - sent.keys() - self._found.keys()
         unread = [current[name] for name in sorted(wanted)]
         try:
             for first in range(0, len(unread), _AT_ONCE):
@@ -51,7 +51,7 @@ class FindingCosts:
                 self._found |= {row["finding_id"]: found.get(row["finding_id"]) for row in rows}
         except (DeltaError, OSError) as error:
             _log.warning("what rebalances cost cannot be read: alerts are sent without it", reason=str(error))
-        return [replace(one, cost=self._of(one.finding_id, remembered)) for one in notices]
+        return [replace(one, cost=self._of(one.finding_id, sent)) for one in notices]
 
-    def _of(self, name: str, remembered: Mapping[str, Remembered]) -> Cost | None:
-        return remembered[name].cost if name in remembered else self._found.get(name)
+    def _of(self, name: str, sent: Mapping[str, SentFinding]) -> Cost | None:
+        return sent[name].cost if name in sent else self._found.get(name)

@@ -12,7 +12,7 @@ from typing import Any, Literal, TypeAlias
 
 import msgspec
 
-from streaming.alerts.alert_state import Remembered
+from streaming.alerts.alert_state import SentFinding
 from streaming.tables.schema import Row
 from streaming.terminal.escape import printable
 from streaming.terminal.format import time_text
@@ -87,13 +87,8 @@ def notice(row: Row, status: Status) -> Notice:
     )
 
 
-def vanished(finding_id: str, remembered: Remembered | None, now_ms: int) -> Notice:
-    """Return the notice that a finding ended whose row the tables no longer hold.
-
-    Args:
-        remembered: What was sent of it; None = an earlier release sent it.
-    """
-    last = remembered or Remembered("", "", "unknown", "info", now_ms)
+def vanished(finding_id: str, last: SentFinding, now_ms: int) -> Notice:
+    """Return the notice that a finding ended whose row the tables no longer hold, by what was last sent of it."""
     return Notice(
         finding_id=finding_id,
         status="closed",

@@ -8,10 +8,10 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import TypeAlias
 
-from streaming.alerts.alert_engine import AlertEngine, shown
+from streaming.alerts.alert_engine import AlertEngine
 from streaming.alerts.alert_state import AlertState
 from streaming.alerts.channels import Request, channels
-from streaming.alerts.delivery import Deliver, http_delivery
+from streaming.alerts.delivery import Deliver, check_addresses, open_delivery
 from streaming.alerts.findings_reader import FindingsReader
 from streaming.alerts.follower import AlertsStatus, follow
 from streaming.alerts.templates import Texts
@@ -43,10 +43,10 @@ def dry_run(
     """Return what would be sent now, without secrets; nothing is sent and nothing remembered."""
     reader = FindingsReader(root, widespread, now)
     engine = _engine(reader, settings, widespread, _refuse, now)
-    return shown(engine.due(reader.read(engine.state.open_findings)))
+    return [request.shown() for request in engine.due(reader.read(engine.state.open_findings))]
 
 
-def run_once(root: Location, settings: Alerts, widespread: Widespread, delivery: Delivery = http_delivery) -> int:
+def run_once(root: Location, settings: Alerts, widespread: Widespread, delivery: Delivery = open_delivery) -> int:
     """Send what is due now, without waiting for more of a group; return how many requests were accepted."""
     reader = FindingsReader(root, widespread, now_ms)
     with _sole_sender(settings), delivery(settings) as deliver:
@@ -59,7 +59,7 @@ def run(
     settings: Alerts,
     widespread: Widespread,
     wait: Callable[[float], bool],
-    delivery: Delivery = http_delivery,
+    delivery: Delivery = open_delivery,
 ) -> None:
     """Send what becomes due until ``wait`` returns true.
 
@@ -88,7 +88,7 @@ def in_background(
         return
     stop = threading.Event()
     reader = FindingsReader(root, widespread, now_ms)
-    with _sole_sender(settings), http_delivery(settings) as deliver:
+    with _sole_sender(settings), open_delivery(settings) as deliver:
         engine = _engine(reader, settings, widespread, deliver, now_ms)
         arguments = (reader, engine, stop.wait, settings, status)
         thread = threading.Thread(target=follow, args=arguments, name="alerts", daemon=True)
@@ -119,8 +119,9 @@ def _engine(
     if not found:
         raise SetupError(
             "no channel is configured",
-            "set alerts.webhook_url, alerts.alertmanager_url, alerts.slack_url or alerts.pagerduty_routing_key",
+            "set alerts.webhook_url, alerts.alertmanager_url or a channel in [alerts.channels]",
         )
+    check_addresses(settings)
     return AlertEngine(
         settings, widespread, found, deliver, AlertState(Path(settings.state_file)), now, read_costs=reader.costs
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from urllib.parse import urlencode
 
 from jinja2 import StrictUndefined, TemplateError
 from jinja2.sandbox import ImmutableSandboxedEnvironment
@@ -11,6 +12,8 @@ from streaming.alerts.notices import Bundle
 
 LONGEST_TITLE = 250
 LONGEST_TEXT = 3_000
+# Ids may be longer than what receivers take for an address.
+LONGEST_LINK = 2_000
 # Ids are values, never part of a template; what users write may neither reach Python nor change values.
 _SANDBOX = ImmutableSandboxedEnvironment(undefined=StrictUndefined, autoescape=False)
 _CONTROL = re.compile(r"[^\n\t\x20-\x7e\xa0-\U0010ffff]")
@@ -46,7 +49,7 @@ class Texts:
             "severity": bundle.severity,
             "cluster": first.cluster,
             "group_id": first.group_id,
-            "link": self._link,
+            "link": self.link(bundle),
         }
         try:
             title, text = self._title.render(values), self._text.render(values)
@@ -54,6 +57,13 @@ class Texts:
             title = f"{bundle.status}: {', '.join(sorted({one.kind for one in bundle.notices}))}"
             text = f"The template of alerts failed: {type(error).__name__}"
         return _plain(" ".join(title.split()), LONGEST_TITLE), _plain(text.strip(), LONGEST_TEXT)
+
+    def link(self, bundle: Bundle) -> str:
+        """Return the address of the page of a message's group, or of its cluster's findings; empty without pages."""
+        cluster, group, _ = bundle.notices[0].key
+        path, place = ("group", {"cluster": cluster, "group": group}) if group else ("findings", {"cluster": cluster})
+        link = f"{self._link.rstrip('/')}/{path}?{urlencode(place, errors='replace')}"
+        return link if self._link and len(link) <= LONGEST_LINK else self._link
 
 
 def _plain(text: str, longest: int) -> str:

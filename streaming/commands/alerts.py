@@ -1,4 +1,4 @@
-"""Command: `alerts`: send findings that open and close to a webhook, Alertmanager, Slack or PagerDuty."""
+"""Command: `alerts`: send findings that open and close to chats, mail, a webhook or an Alertmanager."""
 
 from __future__ import annotations
 

@@ -11,6 +11,9 @@ from pydantic import AfterValidator, Field, SecretStr
 
 from streaming.settings.sections import BearerToken, Folder, Pattern, Section, SomeCount, SomeSpan, Span, pattern
 
+# Channels of their own settings; state and logs know all channels by their names.
+_OWN_CHANNELS = ("webhook", "alertmanager")
+_CHANNEL = re.compile(r"[a-z0-9][a-z0-9_-]{0,49}")
 _WINDOW = re.compile(r"(\S+?)/(\S+?)((?: (?:cluster|group)=\S+)*)")
 
 
@@ -29,6 +32,14 @@ def _is_url(text: str) -> bool:
     except ValueError:  # A part that is none; its text may hold what is secret.
         return False
     return parts.scheme in ("http", "https") and bool(host) and port != 0 and text.isprintable() and " " not in text
+
+
+def _channel(name: str) -> str:
+    if not _CHANNEL.fullmatch(name) or name in _OWN_CHANNELS:
+        raise ValueError(
+            f"a channel's name has up to 50 letters a-z, digits, - and _, and is not {' or '.join(_OWN_CHANNELS)}"
+        )
+    return name
 
 
 def _window(text: str) -> str:
@@ -52,6 +63,7 @@ def _template(text: str) -> str:
 
 
 Url = Annotated[SecretStr, AfterValidator(_url)]
+Channel = Annotated[str, AfterValidator(_channel)]
 Window = Annotated[str, AfterValidator(_window)]
 Template = Annotated[str, AfterValidator(_template)]
 
@@ -77,9 +89,7 @@ class Alerts(Section):
     webhook_token: BearerToken
     alertmanager_url: Url
     alertmanager_refresh_ms: SomeSpan
-    slack_url: Url
-    pagerduty_routing_key: SecretStr
-    pagerduty_url: Url
+    channels: dict[Channel, SecretStr]
 
 
 def in_maintenance(windows: tuple[str, ...], cluster: str, group: str, now_ms: int) -> bool:

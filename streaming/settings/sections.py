@@ -22,7 +22,7 @@ from pydantic import (
 from streaming.settings.addresses import wrong_hosts
 from streaming.settings.locations import location_of
 
-SECRET_OPTIONS = re.compile(r"password|secret|jaas|\.key$|token|_url$|routing_key", re.IGNORECASE)
+SECRET_OPTIONS = re.compile(r"password|secret|jaas|\.key$|token|_url$|^alerts\.channels", re.IGNORECASE)
 
 # RFC 9110, 5.5: what every server and client reads as the same text.
 _HEADER_TEXT = re.compile(r"([\x21-\x7e]([\x20-\x7e]*[\x21-\x7e])?)?")

@@ -19,7 +19,7 @@ from streaming.settings.locations import STORE_VARIABLES
 from streaming.stores.failure import store_error
 
 if TYPE_CHECKING:
-    from pyarrow.fs import FileInfo
+    from pyarrow.fs import FileInfo, FileSystem
 
 # Of the folder itself: a store knows folders only by what is in them, and Spark refuses one that is not there.
 MARKER = ".keep"
@@ -145,9 +145,10 @@ class StorePath:
     def write_bytes(self, content: bytes) -> None:
         """Put a file, whole."""
         with store_error(self.uri):
-            file = self._access().open_output_stream(self.key, None)
-            file.write(content)
-            file.close()
+            # The stream of delta-rs takes bytes alone: what is no more than a buffer reaches it so.
+            stream = self._access().open_output_stream(self.key, compression=None, buffer_size=len(content) + 1)
+            stream.write(content)
+            stream.close()
 
     def unlink(self, missing_ok: bool = False) -> None:
         with store_error(self.uri):
@@ -164,8 +165,10 @@ class StorePath:
 
     def iterdir(self) -> Iterator[StorePath]:
         """Return what is in the folder, nothing where there is no such folder."""
+        from pyarrow.fs import FileSelector
+
         with store_error(self.uri):
-            found = self._access().get_file_info_selector(self.key, allow_not_found=True, recursive=False)
+            found = self._access().get_file_info(FileSelector(self.key, allow_not_found=True))
         for info in sorted(found, key=lambda info: str(info.path)):
             # A folder's own marker of Hadoop or a console has the folder's name, and a slash.
             if info.base_name and info.path.strip("/") != self.key:
@@ -179,7 +182,7 @@ class StorePath:
         with store_error(self.uri):
             return self._access().get_file_info([self.key])[0]
 
-    def _access(self) -> Any:
+    def _access(self) -> FileSystem:
         own = {name: value for name, value in os.environ.items() if name.startswith(STORE_VARIABLES)}
         return _access(self.root, tuple(sorted(own.items())), tuple(sorted(self._options.items())))
 
@@ -204,10 +207,7 @@ class _StoredFile(io.RawIOBase):
 
     def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
         with store_error(self._uri):
-            # Its own way of counting from the end is another.
-            start = {os.SEEK_SET: 0, os.SEEK_CUR: self._file.tell(), os.SEEK_END: self._file.size()}[whence]
-            self._file.seek(start + offset, os.SEEK_SET)
-            return int(self._file.tell())
+            return int(self._file.seek(offset, whence))
 
 
 @lru_cache(maxsize=32)
@@ -215,8 +215,8 @@ def _access(
     root: str,
     env: tuple[tuple[str, str], ...],  # noqa: ARG001 - other credentials are another access
     options: tuple[tuple[str, str], ...],
-) -> Any:
+) -> FileSystem:
     from deltalake.fs import DeltaStorageHandler
+    from pyarrow.fs import PyFileSystem
 
-    # What it wraps, for the wrapper's files are pyarrow's, which write buffers where bytes are wanted.
-    return DeltaStorageHandler(root, dict(options) or None)._handler
+    return PyFileSystem(DeltaStorageHandler(root, dict(options) or None))

@@ -6,41 +6,26 @@ from pathlib import Path
 
 import pytest
 
-from streaming.alerts.alert_state import AlertState, Remembered
+from streaming.alerts.alert_state import AlertState, SentFinding
 from streaming.setup.errors import SetupError
+
+SENT = SentFinding("c", "g", "flapping", "warning", 1, 5, refused_since_ms=6, missing_since_ms=7)
 
 
 def test_it_is_read_as_it_was_written_and_old_cool_downs_are_dropped(tmp_path: Path) -> None:
     path = tmp_path / "state.json"
     state = AlertState(path)
-    state.of("slack").opened["f"] = 5
-    state.of("slack").cooling |= {"old": 10, "new": 11}
+    state.of("chat").opened["f"] = SENT
+    state.of("chat").cooling |= {"old": 10, "new": 11}
     state.write(10)
     again = AlertState(path)
-    assert again.of("slack").opened == {"f": 5}
-    assert again.of("slack").cooling == {"new": 11}
+    assert again.of("chat").opened == {"f": SENT}
+    assert again.of("chat").cooling == {"new": 11}
     assert again.open_findings == {"f"}
-    assert again.shown() == {"slack": 1}
+    assert again.shown() == {"chat": 1}
 
 
-def test_a_file_of_an_earlier_release_has_no_details_of_its_findings(tmp_path: Path) -> None:
-    path = tmp_path / "state.json"
-    path.write_bytes(b'{"version":1,"channels":{"slack":{"opened":{"f":5},"cooling":{}}}}')
-    state = AlertState(path)
-    assert (state.open_findings, state.findings, state.missing_since) == ({"f"}, {}, {})
-
-
-def test_details_are_kept_of_open_findings_alone(tmp_path: Path) -> None:
-    state = AlertState(tmp_path / "state.json")
-    state.of("slack").opened["f"] = 5
-    state.findings |= {name: Remembered("c", "g", "flapping", "warning", 1) for name in ("f", "ended")}
-    state.missing_since |= {"f": 7, "ended": 8}
-    state.write(0)
-    again = AlertState(tmp_path / "state.json")
-    assert (again.findings, again.missing_since) == ({"f": state.findings["f"]}, {"f": 7})
-
-
-@pytest.mark.parametrize("content", [b"", b"{", b'{"version": 1}', b'{"version": 1, "channels": {"slack": 5}}'])
+@pytest.mark.parametrize("content", [b"", b"{", b'{"version": 1}', b'{"version": 1, "channels": {"chat": 5}}'])
 def test_a_damaged_file_is_an_error_with_a_remedy(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "state.json"
     path.write_bytes(content)
@@ -57,6 +42,6 @@ def test_a_file_of_a_newer_release_is_refused(tmp_path: Path) -> None:
 
 def test_without_a_file_nothing_is_written() -> None:
     state = AlertState(None)
-    state.of("webhook").opened["f"] = 1
+    state.of("webhook").opened["f"] = SENT
     state.write(0)
     assert AlertState(None).open_findings == set()

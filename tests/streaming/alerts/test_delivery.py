@@ -3,68 +3,19 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import logging
-import threading
-from collections.abc import Iterator
 from dataclasses import replace
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any
 
 import pytest
 
 from streaming.alerts.channels import Request
-from streaming.alerts.delivery import DeliveryError, attempt, http_delivery
+from streaming.alerts.delivery import check_addresses, open_delivery
+from streaming.alerts.delivery_error import DeliveryError
 from streaming.settings.errors import SettingsError
+from streaming.settings.model import load
+from tests.streaming.alerts.hook import Hook
 from tests.streaming.alerts.planted import settings
 from tests.streaming.tables.journals import T0
-
-# Statuses that are about the receiver, not about the request.
-CHANNELS = (302, 408, 425, 429, 500, 503)
-
-
-class Hook(ThreadingHTTPServer):
-    """A receiver on a loopback port.
-
-    Attributes:
-        answers: Status and headers of the next answers; then 200. bodies: What came.
-    """
-
-    def __init__(self) -> None:
-        super().__init__(("127.0.0.1", 0), _Handler)
-        self.answers: list[tuple[int, dict[str, str]]] = []
-        self.bodies: list[tuple[str, dict[str, str], Any]] = []
-
-    @property
-    def url(self) -> str:
-        """Return its address."""
-        return f"http://127.0.0.1:{self.server_port}"
-
-
-class _Handler(BaseHTTPRequestHandler):
-    server: Hook
-
-    def do_POST(self) -> None:
-        body = json.loads(self.rfile.read(int(self.headers["content-length"])))
-        self.server.bodies.append((self.path, dict(self.headers), body))
-        status, headers = self.server.answers.pop(0) if self.server.answers else (200, {})
-        self.send_response(status)
-        for name, value in {"Content-Length": "0", **headers}.items():
-            self.send_header(name, value)
-        self.end_headers()
-
-    def log_message(self, *_: object) -> None:
-        """Log nothing."""
-
-
-@pytest.fixture
-def hook() -> Iterator[Hook]:
-    with Hook() as server:
-        thread = threading.Thread(target=server.serve_forever, daemon=True)
-        thread.start()
-        yield server
-        server.shutdown()
-        thread.join()
 
 
 def request(url: str) -> Request:
@@ -72,7 +23,7 @@ def request(url: str) -> Request:
 
 
 def send(url: str) -> None:
-    with http_delivery(settings(), lambda: T0) as deliver:
+    with open_delivery(settings(), lambda: T0) as deliver:
         deliver(request(url))
 
 
@@ -108,39 +59,41 @@ def test_all_but_success_is_a_failure(hook: Hook, status: int, headers: dict[str
 
 
 @pytest.mark.parametrize(
-    ("status", "is_refusal"), [(400, True), (404, True), (413, True), (422, True)] + [(one, False) for one in CHANNELS]
+    ("name", "address"),
+    [
+        ("webhook_url", "http://☃.example/SECRET"),
+        ("channels.chat", "nosuch://SECRET"),
+        ("channels.chat", "slack://SECRET"),
+        ("channels.chat", "https://hooks.example/SECRET"),
+        ("channels.chat", "SECRET"),
+        ("channels.chat", "json://[::SECRET"),
+    ],
 )
-def test_what_is_about_the_request_is_a_refusal(hook: Hook, status: int, is_refusal: bool) -> None:
-    hook.answers = [(status, {})]
-    with pytest.raises(DeliveryError) as caught:
-        send(hook.url)
-    assert caught.value.is_refusal is is_refusal
+def test_an_address_that_cannot_be_called_is_a_mistake_of_the_settings(
+    name: str, address: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SettingsError, match=rf"alerts\.{name}: is no address") as caught:
+        check_addresses(load(overrides={f"alerts.{name}": address}).alerts)
+    assert "SECRET" not in str(caught.value) + "".join(capfd.readouterr())
 
 
-def test_an_unexpected_error_is_a_refusal_that_does_not_show_its_text() -> None:
-    wrong = replace(request("http://127.0.0.1:1/"), headers={"Authorization": "Bearer schlüssel-SECRET"})
-    with http_delivery(settings()) as deliver:
-        error = attempt(deliver, wrong)
-    assert error is not None
-    assert error.is_refusal
-    assert "UnicodeEncodeError" in str(error)
-    assert "SECRET" not in str(error)
-
-
-def test_an_address_that_cannot_be_called_is_a_mistake_of_the_settings() -> None:
-    with (
-        pytest.raises(SettingsError, match=r"alerts\.slack_url") as caught,
-        http_delivery(settings(slack_url="http://☃.example/SECRET")),
-    ):
-        pass
-    assert "SECRET" not in str(caught.value)
+@pytest.mark.parametrize(
+    "address",
+    [
+        "https://hooks.slack.com/services/T1JJ3T3L2/A1BRTD4JD/TIiajkdnlazkcOXrIdevi7FQ",
+        f"pagerduty://{'I' * 32}@{'A' * 20}/?action=map&dedup={{finding}}",
+        "mailto://user:password@mail.example.com?to=oncall@example.com",
+    ],
+)
+def test_addresses_that_services_give_out_are_known(address: str) -> None:
+    check_addresses(settings(channels={"chat": address}))
 
 
 def test_no_log_shows_the_address_or_a_key(hook: Hook, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG)
     for answer in ((200, {}), (500, {})):
         hook.answers = [answer]
-        with http_delivery(settings()) as deliver, contextlib.suppress(DeliveryError):
+        with open_delivery(settings()) as deliver, contextlib.suppress(DeliveryError):
             deliver(replace(request(f"{hook.url}/SECRET"), headers={"Authorization": "Bearer SECRET"}))
     assert len(hook.bodies) == 2
     assert "SECRET" not in caplog.text

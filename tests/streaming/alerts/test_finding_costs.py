@@ -19,17 +19,14 @@ COST = Cost(2, 4_000, 45_000, 0, 1_200, None, 5_678)
 
 
 def test_a_message_has_what_the_rebalances_before_the_finding_cost() -> None:
-    scene = Scene(slack_url="http://127.0.0.1:1/x", pagerduty_routing_key="K", alertmanager_url="http://127.0.0.1:1")
+    scene = Scene(channels={"chat": "json://127.0.0.1:1"}, alertmanager_url="http://127.0.0.1:1")
     scene.costs["f"] = COST
     scene.open(finding("f"))
     scene.engine.step(scene.findings)
-    (webhook,), (slack,), (incident,) = (
-        bodies(scene.receiver.taken, channel) for channel in ("webhook", "slack", "pagerduty")
-    )
+    (webhook,), (chat,) = (bodies(scene.receiver.taken, channel) for channel in ("webhook", "chat"))
     text = f"In the hour before: {COST.text}."
     assert text in webhook["text"]
-    assert text in slack["text"]
-    assert text in incident["payload"]["custom_details"]["text"]
+    assert text in chat["text"]
     (alerts,) = (request.body for request in scene.receiver.taken if request.channel == "alertmanager")
     assert text in alerts[0]["annotations"]["description"]  # type: ignore[index]
     cost = webhook["findings"][0]["cost"]

@@ -16,10 +16,23 @@ def bundle(**more: object) -> Bundle:
 
 def test_the_templates_of_the_defaults() -> None:
     given = settings()
-    title, text = Texts(given.title, given.text, "https://monitor.example").of(bundle())
+    page = "https://monitor.example"
+    title, text = Texts(given.title, given.text, f"{page}/").of(bundle())
     assert title == "critical: duplicate_ids opened in orders (c1)"
-    assert text == "opened: Message of f. Advice. (since 2026-01-01T00:00:00.000Z)\nhttps://monitor.example"
-    assert Texts(given.title, given.text).of(bundle(group=None))[0].endswith("in cluster (c1)")
+    assert text.splitlines() == [
+        f"{page}/group?cluster=c1&group=orders",
+        "opened: Message of f. Advice. (since 2026-01-01T00:00:00.000Z)",
+    ]
+    title, text = Texts(given.title, given.text).of(bundle(group=None))
+    assert title.endswith("in cluster (c1)")
+    assert text.startswith("opened: ")
+
+
+def test_the_link_is_the_page_of_the_group_or_the_findings_of_the_cluster() -> None:
+    texts = Texts("t", "{{ link }}", "https://monitor.example")
+    assert texts.of(bundle(group="a&b \ud800"))[1] == "https://monitor.example/group?cluster=c1&group=a%26b+%3F"
+    assert texts.of(bundle(group=None))[1] == "https://monitor.example/findings?cluster=c1"
+    assert texts.of(bundle(group="x" * 10_000))[1] == "https://monitor.example"
 
 
 def test_ids_are_values_and_never_templates() -> None:

@@ -14,9 +14,12 @@ from tests.streaming.tables.journals import T0
     ("name", "value"),
     [
         ("webhook_url", "ftp://host/SECRET"),
-        ("slack_url", "SECRET"),
+        ("channels", "slack://SECRET"),
+        ("channels.chat", ["SECRET"]),
+        *((f"channels.{wrong}", "json://SECRET") for wrong in ("webhook", "alertmanager", "Chat", "", "x" * 51)),
         ("alertmanager_url", "http://"),
-        ("pagerduty_url", ["SECRET"]),
+        ("slack_url", "https://hooks.slack.com/services/SECRET"),
+        ("pagerduty_routing_key", "SECRET"),
         *(
             ("webhook_url", f"http://{wrong}")
             for wrong in ("user:SECRET", "host:99999/", "[::1/", "a..b/", "host/a b", "host/\n", "host/\ud800")
@@ -42,10 +45,17 @@ def test_a_mistake_is_named_without_what_is_secret(name: str, value: object) -> 
 
 
 def test_settings_show_no_secret() -> None:
-    names = ("webhook_url", "alertmanager_url", "slack_url", "pagerduty_url")
+    names = ("webhook_url", "alertmanager_url", "channels.chat")
     values = {f"alerts.{name}": "http://127.0.0.1/SECRET" for name in names}
-    keys = {"alerts.pagerduty_routing_key": "SECRET", "alerts.webhook_token": "SECRET"}
-    assert "SECRET" not in repr(load(overrides={**values, **keys}))
+    assert "SECRET" not in repr(load(overrides={**values, "alerts.webhook_token": "SECRET"}))
+
+
+def test_channels_are_given_by_variables_too() -> None:
+    given = {"REBALANCE_MONITOR_ALERTS__CHANNELS__ON-CALL": "json://a", "REBALANCE_MONITOR_ALERTS__CHANNELS__CHAT": "b"}
+    assert {name: url.get_secret_value() for name, url in load(env=given).alerts.channels.items()} == {
+        "on-call": "json://a",
+        "chat": "b",
+    }
 
 
 @pytest.mark.parametrize(

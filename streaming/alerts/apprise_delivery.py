@@ -1,0 +1,75 @@
+"""Shell: sends messages to people by apprise, which knows the services. Shows no address: addresses hold tokens."""
+
+from __future__ import annotations
+
+import logging
+import re
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from streaming.alerts.channels import Message
+from streaming.alerts.delivery_error import DeliveryError, answered
+
+if TYPE_CHECKING:
+    from apprise import NotifyBase
+
+# Its services log the status of an answer in this form, beside texts that may hold what is secret.
+_STATUS = re.compile(r"\berror=(\d{3})\b")
+
+# What it logs is kept from all handlers but those that it adds itself: it may hold parts of an address.
+_LOGGER = logging.getLogger("apprise")
+_LOGGER.propagate = False
+_LOGGER.setLevel(logging.WARNING)
+_LOGGER.addHandler(logging.NullHandler())
+
+
+def is_known(url: str) -> bool:
+    """Return whether there is a service with such an address."""
+    return _service(url, 1) is not None
+
+
+def send(message: Message, timeout_s: float) -> None:
+    """Send a message; wait first where the service limits how often that may be done.
+
+    Raises:
+        DeliveryError: It was not accepted.
+    """
+    # The import takes 0.4 s, and only those who have such a channel need it.
+    from apprise import Apprise
+
+    service = _service(message.url, timeout_s)
+    assert service is not None, "addresses are checked at the start"
+    body = message.body
+    with Apprise(service).notify(body["text"] or body["title"], body["title"], body["type"], "text") as result:
+        if result:
+            return
+        found = [match for entry in result.logs() if (match := _STATUS.search(entry.message))]
+    raise answered(int(found[-1][1])) if found else DeliveryError("the service did not accept it, or did not answer")
+
+
+@lru_cache(maxsize=64)
+def _service(url: str, timeout_s: float) -> NotifyBase | None:
+    """Return the service with an address; one that is used again knows when it was used last."""
+    from apprise import Apprise, AppriseAsset, OverflowMode
+
+    asset = AppriseAsset(
+        app_id="rebalance-monitor",
+        app_desc="Rebalance monitor",
+        app_url="",
+        # Its pictures lie on a server of others.
+        image_url_mask="",
+        image_url_logo="",
+        http_redirects=False,
+        storage_mode="memory",
+        # It sends in this thread.
+        async_mode=False,
+        service_timeout=0,
+    )
+    service = Apprise.instantiate(url, asset=asset)
+    if service is not None:
+        service.socket_connect_timeout = service.socket_read_timeout = timeout_s
+        # A failure is one, and is tried again later.
+        service.retry, service.optional = 0, False
+        if service.overflow_mode == OverflowMode.UPSTREAM:
+            service.overflow_mode = OverflowMode.TRUNCATE
+    return service
