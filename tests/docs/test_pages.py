@@ -35,7 +35,7 @@ def test_every_link_within_the_project_leads_somewhere(page: Path) -> None:
 
 
 @pytest.mark.parametrize("page", sorted((ROOT / "docs").glob("*.md")), ids=lambda page: page.name)
-def test_a_page_begins_with_whom_it_is_for(page: Path) -> None:
+def test_a_page_begins_with_its_readers(page: Path) -> None:
     title, empty, first, *_ = page.read_text(encoding="utf-8").splitlines()
     assert title.startswith("# ")
     assert empty == ""

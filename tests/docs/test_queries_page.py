@@ -66,6 +66,24 @@ def test_the_readme_shows_two_queries_of_the_page() -> None:
     assert len(blocks((ROOT / "README.md").read_text(encoding="utf-8"))) == 2
 
 
+def test_the_lines_for_python_run(
+    story_tables: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "demo").mkdir()
+    (tmp_path / "demo" / "tables").symlink_to(story_tables)
+    monkeypatch.chdir(tmp_path)
+    lines = re.findall(r"^```python\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)
+    opening, following = (text for text in lines if "DeltaTable(" in text)
+    exec(compile(opening, "queries.md", "exec"), {})
+    assert "trigger" in capsys.readouterr().out
+    written = {log.parent.name for log in story_tables.glob("*/_delta_log")}
+    assert {"rebalances", "findings"} < written
+    assert {name for (name,) in duckdb.sql("SELECT view_name FROM duckdb_views()").fetchall()} >= written
+    names: dict[str, Any] = {}
+    exec(compile(following, "queries.md", "exec"), names)
+    assert names["rows"].num_rows > 0
+
+
 def test_queries_name_the_broker_of_each_queue() -> None:
     """Without it queues of RocketMQ, which each broker numbers from 0, seem to have several owners."""
     of_queues = [query for query in QUERIES if re.search(r"FROM (assignments|queue_progress)", query)]
