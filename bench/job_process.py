@@ -87,7 +87,7 @@ class JobProcess:
         return f"{self._tables}/{name}"
 
     def _batch_of(self, file: str) -> int | None:
-        """Return the number of the batch that reads a file; None = none yet."""
+        """Return the number of the batch that reads a file; None: no batch has read it yet."""
         for log in self._query.glob("sources/*/*"):
             if log.name.startswith("."):
                 continue

@@ -31,7 +31,7 @@ class PageServer:
         root: Folder of the tables.
         settings: The section ``dashboard``.
         metrics, widespread: The sections of these names; None = their defaults.
-        alerts: Those that this process sends; None = none.
+        alerts: The alerts that this process sends; None: it sends none.
         must_exist: False = the job that writes the tables may start later.
 
     Raises:

@@ -50,7 +50,7 @@ def table_rows(columns: Sequence[PageColumn], rows: Sequence[Row], cluster: str 
             column.name,
             f'<td class="k-{column.kind}{" wide" if column.wide else ""}">',
             _CELLS.get(column.kind, _text),
-            column.kind in _OF_NOTHING,
+            column.kind in _OF_THE_ROW,
         )
         for column in columns
     ]
@@ -212,6 +212,6 @@ _CELLS: Mapping[str, Callable[[Cell], str]] = {
     "timed": lambda cell: f'<span class="prose">{timed(cell.value)}</span>',
     "raw": _raw,
 }
-# Kinds that show more of the row than their own field.
-_OF_NOTHING = frozenset({"members", "cause", "outage", "queue_outage", "repeated", "waiting", "lag", "phases", "truth"})
+# Kinds of cells that are drawn from the whole row, and so also where their own field is empty.
+_OF_THE_ROW = frozenset({"members", "cause", "outage", "queue_outage", "repeated", "waiting", "lag", "phases", "truth"})
 KINDS = frozenset(_CELLS)

@@ -237,7 +237,7 @@ class _Logs:
         return made if lines is None else LogBehindLines(made, lines)
 
     def coordinator_log(self) -> CoordinatorLogCollector | None:
-        """Return what reads the brokers' logs, made once; None: none is to be read.
+        """Return what reads the brokers' logs, made once; None: no log is to be read.
 
         Raises:
             SetupError: Its log of events cannot be made.

@@ -106,7 +106,7 @@ def serve_metrics(
     """Serve `/metrics`, `/healthz` and `/readyz` of a job while the context is open; give the port.
 
     Args:
-        token: What `/metrics` wants; empty = none, where only this machine reaches it.
+        token: The token that `/metrics` asks for; empty: it asks for none, as only this machine reaches it.
         names: By which it may be called, beside its address.
 
     Raises:

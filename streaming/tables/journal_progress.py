@@ -25,7 +25,7 @@ class JournalProgress(NamedTuple):
 
     Attributes:
         after: All of it up to this version is in all tables.
-        upto: Where the piece after it ends that has been begun; 0 = none has.
+        upto: Where the next piece ends, if it has been begun; 0: it has not.
         share: So many shares of that piece are in all tables.
         stage: And the next share is in the table at the place before this one, in the order of ``PROJECTIONS``; 0 = in
             none. The commit that ends a share has the next share instead.

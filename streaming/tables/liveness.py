@@ -101,7 +101,7 @@ class JobLiveness(msgspec.Struct, kw_only=True, omit_defaults=True):
         unknown_after_ms: So long after the last knowledge of it the state of a cluster is unknown.
         state, state_since: What it does, and since when. reason: Why, of a job that failed.
         started_at: When the process began.
-        batch, batch_since: The batch that is running, and since when; None: none is.
+        batch, batch_since: The batch that is running, and since when; None: no batch is running.
         clock_step_ms, clock_step_at: By how much this machine's clock was set last, ahead or back, while the job ran.
     """
 

@@ -32,7 +32,7 @@ class Kept(NamedTuple):
     """How rows of one table were kept, beside what was done to its files.
 
     Attributes:
-        keep_ms: Rows of this age are dropped; None = none are.
+        keep_ms: Rows of this age are dropped; None: all rows stay.
         newest_ms: By what age is measured, in epoch milliseconds: the newest event of each cluster, or for inputs that
             were rejected the monitor's newest batch.
         is_held_back: Whether rows stay because a table has not applied all of them.

@@ -60,7 +60,7 @@ class Projector(Protocol):
         """Return all that the journal holds as one piece."""
 
     def shares(self, piece: JournalPiece, limit: int) -> list[Share | None]:
-        """Cut a piece into what is applied at once; None = all of it."""
+        """Cut a piece into shares, of which each is applied at once; None: the whole piece is one."""
 
     def changes(self, piece: JournalPiece, share: Share | None) -> Any:
         """Return the changes of a share."""

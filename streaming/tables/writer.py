@@ -24,7 +24,7 @@ COMMIT_VERSION = "_commit_version"
 class Mark(NamedTuple):
     """Delta's ``txn``: this application has written everything up to this version of its own.
 
-    ``note`` is for people (``commit_notes.py``); empty = none.
+    ``note`` is for people (``commit_notes.py``); empty: no note.
     """
 
     app_id: str
@@ -86,7 +86,7 @@ class TableWriter(Protocol):
         """Read what others have committed; return the newest version."""
 
     def mark(self, app_id: str) -> int | None:
-        """Return up to where this application has written; None = nothing yet."""
+        """Return up to where this application has written; None: it has written nothing yet."""
 
     def append(self, rows: TableRows, mark: Mark) -> bool:
         """Add rows in one commit with this mark; False when they are there already."""
@@ -119,7 +119,7 @@ class TableWriter(Protocol):
 
         Args:
             vacuum_after_ms: Files stay while a version of this age or younger needs them.
-            old: Which rows are dropped; None = none are. A table that is only appended to says so by
+            old: Which rows are dropped; None: all rows stay. A table that is only appended to says so by
                 ``delta.appendOnly`` just as long as it keeps all its rows.
         """
 

@@ -57,7 +57,7 @@ def phases(rebalance: Row) -> list[Phase]:
 
 
 def phases_text(rebalance: Row) -> str | None:
-    """Return how long each phase took; None: none was observed.
+    """Return how long each phase took; None: no phase was observed.
 
     Example:
         >>> phases_text({"began_at": 1_000, "joined_at": 2_200, "completed_at": 2_500})
@@ -67,7 +67,7 @@ def phases_text(rebalance: Row) -> str | None:
 
 
 def times_text(rebalance: Row) -> str | None:
-    """Return when a rebalance began, ended its first phase and was complete; None: none was observed."""
+    """Return when a rebalance began, ended its first phase and was complete; None: nothing of this was observed."""
     labels = _TIMES[_names(rebalance)]
     found = [
         f"{what} {time_text(rebalance[name])}"

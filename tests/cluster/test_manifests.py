@@ -119,7 +119,7 @@ def test_each_way_to_submit_the_job_keeps_the_lines_of_spark_away() -> None:
     (application,) = documents("kubernetes/spark-application.yaml")
     assert application["spec"]["sparkConf"]["spark.log.level"] == "WARN"
     root = CONF.parent
-    texts = [(root / name).read_text().replace("\\\n", " ") for name in ("README.md", "docs/clusters.md")]
+    texts = [(root / name).read_text().replace("\\\n", " ") for name in ("docs/operating.md", "docs/clusters.md")]
     lines = [line for text in texts for line in text.splitlines() if re.search(r"spark-submit .* run ", line)]
     assert len(lines) == 3
     assert all(" --conf spark.log.level=WARN " in line for line in lines)

@@ -35,7 +35,7 @@ def allocate(problem):
     queues = [QueueRef(topic=name, queue_id=queue.queue_id, broker=queue.broker) for name, queue in found]
     return {member.member_id: queues if member is last else [] for member in problem.members}
 """
-README = Path(__file__).parents[2] / "README.md"
+OPERATING = Path(__file__).parents[2] / "docs/operating.md"
 SEED = int(os.environ.get("CLUSTER_SEED", "1"))
 
 
@@ -160,8 +160,8 @@ def test_spark_submit_runs_the_packed_files_with_all_of_its_files_on_a_store(
 
 
 @pytest.mark.slow
-def test_the_lines_of_the_readme_run_as_they_are_written(runs: ManyRuns, tmp_path: Path) -> None:
-    section = README.read_text().partition("\n## On a Spark cluster\n")[2].partition("\n## ")[0]
+def test_the_lines_of_the_page_run_as_they_are_written(runs: ManyRuns, tmp_path: Path) -> None:
+    section = OPERATING.read_text().partition("\n## On a Spark cluster\n")[2].partition("\n## ")[0]
     # Replaced: the port alone, for another cluster may have it.
     lines = section.partition("```sh\n")[2].partition("```")[0].replace("7077", str(free_port()))
     (tmp_path / ".venv").symlink_to(sys.prefix)
@@ -170,7 +170,7 @@ def test_the_lines_of_the_readme_run_as_they_are_written(runs: ManyRuns, tmp_pat
         shell = subprocess.Popen(
             ["bash", "-e", "-c", lines],
             cwd=tmp_path,
-            env=os.environ | {"PYTHONPATH": str(README.parent)},
+            env=os.environ | {"PYTHONPATH": str(OPERATING.parents[1])},
             stdout=output,
             stderr=output,
             start_new_session=True,

@@ -14,6 +14,9 @@ _NAMED_PATH = re.compile(r"`((?:bench|conf|docs|streaming|tests|udfs)/[\w./-]+)`
 _SETTING_ROW = re.compile(r"^\| (`\w+\.\w+`(?:, `\w+\.\w+`)*) \|", re.MULTILINE)
 
 
+_LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
+
+
 def named_settings() -> list[str]:
     page = (ROOT / "docs" / "performance.md").read_text(encoding="utf-8")
     return [name for row in _SETTING_ROW.findall(page) for name in re.findall(r"[\w.]+", row)]
@@ -23,6 +26,28 @@ def named_settings() -> list[str]:
 def test_every_named_file_exists(page: Path) -> None:
     named = [path for path in _NAMED_PATH.findall(page.read_text(encoding="utf-8")) if "SYSTEM" not in path]
     assert [path for path in named if not (ROOT / path).exists()] == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_every_link_within_the_project_leads_somewhere(page: Path) -> None:
+    links = [link for link in _LINK.findall(page.read_text(encoding="utf-8")) if "://" not in link]
+    assert [link for link in links if not (page.parent / link.partition("#")[0]).exists()] == []
+
+
+@pytest.mark.parametrize("page", sorted((ROOT / "docs").glob("*.md")), ids=lambda page: page.name)
+def test_a_page_begins_with_its_readers(page: Path) -> None:
+    title, empty, first, *_ = page.read_text(encoding="utf-8").splitlines()
+    assert title.startswith("# ")
+    assert empty == ""
+    assert re.match(r"For (people|those|operators|anyone|authors|developers) ", first)
+
+
+def test_the_changelog_begins_with_what_is_unreleased_and_then_this_version() -> None:
+    text = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    version = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
+    unreleased, newest, *_ = re.findall(r"^## (.*)$", text, re.MULTILINE)
+    assert unreleased == "[Unreleased]"
+    assert re.fullmatch(rf"\[{re.escape(version)}\] - \d{{4}}-\d\d-\d\d", newest)
 
 
 def test_every_setting_of_the_page_of_performance_exists() -> None:

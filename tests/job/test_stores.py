@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.spark, pytest.mark.broker]
 ROOT = Path(__file__).parents[2]
-README, UNIT = ROOT / "README.md", ROOT / "conf/systemd/rebalance-monitor.service"
+OPERATING, UNIT = ROOT / "docs/operating.md", ROOT / "conf/systemd/rebalance-monitor.service"
 _ONE_FILE_A_BATCH = ("--max-files-per-batch", "1")
 # Spark's own choice where nothing is set, as below spark-submit: files of the checkpoint are renamed.
 _RENAMING = """
@@ -139,14 +139,14 @@ def test_a_store_that_is_away_is_tried_again_by_the_unit_and_a_mistake_is_not(
 
 @pytest.mark.slow
 @pytest.mark.timeout(900)
-def test_the_lines_of_the_readme_run_as_they_are_written(
+def test_the_lines_of_the_page_run_as_they_are_written(
     whole: Path, lines: list[Line], s3: S3Server, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     s3.folder(monkeypatch)
     lake = StorePath(s3.uri)
     for number, text in enumerate(cut(disordered(lines, seed=5), 2)):
         (lake / "events" / f"{number:04d}.jsonl").write_bytes(text)
-    section = README.read_text().partition("\n## Object stores\n")[2].partition("\n## ")[0]
+    section = OPERATING.read_text().partition("\n## Object stores\n")[2].partition("\n## ")[0]
     block = section.rpartition("```sh\n")[2].partition("```")[0].replace("\\\n", " ")
     for line in block.splitlines():
         program, *arguments = line.split()

@@ -43,6 +43,7 @@ _SCOPES = {
     ),
     "spark": (
         "tests/dashboard/questions/test_answer.py",
+        "tests/docs/test_queries_page.py",
         "tests/streaming/commands/test_query.py",
         "tests/streaming/commands/test_state.py",
         "tests/streaming/pipeline/",

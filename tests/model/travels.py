@@ -70,7 +70,7 @@ def rows(way: Way) -> list[bytes]:
 
 
 def first_difference(made: History) -> str | None:
-    """Return the smallest part of a history whose rows differ by the way that it goes, with these rows; None: none."""
+    """Return the smallest part of a history whose rows depend on its way, with these rows; None: no part."""
     first, *others = ways(made)
     expected = rows(first)
     for other in others:

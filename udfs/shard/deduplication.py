@@ -1,6 +1,6 @@
 """Core: the remembered ids of a shard's groups and topics, by which repeated events are recognized. No I/O.
 
-An id is kept as 64 bits of its hash with the time from which it counts. `docs/internals.md` has the collision rate.
+An id is kept as 64 bits of its hash with the time from which it counts. `docs/decisions.md` has the collision rate.
 """
 
 from __future__ import annotations

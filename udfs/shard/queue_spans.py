@@ -127,7 +127,7 @@ def apply(
 
     Args:
         due, due_rows: As ``in_row_order`` returns them; within the reach. ends: Older than the clock.
-        span_ms: The length of a span; 0: none ends.
+        span_ms: The length of a span; 0: spans never end.
     """
     closing = table.moved & (reach.flush | (reach.first_open > reach.opened))
     observed = _observations(table, due, due_rows, ends, reach.until, np.flatnonzero(closing))

@@ -81,7 +81,7 @@ class ClusterView:
                 "enable.partition.eof": True,
                 "allow.auto.create.topics": False,
                 "auto.offset.reset": "earliest",
-                # What is committed by its coordinator counts, and a transaction's end is not waited for.
+                # An offset counts once its coordinator has committed it: open transactions are not waited for.
                 "isolation.level": "read_uncommitted",
                 # It never waits for more than one record.
                 "fetch.wait.max.ms": 50,

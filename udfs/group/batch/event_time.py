@@ -73,7 +73,7 @@ class BeforeEventTime:
             self.renamed[member_id] = self.renamed.pop(former_id, former_id)
 
     def described(self, member_id: str) -> Member | None:
-        """Return a member as it was described before, under whichever id; None: none, or not touched."""
+        """Return a member as it was described before, under whichever id; None: no member, or not touched."""
         return self.members.get(self.renamed.get(member_id, member_id)) or self.members.get(member_id)
 
 

@@ -52,7 +52,7 @@ def remember(recent: Sequence[int], usual: Usual | None, at: int, config: CoreCo
     """Return the history of a group after one more rebalance.
 
     Args:
-        recent: Times of the newest rebalances, ascending. usual: The older ones; None: none was remembered.
+        recent: Times of the newest rebalances, ascending. usual: The older ones; None: there are no older ones.
 
     Returns:
         Both, with at most ``flapping_always`` times; older ones are counted in ``Usual``.

@@ -78,7 +78,7 @@ class GroupView:
 
     @property
     def named_strategy(self) -> str | None:
-        """Return the strategy that is set for the group; None: none is."""
+        """Return the strategy that is set for the group; None: no strategy is set."""
         name = self.group.strategy
         return None if name is None else qualified_name(name, self.system)
 

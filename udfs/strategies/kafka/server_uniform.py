@@ -16,7 +16,7 @@ from udfs.strategies.problem import Assignment, Problem
 
 
 def kafka_server_uniform(problem: Problem) -> Assignment:
-    """Return as many partitions for each member as for the others, to one, and of those it held as many as that allows.
+    """Spread partitions evenly: counts differ by at most one, and members keep what they held as far as that allows.
 
     Equal subscriptions: the spread is at most one, and no partition moves that need not. Members are filled one after
     another, so a newcomer gets whole topics rather than a part of each. Different subscriptions: partitions go to the

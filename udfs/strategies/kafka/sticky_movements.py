@@ -1,7 +1,7 @@
 """Core: the ways of partitions that the general sticky path has moved, so that it takes one back instead. No I/O.
 
-A partition's way leads from the member that held it first to the one that holds it now; one that is back where it began
-has none. What follows from the ways:
+The way of a partition leads from the member that held it first to the member that holds it now. A partition that is
+back with its first member has no way. This has two consequences:
 
 - If partition p is to move from A to B, and another partition of its topic has moved from B to A, then that one moves
   back to B and p stays. If p has moved before, A is the member that held p first, not the one that holds it.

@@ -1,4 +1,4 @@
-"""The page of internals counts the lines of each room; `python -m tests.docs.test_internals_page` counts them anew."""
+"""The page of decisions counts the lines of each room; `python -m tests.docs.test_decisions_page` counts them anew."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 
 from tests import rooms
 
-PAGE = rooms.ROOT / "docs" / "internals.md"
+PAGE = rooms.ROOT / "docs" / "decisions.md"
 _TABLE = re.compile(r"(?<=<!-- the lines of code -->\n).*(?=<!-- end of the lines of code -->)", re.DOTALL)
 # A figure is out of date once it is off by more than this share: not every change renews the page.
 _TOLERANCE = 0.25
@@ -26,26 +26,25 @@ def counted() -> dict[str, int]:
     return found
 
 
-def shown() -> dict[str, tuple[str, int]]:
-    """Return what the page shows of each room: its lines in release 0.1.0, empty where it had none, and now."""
+def shown() -> dict[str, int]:
+    """Return the lines of each room that the page shows."""
     found = _TABLE.search(PAGE.read_text(encoding="utf-8"))
     assert found is not None
-    rows = re.findall(r"^\| `([\w/]+)` \| *([\d,]*) *\| ([\d,]+) \|$", found[0], re.MULTILINE)
-    return {room: (before, int(now.replace(",", ""))) for room, before, now in rows}
+    rows = re.findall(r"^\| `([\w/]+)` \| ([\d,]+) \|$", found[0], re.MULTILINE)
+    return {room: int(lines.replace(",", "")) for room, lines in rows}
 
 
 def table() -> str:
-    before = {room: lines for room, (lines, _) in shown().items()}
-    rows = [f"| `{room}` | {before.get(room, '')} | {lines:,} |" for room, lines in counted().items()]
-    return "\n".join(["| room | 0.1.0 | now |", "|---|---|---|", *rows]) + "\n"
+    rows = [f"| `{room}` | {lines:,} |" for room, lines in counted().items()]
+    return "\n".join(["| room | lines |", "|---|---|", *rows]) + "\n"
 
 
 def test_the_lines_of_each_room_are_about_those_of_the_page() -> None:
     lines = counted()
-    on_page = {room: now for room, (_, now) in shown().items()}
-    assert list(on_page) == list(lines), "count them anew: python -m tests.docs.test_internals_page"
+    on_page = shown()
+    assert list(on_page) == list(lines), "count them anew: python -m tests.docs.test_decisions_page"
     wrong = {room: (now, lines[room]) for room, now in on_page.items() if abs(now / lines[room] - 1) > _TOLERANCE}
-    assert wrong == {}, "count them anew: python -m tests.docs.test_internals_page"
+    assert wrong == {}, "count them anew: python -m tests.docs.test_decisions_page"
 
 
 if __name__ == "__main__":
