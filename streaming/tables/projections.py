@@ -80,9 +80,7 @@ def _apply_to_members(entries: Sequence[Entry], rows: RowEdits, _present: Presen
     for cluster, group_id, _, body in entries:
         of_group = sessions.setdefault((cluster, group_id), {})
         if isinstance(body, journal.MemberOpened):  # MemberChanged is one too
-            # Only journals of older versions rename a session.
-            former = body.former_member_id if isinstance(body, journal.MemberChanged) else None
-            edit = of_group.pop((former or body.member_id, body.joined_at), None)
+            edit = of_group.pop((body.member_id, body.joined_at), None)
             if edit is None:
                 edit = rows.add({})
             edit.now = {**(edit.now or {"cluster": cluster, "group_id": group_id}), **_described(body)}

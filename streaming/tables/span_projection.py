@@ -18,7 +18,6 @@ SPAN_KINDS = kinds_of(
     QueueReleased,
     SpansWithdrawn,
     journal.MemberReplaced,
-    journal.MemberChanged,
 )
 
 
@@ -44,7 +43,7 @@ def apply_to_spans(entries: Sequence[Entry], rows: RowEdits, _present: Present) 
             spans.apply(body, rows, cluster, group_id)
         elif isinstance(body, QueueResumed):
             spans.resume(body)
-        elif isinstance(body, journal.MemberReplaced | journal.MemberChanged) and body.former_member_id is not None:
+        elif isinstance(body, journal.MemberReplaced):
             spans.split(body, rows, event_time)
         elif isinstance(body, SpansWithdrawn):
             spans.withdraw([edit for edit in rows.edits if _group_of(edit) == (cluster, group_id)], body.since)

@@ -130,11 +130,7 @@ class MemberOpened(ShownFields, kw_only=True, omit_defaults=False, tag_field="ki
 
 
 class MemberChanged(MemberOpened, kw_only=True, tag_field="kind", tag="member_changed"):
-    """The description of an open session changed (all fields, not a patch).
-
-    Journals of older versions set ``former_member_id`` where a static member came back under a new id: its session
-    continued under ``member_id``.
-    """
+    """The description of an open session changed (all fields, not a patch)."""
 
 
 class MemberClosed(msgspec.Struct, kw_only=True, tag_field="kind", tag="member_closed"):
