@@ -8,14 +8,11 @@ from streaming.tables.journal_entries import Entry, Group, Present, RowFilter, k
 from streaming.tables.row_edits import OpenSpans, RowEdit, RowEdits
 from udfs.group.assignment.span_runs import unpack_reassignment
 from udfs.model import journal
-from udfs.model.spans import QueueAssigned, QueueReleased, QueueResumed, QueuesReassigned, SpansWithdrawn
+from udfs.model.spans import QueueResumed, QueuesReassigned, SpansWithdrawn
 
-# Only journals of earlier releases hold MemberChanged with a former id, and QueueAssigned and QueueReleased.
 SPAN_KINDS = kinds_of(
     QueuesReassigned,
-    QueueAssigned,
     QueueResumed,
-    QueueReleased,
     SpansWithdrawn,
     journal.MemberReplaced,
 )
@@ -39,8 +36,6 @@ def apply_to_spans(entries: Sequence[Entry], rows: RowEdits, _present: Present) 
         if isinstance(body, QueuesReassigned):
             for one in unpack_reassignment(body, spans.holders(body.origin)):
                 spans.apply(one, rows, cluster, group_id)
-        elif isinstance(body, QueueAssigned | QueueReleased):
-            spans.apply(body, rows, cluster, group_id)
         elif isinstance(body, QueueResumed):
             spans.resume(body)
         elif isinstance(body, journal.MemberReplaced):

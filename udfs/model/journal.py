@@ -14,7 +14,7 @@ from udfs.model.audits import Audited, VerdictFields
 from udfs.model.finding_names import FindingNames
 from udfs.model.member_fields import ShownFields
 from udfs.model.queue_outages import QueueOutage
-from udfs.model.spans import QueueAssigned, QueueReleased, QueueResumed, QueuesReassigned, SpansWithdrawn
+from udfs.model.spans import QueueResumed, QueuesReassigned, SpansWithdrawn
 
 GenerationSource: TypeAlias = Literal["reported", "counted"]
 LeftReason: TypeAlias = Literal["left", "expired", "gone", "absent_from_snapshot", "replaced"]
@@ -295,9 +295,7 @@ Body: TypeAlias = (
     | MemberClosed
     | MemberReopened
     | MemberReplaced
-    | QueueAssigned
     | QueueResumed
-    | QueueReleased
     | SpansWithdrawn
     | QueuesReassigned
     | GroupChanged
