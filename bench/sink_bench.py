@@ -45,7 +45,7 @@ from streaming.tables.materializer import Materializer
 from streaming.tables.schema import CHANGES, REBALANCES, TABLES
 from streaming.tables.writer import Mark, TableWriter
 from udfs.model import journal
-from udfs.model.spans import QueueAssigned, QueueReleased
+from udfs.model.spans import AssignedRun, QueuesReassigned, ReassignedTopic, ReleasedRun
 
 _T0 = 1_767_225_600_000
 _ROUNDS = 15
@@ -103,12 +103,7 @@ class Fleet:
         if before:
             owner = f"{group}-m{before - 1}"
             queue = before - 1
-            bodies.append(
-                QueueReleased(
-                    topic="orders", broker=None, queue_id=queue, member_id=owner, origin="computed", valid_to=at
-                )
-            )
-            bodies.append(self._assigned(queue, f"{group}-m{after - 1}", generation, rebalance_id, at))
+            bodies.append(self._assigned(queue, f"{group}-m{after - 1}", generation, rebalance_id, at, former=owner))
         bodies.append(
             journal.Rebalanced(
                 rebalance_id=rebalance_id,
@@ -142,16 +137,23 @@ class Fleet:
             yield "change", "c1", msgspec.json.encode(change).decode()
 
     @staticmethod
-    def _assigned(queue: int, member: str, generation: int, rebalance_id: str, at: int) -> QueueAssigned:
-        return QueueAssigned(
-            topic="orders",
-            broker=None,
-            queue_id=queue,
-            member_id=member,
+    def _assigned(
+        queue: int, member: str, generation: int, rebalance_id: str, at: int, former: str | None = None
+    ) -> QueuesReassigned:
+        return QueuesReassigned(
             origin="computed",
+            at=at,
             generation=generation,
             rebalance_id=rebalance_id,
-            valid_from=at,
+            members=[(member, None), *([] if former is None else [(former, None)])],
+            topics=[
+                ReassignedTopic(
+                    topic="orders",
+                    broker=None,
+                    released=[] if former is None else [ReleasedRun(queue, queue, 1)],
+                    assigned=[AssignedRun(queue, queue, 0)],
+                )
+            ],
         )
 
 

@@ -41,7 +41,6 @@ from streaming.tables.engine import (
     writer_of,
 )
 from streaming.tables.materializer import Materializer
-from streaming.tables.takeover import take_over
 from streaming.terminal.live_view import LiveStatus
 from udfs.ingest.combiner import FollowedCluster
 from udfs.kafka.consumer_offsets import OFFSETS_TOPIC, GroupPatterns
@@ -132,7 +131,6 @@ class Job:
         flush: bool,
     ) -> None:
         self.status.tables = str(self.settings.job.tables)
-        take_over(tables, writer)  # before Spark starts, which takes longer than to find out that they are not writable
         if not catalog_schema(tables):
             self._liveness.start(tables, identity.app_id)
         engine: Engine = DeltaRsEngine()

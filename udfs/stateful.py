@@ -7,7 +7,6 @@ handle, and is the same when the batch is repeated.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import nullcontext
 from typing import Protocol
 
 import msgspec
@@ -21,7 +20,6 @@ from udfs.model.journal import Change, ClusterBegun, ClusterObserved, Rebalance,
 from udfs.model.queue_progress import QueueProgress
 from udfs.packets.packet import REJECTED_CLUSTER, Packet, decode_packet
 from udfs.shard.shard import Row, Shard
-from udfs.shard.state_format import is_checked, refusing
 
 PAYLOAD = "payload"  # the input's column of packets; the key's columns are not read
 DECIDED_SCHEMA = "kind string, cluster string, body string"
@@ -72,10 +70,8 @@ def shard_function(config: CoreConfig, logic: GroupLogic = coordinator, *, check
             return
         data = bytes(state.get[0]) if state.exists else None
         try:
-            # States of older versions have no checksum: damage may show only when they are used.
-            with refusing("the state") if data and not is_checked(data) else nullcontext():
-                shard = Shard(cluster, number, data, config, logic)
-                yield from _frames(cluster, shard.advance(packets, state.getCurrentProcessingTimeMs()))
+            shard = Shard(cluster, number, data, config, logic)
+            yield from _frames(cluster, shard.advance(packets, state.getCurrentProcessingTimeMs()))
         except StateVersionError as error:
             raise error.at(checkpoint, cluster, number) from None
         state.update((shard.encode(),))

@@ -48,11 +48,6 @@ def table_to_read(root: Location, name: str) -> DeltaTable | None:
     return None
 
 
-def is_clustered(delta: DeltaTable) -> bool:
-    """Return whether it has the clustering feature, as tables of earlier releases have: delta-rs writes none such."""
-    return "clustering" in (delta.protocol().writer_features or ())
-
-
 def check_writer(delta: DeltaTable, writer: str, uri: str) -> None:
     """Refuse a table that has another writer.
 
@@ -67,10 +62,6 @@ def check_writer(delta: DeltaTable, writer: str, uri: str) -> None:
         raise TableError(
             f"{uri} is written by {other}, not by {writer}. Set tables.writer to {other}, change the writer of"
             f" these tables by `rebalance-monitor optimize --writer {writer}`, or choose others with --tables."
-        )
-    if is_clustered(delta):
-        raise TableError(
-            f"{uri} was written by an earlier release. `rebalance-monitor run` takes it over as it starts."
         )
 
 

@@ -27,7 +27,7 @@ from streaming.tables.span_projection import SPAN_KINDS, apply_to_spans, span_fi
 from udfs.model import journal
 from udfs.model.audits import Audited
 from udfs.model.member_fields import SHOWN, kind_of
-from udfs.model.spans import QueueAssigned, QueueResumed, QueuesReassigned
+from udfs.model.spans import QueueResumed, QueuesReassigned
 
 MINUTE_MS = 60_000
 
@@ -80,9 +80,7 @@ def _apply_to_members(entries: Sequence[Entry], rows: RowEdits, _present: Presen
     for cluster, group_id, _, body in entries:
         of_group = sessions.setdefault((cluster, group_id), {})
         if isinstance(body, journal.MemberOpened):  # MemberChanged is one too
-            # Only journals of older versions rename a session.
-            former = body.former_member_id if isinstance(body, journal.MemberChanged) else None
-            edit = of_group.pop((former or body.member_id, body.joined_at), None)
+            edit = of_group.pop((body.member_id, body.joined_at), None)
             if edit is None:
                 edit = rows.add({})
             edit.now = {**(edit.now or {"cluster": cluster, "group_id": group_id}), **_described(body)}
@@ -196,7 +194,7 @@ def _apply_to_minutes(entries: Sequence[Entry], rows: RowEdits, present: Present
 
 def _pause_of(body: journal.Body | None) -> int | None:
     """Return for how long queues that found an owner by this change had none, as far as that was observed."""
-    if isinstance(body, QueueAssigned | QueueResumed):
+    if isinstance(body, QueueResumed):
         return body.pause_ms
     if not isinstance(body, QueuesReassigned):
         return None
@@ -344,7 +342,6 @@ PROJECTIONS: tuple[Projection, ...] = (
             journal.GroupChanged,
             journal.GroupRemoved,
             QueuesReassigned,
-            QueueAssigned,
             QueueResumed,
             journal.MemberReplaced,
         ),

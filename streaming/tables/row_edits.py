@@ -94,14 +94,14 @@ class OpenSpans:
             if body.outage_max_ms is not None:
                 edit.now |= {"outage_min_ms": body.outage_min_ms, "outage_max_ms": body.outage_max_ms}
 
-    def split(self, body: journal.MemberReplaced | journal.MemberChanged, rows: RowEdits, at: int) -> None:
+    def split(self, body: journal.MemberReplaced, rows: RowEdits, at: int) -> None:
         """End the open spans of a member's old id, and begin the same ones under its new id."""
         begun = {"member_id": body.member_id, "instance_id": body.instance_id, "valid_from": at}
-        former_id = body.former_member_id or body.member_id
-        stopped = body.outages if isinstance(body, journal.MemberReplaced) else []
-        outages = {(one.topic, one.broker, one.queue_id): (one.outage_min_ms, one.outage_max_ms) for one in stopped}
+        outages = {
+            (one.topic, one.broker, one.queue_id): (one.outage_min_ms, one.outage_max_ms) for one in body.outages
+        }
         for key, members in self._by_queue.items():
-            edit = members.pop(former_id, None)
+            edit = members.pop(body.former_member_id, None)
             if edit is not None and edit.now is not None:
                 least, most = outages.get(key[:3], (None, None))
                 begun |= {"outage_min_ms": least, "outage_max_ms": most}

@@ -8,17 +8,13 @@ from streaming.tables.journal_entries import Entry, Group, Present, RowFilter, k
 from streaming.tables.row_edits import OpenSpans, RowEdit, RowEdits
 from udfs.group.assignment.span_runs import unpack_reassignment
 from udfs.model import journal
-from udfs.model.spans import QueueAssigned, QueueReleased, QueueResumed, QueuesReassigned, SpansWithdrawn
+from udfs.model.spans import QueueResumed, QueuesReassigned, SpansWithdrawn
 
-# Only journals of earlier releases hold MemberChanged with a former id, and QueueAssigned and QueueReleased.
 SPAN_KINDS = kinds_of(
     QueuesReassigned,
-    QueueAssigned,
     QueueResumed,
-    QueueReleased,
     SpansWithdrawn,
     journal.MemberReplaced,
-    journal.MemberChanged,
 )
 
 
@@ -40,11 +36,9 @@ def apply_to_spans(entries: Sequence[Entry], rows: RowEdits, _present: Present) 
         if isinstance(body, QueuesReassigned):
             for one in unpack_reassignment(body, spans.holders(body.origin)):
                 spans.apply(one, rows, cluster, group_id)
-        elif isinstance(body, QueueAssigned | QueueReleased):
-            spans.apply(body, rows, cluster, group_id)
         elif isinstance(body, QueueResumed):
             spans.resume(body)
-        elif isinstance(body, journal.MemberReplaced | journal.MemberChanged) and body.former_member_id is not None:
+        elif isinstance(body, journal.MemberReplaced):
             spans.split(body, rows, event_time)
         elif isinstance(body, SpansWithdrawn):
             spans.withdraw([edit for edit in rows.edits if _group_of(edit) == (cluster, group_id)], body.since)

@@ -18,11 +18,9 @@ from tests.udfs.shard.state_samples import RULES, described, snapshot
 from udfs.group import coordinator as group_logic
 from udfs.model.journal import Change, MemberClosed, MemberOpened, Rejected, TopicChanged
 from udfs.packets.packet import hash_texts
-from udfs.shard.deduplication import _former_key, id_key
+from udfs.shard.deduplication import id_key
 
 ONE, TWO = "one", "two"
-# Ids whose hashes are equal in 40 bits.
-LIKE_IDS = ("event-15633", "event-260490")
 
 
 @pytest.fixture
@@ -109,17 +107,6 @@ def test_members_of_one_key_have_the_history_of_members_of_different_keys(
     merged = history(Cluster(group_logic, RULES))
     assert merged == apart
     assert len([body for _, body in bodies(apart, MemberOpened)]) == 5
-
-
-@pytest.mark.parametrize("cut", [False, True])
-def test_two_events_with_ids_of_equal_hashes_in_40_bits_are_both_applied(cut: bool) -> None:
-    assert len({_former_key(event_id) for event_id in LIKE_IDS}) == 1
-    cluster = Cluster(PlainLogic())
-    events = [join(f"m{number}", number, event_id=event_id) for number, event_id in enumerate(LIKE_IDS)]
-    for batch in [events[:1], events[1:]] if cut else [events]:
-        cluster.batch(*batch)
-    cluster.batch(clock(10))
-    assert [body.member_id for _, body in bodies(cluster.rows, MemberOpened)] == ["m0", "m1"]
 
 
 def test_the_key_of_an_id_has_64_bits() -> None:

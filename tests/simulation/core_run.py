@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import msgspec
@@ -37,10 +37,6 @@ class CoreRun:
         self.changes: list[Change] = []
         self.rejected: list[Rejected] = []
         self.progress: list[QueueProgress] = []
-
-    def take_over(self, states: Mapping[tuple[str, int], bytes]) -> None:
-        """Go on from states that another run wrote, by cluster and shard."""
-        self._states = dict(states)
 
     def batch(self, batch_ms: int, texts: Sequence[bytes], marks: Sequence[bytes] = ()) -> None:
         """Take one batch in; its packets travel as bytes, each task's on its own."""

@@ -37,8 +37,6 @@ SHIFT_EVERY_MS = 7_200_000
 SHIFT_MS = 45_000
 BATCH_MS = 10_000
 RULES = core_config(shards=2)
-# The first half of the day is over, between two shifts.
-HALF_MS = RECORDINGS_START_MS + SHIFTS // 2 * SHIFT_EVERY_MS - SHIFT_EVERY_MS // 2
 
 # Each batch's time, and its lines.
 Batches: TypeAlias = list[tuple[int, list[bytes]]]
@@ -73,12 +71,11 @@ def batches() -> Batches:
     return [((number + 1) * BATCH_MS + 1_000, [text for _, text in lines]) for number, lines in by_time]
 
 
-def play(run: CoreRun, day: Batches, *, flush: bool = True) -> CoreRun:
-    """Play batches through the core; ``flush`` moves its clocks past the last event."""
+def play(run: CoreRun, day: Batches) -> CoreRun:
+    """Play batches through the core, and move its clocks past the last event."""
     for batch_ms, lines in day:
         run.batch(batch_ms, lines)
-    if flush:
-        run.flush(day[-1][0] + 1_000)
+    run.flush(day[-1][0] + 1_000)
     return run
 
 

@@ -14,7 +14,7 @@ from udfs.model.audits import Audited, VerdictFields
 from udfs.model.finding_names import FindingNames
 from udfs.model.member_fields import ShownFields
 from udfs.model.queue_outages import QueueOutage
-from udfs.model.spans import QueueAssigned, QueueReleased, QueueResumed, QueuesReassigned, SpansWithdrawn
+from udfs.model.spans import QueueResumed, QueuesReassigned, SpansWithdrawn
 
 GenerationSource: TypeAlias = Literal["reported", "counted"]
 LeftReason: TypeAlias = Literal["left", "expired", "gone", "absent_from_snapshot", "replaced"]
@@ -132,11 +132,7 @@ class MemberOpened(ShownFields, kw_only=True, omit_defaults=False, tag_field="ki
 
 
 class MemberChanged(MemberOpened, kw_only=True, tag_field="kind", tag="member_changed"):
-    """The description of an open session changed (all fields, not a patch).
-
-    Journals of older versions set ``former_member_id`` where a static member came back under a new id: its session
-    continued under ``member_id``.
-    """
+    """The description of an open session changed (all fields, not a patch)."""
 
 
 class MemberClosed(msgspec.Struct, kw_only=True, tag_field="kind", tag="member_closed"):
@@ -301,9 +297,7 @@ Body: TypeAlias = (
     | MemberClosed
     | MemberReopened
     | MemberReplaced
-    | QueueAssigned
     | QueueResumed
-    | QueueReleased
     | SpansWithdrawn
     | QueuesReassigned
     | GroupChanged

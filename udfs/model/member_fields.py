@@ -40,12 +40,12 @@ class Trait(NamedTuple):
         updated_by: Where a coordinator reports generations: which event brings a value that holds from then on.
             ``member``: also the member's own; ``snapshot``: only a snapshot; ``generation``: only the snapshot of the
             next generation, which alone shows it.
-        since: The first ``GROUP_VERSION`` whose bytes have it; 0: one of those whose order the formats list.
+        since: The first ``GROUP_VERSION`` whose bytes have it; 1: one of those whose order the formats list.
     """
 
     comment: str = ""
     updated_by: Literal["member", "snapshot", "generation"] = "member"
-    since: int = 0
+    since: int = 1
 
 
 class ShownFields(msgspec.Struct, kw_only=True, omit_defaults=True):
@@ -65,9 +65,9 @@ class ShownFields(msgspec.Struct, kw_only=True, omit_defaults=True):
     language: Annotated[str | None, Trait("Language of the client: JAVA, GO, ...")] = None
     protocol: Annotated[
         str | None,
-        Trait("Protocol that it speaks in a group of Kafka's newer protocols: classic, consumer, ...", "snapshot", 4),
+        Trait("Protocol that it speaks in a group of Kafka's newer protocols: classic, consumer, ...", "snapshot"),
     ] = None
-    process_id: Annotated[str | None, Trait("Process of a member of a streams group", "snapshot", 4)] = None
+    process_id: Annotated[str | None, Trait("Process of a member of a streams group", "snapshot")] = None
 
 
 class MemberFields(ShownFields, kw_only=True, omit_defaults=True):
@@ -93,7 +93,7 @@ FIELDS: tuple[str, ...] = tuple(TRAITS)
 SHOWN: tuple[str, ...] = ShownFields.__struct_fields__
 # In the order of a state's bytes.
 ADDED: tuple[str, ...] = tuple(
-    sorted((name for name in FIELDS if TRAITS[name].since), key=lambda name: TRAITS[name].since)
+    sorted((name for name in FIELDS if TRAITS[name].since > 1), key=lambda name: TRAITS[name].since)
 )
 
 

@@ -9,10 +9,10 @@ import msgspec
 Origin: TypeAlias = Literal["computed", "reported"]
 
 
-class QueueAssigned(msgspec.Struct, kw_only=True, tag_field="kind", tag="queue_assigned"):
+class QueueAssigned(msgspec.Struct, kw_only=True):
     """A span opens; at most one span is open for each (group, queue, member, origin).
 
-    Journals of earlier releases hold one such change for each queue; ``QueuesReassigned`` takes its place.
+    The journal has it within ``QueuesReassigned``.
     """
 
     topic: str
@@ -48,10 +48,10 @@ class QueueResumed(msgspec.Struct, kw_only=True, tag_field="kind", tag="queue_re
     outage_max_ms: int | None = None
 
 
-class QueueReleased(msgspec.Struct, kw_only=True, tag_field="kind", tag="queue_released"):
+class QueueReleased(msgspec.Struct, kw_only=True):
     """The open span of (queue, member, origin) ends; a span of no length leaves no row.
 
-    As ``QueueAssigned`` in journals of earlier releases.
+    The journal has it within ``QueuesReassigned``.
     """
 
     topic: str

@@ -13,26 +13,11 @@ from udfs.shard.state_format import Buffer
 from udfs.shard.time_index import GroupedTimes
 
 _ID_BYTES = 8
-_FORMER_ID_BYTES = 5  # of states before version 3; their keys have zeros below
-_FORMER_SHIFT = 8 * (_ID_BYTES - _FORMER_ID_BYTES)
 
 
 def id_key(event_id: str) -> int:
-    """Return the key under which an id is remembered: 64 bits of hash, of which the lowest 24 are not all zero."""
-    key = int.from_bytes(hashlib.blake2b(event_id.encode(), digest_size=_ID_BYTES).digest(), "big")
-    return key if _is_present(key) else key | 1
-
-
-def _former_key(event_id: str) -> int:
-    """Return the key under which a state before version 3 remembers an id: 40 bits of hash, in the upper ones of 64."""
-    return (
-        int.from_bytes(hashlib.blake2b(event_id.encode(), digest_size=_FORMER_ID_BYTES).digest(), "big")
-        << _FORMER_SHIFT
-    )
-
-
-def _is_present(key: int) -> bool:
-    return bool(key & ((1 << _FORMER_SHIFT) - 1))
+    """Return the key under which an id is remembered: 64 bits of hash."""
+    return int.from_bytes(hashlib.blake2b(event_id.encode(), digest_size=_ID_BYTES).digest(), "big")
 
 
 class DedupWindow:
@@ -44,7 +29,6 @@ class DedupWindow:
 
     def __init__(self, remembered: dict[int, int], clock_before: int | None, span_ms: int) -> None:
         self._remembered = remembered
-        self._has_former = not all(map(_is_present, remembered))
         self._clock_before = clock_before
         self._span_ms = span_ms
         self.changed = False
@@ -56,7 +40,7 @@ class DedupWindow:
     def is_repeat(self, event_id: str, time_ms: int) -> bool:
         """Return whether an event being applied is a repeat; remember it if it is the first with its id."""
         key = id_key(event_id)
-        if self._is_remembered(key, event_id, time_ms):
+        if self._is_remembered(key, time_ms):
             return True
         self._remembered[key] = self._counts_from(time_ms)
         self.changed = True
@@ -64,12 +48,10 @@ class DedupWindow:
 
     def was_applied(self, event_id: str, time_ms: int) -> bool:
         """Return whether an event is a repeat, without remembering it."""
-        return self._is_remembered(id_key(event_id), event_id, time_ms)
+        return self._is_remembered(id_key(event_id), time_ms)
 
-    def _is_remembered(self, key: int, event_id: str, time_ms: int) -> bool:
+    def _is_remembered(self, key: int, time_ms: int) -> bool:
         first = self._remembered.get(key)
-        if first is None and self._has_former:
-            first = self._remembered.get(_former_key(event_id))
         return first is not None and self._counts_from(time_ms) - first <= self._span_ms
 
     def _counts_from(self, time_ms: int) -> int:

@@ -16,7 +16,7 @@ _MOST_QUEUES = 100  # of one decided row: bounds the rows of the table that it b
 
 
 def progress_rows(cluster: str, table: QueueTable, spans: SpanRows, span_ms: int) -> Iterator[QueueProgress]:
-    """Yield the rows by group, topic, broker and span; queues without a name, of older states, are left out."""
+    """Yield the rows by group, topic, broker and span."""
     named = table.places[spans.rows] >= 0
     spans = SpanRows(*(column[named] for column in spans))
     groups = table.row_groups()[spans.rows] if len(spans.rows) else spans.rows

@@ -63,11 +63,6 @@ class QueueRow(msgspec.Struct, array_like=True):
     values: tuple[int, ...]  # as COLUMNS
 
 
-def committed_row(queue: int, at: int) -> QueueRow:
-    """Return a row that has only the time of the newest commit."""
-    return QueueRow(queue, None, None, 0, True, False, (at, *([UNKNOWN] * (len(COLUMNS) - 1))))
-
-
 class QueueTable:
     """A table of (group, queue), by group, then by key.
 

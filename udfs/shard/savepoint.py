@@ -19,7 +19,6 @@ from udfs.model.config import CoreConfig
 from udfs.model.errors import StateDamagedError, StateVersionError
 from udfs.model.events import MAX_QUEUE_COUNT, AnyEvent, Clock, GroupSnapshot, Heartbeat, TopicQueues
 from udfs.model.group_api import GroupLogic
-from udfs.model.observations import UNKNOWN
 from udfs.model.queues import spelled
 from udfs.model.systems import KAFKA
 from udfs.packets.packet import CarriedEvent, cluster_key, group_key, read_event, shard_of, topic_key
@@ -27,23 +26,20 @@ from udfs.packets.progress_columns import NamedGroup, PackedEnds
 from udfs.shard.cluster_time import ClusterTime
 from udfs.shard.commits import Waiting
 from udfs.shard.deduplication import topic_dedup_key
-from udfs.shard.queue_table import QueueRow, committed_row
+from udfs.shard.queue_table import QueueRow
 from udfs.shard.source_gaps import Silence
 from udfs.shard.state import Record, ShardState, Written, cut_keys
-from udfs.shard.state_format import FIRST_CHECKED, STATE_VERSION, must_hold, refusing
+from udfs.shard.state_format import STATE_VERSION, must_hold, refusing
 from udfs.shard.topics import StoredTopic
 
 MARK = b'"restored'  # in the canonical content of every event that is restored or carries a state
 # The id of exported events: an event with this id and without a state has lost it.
 EXPORTED: Final = "state-export"
-# No MessagePack begins with this byte: a hash follows, then the state. Before version 3 there was only the state.
-_SEAL: Final = b"\xc1\xc1"
 _HASH_BYTES: Final = 16
 
 Key: TypeAlias = Annotated[int, msgspec.Meta(ge=0)]  # 64 bits
 TimeMs: TypeAlias = Annotated[int, msgspec.Meta(ge=-(2**53), le=2**53)]
-# Older versions have the name of the group alone.
-_Queues: TypeAlias = tuple[Key, NamedGroup | str | None, list[QueueRow], list[Waiting]]
+_Queues: TypeAlias = tuple[Key, NamedGroup | None, list[QueueRow], list[Waiting]]
 TopicHash: TypeAlias = Annotated[int, msgspec.Meta(ge=0, le=2**32 - 1)]
 
 
@@ -52,8 +48,8 @@ class GroupImage(msgspec.Struct, array_like=True):
 
     Attributes:
         members: Id, last heartbeat and session timeout of each member that lives by heartbeats and has a row.
-        topics: Hashes, as in the index of topics. repeats: Key and time. commits, waiting_commits: The same, in exports
-            of older versions. queues, waiting: The state of its queues, and what waits.
+        topics: Hashes, as in the index of topics. repeats: Key and time. queues, waiting: The state of its queues, and
+            what waits.
     """
 
     version: int
@@ -62,10 +58,8 @@ class GroupImage(msgspec.Struct, array_like=True):
     wake_at: TimeMs | None
     topics: list[TopicHash]
     repeats: list[tuple[Key, TimeMs]]
-    commits: list[tuple[Key, TimeMs]]
-    waiting_commits: list[tuple[Key, TimeMs]]
-    queues: list[QueueRow] = msgspec.field(default_factory=list)
-    waiting: list[Waiting] = msgspec.field(default_factory=list)
+    queues: list[QueueRow]
+    waiting: list[Waiting]
 
 
 class TopicImage(msgspec.Struct, array_like=True):
@@ -81,8 +75,7 @@ class ClusterImage(msgspec.Struct, array_like=True):
 
     Attributes:
         silence: From the cluster's home shard, else None.
-        commits: Of groups that only commits show, in exports of older versions: keys of group and queue, time.
-        queues: Of such groups: key, name and system of the group, the state of its queues, and what waits.
+        queues: Of groups that only commits show: key, name and system, the state of their queues, and what waits.
         waiting_ends: Where queues end, as far as it waits: key of the queue, time, end. From the home shard.
     """
 
@@ -90,10 +83,9 @@ class ClusterImage(msgspec.Struct, array_like=True):
     clock: TimeMs
     newest: TimeMs
     silence: Silence | None
-    commits: list[tuple[Key, Key, TimeMs]]
-    time: ClusterTime | None = None
-    queues: list[_Queues] = msgspec.field(default_factory=list)
-    waiting_ends: list[tuple[Key, TimeMs, TimeMs]] = msgspec.field(default_factory=list)
+    time: ClusterTime
+    queues: list[_Queues]
+    waiting_ends: list[tuple[Key, TimeMs, TimeMs]]
 
 
 Violation: TypeAlias = tuple[str, str]  # reason, detail
@@ -123,7 +115,6 @@ def export_shard(cluster: str, number: int, data: bytes, config: CoreConfig, log
             clock=header.clock,
             newest=header.newest,
             silence=state.silence if is_home else None,
-            commits=[],
             time=state.time,
             queues=[(key, *state.commits.rows_of(key), state.commits.waiting_of(key)) for key in others],
             waiting_ends=state.commits.waiting_ends() if is_home else [],
@@ -182,8 +173,6 @@ def _export_group(
         wake_at=state.wake_index.wake_of(position),
         topics=sorted(state.wake_index.topics_of(position)),
         repeats=sorted(state.dedup.remembered(key).items()),
-        commits=[],
-        waiting_commits=[],
         queues=state.commits.rows_of(key)[1],
         waiting=state.commits.waiting_of(key),
     )
@@ -201,7 +190,7 @@ def _export_group(
 
 
 def restore(
-    state: ShardState, arrived: Sequence[CarriedEvent], is_mine: Callable[[int], bool], logic: GroupLogic
+    state: ShardState, arrived: Sequence[CarriedEvent], is_mine: Callable[[int], bool]
 ) -> tuple[list[CarriedEvent], list[tuple[AnyEvent, CarriedEvent, Violation]]]:
     """Restore the exported state of another checkpoint, before all other events and regardless of its time.
 
@@ -222,7 +211,7 @@ def restore(
     groups: dict[int, Written] = {}
     for event, carried in marked:
         try:
-            taken = _restore_one(state, event, groups, is_mine, logic)
+            taken = _restore_one(state, event, groups, is_mine)
         except StateVersionError as error:
             refused.append((event, carried, ("restored_unreadable", str(error))))
             continue
@@ -238,7 +227,6 @@ def _restore_one(
     event: AnyEvent,
     groups: dict[int, Written],
     is_mine: Callable[[int], bool],
-    logic: GroupLogic,
 ) -> bool:
     if isinstance(event, Clock):
         _restore_cluster(state, event, is_mine)
@@ -247,7 +235,7 @@ def _restore_one(
         return _restore_topic(state, event)
     if not isinstance(event, GroupSnapshot) or group_key(event.cluster, event.group) in groups:
         return False
-    restored = _restored_group(state, event, logic)
+    restored = _restored_group(state, event)
     if restored is None:
         return False
     groups[restored[0]] = restored[1]
@@ -261,16 +249,11 @@ def _restore_cluster(state: ShardState, event: Clock, is_mine: Callable[[int], b
     header.newest = max(image.newest, image.newest if header.newest is None else header.newest)
     header.clock = max(image.clock, image.clock if header.clock is None else header.clock)
     state.set_clock_before(header.clock)
-    if image.time is not None:
-        state.time = image.time
+    state.time = image.time
     if is_mine(cluster_key(event.cluster)) and image.silence is not None and state.silence == Silence():
         state.silence = image.silence
-    for group, queue, at in image.commits:
+    for group, named, rows, waiting in image.queues:
         if is_mine(group):
-            state.commits.restore(group, None, [], [_waiting_commit(queue, at)])
-    for group, name, rows, waiting in image.queues:
-        if is_mine(group):
-            named = NamedGroup(name, event.system) if isinstance(name, str) else name
             state.commits.restore(group, named, rows, waiting)
     if image.waiting_ends:
         queues, times, ends = zip(*image.waiting_ends, strict=True)
@@ -293,21 +276,17 @@ def _restore_topic(state: ShardState, event: TopicQueues) -> bool:
     return True
 
 
-def _restored_group(state: ShardState, event: GroupSnapshot, logic: GroupLogic) -> tuple[int, Written] | None:
+def _restored_group(state: ShardState, event: GroupSnapshot) -> tuple[int, Written] | None:
     """Return a group of another state, ready to be stored; None when it exists already."""
     image = _unpack(event, GroupImage)
     if image.record.name != event.group:
         raise StateDamagedError(f"the event names group {event.group}, its state group {image.record.name}")
-    if image.version < FIRST_CHECKED:
-        _check_unsealed(image, logic)
     key = group_key(event.cluster, event.group)
     if int(state.find(np.asarray([key], dtype=np.uint64))[0]) >= 0:
         return None
     if image.repeats:
         state.dedup.remember(key, dict(image.repeats))
-    former = [committed_row(queue, at) for queue, at in image.commits]
-    waiting = [*image.waiting, *(_waiting_commit(queue, at) for queue, at in image.waiting_commits)]
-    state.commits.restore(key, NamedGroup(event.group, image.record.system), [*former, *image.queues], waiting)
+    state.commits.restore(key, NamedGroup(event.group, image.record.system), image.queues, image.waiting)
     return key, Written(
         record=msgspec.msgpack.encode(image.record),
         last_heartbeat={member_id: last for member_id, last, _ in image.members},
@@ -315,11 +294,6 @@ def _restored_group(state: ShardState, event: GroupSnapshot, logic: GroupLogic) 
         wake_at=image.wake_at,
         topics=image.topics,
     )
-
-
-def _waiting_commit(queue: int, at: int) -> Waiting:
-    """Return a waiting commit that has only a time."""
-    return queue, at, UNKNOWN, UNKNOWN, UNKNOWN, True
 
 
 def _heartbeat(cluster: str, system: str, group: str, member_id: str, at: int) -> Heartbeat:
@@ -333,7 +307,7 @@ def _pack(event: Clock | TopicQueues | GroupSnapshot, image: GroupImage | TopicI
         event: Complete except for that text.
     """
     data = msgspec.msgpack.encode(image)
-    return base64.b64encode(_SEAL + _hash_of(event, data) + data).decode()
+    return base64.b64encode(_hash_of(event, data) + data).decode()
 
 
 def _unpack(event: Clock | TopicQueues | GroupSnapshot, kind: type[Image]) -> Image:
@@ -344,17 +318,13 @@ def _unpack(event: Clock | TopicQueues | GroupSnapshot, kind: type[Image]) -> Im
     """
     with refusing("it"):
         sealed = base64.b64decode(_text_of(event) or "", validate=True)
-        start = len(_SEAL) + _HASH_BYTES if sealed.startswith(_SEAL) else 0
-        data = sealed[start:]
-        must_hold(
-            not start or sealed[len(_SEAL) : start] == _hash_of(event, data), "the event differs from what was exported"
-        )
+        data = sealed[_HASH_BYTES:]
+        must_hold(sealed[:_HASH_BYTES] == _hash_of(event, data), "the event differs from what was exported")
         must_hold(event.restored, "the event has a state, but is not marked as restored")
         fields = msgspec.msgpack.decode(data, type=list)
         version = fields[0] if fields else None
         if isinstance(version, int) and version > STATE_VERSION:
             raise StateVersionError(f"written in encoding {version}, this version reads up to {STATE_VERSION}")
-        must_hold(start or version in range(1, FIRST_CHECKED), "its hash is missing")
         return msgspec.msgpack.decode(data, type=kind)
 
 
@@ -381,12 +351,3 @@ def _hash_of(event: Clock | TopicQueues | GroupSnapshot, data: bytes) -> bytes:
     digest = hashlib.blake2b(msgspec.json.encode(plain, order="sorted"), digest_size=_HASH_BYTES)
     digest.update(data)
     return digest.digest()
-
-
-def _check_unsealed(image: GroupImage, logic: GroupLogic) -> None:
-    """Raise unless a group without a hash can be decoded and has exactly the members of its rows."""
-    with refusing("it"):
-        named = logic.members_by_heartbeat(logic.decode_group(image.record.group))
-        last_heartbeats = image.record.last_heartbeats
-        rows = [member_id for member_id, _, _ in image.members] if last_heartbeats is None else last_heartbeats
-        must_hold(sorted(named) == sorted(rows), "its members differ from those of its rows")

@@ -120,7 +120,7 @@ class Shard:
             yield from progress_rows(self.cluster, state.commits.table, spans, self._config.queue_progress_ms)
 
     def _restore(self, arrived: list[CarriedEvent], batch_ms: int) -> tuple[list[CarriedEvent], list[Rejected]]:
-        others, refused = restore(self.state, arrived, self._is_mine, self._logic)
+        others, refused = restore(self.state, arrived, self._is_mine)
         rows = []
         for event, carried, violation in refused:
             if not isinstance(event, TopicQueues) or self._is_home(event.topic):

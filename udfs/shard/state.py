@@ -15,7 +15,7 @@ from udfs.model.arrays import Int64, UInt64
 from udfs.model.config import CoreConfig
 from udfs.model.group_api import GroupOutput
 from udfs.model.systems import System
-from udfs.packets.packet import CarriedEvent, group_keys, hash_texts
+from udfs.packets.packet import CarriedEvent, hash_texts
 from udfs.shard.backlog import Backlog
 from udfs.shard.block_store import BlockStore
 from udfs.shard.cluster_time import ClusterTime
@@ -29,8 +29,6 @@ from udfs.shard.state_format import (
     Header,
     Sections,
     StateSection,
-    is_checked,
-    must_hold,
     pack_state,
     refusing,
     unpack_state,
@@ -94,8 +92,6 @@ class ShardState:
         self._regrouped = False
         with refusing("a section of the state"):
             self._open(cluster, config)
-            if data and not is_checked(data):
-                self._open_all(cluster)
 
     def _open(self, cluster: str, config: CoreConfig) -> None:
         header = self.header
@@ -125,14 +121,6 @@ class ShardState:
         # An older state without a cluster time: the clock replaces it.
         reached = None if header.clock is None else header.clock + config.allowed_lateness_ms
         self.time: ClusterTime = _decode(self._body("cluster_time"), ClusterTime) or ClusterTime(recorded=reached)
-
-    def _open_all(self, cluster: str) -> None:
-        """Decode the lazily decoded parts now: in old states no checksum protects them."""
-        names = [self.record(position).name for position in range(len(self.groups.keys))]
-        must_hold((group_keys(cluster, names) == self.groups.keys).all(), "groups do not match their keys")
-        self.topics.all()
-        self.dedup.remembered(0)
-        self.commits.of(0)
 
     def set_clock_before(self, clock: int) -> None:
         """Set the current clock as the one before this batch."""

@@ -13,7 +13,7 @@ import struct
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Final, TypeAlias
+from typing import TypeAlias
 
 import msgspec
 import numpy as np
@@ -21,25 +21,21 @@ import numpy.typing as npt
 
 from udfs.model.arrays import Int64, UInt64
 from udfs.model.errors import InvariantError, StateDamagedError, StateVersionError
-from udfs.model.systems import KAFKA, SYSTEMS, System
+from udfs.model.systems import System
 from udfs.shard.base128 import characters_for, from_seven_bits, to_seven_bits
 
-STATE_VERSION = 6
-FIRST_CHECKED: Final = 3  # the first version with a checksum; later ones begin in the same way
+STATE_VERSION = 1
 KEY_BYTES = 5  # of a member's key within its group: 40 bits, the upper ones of its 64
 KEY_SHIFT = np.uint64(64 - 8 * KEY_BYTES)
 
 Buffer: TypeAlias = "bytes | memoryview"
 Bytes8: TypeAlias = npt.NDArray[np.uint8]
 
-# After the version. Older versions have the length of their header there, which is never this large: a checked state
-# with a damaged version byte is not mistaken for one of them.
 _MARK = b"\x7f" * 8
 _CHECKSUM_CHARACTERS = 8  # CRC-32 in hexadecimal digits, of the version byte and of all that follows
 _LEAD = 1 + len(_MARK) + _CHECKSUM_CHARACTERS
 _LENGTH = struct.Struct("<I")  # of the header; in characters
 _LENGTH_CHARACTERS = characters_for(_LENGTH.size)
-_LEAD_1 = struct.Struct("<BI")  # version 1: version, length of the header; no characters
 _COLUMN = struct.Struct("<BqII")  # width, reference, values, exceptions
 _WIDTHS = (0, 1, 2, 3, 4, 5, 6)
 _EXCEPTION_BYTES = 12
@@ -101,66 +97,8 @@ Sections: TypeAlias = dict[str, StateSection]
 Plain: TypeAlias = dict[str, object]
 
 
-def _widen_remembered_ids(plain: Plain, sections: Sections) -> tuple[Plain, Sections]:
-    """Give remembered ids 64 bits instead of 40, the lower 24 zero."""
-    section = sections.get("repeats")
-    if section is None:
-        return plain, sections
-    groups, counts, keys, times = unpack_parts(section.body, 4)
-    widened = narrow(np.asarray(widen(keys, 5) << np.uint64(24)), 8)
-    return plain, sections | {"repeats": StateSection(pack_parts(groups, counts, widened, times))}
-
-
-def _add_offsets(plain: Plain, sections: Sections) -> tuple[Plain, Sections]:
-    """Give commits of queues the columns of their offsets and names, which are empty so far."""
-    others = {name: one for name, one in sections.items() if name not in ("commits", "waiting_commits")}
-    applied, waiting = sections.get("commits"), sections.get("waiting_commits")
-    if applied is not None and applied.size:
-        groups, counts, keys, times = unpack_parts(applied.body, 4)
-        rows = len(widen(keys, 8))
-        none = pack_column(np.full(rows, -1, np.int64))
-        zeroes = pack_column(np.zeros(rows, np.int64))
-        flags = pack_column(np.full(rows, 3, np.int64))  # it was applied, and committed
-        others["queues"] = StateSection(pack_parts(groups, counts, b"", keys, none, zeroes, b""))
-        others["offsets"] = StateSection(pack_parts(flags, times, none, zeroes, zeroes, zeroes, zeroes, zeroes, zeroes))
-    if waiting is not None and waiting.size:
-        groups, keys, times = unpack_parts(waiting.body, 3)
-        rows = len(widen(keys, 8))
-        none, ones = pack_column(np.full(rows, -1, np.int64)), pack_column(np.ones(rows, np.int64))
-        others["waiting_progress"] = StateSection(pack_parts(groups, keys, times, none, none, none, ones))
-    return plain, others
-
-
-def _add_systems(plain: Plain, sections: Sections) -> tuple[Plain, Sections]:
-    """Give groups that commit a system of their own: that of their cluster so far."""
-    section = sections.get("queues")
-    if section is None or not section.size:
-        return plain, sections
-    parts = unpack_parts(section.body, 7)
-    profile = SYSTEMS.get(str(plain.get("system")), KAFKA)
-    numbers = pack_column(np.full(len(parts[0]) // 8, profile.number, np.int64))
-    return plain, sections | {"queues": StateSection(pack_parts(*parts, numbers))}
-
-
-def _add_earlier_commits(plain: Plain, sections: Sections) -> tuple[Plain, Sections]:
-    """Give queues the times of two earlier commits, which are not known."""
-    section = sections.get("offsets")
-    if section is None or not section.size:
-        return plain, sections
-    parts = unpack_parts(section.body, 9)
-    zeroes = pack_column(np.zeros(_COLUMN.unpack_from(parts[0])[2], np.int64))
-    return plain, sections | {"offsets": StateSection(pack_parts(*parts, zeroes, zeroes))}
-
-
 # version -> function from (header as plain values, sections) of that version to those of the next
-UPGRADES: dict[int, Callable[[Plain, Sections], tuple[Plain, Sections]]] = {
-    # The same contents in another stored form.
-    1: lambda plain, sections: (plain, sections),
-    2: _widen_remembered_ids,
-    3: _add_offsets,
-    4: _add_systems,
-    5: _add_earlier_commits,
-}
+UPGRADES: dict[int, Callable[[Plain, Sections], tuple[Plain, Sections]]] = {}
 
 
 def pack_state(header: Header, sections: Mapping[str, StateSection]) -> bytes:
@@ -193,27 +131,21 @@ def unpack_state(state: bytes) -> tuple[Header, Sections]:
         )
     if version != STATE_VERSION and version not in UPGRADES:
         raise StateDamagedError(f"the state claims encoding {version}, which does not exist: it is damaged")
-    if version >= FIRST_CHECKED and not is_whole:
+    if not is_whole:
         raise StateDamagedError("the state does not match its checksum: it is damaged")
-    plain, sections = _split_1(state) if version == 1 else _split(state, _LEAD if version >= FIRST_CHECKED else 1)
-    with refusing("the state"):
-        while version < STATE_VERSION:
-            plain, sections = UPGRADES[version](plain, sections)
-            version += 1
+    plain, sections = _split(state)
+    while version < STATE_VERSION:
+        plain, sections = UPGRADES[version](plain, sections)
+        version += 1
     try:
         return msgspec.convert(plain, Header), sections
     except msgspec.ValidationError as error:
         raise StateDamagedError(f"the state's header cannot be read: it is damaged ({error})") from error
 
 
-def is_checked(state: bytes) -> bool:
-    """Return whether a value's version has a checksum."""
-    return bool(state) and state[0] >= FIRST_CHECKED
-
-
 @contextmanager
 def refusing(what: str) -> Iterator[None]:
-    """Convert decoding errors of bytes without a checksum into ``StateDamagedError``."""
+    """Convert errors of decoding into ``StateDamagedError``."""
     try:
         yield
     except _UNDECODABLE as error:
@@ -234,17 +166,17 @@ def _checksum(version: int, parts: Iterable[Buffer]) -> bytes:
 
 
 def _is_whole(state: bytes) -> bool:
-    """Return whether a value that begins like a checked one matches its checksum."""
+    """Return whether a value matches its checksum."""
     view = memoryview(state)
     return view[1:_LEAD] == _MARK + _checksum(state[0], [view[_LEAD:]])
 
 
-def _split(state: bytes, start: int) -> tuple[Plain, Sections]:
+def _split(state: bytes) -> tuple[Plain, Sections]:
     view = memoryview(state)
-    behind = start + _LENGTH_CHARACTERS
+    behind = _LEAD + _LENGTH_CHARACTERS
     if len(state) < behind or not state.isascii():
         raise StateDamagedError("the state is cut short or has invalid characters: it is damaged")
-    (length,) = _LENGTH.unpack(from_seven_bits(view[start:behind], _LENGTH.size))
+    (length,) = _LENGTH.unpack(from_seven_bits(view[_LEAD:behind], _LENGTH.size))
     end = behind + characters_for(length)
     if end > len(state):
         raise StateDamagedError(f"the state should have at least {end} bytes and has {len(state)}: it is damaged")
@@ -253,17 +185,6 @@ def _split(state: bytes, start: int) -> tuple[Plain, Sections]:
     return plain, {
         name: StateSection(None, characters, size) for (name, size), characters in zip(table, parts, strict=True)
     }
-
-
-def _split_1(state: bytes) -> tuple[Plain, Sections]:
-    if len(state) < _LEAD_1.size:
-        raise StateDamagedError(f"the state has {len(state)} bytes: it is damaged or not a state of this monitor")
-    view = memoryview(state)
-    _, length = _LEAD_1.unpack_from(state)
-    start = _LEAD_1.size + length
-    plain, table = _header(view[_LEAD_1.size : start])
-    parts = _parts(view, start, table, [size for _, size in table])
-    return plain, {name: StateSection(body) for (name, _), body in zip(table, parts, strict=True)}
 
 
 def _header(head: Buffer) -> tuple[Plain, list[tuple[str, int]]]:

@@ -70,7 +70,7 @@ class _Memory(msgspec.Struct, array_like=True):
     """What a collector must know after a restart.
 
     Attributes:
-        topics: As ``TopicDiff`` writes them, which alone was kept by earlier releases.
+        topics: As ``TopicDiff`` writes them.
         under_way: Groups that it has reported to rebalance.
     """
 
@@ -79,9 +79,7 @@ class _Memory(msgspec.Struct, array_like=True):
 
 
 def _read_memory(content: bytes | None) -> _Memory:
-    if content is None:
-        return _Memory()
-    return _Memory(msgspec.Raw(content)) if content.startswith(b"{") else msgspec.json.decode(content, type=_Memory)
+    return _Memory() if content is None else msgspec.json.decode(content, type=_Memory)
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,7 @@ from udfs.model.spans import (
     AssignedRun,
     Origin,
     QueueAssigned,
+    QueueCost,
     QueueReleased,
     QueueResumed,
     QueuesReassigned,
@@ -76,17 +77,29 @@ def left(member: str, joined_at: int, at: int, reason: journal.LeftReason = "lef
 
 def assigned(
     queue: int, member: str, at: int, generation: int = 1, origin: Origin = "computed", **more: Any
-) -> QueueAssigned:
-    return QueueAssigned(
-        topic="orders",
-        broker=None,
-        queue_id=queue,
-        member_id=member,
+) -> QueuesReassigned:
+    """Return that a span opens: of a topic ``orders``, unless ``more`` names another.
+
+    Args:
+        more: ``topic``, ``broker``, ``instance_id``, ``inferred``; pauses and outages; what it costs.
+    """
+    costs = {name: more.pop(name) for name in QueueCost.__struct_fields__ if name in more}
+    return QueuesReassigned(
         origin=origin,
+        at=T0 + at,
         generation=generation,
         rebalance_id=f"r{generation}",
-        valid_from=T0 + at,
-        **more,  # type: ignore[arg-type]
+        members=[(member, more.pop("instance_id", None))],
+        topics=[
+            ReassignedTopic(
+                topic=more.pop("topic", "orders"),
+                broker=more.pop("broker", None),
+                released=[],
+                inferred=more.pop("inferred", False),
+                costs=[QueueCost(queue, **costs)] if costs else [],
+                assigned=[AssignedRun(queue, queue, 0, **more)],
+            )
+        ],
     )
 
 
@@ -94,8 +107,41 @@ def resumed(queue: int, member: str, pause_ms: int, origin: Origin = "reported")
     return QueueResumed(topic="orders", broker=None, queue_id=queue, member_id=member, origin=origin, pause_ms=pause_ms)
 
 
-def released(queue: int, member: str, at: int, origin: Origin = "computed") -> QueueReleased:
-    return QueueReleased(topic="orders", broker=None, queue_id=queue, member_id=member, origin=origin, valid_to=T0 + at)
+def released(queue: int, member: str, at: int, origin: Origin = "computed") -> QueuesReassigned:
+    """Return that a member's span of a queue of ``orders`` ends."""
+    return QueuesReassigned(
+        origin=origin,
+        at=T0 + at,
+        generation=1,
+        rebalance_id="r1",
+        members=[(member, None)],
+        topics=[ReassignedTopic("orders", None, released=[ReleasedRun(queue, queue, 0)], assigned=[])],
+    )
+
+
+def of_one_run(span: QueueAssigned | QueueReleased) -> QueuesReassigned:
+    """Return the change that opens or ends this span alone."""
+    if isinstance(span, QueueReleased):
+        topic = ReassignedTopic(span.topic, span.broker, [ReleasedRun(span.queue_id, span.queue_id, 0)], [])
+        at, generation, rebalance_id, instance_id = span.valid_to, 0, "", None
+    else:
+        costs = {name: getattr(span, name) for name in QueueCost.__struct_fields__ if name != "queue_id"}
+        run = AssignedRun(span.queue_id, span.queue_id, 0)
+        for name in ("pause_ms", "pause_estimated_ms", "outage_min_ms", "outage_max_ms"):
+            setattr(run, name, getattr(span, name))
+        topic = ReassignedTopic(
+            span.topic, span.broker, [], [run], inferred=span.inferred, costs=[QueueCost(span.queue_id, **costs)]
+        )
+        at, generation, rebalance_id = span.valid_from, span.generation, span.rebalance_id
+        instance_id = span.instance_id
+    return QueuesReassigned(
+        origin=span.origin,
+        at=at,
+        generation=generation,
+        rebalance_id=rebalance_id,
+        members=[(span.member_id, instance_id)],
+        topics=[topic],
+    )
 
 
 def reassigned(

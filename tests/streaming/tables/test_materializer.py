@@ -29,7 +29,7 @@ from streaming.tables.materializer import Materializer
 from streaming.tables.projections import PROJECTIONS, Projection
 from streaming.tables.schema import CHANGES, QUEUE_PROGRESS, REBALANCES, REJECTED_EVENTS, TABLES, Row
 from streaming.tables.writer import Mark
-from tests.streaming.tables.journals import T0, Journal, a_history, assigned, audited, joined, released, rows, stable
+from tests.streaming.tables.journals import T0, Journal, a_history, assigned, joined, released, rows, stable
 from udfs.model import journal
 from udfs.model.spans import SpansWithdrawn
 
@@ -293,45 +293,6 @@ def test_a_crash_before_any_of_the_commits_changes_nothing_in_the_end(
     assert crash_at_each_commit(monkeypatch, tmp_path / "half", contents(tmp_path / "quiet")) == 5
 
 
-def one_after_another(root: Path, survived: int) -> bool:
-    """Apply the journal as the release before did, until so many commits are done; return whether any were left.
-
-    They wrote the tables in the order of PROJECTIONS, and each mark had the place of the next table that was concerned.
-    """
-    following = Materializer(root, 0)
-    projector, end = following._projector, following._journal.refresh()
-    after = following.reached()
-    piece = projector.piece(after, end, materializer.CHANGES_AT_ONCE)
-    changes = projector.changes(piece, None)
-    places = [place for place, one in enumerate(PROJECTIONS) if projector.is_concerned(one, changes)]
-    for number, place in enumerate(places[:survived], 1):
-        begun = JournalProgress(piece.after, piece.upto)
-        reached = begun._replace(stage=places[number]) if number < len(places) else JournalProgress(piece.upto)
-        mark = Mark(following._app_id, to_mark(reached))
-        projector.apply(PROJECTIONS[place], changes, mark, lambda: None, lambda: None)
-    return survived < len(places)
-
-
-def test_what_an_older_release_had_begun_is_continued_and_nothing_is_applied_twice(tmp_path: Path) -> None:
-    changes = some_changes()
-    write(tmp_path / "half", changes[:30], 0)
-    Materializer(tmp_path / "half", 0).run()
-    history = Journal()
-    late = history.change(60, audited("r1", 60, missing=1))
-    write(tmp_path / "half", [*changes[30:], late], 1)
-    shutil.copytree(tmp_path / "half", tmp_path / "whole")
-    Materializer(tmp_path / "whole", 0).run()
-    for survived in itertools.count():
-        root = tmp_path / f"crash-{survived}"
-        shutil.copytree(tmp_path / "half", root)
-        are_left = one_after_another(root, survived)
-        Materializer(root, 0).run()
-        assert contents(root) == contents(tmp_path / "whole"), f"after {survived} commits"
-        if not are_left:
-            break
-    assert survived == 5  # topics and the finding are in the first batch only
-
-
 def begin_share(root: Path, without: Sequence[str] = ()) -> JournalPiece:
     """Apply the journal to all tables but these, none of whose commits ends the share, as if a crash came then."""
     following = Materializer(root, 0)
@@ -346,7 +307,7 @@ def begin_share(root: Path, without: Sequence[str] = ()) -> JournalPiece:
 
 def test_a_share_is_ended_by_the_last_table_that_lacked_it(tmp_path: Path) -> None:
     write(tmp_path, some_changes(), 0)
-    piece = begin_share(tmp_path, without=["groups"])  # which a release before wrote last
+    piece = begin_share(tmp_path, without=["groups"])
     Materializer(tmp_path, 0).run()
     assert Materializer(tmp_path, 0).reached() == piece.upto
 

@@ -9,7 +9,9 @@ from streaming.tables.row_edits import OpenSpans, RowEdits, ended
 from streaming.tables.schema import Row
 from tests.streaming.tables.journals import T0, assigned, of_one_group, released, resumed, stable
 from tests.streaming.tables.projected_rows import BY_TABLE, apply_changes
+from udfs.group.assignment.span_runs import unpack_reassignment
 from udfs.model import journal
+from udfs.model.spans import QueueAssigned, QueueReleased, QueuesReassigned
 
 NAMES = ("member_id", "valid_from", "valid_to", "pause_ms", "pause_estimated_ms", "origin")
 
@@ -79,24 +81,29 @@ def test_what_has_no_length_leaves_no_row(at: int, is_there: bool) -> None:
 # -- open spans ------------------------------------------------------------------------------------------------------
 
 
+def span_of(change: QueuesReassigned) -> QueueAssigned | QueueReleased:
+    [span] = unpack_reassignment(change, lambda _: [])
+    return span
+
+
 def test_a_span_that_is_open_is_not_opened_again() -> None:
     rows = RowEdits([open_row("a", 0, 0)])
     spans = open_spans(rows)
-    spans.apply(assigned(0, "a", 7), rows, "c1", "g1")
+    spans.apply(span_of(assigned(0, "a", 7)), rows, "c1", "g1")
     assert lines(rows) == ["a 0.."]
-    spans.apply(assigned(0, "b", 7), rows, "c1", "g1")
+    spans.apply(span_of(assigned(0, "b", 7)), rows, "c1", "g1")
     assert lines(rows) == ["a 0..", "b 7.."]
 
 
 def test_the_end_of_a_span_that_is_not_there_changes_nothing() -> None:
     rows = RowEdits([open_row("a", 0, 0)])
     spans = open_spans(rows)
-    spans.apply(released(0, "b", 5), rows, "c1", "g1")
-    spans.apply(released(1, "a", 5), rows, "c1", "g1")
-    spans.apply(released(0, "a", 5, origin="reported"), rows, "c1", "g1")
+    spans.apply(span_of(released(0, "b", 5)), rows, "c1", "g1")
+    spans.apply(span_of(released(1, "a", 5)), rows, "c1", "g1")
+    spans.apply(span_of(released(0, "a", 5, origin="reported")), rows, "c1", "g1")
     assert rows.outcome(NAMES) == ([], [])
-    spans.apply(released(0, "a", 5), rows, "c1", "g1")
-    spans.apply(released(0, "a", 9), rows, "c1", "g1")
+    spans.apply(span_of(released(0, "a", 5)), rows, "c1", "g1")
+    spans.apply(span_of(released(0, "a", 9)), rows, "c1", "g1")
     assert lines(rows) == ["a 0..5"]
 
 

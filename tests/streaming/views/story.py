@@ -23,7 +23,6 @@ from streaming.tables.writer import Mark
 from tests.streaming.tables.journals import T0, Journal, assigned, audited, joined, left, released, rows, stable
 from tests.streaming.tables.signs import leave_recording_sign
 from udfs.model import journal
-from udfs.model.spans import QueueAssigned
 
 STATIC_A = {
     "host": "h1",
@@ -133,16 +132,7 @@ def write_story(root: Location) -> None:
         (70_000, finding),
     ]
     changes = [history.change(at, body, group="orders") for at, body in happened]
-    shared = QueueAssigned(
-        topic="events",
-        broker="broker-a",
-        queue_id=-1,
-        member_id="pop",
-        origin="computed",
-        generation=1,
-        rebalance_id="r",
-        valid_from=T0,
-    )
+    shared = assigned(-1, "pop", 0, topic="events", broker="broker-a")
     changes += [history.change(0, shared, group="popping", cluster="c2"), history.change(0, stable(1), "popping", "c2")]
     changes += [history.change(0, stable(3), group="twin", cluster=cluster) for cluster in ("c1", "c2")]
     store(root, found, changes)

@@ -9,7 +9,7 @@ import msgspec
 
 from udfs.group.assignment.span_runs import Holders, unpack_reassignment
 from udfs.group.state.group import Queue
-from udfs.model.journal import Change, MemberChanged, MemberReplaced
+from udfs.model.journal import Change, MemberReplaced
 from udfs.model.spans import Origin, QueueAssigned, QueueReleased, QueuesReassigned, SpansWithdrawn
 
 Group: TypeAlias = tuple[str, str | None]
@@ -37,7 +37,7 @@ class SingleSpans:
         found: list[Change] = []
         for change in changes:
             group, body = (change.cluster, change.group_id), change.body
-            if isinstance(body, MemberReplaced | MemberChanged) and body.former_member_id:
+            if isinstance(body, MemberReplaced):
                 self._split(group, body, change.event_time)
             elif isinstance(body, SpansWithdrawn):
                 self._withdraw(group, body.since)
@@ -53,10 +53,10 @@ class SingleSpans:
         held = self._open.get((group, origin), {})
         return lambda queue: [(one, span.instance_id) for one, span in sorted(held.get(queue, {}).items())]
 
-    def _split(self, group: Group, body: MemberReplaced | MemberChanged, at: int) -> None:
+    def _split(self, group: Group, body: MemberReplaced, at: int) -> None:
         for (one, origin), queues in self._open.items():
             for queue, members in queues.items():
-                span = members.pop(body.former_member_id or "", None) if one == group else None
+                span = members.pop(body.former_member_id, None) if one == group else None
                 if span is not None:
                     span.end = at
                     self._begin(group, origin, Span(queue, body.member_id, body.instance_id, at))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from udfs.shard.deduplication import DedupStore, DedupWindow, topic_dedup_key
+from udfs.shard.deduplication import DedupStore, topic_dedup_key
 
 SPAN = 600
 
@@ -61,13 +61,6 @@ def test_what_came_late_is_remembered_from_then_on_however_old_it_is() -> None:
     data, oldest = repeats.encode(None)
     assert oldest == 50_000
     assert [DedupStore(data, clock, SPAN).of(1).was_applied("x", 7) for clock in (50_600, 50_601)] == [True, False]
-
-
-def test_a_key_of_a_former_state_has_24_zero_bits_at_its_end() -> None:
-    assert [DedupWindow({key: 0}, None, SPAN)._has_former for key in (1, 1 << 23, 1 << 24, 3 << 24)] == [
-        *(False, False),
-        *(True, True),
-    ]
 
 
 def test_each_topic_remembers_for_itself_and_not_for_a_group_of_its_name() -> None:

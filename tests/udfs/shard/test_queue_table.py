@@ -11,7 +11,7 @@ from udfs.model.errors import StateDamagedError
 from udfs.model.observations import UNKNOWN
 from udfs.model.systems import BY_NUMBER
 from udfs.packets.progress_columns import NamedGroup, PackedNames
-from udfs.shard.queue_table import COLUMNS, QueueRow, QueueTable, committed_row
+from udfs.shard.queue_table import COLUMNS, QueueRow, QueueTable
 
 TIME = st.integers(0, 2**41)
 OFFSET = st.integers(0, 2**48)
@@ -51,6 +51,11 @@ def test_rows_are_the_same_after_they_were_written_and_read(groups: dict[int, li
         assert found == [rows_of[key] for key in sorted(rows_of)]
         assert read.names[group] == (f"g{group}", BY_NUMBER[group % 3])
     assert QueueTable().rows_of(1) == slice(0, 0)
+
+
+def committed_row(queue: int, at: int) -> QueueRow:
+    """Return a row that has only the time of the newest commit."""
+    return QueueRow(queue, None, None, 0, True, False, (at, *([UNKNOWN] * (len(COLUMNS) - 1))))
 
 
 def test_rows_are_found_and_others_are_not() -> None:

@@ -190,7 +190,7 @@ def commit_awaited(context: GroupContext, awaited: Awaited, owners: Owners | Non
 def _correct_spans(context: GroupContext, awaited: Awaited, owners: Owners) -> None:
     group, since = context.group, awaited.since
     before = group.computed
-    if awaited.before is not None and (awaited.before or before):
+    if awaited.before or before:
         now = {then: member for member, then in ids_at(group, since).items()}
         before = {
             queue: tuple(sorted(now.get(one, one) for one in holders)) for queue, holders in awaited.before.items()
@@ -302,11 +302,7 @@ def stop_deciding(context: GroupContext, at: int) -> None:
 
 
 def show_owners(context: GroupContext, owners: Owners, at: int) -> None:
-    """Show the owners in a group of a kind that is not recomputed.
-
-    A state of an earlier release may have computed owners of one; their spans end.
-    """
-    commit_spans(context, "computed", {}, at)
+    """Show the owners in a group of a kind that is not recomputed."""
     commit_spans(context, "reported", owners, at)
     context.group.has_reported = True
 

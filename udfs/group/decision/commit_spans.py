@@ -98,8 +98,6 @@ def _packed(
 def provisional_spans(view: GroupView, awaited: Awaited) -> list[QueuesReassigned]:
     """Return what the current generation changed while it waits for its topics, as it was written."""
     group = view.group
-    if awaited.before is None:
-        return []
     changed = view.changed_queues(awaited.before, group.computed)
     guessed = group.topics_without_metadata
     body = _packed(

@@ -219,8 +219,7 @@ def _logical_id(view: GroupView, plan: RebalancePlan, triggers: Sequence[Trigger
     continues |= bool(plan.waiting_since) or any(queue in owners for queue in group.revoked_pending)
     if not continues or not group.members or not group.members_decided:
         return None
-    # States of version 3 have no logical id: then the last rebalance was the first half.
-    return group.logical_id or group.last_rebalance_id
+    return group.logical_id
 
 
 def _is_moving(view: GroupView, plan: RebalancePlan) -> bool:

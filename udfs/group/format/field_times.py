@@ -12,7 +12,7 @@ from udfs.model.member_fields import ADDED
 _FIRST = (
     *("subscriptions", "strategies", "client_id", "host", "session_timeout_ms", "rebalance_timeout_ms"),
     *("strategy_settings", "client_library", "client_version", "language", "ordered", "instance_id", "rack"),
-    *("owned", "owned_generation"),
+    *("owned", "owned_generation", "protocol", "process_id"),
 )
 DESCRIBED = (*_FIRST, *ADDED)
 

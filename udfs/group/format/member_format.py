@@ -21,7 +21,7 @@ _FIRST = (
     *("subscriptions", "strategies", "session_timeout_ms", "rebalance_timeout_ms"),
     *("client_library", "strategy_settings"),
 )
-_LATER = ("client_version", "language", "ordered")
+_LATER = ("client_version", "language", "ordered", "protocol", "process_id")
 _KIND = (*_FIRST, *_LATER, *ADDED)
 _LISTS, _PLAIN, _NEWER = attrgetter(*_KIND[:2]), attrgetter(*_KIND[2:5]), attrgetter(*_KIND[6:])
 # Identical objects are not compared element by element: thousands of members share them.

@@ -39,15 +39,8 @@ from udfs.model.garbage_collection import makes_no_cycles
 from udfs.model.journal import GroupChanged, MemberEpoch, MemberReplaced, ReconcilingMember
 from udfs.model.spans import QueuesReassigned
 
-GROUP_VERSION: Final = 4
-_AUDITED_SINCE: Final = 4
+GROUP_VERSION: Final = 1
 
-# Version 2 adds replaced members, the input of a generation that waits for its topics, and when each field was
-# reported; for version 1 each field counts as reported at the join. Version 3 adds how often a group rebalanced before
-# its newest rebalances; for older versions its history begins with those. Version 4 adds what is reported of a
-# rebalance under way, the first half of a cooperative one, the details of evidence, and what the coordinator's records
-# report of a group; groups that older versions only listed begin with the next record of theirs. It adds what audits
-# found; for older versions audits begin with the next generation.
 _REASONS = ("left", "expired", "gone", "absent_from_snapshot", "replaced")
 # Fields written unchanged, each with its type; the order is the order of the bytes: append only.
 _PLAIN: tuple[tuple[str, Any], ...] = (
@@ -158,7 +151,7 @@ def encode_group(group: Group) -> bytes:
 
 @makes_no_cycles
 def decode_group(data: bytes) -> Group:
-    """Decode what ``encode_group`` wrote, in this version or an older one.
+    """Decode what ``encode_group`` wrote.
 
     Raises:
         StateVersionError: It was written by a newer version, or is damaged.
@@ -171,13 +164,7 @@ def decode_group(data: bytes) -> Group:
                 f"a group was written in encoding {version}, this version of the monitor reads up to {GROUP_VERSION}: "
                 "run the version that wrote it, or a newer one"
             )
-        group = _unpack(values, body)
-        if version == 1:
-            group.awaited = _awaited_of_version_1(group)
-        if version < _AUDITED_SINCE and group.generation is not None and not group.topics_without_metadata:
-            # It was compared as it was reported, and proves nothing about the generations to come.
-            group.audit = CurrentAudit("agrees", is_evidence=False, at=group.last_rebalance_at or 0)
-        return group
+        return _unpack(values, body)
     except (msgspec.MsgspecError, UnicodeDecodeError, ValueError, TypeError, IndexError, KeyError) as error:
         raise StateDamagedError(f"a group's state cannot be read: it is damaged ({error})") from error
 
@@ -236,10 +223,7 @@ def _pack_awaited(group: Group, awaited: Awaited, names: list[str], table: Share
 
 
 def _unpack_awaited(group: Group, packed: list[Any], names: list[str], values: list[Any], base: int) -> Awaited:
-    ago, topic_queues, guessed, before, previous, *later = packed
-    # A release before kept the first only where it is not empty, and not the second.
-    again = later[0] if later else []
-    assumes_queues = later[1] if len(later) > 1 else _counts_unknown_topics(group)
+    ago, topic_queues, guessed, before, previous, again, assumes_queues = packed
 
     def unpacked(owners: Any) -> Owners | None:
         if owners is None:
@@ -253,29 +237,10 @@ def _unpack_awaited(group: Group, packed: list[Any], names: list[str], values: l
         },
         guessed=guessed,
         assumes_queues=assumes_queues,
-        before=unpacked(before),
+        before=unpacked(before) or {},
         previous=unpacked(previous),
         again=msgspec.convert(again, list[QueuesReassigned | MemberReplaced] | None),
     )
-
-
-def _awaited_of_version_1(group: Group) -> Awaited | None:
-    """Return the input of a waiting generation from a state of version 1, which has only counts."""
-    since = group.last_rebalance_at
-    if not group.topics_without_metadata or since is None or group.generation is None or not group.recomputable:
-        return None
-    previous = group.reported if group.has_reported else None
-    return Awaited(
-        since=since,
-        topic_queues=dict(group.counts),
-        guessed=True,
-        assumes_queues=_counts_unknown_topics(group),
-        previous=previous,
-    )
-
-
-def _counts_unknown_topics(group: Group) -> bool:
-    return any(topic in group.counts for topic in group.topics_without_metadata)
 
 
 # ---- values per queue: for each topic and broker, queue ids and values alternate

@@ -119,7 +119,7 @@ class Awaited(msgspec.Struct, kw_only=True):
             where no more is reported.
         guessed: Its computed spans begin with the queues that the assignment named.
         assumes_queues: Some of these are of a topic without metadata then, so what differs from them proves nothing.
-        before: The computed owners before it; None: an older version did not keep them.
+        before: The computed owners before it.
         previous: The owners its strategy starts from, if different.
         again: What became of computed spans at that time before it: it counts, though all from then on is withdrawn.
             None: a batch before has written some of it.
@@ -129,7 +129,7 @@ class Awaited(msgspec.Struct, kw_only=True):
     topic_queues: dict[str, int | tuple[QueueInfo, ...]]
     guessed: bool
     assumes_queues: bool
-    before: Owners | None = None
+    before: Owners
     previous: Owners | None = None
     again: list[QueuesReassigned | MemberReplaced] | None = msgspec.field(default_factory=list)
 

@@ -142,31 +142,6 @@ def test_a_group_of_version_1_is_continued() -> None:
     assert decode_group(encode_group(script.group)) == script.group
 
 
-# Of version 3: the first half of a cooperative rebalance; a member has left since, and another rebalance is under way.
-VERSION_3 = (
-    "kwOSlpGhdMDAwMDAoXSZzwAAAYvP5WgfkpehYRWSAAsAwMALlKFiCwAAkJCRkwHAkwACAMORkgEE3gAUAAoCAgPDCbhrYWZrYS5jb29wZXJhdG"
-    "l2ZS1zdGlja3kLAgzDDZKhYaFiD5KToXTAApOhdMADEM8AAAGLz+VoHxHPAAABi8/laBQS2SA0YWQ0MzU0ODZiZjZmZjEzOTZlMzFiNmQ2MWU3"
-    "MTJiZROBqnJlcG9ydGVkIDIBFM8AAAGLz+VoHxXPAAABi8/laBQWzwAAAYvP5WgfF5GVq21lbWJlcl9sZWZ0zwAAAYvP5WgeoWLAomU0HJLPAA"
-    "ABi8/laArPAAABi8/laBQezwAAAYvP5WgUJc8AAAGLz+VoFCaTzwAAAYvP5WgKzwAAAYvP5WgKAJ2la2Fma2Gmc3RhYmxlwMDAwAIEAQICwMA="
-)
-
-
-def test_a_group_of_version_3_is_continued() -> None:
-    script = Script()
-    script.group = decode_group(base64.b64decode(VERSION_3))
-    script.clock = T0 + 40
-    first_half = script.group.last_rebalance_id
-    assert [one.detail for one in script.group.evidence] == [None]
-    script.queues(0, "t", 4)
-    script.snapshot(50, 3, {"a": ["t"]}, assigned(a="0 1 2 3"), strategy="cooperative-sticky")
-    script.run(60)
-
-    assert script.decided() == ["50 #3 2->1 member_left:b cooperative_follow_up"]
-    row = script.rebalances[0]
-    assert (row.logical_id, row.began_at) == (first_half, T0 + 30)
-    assert decode_group(encode_group(script.group)) == script.group
-
-
 # Fields that were added one by one, by their places in the bytes: never moved, only appended.
 ADDED = {
     "reported_at": 30,
