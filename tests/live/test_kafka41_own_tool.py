@@ -133,10 +133,12 @@ def _has_the_same(broker: Broker, job: RunningJob, group: str, tool: str) -> boo
     ours, *rows = _shown(job, group)
     members = [row for row in rows if "CONSUMER-ID" in row and "#PARTITIONS" in row]
     is_share = tool == SHARE_GROUPS
-    state = {"STATE": f"{found[0]['STATE'].lower()} (not_followed)", "#MEMBERS": found[0]["#MEMBERS"]} if found else {}
-    if not is_share and found:
+    if not found or found[0]["STATE"] != "Stable":
+        return False
+    state = {"STATE": "not_followed", "COORDINATOR-STATE": "stable", "#MEMBERS": found[0]["#MEMBERS"]}
+    if not is_share:
         state["GENERATION"] = found[0]["GROUP-EPOCH"]
-    if not state or {name: ours[name] for name in state} != state or state["STATE"] != "stable (not_followed)":
+    if {name: ours[name] for name in state} != state:
         return False
     if is_share:
         # The tool has no target of share groups: that of a member at the target's epoch is what it has.
@@ -171,7 +173,7 @@ def _compare_other_kinds(broker: Broker, job: RunningJob) -> None:
 
 def _is_listed_with_one_member(job: RunningJob, group: str) -> bool:
     ours, *_ = _shown(job, group)
-    return (ours["STATE"], ours["#MEMBERS"]) == ("stable (not_followed)", "1")
+    return (ours["STATE"], ours["COORDINATOR-STATE"], ours["#MEMBERS"]) == ("not_followed", "stable", "1")
 
 
 def _listed(job: RunningJob) -> dict[str, str]:
