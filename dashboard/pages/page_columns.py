@@ -40,7 +40,7 @@ _EPOCH = "the group epoch that the member is at; -2 is a static member that is a
 _TARGET = "what the group's target assignment gives the member"
 _PROTOCOL = "that the member speaks: classic, consumer, share or streams"
 _STATE = "of a kind that is not followed the coordinator's, where its records show it"
-_SIBLINGS = "what became of the same client's sessions in other groups"
+_SIBLINGS = "what became of the same client's, and its host's, sessions in other groups"
 _HOUR, _DAY = "rebalances of the last 60 minutes", "rebalances of the last 24 hours"
 
 
