@@ -40,6 +40,7 @@ _AT_ONCE_MS = 1_000
 _REPLY_MS = 500
 # How long a coordinator waits for members that do not say it: ``max.poll.interval.ms`` of Kafka's clients.
 _REBALANCE_TIMEOUT_MS = 300_000
+_AIOKAFKA = "aiokafka"  # the likeliest of the libraries that a member may have
 # So many commits of a queue are needed to know how often its owner commits.
 _RHYTHM_OF = 3
 # Heartbeat interval and session timeout of the new protocols are settings of the broker
@@ -86,7 +87,7 @@ def infer_departures(
                 earliest=min(began, (at if joined_at is None else joined_at) - waits),
                 ended=at if has_other_cause else began,
                 inaccuracy=_REPLY_MS if began < at else 0,
-                poll_interval=_poll_interval(view, group.members[member_id]),
+                poll_interval=_poll_interval(group.members[member_id]),
                 is_alone=len(group.members) == 1,
             )
             found = _infer(silence, newest[member_id], others, at)
@@ -168,13 +169,14 @@ class _Silence(NamedTuple):
     is_alone: bool
 
 
-def _poll_interval(view: GroupView, member: Member) -> int | None:
+def _poll_interval(member: Member) -> int | None:
     """Return how long a member's application may take between two polls; None: that is not reported.
 
-    Where it equals the session timeout, its library (aiokafka) or protocol (before KIP-62) has no second one to report.
+    aiokafka reports its session timeout as its rebalance timeout.
     """
-    timeout = member.rebalance_timeout_ms or 0
-    return timeout if timeout > view.timeout_of(member) else None
+    is_session = member.rebalance_timeout_ms == member.session_timeout_ms
+    is_reported = not (is_session and (member.client_library or "").startswith(_AIOKAFKA))
+    return member.rebalance_timeout_ms if is_reported else None
 
 
 def _may_be_late(poll_interval: int | None, timeout: int, least: int, most: int, spread: tuple[int, int]) -> bool:
@@ -253,7 +255,7 @@ def infer_recorded_departure(
     others = _last_commits(view, held, [one for one in staying if one in members], at).values()
     if others and max(one.last for one in others) < at - timeout // _HEARTBEATS_IN_A_TIMEOUT:
         return "gone", None  # nobody commits: the group is idle, and silence proves nothing
-    spread, poll_interval = own.rhythm + _AT_ONCE_MS, _poll_interval(view, members[member_id])
+    spread, poll_interval = own.rhythm + _AT_ONCE_MS, _poll_interval(members[member_id])
     # One that was silent for longer than an expiry takes lived on, and was idle.
     may_expire = silence <= timeout + spread
     evidence = f"its last commit was {silence} ms before"

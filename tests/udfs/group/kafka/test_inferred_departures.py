@@ -19,6 +19,7 @@ def departure(
     joined_at: int | None = None,
     rebalance_timeout: int = 300_000,
     step: int = 10,
+    library: str | None = None,
 ) -> Trigger:
     """Return the cause of a generation without ``a``, which owned queue 0; ``b`` owned 1 and ``c`` 2.
 
@@ -28,8 +29,8 @@ def departure(
     """
     script = Script()
     script.queues(0, "t", 3)
-    timeouts = {"session_timeout_ms": 6_000, "rebalance_timeout_ms": rebalance_timeout}
-    described = dict.fromkeys("abc", timeouts)
+    fields = {"session_timeout_ms": 6_000, "rebalance_timeout_ms": rebalance_timeout, "client_library": library}
+    described = {one: dict(fields) for one in "abc"}
     members = {one: ["t"] for one in "abc"}
     script.snapshot(1_000, 1, members, assigned(a="0", b="1", c="2"), described, strategy="range")
     for queue, times in commits.items():
@@ -168,14 +169,24 @@ def silent(silence: int, poll_interval: int, others: dict[int, list[int]] | None
         ("longer than the others take to rejoin", 33_500, 30_000, "member_gone"),
         ("between the two", 20_000, 30_000, "member_gone"),
         ("both fit", 7_000, 8_000, "member_gone"),
-        ("no poll interval is reported", 7_000, 6_000, "session_expired"),
-        ("where none is, it may be any", 30_100, 6_000, "member_gone"),
+        ("the poll interval is the session timeout", 7_000, 6_000, "member_gone"),
+        ("it is a little shorter", 7_000, 5_000, "member_gone"),
+        ("it is long over", 7_000, 3_000, "session_expired"),
     ],
 )
 def test_silence_is_that_of_a_session_or_that_of_an_application_that_polls_no_more(
     what: str, silence: int, poll_interval: int, kind: str
 ) -> None:
     assert silent(silence, poll_interval).kind == kind, what
+
+
+def test_aiokafka_reports_no_poll_interval() -> None:
+    others = {1: until(16_700, 9_000), 2: until(16_600, 9_000)}
+    for library, kind in (("aiokafka|kafka-python", "session_expired"), ("java-3.4+", "member_gone")):
+        commits = {0: until(10_000, 6_000), **others}
+        assert departure(commits, at=17_000, rebalance_timeout=6_000, library=library).kind == kind
+    commits = {0: until(10_000, 6_000), 1: until(39_700, 9_000)}
+    assert departure(commits, at=40_000, rebalance_timeout=6_000, library="aiokafka").kind == "member_gone"
 
 
 def test_a_poll_timeout_says_which_it_was_and_needs_others_that_go_on() -> None:
@@ -266,3 +277,5 @@ def test_records_show_an_expiry_only_of_one_that_would_have_committed(
 def test_records_show_a_poll_timeout_as_long_as_an_application_may_take() -> None:
     for poll, kind in ((300_000, "member_left"), (290_000, "member_gone"), (302_900, "member_left")):
         assert recorded_departure({0: 359_000}, 300_500, poll=poll) == kind
+    # As long as a session timeout, it may be either.
+    assert recorded_departure({0: 105_000}, 46_000, poll=45_000) == "member_gone"
