@@ -15,11 +15,10 @@ from tests.model.reference import model_tables
 from tests.model.rows import Tables
 from tests.model.times import LATENESS_MS, T0, Event
 
-# Counted generations: a reported one that newer ones overtook is listed, and changes nothing.
 _FEATURES = frozenset(
     {
         "statics", "polls", "settings", "deletes", "late_topics", "describes", "repeats", "brokers", "disorder",
-        "unknown", "shrink", "settles",
+        "unknown", "shrink", "settles", "reported",
     }
 )  # fmt: skip
 _SIGNS = ("member_joined", "heartbeat", "group_snapshot", "group_settings")
@@ -76,8 +75,9 @@ def ends_of(tables: Tables) -> Ends:
 def excused(batches: Batches) -> Iterator[tuple[str, str]]:
     """Yield the groups, with their clusters, that may end otherwise than in order.
 
-    What was decided stays decided. A poll that a newer one overtook says nothing of who is there. A deletion after
-    which the group has shown itself ends who was silent since, and takes no descriptions or settings from the others.
+    What was decided stays decided: a reported generation, too, with the queues that were known when it was applied. A
+    poll that a newer one overtook says nothing of who is there. A deletion after which the group has shown itself ends
+    who was silent since, and takes no descriptions or settings from the others.
     """
     arrived: dict[tuple[str, str], list[Event]] = {}
     clocks: dict[str, int] = {}
@@ -90,6 +90,17 @@ def excused(batches: Batches) -> Iterator[tuple[str, str]]:
                 yield key
             if is_late and event["type"] == "group_deleted" and not {*_SIGNS}.isdisjoint(newer):
                 yield key
+            yield from _of_other_queues(event, arrived) if is_late else ()
         for event in batch:
             arrived.setdefault((event["cluster"], event.get("group", "")), []).append(event)
             clocks[event["cluster"]] = max(event["event_time"] - LATENESS_MS, clocks.get(event["cluster"], 0))
+
+
+def _of_other_queues(event: Event, arrived: dict[tuple[str, str], list[Event]]) -> Iterator[tuple[str, str]]:
+    """Yield the groups of which a generation was applied with other queues than in order, by an event that is late."""
+    pair = {"topic_queues": "group_snapshot", "group_snapshot": "topic_queues"}.get(event["type"])
+    for key, events in arrived.items():
+        for one in events:
+            is_newer = one["type"] == pair and one["event_time"] > event["event_time"]
+            if key[0] == event["cluster"] and is_newer and ("generation" in one or "generation" in event):
+                yield key[0], event.get("group", one.get("group"))

@@ -147,7 +147,9 @@ class Group(Reports):
             case "member_joined" | "heartbeat":
                 self.alive(at, event["member_id"], event)
             case "member_left":
-                if name in self.members and self.members[name].last <= at:  # else a heartbeat is newer
+                if name not in self.members:
+                    self.note_absence(event)
+                elif self.members[name].last <= at:  # else a heartbeat is newer
                     departures[name] = self.depart(name, at, "left")
             case "group_settings":
                 self.set_settings(event)
@@ -246,6 +248,12 @@ class Group(Reports):
         self.settings, self.departed, self.departed_at, self.replaced = {}, {}, {}, set()
         self.shown_at = 0
         self.forget_reports()
+
+    def note_absence(self, event: Event) -> None:
+        """Note that a member left that was never there: what it sent before is no sign of it."""
+        if event["member_id"] not in self.departed:
+            self.departed[event["member_id"]] = {}
+            self.departed_at[event["member_id"]] = event["event_time"]
 
     def depart(self, name: str, at: int, reason: str) -> str:
         member = self.members.pop(name)

@@ -49,6 +49,8 @@ def take_late(group: Group, at: int, event: Event, others: list[Event]) -> None:
             member = group.members[name]
             if not _is_alive_after(group, name, own, others):
                 departures[name] = group.depart(name, at, "left")
+        case "member_left":
+            group.note_absence(event)
         case "assignment_reported":
             group.take_report(at, event, is_listed=True)
             group.compare_new(at)

@@ -295,7 +295,7 @@ class _Stops:
     def _by_session(self, member_id: str) -> _Stop:
         view, at = self._view, self._plan.at
         if member_id in view.group.members:
-            return _Stop(view.last_heartbeat_or_none(member_id, min(self._stopped_by, at)), self._stopped_by)
+            return _Stop(view.last_heartbeat_or_none(member_id, self._known_until()), self._stopped_by)
         departed = view.group.departed.get(member_id)
         if departed is None:
             return _Stop(None, min(self._stopped_by, at))
@@ -303,6 +303,13 @@ class _Stops:
         if departed.left_reason == "expired":
             return self._expired(departed, stopped)
         return _Stop(departed.last_heartbeat_at, stopped)
+
+    def _known_until(self) -> int:
+        """Return up to when heartbeats count: where changes settle first, those of that time are known as well."""
+        pending, at = self._view.group.pending, self._plan.at
+        if pending is None:
+            return min(self._stopped_by, at)
+        return max(at, pending.opened_at + self._view.config.settle_ms)
 
     def _expired(self, departed: Departed, stopped: int) -> _Stop:
         """Return when a member stopped that expired: by the next heartbeat that it owed."""

@@ -195,6 +195,12 @@ class GroupSessions(GroupHistory):
         self.schedule_expiry(member.member_id)
         self.write(at, MemberReopened(member_id=member.member_id, joined_at=member.joined_at))
 
+    def note_absence(self, member_id: str, left_at: int) -> None:
+        """Record that a member left that was never there: what it sent before comes late, and is no join."""
+        if member_id not in self.group.departed:
+            absent = Member(member_id=member_id, name=member_id, joined_at=left_at)
+            self.remember(Departed(member=absent, left_at=left_at, left_reason="left"))
+
     def remember(self, departed: Departed) -> None:
         """Keep the description of a departed member; beyond the limit the oldest one is dropped."""
         departed_members = self.group.departed

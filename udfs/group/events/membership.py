@@ -113,6 +113,8 @@ def on_leave(context: GroupContext, due: DueEvent, event: MemberLeft, at: int) -
         recorded = None if group.recorded is None else group.recorded.present.get(member_id)
         if recorded is not None and recorded.joined_at <= event.event_time:  # of an epoch that is not decided yet
             context.learn(Evidence(kind, event.event_time, member_id, None, due.event_id, event.reason))
+        if context.kind is not GroupKind.REPORTED:
+            context.note_absence(member_id, event.event_time)
         return
     if context.kind is GroupKind.REPORTED:
         if member.joined_at > event.event_time:  # late, and of a session before this one

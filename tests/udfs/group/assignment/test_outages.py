@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.udfs.group.group_script import T0, Script, assigned
 from tests.udfs.group.record_script import RecordScript
 from udfs.group.assignment.client_timings import FIRST_TAKE_OVER_MS, TAKE_OVER_MS
@@ -132,3 +134,19 @@ def test_of_the_new_protocol_each_queue_stops_from_its_release_to_its_new_owner(
     # Given up at 30, long after its target was there, and given to the other one at 35.
     lasting = (5, 35 - 15 + FIRST_TAKE_OVER_MS)
     assert outages_of(script) == {2: lasting, 3: lasting}
+
+
+@pytest.mark.parametrize("cut_at", [None, 21_300])
+def test_while_changes_settle_heartbeats_count_whichever_batch_they_come_in(cut_at: int | None) -> None:
+    script = Script("metaq", settle_ms=500)
+    script.queues(1_000, "t", 2)
+    script.join(14_000, "a")
+    script.run(20_000)
+    script.beat(20_003, "a")
+    script.join(21_004, "b")
+    script.beat(21_005, "a")
+    script.beat(21_600, "a")  # after it has settled: of no account
+    if cut_at is not None:
+        script.run(cut_at)
+    script.run(30_000)
+    assert outages_of(script) == {1: (0, 5_000)}

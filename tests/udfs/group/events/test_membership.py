@@ -297,3 +297,27 @@ def test_a_departure_behind_the_newest_heartbeat_of_its_member_ends_no_session(d
         script.delete(39_000)
     script.run(70_000)
     assert script.sessions() == ["a 6000.."]
+
+
+@pytest.mark.parametrize("late", ["heartbeat", "join", "poll"])
+def test_what_comes_late_of_before_the_departure_of_an_unknown_member_is_no_join(late: str) -> None:
+    script = Script("rocketmq")
+    script.beat(10_000, "b")
+    script.leave(12_000, "a")
+    script.run(20_000)
+    if late == "heartbeat":
+        script.beat(8_000, "a")
+    elif late == "join":
+        script.join(8_000, "a")
+    else:
+        script.snapshot(8_000, None, {"a": ["t"], "b": ["t"]})
+    script.run(30_000)
+    assert script.sessions() == ["b 10000.."]
+
+
+def test_a_heartbeat_after_the_departure_of_an_unknown_member_is_a_join() -> None:
+    script = Script("rocketmq")
+    script.leave(12_000, "a")
+    script.beat(12_001, "a")
+    script.run(20_000)
+    assert script.sessions() == ["a 12001.."]
