@@ -10,7 +10,8 @@ from streaming.settings.locations import Location
 from streaming.settings.model import Widespread
 from streaming.tables.location import table_to_read
 from streaming.tables.schema import Row
-from streaming.views.freshness import UNREADABLE_AFTER_MS, Freshness, LivenessReader
+from streaming.views.freshness import UNREADABLE_AFTER_MS, Freshness
+from streaming.views.liveness_reader import LivenessReader
 from streaming.views.reader import Reader
 from streaming.views.rebalance_costs import Cost, costs_before
 from streaming.views.widespread import WidespreadKind, widespread_kinds
