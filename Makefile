@@ -11,7 +11,7 @@ TESTS ?= tests
 LOCKED := pyproject.toml requirements/build.lock conf/ivy.xml conf/jars.sha256
 KIT := $(wildcard tests/kit/ivy/*) $(wildcard tests/kit/java/*) tests/kit/jars.py
 
-.PHONY: help setup setup-dev demo test lint tidy bench soak departures mutants story pictures vendor lock clean
+.PHONY: help setup setup-dev demo test lint tidy bench soak blindness departures mutants story pictures vendor lock clean
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
 
@@ -53,6 +53,9 @@ histories: setup-dev ## random histories, cut, late and moved between shard coun
 	@$(BIN)/pytest -q -n 2 -m slow --timeout 7200 tests/model/test_travels.py tests/model/test_ends.py \
 	  --histories $(HISTORIES) $(if $(FROM),--first-seed $(FROM))
 HISTORIES ?= 10000
+
+blindness: setup-dev ## what is said while nothing is seen: each way in which knowledge ends, with users' settings (ONLY="kafka store")
+	@$(BIN)/python -m tests.live.blindness $(ONLY)
 
 differential: setup-dev ## the strategies against the real classes, on fresh random cases (CASES=100000 ONLY=kafka.sticky)
 	@$(BIN)/python -m tests.kit.differential $(CASES) $(if $(ONLY),--only $(ONLY)) $(if $(SEED),--seed $(SEED))

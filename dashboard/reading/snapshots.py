@@ -16,7 +16,8 @@ from streaming.settings.locations import Location
 from streaming.stores.failure import StoreAwayError, is_passing, one_line
 from streaming.tables.location import table_to_read, table_uri
 from streaming.tables.schema import TABLES
-from streaming.views.freshness import Freshness, LivenessReader
+from streaming.views.freshness import Freshness
+from streaming.views.liveness_reader import LivenessReader
 from streaming.views.reader import Reader
 
 # A table that was replaced by another one keeps its name: each handle is reopened this often.

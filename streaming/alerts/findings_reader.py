@@ -10,7 +10,8 @@ from streaming.settings.locations import Location
 from streaming.settings.model import Widespread
 from streaming.tables.location import table_to_read
 from streaming.tables.schema import Row
-from streaming.views.freshness import UNREADABLE_AFTER_MS, Freshness, LivenessReader
+from streaming.views.freshness import UNREADABLE_AFTER_MS, Freshness
+from streaming.views.liveness_reader import LivenessReader
 from streaming.views.reader import Reader
 from streaming.views.rebalance_costs import Cost, costs_before
 from streaming.views.widespread import WidespreadKind, widespread_kinds
@@ -47,6 +48,7 @@ class FindingsReader:
     def __init__(self, root: Location, widespread: Widespread, now_ms: Callable[[], int]) -> None:
         self._root = root
         self._liveness = LivenessReader(root)
+        self._freshness = Freshness()
         self._widespread = widespread
         self._now_ms = now_ms
         self._version: int | None = None
@@ -66,6 +68,10 @@ class FindingsReader:
         Raises:
             DeltaError, OSError: The tables cannot be read.
         """
+        # First: a store that is away is given up sooner than for a table.
+        self._freshness = self._liveness.read()
+        if self._freshness.unread:
+            raise OSError(self._freshness.unread)
         table = table_to_read(self._root, "findings")
         if table is None:
             return self._with_unwritten(CurrentFindings({}, {}, awaited))
@@ -98,12 +104,9 @@ class FindingsReader:
 
     def _with_unwritten(self, found: CurrentFindings) -> CurrentFindings:
         """Add what no job can write down: that none lives, or that it learns nothing of a cluster."""
-        freshness = self._liveness.read()
-        if freshness.unread:
-            raise OSError(freshness.unread)
         self._unreadable_since_ms, self._answered_s = None, time.monotonic()
         before = self._unwritten
-        rows = freshness.findings(found.current.values())
+        rows = self._freshness.findings(found.current.values())
         self._unwritten = {row["finding_id"]: row for row in rows}
         over = found.missing & before.keys() - self._unwritten.keys()
         ended = {name: {**before[name], "closed_at": self._now_ms()} for name in over}

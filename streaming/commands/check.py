@@ -124,7 +124,7 @@ def _evaluated(
 ) -> Evaluation:
     from streaming.commands.options import reader_settings
     from streaming.machine.clock import now_ms
-    from streaming.views.freshness import read_freshness
+    from streaming.views.liveness_reader import read_freshness
     from streaming.views.name_checks import require_present
     from streaming.views.objectives import evaluate
     from streaming.views.reader import Reader

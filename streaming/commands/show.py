@@ -102,11 +102,11 @@ def show_groups(
     """List the groups as they are now, with their health."""
     from streaming.machine.clock import now_ms
     from streaming.terminal.output import answering
-    from streaming.views.freshness import read_freshness
     from streaming.views.group_health import HEALTH, with_health
     from streaming.views.group_lists import Filters, fitting, nothing_to_list
     from streaming.views.group_state_texts import STATES, coordinator_state
     from streaming.views.groups import groups
+    from streaming.views.liveness_reader import read_freshness
     from streaming.views.name_checks import require_present
     from streaming.views.reader import Reader
     from udfs.model.systems import SYSTEMS
@@ -144,11 +144,11 @@ def show_group(
     from streaming.terminal.escape import printable
     from streaming.terminal.output import answering, show_rows, write_json_lines
     from streaming.views.audit_texts import strategy_text
-    from streaming.views.freshness import read_freshness
     from streaming.views.group_health import with_health
     from streaming.views.group_state_texts import coordinator_state, has_former_members, is_under_way
     from streaming.views.groups import group as one
     from streaming.views.groups import never_had_members
+    from streaming.views.liveness_reader import read_freshness
     from streaming.views.reader import Reader, time_columns
     from streaming.views.rebalances import client_ids
 
@@ -381,7 +381,7 @@ def show_findings(
     """List findings, the most severe first."""
     from streaming.terminal.output import answering
     from streaming.views.finding_lists import findings
-    from streaming.views.freshness import read_freshness
+    from streaming.views.liveness_reader import read_freshness
     from streaming.views.name_checks import require_kind, require_present
     from streaming.views.reader import Reader
 

@@ -176,7 +176,7 @@ class LivenessWriter:
         """
         self._root, self._app_id = root, app_id
         self._continue(root)
-        self._write()
+        self.write()
         self._thread.start()
 
     @contextmanager
@@ -203,7 +203,7 @@ class LivenessWriter:
         self._ending.set()
         self._thread.join(self._every_ms / 1_000)
         self._state, self._batch = (state, now_ms(), reason[:LONGEST_REASON]), None
-        self._write()
+        self.write()
 
     def _continue(self, root: Location) -> None:
         """Take over how far an earlier run knew each cluster."""
@@ -222,9 +222,10 @@ class LivenessWriter:
 
     def _run(self) -> None:
         while not self._ending.wait(self._every_ms / 1_000):
-            self._write()
+            self.write()
 
-    def _write(self) -> None:
+    def write(self) -> None:
+        """Write what is so now; a failure is logged once."""
         assert self._root is not None
         place = liveness_place(self._root, self._app_id)
         with self._writing:

@@ -8,21 +8,18 @@ not grow old. What cannot be evaluated, because no job has left its liveness, is
 from __future__ import annotations
 
 import hashlib
-import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
 from streaming.machine.clock import now_ms as clock_now_ms
 from streaming.machine.process import boot_id, is_same_machine, is_stopped, process_identity, since_boot_ms
-from streaming.settings.locations import Location, catalog_schema
 from streaming.tables.liveness import (
     ENDED,
     ClusterLiveness,
     CollectorLiveness,
     JobLiveness,
     SourceStatus,
-    read_liveness,
 )
 from streaming.tables.schema import TABLES
 from streaming.terminal.format import second_text, span_text
@@ -37,7 +34,6 @@ GONE_KIND, STOPPED_KIND, UNREADABLE_KIND = "job_silent", "job_stopped", "tables_
 # So long after the first failure it is a finding that tables cannot be read.
 UNREADABLE_AFTER_MS = 30_000
 _NAMED = 5
-_AGAIN_AFTER_S = 0.5
 _ENDINGS = {
     "stopped": "the job was stopped at {at}",
     "finished": "the job read once, and ended at {at}",
@@ -179,40 +175,6 @@ class Now:
     def read(cls) -> Now:
         """Return the time now."""
         return cls(clock_now_ms(), since_boot_ms(), boot_id())
-
-
-def read_freshness(root: Location) -> Freshness:
-    """Read what jobs have left beside the tables, and evaluate it; a store that fails once is read once more."""
-    reader = LivenessReader(root)
-    found = reader.read()
-    if found.unread:
-        time.sleep(_AGAIN_AFTER_S)
-        found = reader.read()
-    return found
-
-
-class LivenessReader:
-    """Reads what jobs have left, again and again; while it cannot be read, what was read last counts, and grows old."""
-
-    def __init__(self, root: Location) -> None:
-        self._root = root
-        self._jobs: Sequence[JobLiveness] = ()
-        self._problem = ""
-
-    def read(self, now: Now | None = None) -> Freshness:
-        """Read it, and evaluate it at a time; None: now."""
-        if catalog_schema(self._root):
-            return Freshness(problem=f"{catalog_schema(self._root)} is read by Spark alone")
-        unread = ""
-        try:
-            self._jobs, self._problem = read_liveness(self._root)
-        except OSError as error:
-            unread = f"liveness cannot be read: {error.strerror or error}"
-        return self.evaluate(now, unread)
-
-    def evaluate(self, now: Now | None = None, unread: str = "") -> Freshness:
-        """Evaluate what was read last; ``unread``: why that is not newer."""
-        return evaluate_liveness(self._jobs, now or Now.read(), unread or self._problem, unread=unread)
 
 
 def evaluate_liveness(jobs: Sequence[JobLiveness], now: Now, problem: str = "", *, unread: str = "") -> Freshness:

@@ -18,5 +18,6 @@ def test_a_broker_that_goes_away_or_is_cut_off_is_reported_while_it_lasts(tmp_pa
     play_scene("kafka", tmp_path, dict.fromkeys(ways, away))
 
 
+@pytest.mark.slow
 def test_one_of_three_brokers_that_goes_away_is_reported_while_it_lasts(tmp_path: Path) -> None:
     play_scene("brokers", tmp_path, {"one of three brokers killed": ("shop partly known: ", "")})

@@ -91,7 +91,7 @@ def test_a_store_that_hangs_is_waited_for_once_in_a_poll_and_by_no_request(
         patch.setattr("dashboard.reading.snapshots.REOPENED_AFTER_POLLS", 1)
         snapshots.refresh()
         assert len(asked) == 1
-        patch.setattr("streaming.views.freshness.read_liveness", hang)
+        patch.setattr("streaming.views.liveness_reader.read_liveness", hang)
         snapshots.refresh()
         assert len(asked) == 2
         assert list(snapshots.unreadable) == sorted(TABLES)

@@ -8,7 +8,7 @@ import pytest
 
 from streaming.alerts.findings_reader import FindingsReader
 from streaming.tables.liveness import liveness_place, write_liveness
-from streaming.views import freshness
+from streaming.views import liveness_reader
 from streaming.views.widespread import WidespreadKind
 from tests.streaming.alerts.planted import widespread
 from tests.streaming.tables.journals import T0
@@ -68,7 +68,7 @@ def test_liveness_that_cannot_be_read_closes_nothing(tmp_path: Path, monkeypatch
         raise OSError(5, "the store is away")
 
     with monkeypatch.context() as patched:
-        patched.setattr(freshness, "read_liveness", refuse)
+        patched.setattr(liveness_reader, "read_liveness", refuse)
         with pytest.raises(OSError, match="the store is away"):
             reader.read({found})
     assert list(reader.read({found}).current) == [found]

@@ -4,21 +4,18 @@ from __future__ import annotations
 
 import doctest
 import os
-from pathlib import Path
 
 import msgspec
 import pytest
 
 from streaming.machine.process import boot_id, process_identity
-from streaming.tables.liveness import CollectorLiveness, JobLiveness, SourceStatus, liveness_place, write_liveness
+from streaming.tables.liveness import CollectorLiveness, JobLiveness, SourceStatus
 from streaming.views import freshness as freshness_module
 from streaming.views.freshness import (
     Freshness,
-    LivenessReader,
     Now,
     collector_status,
     evaluate_liveness,
-    read_freshness,
 )
 from tests.streaming.tables.journals import T0
 from tests.streaming.tables.signs import known, sign
@@ -181,54 +178,6 @@ def test_what_no_job_can_write_down_is_a_finding() -> None:
     assert silent["finding_id"] == finding_id("c1", T0 - 10_000)
     assert at(0, job).findings([silent]) == []
     assert at(10**9, sign(known("c1"))).findings() == []
-
-
-def test_signs_are_read_from_beside_the_tables(tmp_path: Path) -> None:
-    assert read_freshness(tmp_path).of("c1").reason == "no job has left its liveness beside these tables"
-    place = liveness_place(tmp_path, "app")
-    place.parent.mkdir()
-    write_liveness(place, sign(known("c1")))
-    assert read_freshness(tmp_path).of("c1").state == "recording"
-    (tmp_path / "_liveness" / "torn.json").write_text("{")
-    found = read_freshness(tmp_path)
-    assert (found.of("c1").state, "torn.json cannot be read" in found.of("c2").reason) == ("recording", True)
-
-
-def test_a_store_that_fails_makes_unknown_what_it_can_no_longer_know(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    place = liveness_place(tmp_path, "app")
-    place.parent.mkdir()
-    write_liveness(place, sign(LIVE, state="running"))
-    reader = LivenessReader(tmp_path)
-    assert reader.read(Now(T0, 0, "this-boot")).of("c1").state == "known"
-
-    def refuse(_: object) -> object:
-        raise OSError(5, "the store is away")
-
-    monkeypatch.setattr(freshness_module, "read_liveness", refuse)
-    soon, later = (reader.read(Now(T0 + after_ms, 0, "this-boot")) for after_ms in (29_500, 29_501))
-    assert (soon.of("c1").state, soon.jobs[0].is_alive, soon.findings()) == ("known", True, [])
-    assert soon.problem == soon.unread == "liveness cannot be read: the store is away"
-    assert later.of("c1").text == f"blind since 2025-12-31T23:59:59Z: {later.unread}"
-    # Nobody knows that the job is gone.
-    assert later.findings() == []
-    assert LivenessReader(tmp_path).read().of("c1").reason == later.unread
-
-
-def test_one_failure_of_a_store_is_no_failure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    answers = iter([OSError(5, "the store is away"), ([sign(known("c1"))], "")])
-
-    def read(_: object) -> object:
-        answer = next(answers)
-        if isinstance(answer, OSError):
-            raise answer
-        return answer
-
-    monkeypatch.setattr(freshness_module, "read_liveness", read)
-    monkeypatch.setattr(freshness_module, "_AGAIN_AFTER_S", 0)
-    found = read_freshness(tmp_path)
-    assert (found.of("c1").state, found.problem) == ("recording", "")
 
 
 def test_the_examples_in_the_docstrings_are_so() -> None:

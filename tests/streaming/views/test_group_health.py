@@ -10,9 +10,10 @@ from dashboard.reading.listing_query import plain_rows
 from dashboard.reading.overview import overview
 from dashboard.reading.questions import Reading
 from streaming.settings.model import load
-from streaming.views.freshness import Now, evaluate_liveness, read_freshness
+from streaming.views.freshness import Now, evaluate_liveness
 from streaming.views.group_health import health, shown_until, with_health, worst_severity
 from streaming.views.groups import groups
+from streaming.views.liveness_reader import read_freshness
 from streaming.views.reader import Reader
 from streaming.views.widespread import WidespreadKind
 from tests.streaming.tables.journals import T0

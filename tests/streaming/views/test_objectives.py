@@ -9,7 +9,8 @@ import pytest
 
 from streaming.settings.model import Check, load
 from streaming.tables.liveness import JobLiveness
-from streaming.views.freshness import Now, evaluate_liveness, read_freshness
+from streaming.views.freshness import Now, evaluate_liveness
+from streaming.views.liveness_reader import read_freshness
 from streaming.views.objectives import OBJECTIVES, Evaluation, Figure, evaluate
 from streaming.views.reader import Reader
 from tests.streaming.tables.journals import T0

@@ -1,0 +1,46 @@
+"""Shell: what jobs have left beside their tables, read once or again and again, and evaluated."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+
+from streaming.settings.locations import Location, catalog_schema
+from streaming.tables.liveness import JobLiveness, read_liveness
+from streaming.views.freshness import Freshness, Now, evaluate_liveness
+
+_AGAIN_AFTER_S = 0.5
+
+
+def read_freshness(root: Location) -> Freshness:
+    """Read what jobs have left beside the tables, and evaluate it; a store that fails once is read once more."""
+    reader = LivenessReader(root)
+    found = reader.read()
+    if found.unread:
+        time.sleep(_AGAIN_AFTER_S)
+        found = reader.read()
+    return found
+
+
+class LivenessReader:
+    """Reads what jobs have left, again and again; while it cannot be read, what was read last counts, and grows old."""
+
+    def __init__(self, root: Location) -> None:
+        self._root = root
+        self._jobs: Sequence[JobLiveness] = ()
+        self._problem = ""
+
+    def read(self, now: Now | None = None) -> Freshness:
+        """Read it, and evaluate it at a time; None: now."""
+        if catalog_schema(self._root):
+            return Freshness(problem=f"{catalog_schema(self._root)} is read by Spark alone")
+        unread = ""
+        try:
+            self._jobs, self._problem = read_liveness(self._root)
+        except OSError as error:
+            unread = f"liveness cannot be read: {error.strerror or error}"
+        return self.evaluate(now, unread)
+
+    def evaluate(self, now: Now | None = None, unread: str = "") -> Freshness:
+        """Evaluate what was read last; ``unread``: why that is not newer."""
+        return evaluate_liveness(self._jobs, now or Now.read(), unread or self._problem, unread=unread)
