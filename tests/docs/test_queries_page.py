@@ -10,6 +10,7 @@ from typing import Any
 import duckdb
 import pytest
 import sqlglot
+from pyspark.sql.pandas.types import from_arrow_schema
 
 from streaming.tables.arrow_rows import to_arrow
 from streaming.tables.schema import FINDINGS, TABLES
@@ -46,7 +47,7 @@ def test_the_queries_run(connection: duckdb.DuckDBPyConnection, query: str) -> N
 @pytest.mark.spark
 def test_the_queries_run_in_spark(spark: Any) -> None:
     for table in TABLES.values():
-        spark.createDataFrame(table.schema.empty_table()).createOrReplaceTempView(table.name)
+        spark.createDataFrame([], from_arrow_schema(table.schema)).createOrReplaceTempView(table.name)
     assert [query for query in PORTABLE if spark.sql(query).collect()] == []
 
 
