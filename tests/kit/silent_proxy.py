@@ -2,7 +2,7 @@
 
 proxy = SilentProxy(broker_port)     # clients connect to proxy.address
 proxy.cut(to_server=True)            # what clients send no longer arrives
-proxy.mend()                         # what was held back arrives, as TCP would send it again
+proxy.restore()                         # what was held back arrives, as TCP would send it again
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class SilentProxy:
         self._held = {True: to_server, False: from_server}
         self._changed.set()
 
-    def mend(self) -> None:
+    def restore(self) -> None:
         """Forward everything again, what was held back first."""
         self.cut()
 

@@ -46,14 +46,14 @@ def ask(client: socket.socket, text: bytes, timeout_s: float) -> bytes | None:
 
 
 @pytest.mark.parametrize(("to_server", "from_server"), [(True, True), (True, False), (False, True)])
-def test_what_is_cut_off_is_silent_until_it_is_mended(proxy: SilentProxy, to_server: bool, from_server: bool) -> None:
+def test_what_is_cut_off_is_silent_until_it_is_restored(proxy: SilentProxy, to_server: bool, from_server: bool) -> None:
     with socket.create_connection(("127.0.0.1", proxy.port)) as client:
         assert ask(client, b"one", _ANSWER_S) == b"one"
         proxy.cut(to_server=to_server, from_server=from_server)
         assert ask(client, b"two", _SILENT_S) is None
         with socket.create_connection(("127.0.0.1", proxy.port)) as newcomer:
             assert ask(newcomer, b"three", _SILENT_S) is None
-            proxy.mend()
+            proxy.restore()
             client.settimeout(_ANSWER_S)
             newcomer.settimeout(_ANSWER_S)
             assert (client.recv(100), newcomer.recv(100)) == (b"two", b"three")

@@ -42,21 +42,21 @@ def play(scene: Scene, way: Way, *, says: str, alerts: str = "") -> Said:
     took_s = time.monotonic() - began
     assert took_s < _LATEST_S, f"{way.name}: {took_s:.0f} s"
 
-    def is_told(said: Said) -> bool:
+    def is_reported(said: Said) -> bool:
         assert said.ok == [], (way.name, said)
         return says in said.line and (not alerts or alerts in said.alerts)
 
-    told = one.wait_for(is_told, f"{way.name}: {says}", way.reader)
-    assert told.exit_code == 3
+    reported = one.wait_for(is_reported, f"{way.name}: {says}", way.reader)
+    assert reported.exit_code == 3
     way.recover()
     one.wait_until_known(way.reader)
-    return told
+    return reported
 
 
-def play_scene(name: str, folder: Path, told: Mapping[str, tuple[str, str]]) -> None:
+def play_scene(name: str, folder: Path, reported: Mapping[str, tuple[str, str]]) -> None:
     """Play all ways of a scene; each has what `check` says, and what is alerted."""
     with SCENES[name](folder, SOON) as scene:
-        assert [way.name for way in scene.ways] == list(told)
+        assert [way.name for way in scene.ways] == list(reported)
         for way in scene.ways:
-            says, alerts = told[way.name]
+            says, alerts = reported[way.name]
             play(scene, way, says=says, alerts=alerts)

@@ -1,4 +1,4 @@
-"""What somebody who asks is told: by `check`, `/metrics`, the API, a page and alerts, as they are run by users."""
+"""What a reader gets to see: from `check`, `/metrics`, the API, a page and alerts, as they are run by users."""
 
 from __future__ import annotations
 

@@ -86,7 +86,7 @@ class Way:
     """One way in which knowledge ends, and what brings it back.
 
     Attributes:
-        reader: Who is told; None: the reader of the scene.
+        reader: Who reads; None: the reader of the scene.
     """
 
     name: str
@@ -159,9 +159,9 @@ def _proxied_kafka(folder: Path, settings: Mapping[str, str]) -> Iterator[tuple[
                     Way("broker killed", broker.kill, broker.start),
                     Way("broker stopped", broker.stop, broker.start),
                     Way("broker hangs (SIGSTOP)", broker.server.freeze, broker.server.thaw),
-                    Way("cut off: both directions", lambda: proxy.cut(to_server=True, from_server=True), proxy.mend),
-                    Way("cut off: nothing gets there", lambda: proxy.cut(to_server=True), proxy.mend),
-                    Way("cut off: nothing comes back", lambda: proxy.cut(from_server=True), proxy.mend),
+                    Way("cut off: both directions", lambda: proxy.cut(to_server=True, from_server=True), proxy.restore),
+                    Way("cut off: nothing gets there", lambda: proxy.cut(to_server=True), proxy.restore),
+                    Way("cut off: nothing comes back", lambda: proxy.cut(from_server=True), proxy.restore),
                 ]
                 yield broker, Scene(one, ways)
 

@@ -30,9 +30,9 @@ def main(names: Sequence[str]) -> int:
     for name in names or SCENES:
         with tempfile.TemporaryDirectory() as folder, SCENES[name](Path(folder) / name, {}) as scene:
             for way in scene.ways:
-                told = _play(scene, way)
-                rows.append(_row(way, told))
-                wrong += sum(len(said.ok) for moment_s, said in told.items() if moment_s >= LATEST_S)
+                reported = _play(scene, way)
+                rows.append(_row(way, reported))
+                wrong += sum(len(said.ok) for moment_s, said in reported.items() if moment_s >= LATEST_S)
     print(f"\n| what happens | {' | '.join(f'{one} s' for one in MOMENTS_S)} | `check` says |", *rows, sep="\n")  # noqa: T201
     print(f"\n{wrong} that said OK {LATEST_S} s after the last knowledge")  # noqa: T201
     return 1 if wrong else 0
@@ -40,25 +40,25 @@ def main(names: Sequence[str]) -> int:
 
 def _play(scene: Scene, way: Way) -> dict[int, Said]:
     """Play one way; return what was said at each moment."""
-    one, told = scene.watched, {}
+    one, reported = scene.watched, {}
     one.wait_until_known(way.reader)
     began = time.monotonic()
     way.end()
     for moment_s in MOMENTS_S:
         time.sleep(max(0.0, began + moment_s - time.monotonic()))
-        told[moment_s] = (way.reader or one.reader).said()
-        _print(way.name, f"{time.monotonic() - began:.0f} s", told[moment_s])
+        reported[moment_s] = (way.reader or one.reader).said()
+        _print(way.name, f"{time.monotonic() - began:.0f} s", reported[moment_s])
     began = time.monotonic()
     way.recover()
     said = one.wait_until_known(way.reader)
     _print(way.name, f"{time.monotonic() - began:.0f} s after recovery", said)
-    return told
+    return reported
 
 
-def _row(way: Way, told: Mapping[int, Said]) -> str:
+def _row(way: Way, reported: Mapping[int, Said]) -> str:
     """Return a row of the table in the docs."""
     cells = []
-    for said in told.values():
+    for said in reported.values():
         state = {0: "unknown", 4: "known"}.get(len(said.ok), f"known: {', '.join(said.ok)}")
         cells.append(", ".join([state, *said.alerts]))
     line = said.line.partition(" - ")[2].partition("; ")[0].replace("|", "¦")

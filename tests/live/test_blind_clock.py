@@ -12,10 +12,10 @@ pytestmark = [pytest.mark.broker, pytest.mark.spark, pytest.mark.slow, pytest.ma
 
 
 def test_a_clock_that_is_set_makes_nothing_known_that_is_not(tmp_path: Path) -> None:
-    told = {
+    reported = {
         "clock of the machine 10 min ahead": ("", ""),
         "clock of the machine 10 min back": ("", ""),
         "reader's clock 10 min ahead": ("has not reported since", ""),
         "reader's clock 10 min behind": ("one of the two clocks is wrong", ""),
     }
-    play_scene("clock", tmp_path, told)
+    play_scene("clock", tmp_path, reported)

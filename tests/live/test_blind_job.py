@@ -12,12 +12,12 @@ pytestmark = [pytest.mark.broker, pytest.mark.spark, pytest.mark.timeout(900)]
 
 
 def test_a_job_that_goes_away_is_reported_while_it_lasts(tmp_path: Path) -> None:
-    told = {
+    reported = {
         "job hangs (SIGSTOP)": ("is stopped by a signal", "job_silent"),
         "job stopped (Ctrl-C)": ("the job was stopped at", "job_stopped"),
         "job killed (SIGKILL)": ("it was killed", "job_silent"),
     }
-    play_scene("job", tmp_path, told)
+    play_scene("job", tmp_path, reported)
 
 
 def test_a_full_disk_is_reported_while_it_lasts(tmp_path: Path) -> None:

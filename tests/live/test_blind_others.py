@@ -12,8 +12,8 @@ pytestmark = [pytest.mark.broker, pytest.mark.spark, pytest.mark.slow, pytest.ma
 
 
 def test_a_name_server_or_a_broker_of_rocketmq_that_goes_away_is_reported(tmp_path: Path) -> None:
-    told = {"name server killed": ("shop ", ""), "RocketMQ's broker killed": ("shop ", "")}
-    play_scene("rocketmq", tmp_path, told)
+    reported = {"name server killed": ("shop ", ""), "RocketMQ's broker killed": ("shop ", "")}
+    play_scene("rocketmq", tmp_path, reported)
 
 
 def test_a_zookeeper_that_goes_away_is_reported(tmp_path: Path) -> None:
