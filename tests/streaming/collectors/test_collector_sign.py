@@ -26,7 +26,7 @@ class FakeCollector:
         """Do nothing."""
 
     def observe_once(self) -> bool:
-        """Answer."""
+        """Return that there was an answer."""
         return True
 
     def status(self) -> CollectorStatus:
