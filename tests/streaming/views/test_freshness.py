@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import doctest
 import os
 
 import msgspec
@@ -10,7 +9,6 @@ import pytest
 
 from streaming.machine.process import boot_id, process_identity
 from streaming.tables.liveness import CollectorLiveness, JobLiveness, SourceStatus
-from streaming.views import freshness as freshness_module
 from streaming.views.freshness import (
     Freshness,
     Now,
@@ -178,11 +176,6 @@ def test_what_no_job_can_write_down_is_a_finding() -> None:
     assert silent["finding_id"] == finding_id("c1", T0 - 10_000)
     assert at(0, job).findings([silent]) == []
     assert at(10**9, sign(known("c1"))).findings() == []
-
-
-def test_the_examples_in_the_docstrings_are_so() -> None:
-    found = doctest.testmod(freshness_module)
-    assert (found.failed, found.attempted) == (0, 2)
 
 
 def collector(**fields: object) -> CollectorLiveness:
