@@ -1,7 +1,7 @@
-"""Bench: a job as its users run it, of this release or of the one before: what it does is read off its files.
+"""Bench: a job as its users run it: what it does is read off its files.
 
 A batch's time is from Spark's own entry of its begin in the checkpoint to the file that ends it; a row's is that of
-its commit in the log of its table. So both releases, both writers and both stores are measured alike.
+its commit in the log of its table. So both writers and both stores are measured alike.
 """
 
 from __future__ import annotations

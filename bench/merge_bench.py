@@ -1,8 +1,8 @@
 """Bench: ten rows of `assignments` ended and begun anew, among 100,000 and among 1,000,000 open ones.
 
 The ten are of neighbouring groups, or of groups that are far apart; reading them, and the commit with its feed, are in
-the figure. Beside it, alternating in the same run, the hand-made writer of the release before, and an append of ten
-rows to the same table. What the last commit copied is printed, too: of a changed row its whole file is written anew.
+the figure. The ratio is to an append of ten rows to the same table, in the same run. What the last commit copied is
+printed, too: of a changed row its whole file is written anew.
 `BENCH_ROWS=100000,1000000` sets the sizes.
 """
 
@@ -14,14 +14,13 @@ import statistics
 import tempfile
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 from deltalake import DeltaTable
 
-from bench.former_release import FormerRelease, former_release
 from streaming.tables.arrow_rows import to_arrow
 from streaming.tables.delta_rs import DeltaRsTable
 from streaming.tables.journal_entries import RowFilter
@@ -119,34 +118,23 @@ def _ms(run: Callable[[], None]) -> float:
     return (time.perf_counter() - begin) * 1_000
 
 
-def _measure(root: Path, rows: int, former: FormerRelease) -> None:
-    spans, before = Spans(DeltaRsTable(root / "now", ASSIGNMENTS), rows), str(root / "before")
-    seed = root / "seed.parquet"
-    pq.write_table(open_spans(rows).cast(ASSIGNMENTS.schema), seed)
-    former.ms("append", before, ASSIGNMENTS.name, seed)
+def _measure(root: Path, rows: int) -> None:
+    spans = Spans(DeltaRsTable(root, ASSIGNMENTS), rows)
     append = statistics.median(_ms(spans.append) for _ in range(_WARM_UP + _ROUNDS))
     _print(f"{rows:,} rows; an append of ten: {append:.0f} ms; load {os.getloadavg()[0]:.1f}")
     for name, choose in (("neighbouring", spans.neighbours), ("scattered", spans.scattered)):
-        ours, theirs = [], []
-        for number in range(_WARM_UP + _ROUNDS):
-            chosen = choose()
-            ours.append(_ms(lambda groups=chosen: spans.change(groups)))  # type: ignore[misc]
-            theirs.append(former.ms("change", before, chosen, (_T0 + number * 1_000 + 1) * 1_000))
-        merge, hand_made = (statistics.median(each[_WARM_UP:]) for each in (ours, theirs))
-        _print(
-            f"  ten of {name} groups: {merge:.0f} ms, the hand-made writer {hand_made:.0f} ms: ratio"
-            f" {merge / hand_made:.2f} (goal 1.3); copied {spans.copied():,} rows"
-        )
+        chosen = [choose() for _ in range(_WARM_UP + _ROUNDS)]
+        took = [_ms(partial(spans.change, groups)) for groups in chosen]
+        merge = statistics.median(took[_WARM_UP:])
+        _print(f"  ten of {name} groups: {merge:.0f} ms, ratio {merge / append:.2f}; copied {spans.copied():,} rows")
 
 
 def main() -> None:
     """Measure and print."""
     root = Path(tempfile.mkdtemp(prefix="merge-bench-"))
     try:
-        with former_release() as former:
-            for rows in map(int, os.environ.get("BENCH_ROWS", "100000,1000000").split(",")):
-                (root / str(rows)).mkdir()
-                _measure(root / str(rows), rows, former)
+        for rows in map(int, os.environ.get("BENCH_ROWS", "100000,1000000").split(",")):
+            _measure(root / str(rows), rows)
     finally:
         shutil.rmtree(root)
 

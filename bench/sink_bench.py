@@ -3,9 +3,8 @@
 Each of ten groups of ten members takes in one more: ten rebalances, and all that follows from them in the tables,
 applied at once. The append is Delta's own, with `txnAppId`, ten rows into one table. Both alternate in one session, on
 tables of 100 and of 10,000 groups, by delta-rs and by delta-spark, on a disk and on a server of the S3 protocol on this
-machine. Before that, without Spark and on a disk: the same ten changes by delta-rs and by the hand-made writer of the
-release before, alternating. What a reading command takes on tables of 1,000 rebalances, Python's start included, comes
-last. `BENCH_GROUPS=100` leaves out the large tables.
+machine. What a reading command takes on tables of 1,000 rebalances, Python's start included, comes last.
+`BENCH_GROUPS=100` leaves out the large tables.
 """
 
 from __future__ import annotations
@@ -26,12 +25,10 @@ from unittest.mock import patch
 
 import msgspec
 import pyarrow as pa
-import pyarrow.parquet as pq
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
-from bench.former_release import FormerRelease, former_release
 from streaming.pipeline.decided_rows import change_row, rebalance_row
 from streaming.pipeline.sink import Sink
 from streaming.settings.locations import Location
@@ -43,7 +40,7 @@ from streaming.tables.delta_spark import DeltaSparkTable
 from streaming.tables.engine import DELTA_RS, DELTA_SPARK, DeltaRsEngine, DeltaSparkEngine, Engine
 from streaming.tables.materializer import Materializer
 from streaming.tables.schema import CHANGES, REBALANCES, TABLES
-from streaming.tables.writer import Mark, TableWriter
+from streaming.tables.writer import TableWriter
 from udfs.model import journal
 from udfs.model.spans import AssignedRun, QueuesReassigned, ReassignedTopic, ReleasedRun
 
@@ -172,33 +169,6 @@ def rows_of(decided: Iterable[tuple[str, str, str]], number: int) -> tuple[pa.Ta
     return to_arrow(REBALANCES, rebalances), to_arrow(CHANGES, changes)
 
 
-def _against_the_former(root: Path, groups: int, former: FormerRelease) -> None:
-    """Alternate delta-rs with the writer of the release before, without Spark."""
-    fleet, before = Fleet(), str(root / "before")
-    names = [f"group-{number:06d}" for number in range(groups)]
-    tables = [DeltaRsTable(root / "now", table) for table in (REBALANCES, CHANGES)]
-    following = Materializer(root / "now", 0)
-    ours, theirs = [], []
-    for number in range(_WARM_UP + _ROUNDS + 1):
-        chosen = names if not number else [names[(index * groups // _GROUPS + number) % groups] for index in range(10)]
-        at, members = _T0 + number * 7_000, 1 if number else _MEMBERS
-        parts = rows_of([row for name in chosen for row in fleet.join(name, members, at)], number)
-        for table, rows in zip(tables, parts, strict=True):
-            pq.write_table(rows, root / f"{table.table.name}.parquet")
-        begin = time.perf_counter()
-        for table, rows in zip(tables, parts, strict=True):
-            table.append(rows, Mark("bench", number))
-        following.run()
-        ours.append((time.perf_counter() - begin) * 1_000)
-        took = [former.ms("append", before, one.table.name, root / f"{one.table.name}.parquet") for one in tables]
-        theirs.append(sum(took) + former.ms("follow", before))
-    ours, theirs = ours[_WARM_UP + 1 :], theirs[_WARM_UP + 1 :]
-    _print(
-        f"{groups:,} groups, ten changes without Spark: delta-rs {_spread(ours)}, the hand-made writer"
-        f" {_spread(theirs)}: ratio {statistics.median(ours) / statistics.median(theirs):.2f} (goal 1.3)"
-    )
-
-
 def _spread(times_ms: Sequence[float]) -> str:
     """Return median and 99th percentile: of so few rounds the largest."""
     return f"p50 {statistics.median(times_ms):.0f} ms, p99 {max(times_ms):.0f} ms"
@@ -304,10 +274,6 @@ def main() -> None:
     root = Path(tempfile.mkdtemp(prefix="sink-bench-"))
     sizes = [_GROUPS, int(os.environ.get("BENCH_GROUPS", "10000"))]
     try:
-        with former_release() as former:
-            for groups in sizes:
-                (root / f"former-{groups}").mkdir()
-                _against_the_former(root / f"former-{groups}", groups, former)
         with import_module("tests.kit.s3").running_s3(root / "s3") as server:
             os.environ.update(server.options)
             for name, engine in ((DELTA_RS, DeltaRsEngine()), (DELTA_SPARK, DeltaSparkEngine(spark))):

@@ -1,12 +1,12 @@
-"""Bench: both writers on both stores beside the hand-made writer of the release before, side by side in one run.
+"""Bench: both writers on both stores, side by side in one run; ratios are to delta-rs on a disk.
 
-Two parts. In this process, the five alternating: ten changes in ten groups until all tables have them, and ten rows of
+Two parts. In this process, the four alternating: ten changes in ten groups until all tables have them, and ten rows of
 `assignments` ended and begun anew among a million open ones. Then the job of each, a process as its users run it, one
 after another: a batch of a fleet's heartbeats; as many members again that join at once, until all tables have them; and
 the time from a change to its row in `rebalances`. The S3 protocol is spoken by a server on this machine.
 
 `BENCH_GROUPS` (30,000), `BENCH_ROWS` (1,000,000), `BENCH_ROUNDS` (15) and `BENCH_LATENCY_SECONDS` (60) make it smaller;
-`BENCH_WRITERS="hand-made,delta-rs disk"` leaves some out.
+`BENCH_WRITERS="delta-rs disk,delta-rs S3"` leaves some out.
 """
 
 from __future__ import annotations
@@ -20,18 +20,15 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
 from importlib import import_module
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from bench.fleet import SPREAD_MS, FleetShape, write_clock, write_heartbeats, write_seed
-from bench.former_release import FormerRelease, former_code, former_release
 from bench.job_process import JobProcess, running_job
-from bench.merge_bench import Spans, open_spans
+from bench.merge_bench import Spans
 from bench.sink_bench import Fleet, below, rows_of
 from streaming.machine.atomic_file import write_atomically
 from streaming.settings.locations import Location
@@ -46,8 +43,8 @@ GROUPS = int(os.environ.get("BENCH_GROUPS", "30000"))
 ROWS = int(os.environ.get("BENCH_ROWS", "1000000"))
 ROUNDS = int(os.environ.get("BENCH_ROUNDS", "15"))
 SECONDS = float(os.environ.get("BENCH_LATENCY_SECONDS", "60"))
-HAND_MADE = "hand-made"
-_ALL = (HAND_MADE, f"{DELTA_RS} disk", f"{DELTA_RS} S3", f"{DELTA_SPARK} disk", f"{DELTA_SPARK} S3")
+_FIRST = f"{DELTA_RS} disk"
+_ALL = (_FIRST, f"{DELTA_RS} S3", f"{DELTA_SPARK} disk", f"{DELTA_SPARK} S3")
 WRITERS = tuple(os.environ.get("BENCH_WRITERS", ",".join(_ALL)).split(","))
 _ROOT = Path(__file__).parents[1]
 _T0 = 1_767_225_600_000
@@ -59,18 +56,8 @@ _EVERY_S = 0.25
 _FOLLOWING = ("assignments", "members", "group_minutes", "groups")
 
 
-class Side(Protocol):
-    """One of the writers that alternate; each returns how long something took, in ms."""
-
-    def ten_changes(self, parts: Sequence[pa.Table], number: int) -> float:
-        """Append rows of ``rebalances`` and ``changes`` and have all tables follow."""
-
-    def merge(self, *, scattered: bool) -> float:
-        """End and begin anew ten spans of neighbouring groups, or of groups far apart."""
-
-
-class OurSide:
-    """A writer of this release.
+class Side:
+    """One of the writers that alternate; each of its methods returns how long something took, in ms.
 
     Args:
         engine: Which.
@@ -83,6 +70,7 @@ class OurSide:
         self._spans = Spans(engine.table(below(root, "merge"), ASSIGNMENTS), ROWS)
 
     def ten_changes(self, parts: Sequence[pa.Table], number: int) -> float:
+        """Append rows of ``rebalances`` and ``changes`` and have all tables follow."""
         begin = time.perf_counter()
         for table, rows in zip(self._tables, parts, strict=True):
             table.append(rows, Mark("bench", number))
@@ -90,36 +78,11 @@ class OurSide:
         return _ms_since(begin)
 
     def merge(self, *, scattered: bool) -> float:
+        """End and begin anew ten spans of neighbouring groups, or of groups far apart."""
         chosen = self._spans.scattered() if scattered else self._spans.neighbours()
         begin = time.perf_counter()
         self._spans.change(chosen)
         return _ms_since(begin)
-
-
-class FormerSide:
-    """The release before, in a process of its own."""
-
-    def __init__(self, former: FormerRelease, root: Path) -> None:
-        self._former = former
-        self._root = root
-        root.mkdir()
-        pq.write_table(open_spans(ROWS).cast(ASSIGNMENTS.schema), root / "seed.parquet")
-        former.ms("append", root / "merge", ASSIGNMENTS.name, root / "seed.parquet")
-        self._number = 0
-
-    def ten_changes(self, parts: Sequence[pa.Table], number: int) -> float:  # noqa: ARG002 - it counts by itself
-        took = 0.0
-        for table, rows in zip((REBALANCES, CHANGES), parts, strict=True):
-            pq.write_table(rows, self._root / "rows.parquet")
-            took += self._former.ms("append", self._root / "ten", table.name, self._root / "rows.parquet")
-        return took + self._former.ms("follow", self._root / "ten")
-
-    def merge(self, *, scattered: bool) -> float:
-        self._number += 1
-        groups = ROWS // _TEN
-        first, step = self._number * _TEN % (groups // _TEN), groups // _TEN if scattered else 1
-        chosen = [f"group-{first + index * step:06d}" for index in range(_TEN)]
-        return self._former.ms("change", self._root / "merge", chosen, (_T0 + self._number * 1_000 + 1) * 1_000)
 
 
 class Figures(NamedTuple):
@@ -148,20 +111,16 @@ def _alternating(root: Path, store: str) -> None:
     spark = start_session(load(None, {"spark.master": "local[2]", "events.folder": f"{store}/events"}), name="bench")
     spark.sparkContext.setLogLevel("ERROR")
     try:
-        with ExitStack() as running:
-            sides: dict[str, Side] = {}
-            for name in WRITERS:
-                if name == HAND_MADE:
-                    sides[name] = FormerSide(running.enter_context(former_release()), root / name)
-                    continue
-                engine = DeltaSparkEngine(spark) if name.startswith(DELTA_SPARK) else DeltaRsEngine()
-                place = root if name.endswith("disk") else store
-                sides[name] = OurSide(engine, below(place, name.replace(" ", "-")))
-            _ten_changes(sides, 100)
-            for scattered in (False, True):
-                took = _rounds(sides, lambda side, _number, s=scattered: side.merge(scattered=s))  # type: ignore[misc]
-                groups = "far apart" if scattered else "next to each other"
-                _table(f"ten rows of groups {groups} among {ROWS:,}, p50 ms", took, statistics.median)
+        sides: dict[str, Side] = {}
+        for name in WRITERS:
+            engine = DeltaSparkEngine(spark) if name.startswith(DELTA_SPARK) else DeltaRsEngine()
+            place = root if name.endswith("disk") else store
+            sides[name] = Side(engine, below(place, name.replace(" ", "-")))
+        _ten_changes(sides, 100)
+        for scattered in (False, True):
+            took = _rounds(sides, lambda side, _number, s=scattered: side.merge(scattered=s))  # type: ignore[misc]
+            groups = "far apart" if scattered else "next to each other"
+            _table(f"ten rows of groups {groups} among {ROWS:,}, p50 ms", took, statistics.median)
     finally:
         spark.stop()
 
@@ -195,17 +154,14 @@ def _rounds(sides: dict[str, Side], measured: Callable[[Side, int], float]) -> d
 
 def _jobs(root: Path, store: str) -> None:
     figures = {}
-    with former_code() as former:
-        for name in WRITERS:
-            writer = name.partition(" ")[0]
-            settings = "" if name == HAND_MADE else f'[tables]\nwriter = "{writer}"\n'
-            work = root / f"job-{name.replace(' ', '-')}"
-            tables = below(store, work.name) if name.endswith("S3") else work / "tables"
-            code = former if name == HAND_MADE else _ROOT
-            with running_job(work, tables, settings, code=code, environment={}) as job:
-                figures[name] = _measured(job)
-            _print(f"  {name}: {figures[name].first_sight_s:.1f} s to first sight; load {os.getloadavg()[0]:.1f}")
-            shutil.rmtree(work)
+    for name in WRITERS:
+        settings = f'[tables]\nwriter = "{name.partition(" ")[0]}"\n'
+        work = root / f"job-{name.replace(' ', '-')}"
+        tables = below(store, work.name) if name.endswith("S3") else work / "tables"
+        with running_job(work, tables, settings, code=_ROOT, environment={}) as job:
+            figures[name] = _measured(job)
+        _print(f"  {name}: {figures[name].first_sight_s:.1f} s to first sight; load {os.getloadavg()[0]:.1f}")
+        shutil.rmtree(work)
     one = {name: [each.heartbeats_ms] for name, each in figures.items()}
     _table(f"a batch of {GROUPS * _TEN:,} heartbeats, ms", one, statistics.median)
     one = {name: [each.first_sight_s] for name, each in figures.items()}
@@ -284,14 +240,13 @@ def _table(
     *,
     compared: bool = True,
 ) -> None:
-    """Print a line of the table: each writer's figure, and over the hand-made one's where that was measured."""
+    """Print a line of the table: each writer's figure, and over that of delta-rs on a disk where that was measured."""
     values = {name: figure(each) for name, each in took.items()}
     shown = []
     for name, value in values.items():
         text = f"{value:,.0f}" if value >= 100 else f"{value:.2f}"
-        if compared and name != HAND_MADE and HAND_MADE in values:
-            goal = " (goal 1.3)" if name == f"{DELTA_RS} disk" else ""
-            text += f", ratio {value / values[HAND_MADE]:.2f}{goal}"
+        if compared and name != _FIRST and _FIRST in values:
+            text += f", ratio {value / values[_FIRST]:.2f}"
         shown.append(f"    {name}: {text}")
     _print(f"{what}; load {os.getloadavg()[0]:.1f}", *shown)
 
