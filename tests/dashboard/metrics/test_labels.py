@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import doctest
-
 from hypothesis import given
 from hypothesis import strategies as some
 
-from dashboard.metrics import labels as labels_module
 from dashboard.metrics.labels import LONGEST, GroupLabels, label
 from streaming.settings.model import Metrics, load
 
@@ -50,8 +47,3 @@ def test_clusters_are_bounded_and_a_clusters_own_rows_have_no_group() -> None:
     assert labels.of("d", "g") == ("other", "other")
     assert labels.of("c", None) == ("c", "")
     assert labels.of("d", None) == ("other", "")
-
-
-def test_the_examples_in_the_docstrings_are_so() -> None:
-    found = doctest.testmod(labels_module)
-    assert (found.failed, found.attempted) == (0, 2)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import doctest
 import json
 import re
 from pathlib import Path
@@ -10,7 +9,6 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from streaming.commands import check as check_module
 from streaming.commands.app import app
 from streaming.commands.check import sentence
 from streaming.views.objectives import Evaluation, Figure
@@ -173,8 +171,3 @@ def test_hostile_ids_keep_to_one_short_line() -> None:
     assert re.search(r"[|\n\x1b]", line) is None
     assert len(line) <= 1_000
     assert line.startswith("REBALANCES CRITICAL - open findings: 1 critical duplicate_ids, first of a¦b;c\\n\\x1b[2J")
-
-
-def test_the_examples_in_the_docstrings_are_so() -> None:
-    found = doctest.testmod(check_module)
-    assert (found.failed, found.attempted) == (0, 2)

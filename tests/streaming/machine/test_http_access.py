@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import doctest
-
 import pytest
 
-from streaming.machine import http_access
 from streaming.machine.http_access import AllowedHosts, bearer, is_local, is_token, require_token
 from streaming.setup.errors import SetupError
 
@@ -59,7 +56,3 @@ def test_only_the_token_is_the_token() -> None:
 @pytest.mark.parametrize("header", ["", "Bearer", "Basic abc", "abc"])
 def test_a_header_without_a_bearer_has_no_token(header: str) -> None:
     assert not bearer(header)
-
-
-def test_the_examples_in_the_docstrings_are_so() -> None:
-    assert doctest.testmod(http_access).failed == 0

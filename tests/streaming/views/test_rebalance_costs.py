@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import doctest
 from pathlib import Path
 
 import pytest
 
-from streaming.views import rebalance_costs
 from streaming.views.reader import Reader
 from streaming.views.rebalance_costs import BEFORE_MS, Cost, costs_before
 from tests.streaming.tables.journals import T0
@@ -16,10 +14,6 @@ from tests.streaming.views.story import rebalance, store
 
 def finding(name: str, at: int, group: str | None = "orders") -> dict[str, object]:
     return {"finding_id": name, "cluster": "c1", "group_id": group, "opened_at": T0 + at}
-
-
-def test_examples() -> None:
-    assert doctest.testmod(rebalance_costs).failed == 0
 
 
 def test_rebalances_of_the_hour_up_to_the_opening_count_with_it(tmp_path: Path) -> None:

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import doctest
-
-from udfs.group.batch import differing_queues
 from udfs.group.batch.differing_queues import differing_sentence
 from udfs.model.finding_names import NamedQueue
 
@@ -38,8 +35,3 @@ def test_each_kind_has_its_number_and_its_queues() -> None:
 def test_of_many_it_says_how_many_are_left_out() -> None:
     assert sentence(queue(0, ("b",)), more=6).endswith("; and 6 more queues differ")
     assert sentence(queue(0, ("b",)), more=1).endswith("; and one more queue differs")
-
-
-def test_the_examples_in_the_docstrings_are_so() -> None:
-    found = doctest.testmod(differing_queues)
-    assert (found.failed, found.attempted) == (0, 3)
