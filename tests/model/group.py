@@ -56,6 +56,7 @@ class Group(Reports):
         self.deleted_at = 0  # what is older and comes late is of the group before
         self.queues_before = 0
         self.departed_at: dict[str, int] = {}
+        self.over_at: dict[str, int] = {}  # up to when what they sent is of a session that is over
         self.leaving: dict[str, tuple[Member, int, str]] = {}
         self.replaced: set[str] = set()  # ids whose place another one took
         self.renamed: dict[str, str] = {}  # of this moment: new id -> the id before it
@@ -179,7 +180,7 @@ class Group(Reports):
     def alive(self, at: int, name: str, event: Event) -> None:
         member = self.members.get(name)
         if member is None:
-            if self.departed_at.get(name, 0) >= at and (event["type"] == "heartbeat" or name in self.replaced):
+            if self.over_at.get(name, 0) >= at and (event["type"] == "heartbeat" or name in self.replaced):
                 # Sent before it departed: only a later one is a join, but what it describes counts when it comes back.
                 departed = Member(at, "heartbeats", dict(self.departed.get(name, {})))
                 self.describe(departed, event, event["event_time"])
@@ -245,21 +246,22 @@ class Group(Reports):
         self.is_listed, self.set_empty = False, False
         self.polled_at = 0
         self.revoked = []
-        self.settings, self.departed, self.departed_at, self.replaced = {}, {}, {}, set()
+        self.settings, self.departed, self.departed_at, self.over_at, self.replaced = {}, {}, {}, {}, set()
         self.shown_at = 0
         self.forget_reports()
 
     def note_absence(self, event: Event) -> None:
         """Note that a member left that was never there: what it sent before is no sign of it."""
-        if event["member_id"] not in self.departed:
-            self.departed[event["member_id"]] = {}
-            self.departed_at[event["member_id"]] = event["event_time"]
+        name, own = event["member_id"], event["event_time"]
+        if name not in self.departed:
+            self.departed[name], self.departed_at[name] = {}, own
+        self.over_at[name] = max(own, self.over_at.get(name, own))
 
-    def depart(self, name: str, at: int, reason: str) -> str:
+    def depart(self, name: str, at: int, reason: str, own: int | None = None) -> str:
         member = self.members.pop(name)
         member.described.pop("owned", None)
         self.departed[name] = member.described
-        self.departed_at[name] = at
+        self.departed_at[name], self.over_at[name] = at, at if own is None else own
         if name in self.beats and reason != "expired" and member.lives_by == "heartbeats":
             member.last = at
         self.leave(name, member, at, reason)

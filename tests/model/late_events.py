@@ -48,7 +48,7 @@ def take_late(group: Group, at: int, event: Event, others: list[Event]) -> None:
         case "member_left" if name in group.members:
             member = group.members[name]
             if not _is_alive_after(group, name, own, others):
-                departures[name] = group.depart(name, at, "left")
+                departures[name] = group.depart(name, at, "left", own)
         case "member_left":
             group.note_absence(event)
         case "assignment_reported":
@@ -61,7 +61,7 @@ def take_late(group: Group, at: int, event: Event, others: list[Event]) -> None:
         case "group_deleted":
             is_over = group.shown_at <= own  # else what has shown itself since is another group
             ended = [one for one in sorted(group.members) if is_over or not _is_alive_after(group, one, own, others)]
-            departures = {one: group.depart(one, at, "gone") for one in ended}
+            departures = {one: group.depart(one, at, "gone", own) for one in ended}
     if not is_over:
         group.note_sign(event)
     for one in before.keys() & group.members.keys():
@@ -86,7 +86,7 @@ def _is_of_session(group: Group, name: str, event: Event) -> bool:
     member, own = group.members[name], event["event_time"]
     then = Member(own, "heartbeats", dict(member.described))
     group.describe(then, event, own)
-    return own > group.departed_at.get(name, 0) and own + group.timeout(then) >= member.joined_at
+    return own > group.over_at.get(name, 0) and own + group.timeout(then) >= member.joined_at
 
 
 def _is_alive_after(group: Group, name: str, own: int, others: list[Event]) -> bool:
@@ -105,9 +105,9 @@ def _take_poll(group: Group, at: int, event: Event, others: list[Event]) -> dict
         replace_absent(group, at, shown)
         for name in sorted(group.members.keys() - shown.keys()):
             if not _is_alive_after(group, name, own, others):
-                departures[name] = group.depart(name, at, "absent_from_snapshot")
+                departures[name] = group.depart(name, at, "absent_from_snapshot", own)
         for name in shown.keys() - group.members.keys():
-            if group.departed_at.get(name, own) <= own:
+            if group.over_at.get(name, own) <= own:
                 group.join(at, name, "snapshots")
         group.is_polled, group.polled_at = True, own
         group.last_applied = at
@@ -138,15 +138,15 @@ def _take_absent(group: Group, at: int, name: str, event: Event, others: list[Ev
             return is_reported
         row["last_heartbeat_at"] = last
         if left_at < at:
-            row["left_at"] = group.departed_at[name] = left_at
+            row["left_at"] = group.departed_at[name] = group.over_at[name] = left_at
             return True
         group.tables.members.remove(row)
         group.join(at, name, "heartbeats").joined_at = row["joined_at"]
         group.members[name].last = last
         return True
-    departed_at = group.departed_at.get(name)
+    over_at = group.over_at.get(name)
     is_replaced = name in group.replaced
-    if departed_at is not None and own - (event["type"] == "heartbeat" or is_replaced) < departed_at:
+    if over_at is not None and own - (event["type"] == "heartbeat" or is_replaced) < over_at:
         is_reported = group.describe(then, event, own)
         group.departed[name] = then.described
         return is_reported
@@ -162,10 +162,13 @@ def _take_absent(group: Group, at: int, name: str, event: Event, others: list[Ev
         return True
     group.describe(then, event, own)
     if own + group.timeout(then) < at:
-        left_at = own + group.timeout(then)
+        left_at, before = own + group.timeout(then), group.departed_at.get(name, own)
+        if left_at <= before:
+            return True
+        then.joined_at = max(own, before)
         ended = {"left_at": left_at, "left_reason": "expired", "last_heartbeat_at": own}
         group.tables.members.append(group.session(name, then) | ended)
-        group.departed[name], group.departed_at[name] = then.described, left_at
+        group.departed[name], group.departed_at[name], group.over_at[name] = then.described, left_at, left_at
         return True
     then.joined_at = at
     group.departed.pop(name, None)
@@ -212,7 +215,7 @@ def _is_evidence(group: ReportedGroup, at: int, event: Event) -> bool:
     name, own = event["member_id"], event["event_time"]
     member = group.members.get(name)
     if member is None:
-        is_new = own > group.departed_at.get(name, 0) and (name, own) not in group.strangers
+        is_new = own > group.over_at.get(name, 0) and (name, own) not in group.strangers
         group.strangers.add((name, own))
         return is_new
     was_silent = member.lives_by != "heartbeats" or member.last + group.timeout(member) < at

@@ -31,7 +31,7 @@ def replace(group: Group, at: int, former: str, name: str, lives_by: str) -> Non
     group.departed[former] = dict(old.described)
     group.replaced = (group.replaced | {former}) - {name}
     group.leave(former, old, at, "replaced")
-    group.departed_at[former] = at
+    group.departed_at[former] = group.over_at[former] = at
     if former in group.beats and old.lives_by == "heartbeats":
         old.last = at
     group.renamed[name] = group.renamed.pop(former, former)

@@ -111,7 +111,7 @@ class GroupSessions(GroupHistory):
         group.members[member.member_id] = member
         departed = group.departed.pop(member.member_id, None)
         if departed is not None and not member.by_heartbeats:
-            group.returned_after[member.member_id] = departed.left_at
+            group.returned_after[member.member_id] = departed.over_at
         self.schedule_expiry(member.member_id)
         self.begin_session(member, at, former)
 
@@ -123,8 +123,14 @@ class GroupSessions(GroupHistory):
         """Write the changed description of an open session."""
         self.write(at, MemberChanged(**self.session_of(member)))  # type: ignore[arg-type]
 
-    def close_session(self, member_id: str, at: int, left_at: int, reason: LeftReason) -> None:
-        """End a member's session."""
+    def close_session(
+        self, member_id: str, at: int, left_at: int, reason: LeftReason, own_at: int | None = None
+    ) -> None:
+        """End a member's session.
+
+        Args:
+            own_at: The time of what ends it, where that came late.
+        """
         group = self.group
         self.before.note_member(member_id)
         member = group.members.pop(member_id)
@@ -135,7 +141,9 @@ class GroupSessions(GroupHistory):
         left_at = max(left_at, member.joined_at)
         self.write(at, closed(member, left_at, reason, last))
         member.forget_owned()  # a departed member owns nothing
-        self.remember(Departed(member=member, left_at=left_at, left_reason=reason, last_heartbeat_at=last))
+        self.remember(
+            Departed(member=member, left_at=left_at, left_reason=reason, last_heartbeat_at=last, own_at=own_at)
+        )
         self.await_heartbeat(member_id, at - 1)
 
     def replace_session(self, former_id: str, member_id: str, at: int) -> int:
@@ -197,7 +205,10 @@ class GroupSessions(GroupHistory):
 
     def note_absence(self, member_id: str, left_at: int) -> None:
         """Record that a member left that was never there: what it sent before comes late, and is no join."""
-        if member_id not in self.group.departed:
+        departed = self.group.departed.get(member_id)
+        if departed is not None:
+            departed.own_at = max(left_at, departed.over_at)
+        else:
             absent = Member(member_id=member_id, name=member_id, joined_at=left_at)
             self.remember(Departed(member=absent, left_at=left_at, left_reason="left"))
 

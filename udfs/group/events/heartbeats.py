@@ -13,8 +13,8 @@ def apply_heartbeat(context: GroupContext, due: MemberDue, at: int, own: int) ->
     """Apply a bare heartbeat of a member that is unknown, or lives by snapshots."""
     member_id = due.member_id
     departed = context.group.departed.get(member_id)
-    if departed is not None and own <= departed.left_at and member_id not in context.group.members:
-        context.await_heartbeat(member_id, departed.left_at)  # as old as its departure: only a later one is a join
+    if departed is not None and own <= departed.over_at and member_id not in context.group.members:
+        context.await_heartbeat(member_id, departed.over_at)  # as old as its departure: only a later one is a join
         return
     if context.kind is not GroupKind.NOT_FOLLOWED:
         on_heartbeat(context, member_id, at, own)

@@ -144,7 +144,7 @@ def note_deletion(context: GroupContext, due: DueEvent, at: int) -> None:
 
 def _end_deleted(context: GroupContext, member_id: str, due: DueEvent, at: int) -> None:
     context.cause(at, "member_gone", member_id, event_id=due.event_id, detail="the group was deleted")
-    context.close_session(member_id, at, at, "gone")
+    context.close_session(member_id, at, at, "gone", due.event.event_time if due.late else None)
 
 
 def close_all_sessions(context: GroupContext, due: DueEvent, at: int) -> None:

@@ -32,7 +32,7 @@ from udfs.group.state.state_machine import GroupKind
 from udfs.group.state.view import GroupView
 from udfs.model.events import Heartbeat, MemberFields, MemberJoined, MemberLeft
 from udfs.model.group_api import DueEvent
-from udfs.model.journal import TriggerKind
+from udfs.model.journal import LeftReason, TriggerKind
 
 
 class Applied(NamedTuple):
@@ -127,7 +127,8 @@ def on_leave(context: GroupContext, due: DueEvent, event: MemberLeft, at: int) -
         return
     late_cause(context, due, at)
     context.cause(at, kind, member_id, event_id=due.event_id, detail=event.reason)
-    context.close_session(member_id, at, at, "expired" if event.how == "expired" else "left")
+    reason: LeftReason = "expired" if event.how == "expired" else "left"
+    context.close_session(member_id, at, at, reason, event.event_time if due.late else None)
 
 
 def late_cause(context: GroupContext, due: DueEvent, at: int) -> None:
@@ -184,9 +185,12 @@ def _arrive(
 
 
 def _emit_expired_session(context: GroupContext, member: Member, own: int, at: int) -> None:
-    context.open_session(member, own)
-    context.drop_member(member.member_id)
+    before = context.group.departed.get(member.member_id)
     left_at = own + context.timeout_of(member)
+    if before is not None and left_at <= before.left_at:
+        return  # the session before lasted longer, for its end came late
+    context.open_session(member, own if before is None else max(own, before.left_at))
+    context.drop_member(member.member_id)
     context.write(at, closed(member, left_at, "expired", own))
     context.remember(Departed(member=member, left_at=left_at, left_reason="expired", last_heartbeat_at=own))
 
@@ -240,8 +244,8 @@ def _liveness_times(view: GroupView, event: MemberJoined | Heartbeat, member_id:
 def _may_return(departed: Departed, event: MemberJoined | Heartbeat) -> bool:
     """Return whether an event of a departed member is later than its departure."""
     if isinstance(event, MemberJoined) and departed.left_reason != "replaced":
-        return event.event_time >= departed.left_at
-    return event.event_time > departed.left_at
+        return event.event_time >= departed.over_at
+    return event.event_time > departed.over_at
 
 
 def is_alive_after(view: GroupView, member: Member, own: int) -> bool:

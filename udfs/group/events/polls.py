@@ -37,7 +37,7 @@ def on_snapshot(context: GroupContext, due: DueEvent, snapshot: GroupSnapshot, a
             context.before.exempt.add(member.member_id)
         cause = departure_cause(departure, at, event_id)
         context.cause(at, cause.kind, member.member_id, event_id=event_id, detail=cause.detail)
-        context.close_session(member.member_id, at, cause.at, cause.reason)
+        context.close_session(member.member_id, at, cause.at, cause.reason, own if due.late else None)
 
     renamed = returned(group, snapshot.members) if context.profile.has_static_members else {}
     replace_members(context, renamed, at, decided_at=at)
@@ -56,7 +56,7 @@ def on_snapshot(context: GroupContext, due: DueEvent, snapshot: GroupSnapshot, a
             outdated |= apply_description(context, present, info, at, due).outdated
             continue
         departed = group.departed.get(member_id)
-        if due.late and departed is not None and departed.left_at > own:
+        if due.late and departed is not None and departed.over_at > own:
             continue
         if not is_late_noted:
             late_cause(context, due, at)

@@ -124,7 +124,8 @@ def encode_group(group: Group) -> bytes:
                 pack_member(one.member, kinds, base),
                 base - one.left_at,
                 _REASONS.index(one.left_reason),
-                None if one.last_heartbeat_at is None else base - one.last_heartbeat_at,
+                time_before(one.last_heartbeat_at, base),
+                time_before(one.own_at, base),
             ]
             for one in group.departed.values()
         ],
@@ -175,12 +176,13 @@ def _unpack(values: list[Any], body: list[Any]) -> Group:
     kinds = KindsRead(values)
     group.members = {member.member_id: member for member in unpack_members(members, kinds, base)}
     departed_members = unpack_members([packed for packed, *_ in departed], kinds, base)
-    for unpacked, (_, ago, reason, heartbeat_ago) in zip(departed_members, departed, strict=True):
+    for unpacked, (_, ago, reason, heartbeat_ago, own_ago) in zip(departed_members, departed, strict=True):
         group.departed[unpacked.member_id] = Departed(
             member=unpacked,
             left_at=base - ago,
             left_reason=_REASONS[reason],  # type: ignore[arg-type]
             last_heartbeat_at=None if heartbeat_ago is None else base - heartbeat_ago,
+            own_at=None if own_ago is None else base - own_ago,
         )
     names = [*group.members, *others]
     group.computed = unpack_owners(computed, names, values)

@@ -67,12 +67,23 @@ class Member(MemberFields, kw_only=True, omit_defaults=False, gc=False):
 
 
 class Departed(msgspec.Struct, kw_only=True):
-    """A departed member: it may rejoin with its last description, and an expiry may be disproved."""
+    """A departed member: it may rejoin with its last description, and an expiry may be disproved.
+
+    Attributes:
+        own_at: The time of the departure itself, where that is not the end of the session: it came late, or the member
+            left again while it was not there.
+    """
 
     member: Member
     left_at: int
     left_reason: LeftReason
     last_heartbeat_at: int | None = None
+    own_at: int | None = None
+
+    @property
+    def over_at(self) -> int:
+        """Up to when what it sent is of a session that is over."""
+        return self.left_at if self.own_at is None else self.own_at
 
 
 class Evidence(msgspec.Struct, array_like=True):

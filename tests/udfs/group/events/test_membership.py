@@ -282,6 +282,29 @@ def test_a_late_heartbeat_of_before_a_departure_is_of_the_former_session() -> No
     assert script.sessions()[-1] == "a 5000.."
 
 
+def test_what_a_member_sent_after_a_leave_that_came_late_is_a_new_session() -> None:
+    script = Script("rocketmq")
+    script.join(1_000, "a")
+    script.join(20_000, "b")
+    script.run(20_000)
+    script.leave(10_000, "a")
+    script.run(21_000)
+    script.beat(12_000, "a")
+    script.run(22_000)
+    assert "a" in script.group.members
+
+
+def test_what_a_member_sent_before_it_left_a_second_time_is_no_new_session() -> None:
+    script = Script("rocketmq")
+    script.join(1_000, "a")
+    script.leave(2_000, "a")
+    script.leave(9_000, "a")
+    script.run(10_000)
+    script.beat(5_000, "a")
+    script.run(11_000)
+    assert script.group.members == {}
+
+
 @pytest.mark.parametrize("departs", ["leave", "poll", "deletion"])
 def test_a_departure_behind_the_newest_heartbeat_of_its_member_ends_no_session(departs: str) -> None:
     script = Script("rocketmq")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import zlib
 
 import msgspec
@@ -86,26 +85,6 @@ def test_a_silent_group_of_ten_is_small_and_smaller_beside_its_neighbours() -> N
     assert len(zlib.compress(block)) < 64 * 10 * 12
 
 
-# Of two RocketMQ members, one departed, with a report that waits: written before members reported their version and
-# queues their pulls.
-EARLIER = (
-    "kwGTlpGhdJGjQVZHwMDAwJaRoXTAwMDAwKF0mc8AAAGLz+VoKJGXoWEeAQABomgxAJGUlqFiHgEBwKJoMgAAHpCRkwLAkwAEAJGTAsCTAAIAkZIC"
-    "BI4AEQECA8MJrHJvY2tldG1xLkFWRwsBDMMRzwAAAYvP5WgoEtkgYjhlZmNhMDdiYmZmMmZjOTFlMTg4MWI4MGFlZDYyN2ITgaljb3VudGVkIDIB"
-    "FM8AAAGLz+VoKBbPAAABi8/laCgYkZQJoWKRgqV0b3BpY6F0qHF1ZXVlX2lkAs8AAAGLz+VoHhySzwAAAYvP5WgKzwAAAYvP5WgoHs8AAAGLz+Vo"
-    "FJ2ocm9ja2V0bXGmc3RhYmxlwMDAwAEEAAAAwMA="
-)
-
-
-def test_what_an_earlier_version_wrote_is_read_and_written_as_few_bytes_again() -> None:
-    data = base64.b64decode(EARLIER)
-    group = decode_group(data)
-    assert (group.members["a"].client_version, group.departed["b"].left_reason) == (None, "left")
-    assert (group.pulls, group.idle_queues, group.compare_at, group.recomputable) == ({}, {}, None, True)
-    assert [(one.generation, one.member_id, one.host) for one in group.waiting_reports] == [(9, "b", None)]
-    assert len(encode_group(group)) <= len(data) + 1
-    assert decode_group(encode_group(group)) == group
-
-
 def test_whether_an_earlier_batch_wrote_of_the_time_of_a_generation_that_waits_is_kept() -> None:
     for is_cut in (False, True):
         script = Script()
@@ -116,30 +95,6 @@ def test_whether_an_earlier_batch_wrote_of_the_time_of_a_generation_that_waits_i
         awaited = script.run(20).group.awaited
         assert awaited is not None
         assert awaited.again == (None if is_cut else [])
-
-
-# Of version 1: a reported generation that waits for its topics, with a static member under its second id.
-VERSION_1 = (
-    "kwGUlpGhdMDAwMDAlpKhdKF1wMDAwMChdKF1mc8AAAGLz+VoFJKYo2ktMgoAAMDAwKFplKFvCgABkJCSkwLAlgABAAABAZMDwJMAAQHDkpICApID"
-    "Ad4AEAALAgEDwwmra2Fma2EucmFuZ2ULAgzDDZKjaS0yoW8OkaF1Ec8AAAGLz+VoChLZIDE2NDk4YTI2YjE5NGRkZmYwOTQ4NTk0NWZiNWE2M2Y3"
-    "E4GqcmVwb3J0ZWQgMQEUzwAAAYvP5WgUFc8AAAGLz+VoFBbPAAABi8/laBwckc8AAAGLz+VoCh7PAAABi8/laAqdpWthZmthpnN0YWJsZcDAwMAC"
-    "AwAAAcDA"
-)
-
-
-def test_a_group_of_version_1_is_continued() -> None:
-    script = Script()
-    script.group = decode_group(base64.b64decode(VERSION_1))
-    script.clock = T0 + 30
-    script.queues(0, "t", 2)
-    script.queues(0, "u", 1)
-    script.snapshot(40, 1, {"i-3": ["t"], "o": ["t", "u"]}, describe={"i-3": {"instance_id": "i"}})
-    script.run(50)
-
-    assert script.group.departed["i-2"].left_reason == "replaced"
-    assert sorted(script.group.members) == ["i-3", "o"]
-    assert script.group.computed["t", None, 0] == ("i-3",)
-    assert decode_group(encode_group(script.group)) == script.group
 
 
 # Fields that were added one by one, by their places in the bytes: never moved, only appended.
