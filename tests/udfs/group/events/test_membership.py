@@ -285,10 +285,11 @@ def test_a_late_heartbeat_of_before_a_departure_is_of_the_former_session() -> No
 def test_what_a_member_sent_after_a_leave_that_came_late_is_a_new_session() -> None:
     script = Script("rocketmq")
     script.join(1_000, "a")
-    script.join(20_000, "b")
+    script.join(15_000, "b")
     script.run(20_000)
     script.leave(10_000, "a")
     script.run(21_000)
+    assert script.sessions()[0] == "a 1000..20000 left"
     script.beat(12_000, "a")
     script.run(22_000)
     assert "a" in script.group.members
