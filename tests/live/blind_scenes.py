@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import signal
 import subprocess
 import time
@@ -50,7 +49,9 @@ class Watched:
     job: Running = field(init=False)
 
     def start(self) -> None:
-        """Start the job, again where it has ended."""
+        """Start the job, again where it ends or has ended."""
+        if hasattr(self, "job"):
+            self.job.kill()
         self.job = Running(
             ["run", *self.command, "--tables", self.reader.tables, "--checkpoint", str(self.checkpoint)],
             self.folder / "stderr.txt",
@@ -61,7 +62,6 @@ class Watched:
     def start_if_ended(self) -> None:
         """Start the job if it has ended."""
         if not self.job.is_running:
-            self.job.kill()
             self.start()
 
     def wait_for(self, holds: Callable[[Said], bool], what: str, reader: Reader | None = None) -> Said:
@@ -253,9 +253,10 @@ def disk(folder: Path, settings: Mapping[str, str]) -> Iterator[Scene]:
 
 
 def _fill(folder: Path) -> None:
-    room = os.statvfs(folder)
-    with (folder / "ballast").open("wb") as file:
-        os.posix_fallocate(file.fileno(), 0, room.f_bavail * room.f_frsize)
+    # The job writes, too, meanwhile: what was free a moment ago may be gone.
+    with (folder / "ballast").open("wb", buffering=0) as file, contextlib.suppress(OSError):
+        while True:
+            file.write(bytes(64 * 1024))
 
 
 @contextlib.contextmanager

@@ -46,11 +46,17 @@ class RunningJob:
         return by_generation
 
     def agrees(self, row: Row) -> bool:
-        """Return whether a rebalance is as recomputed: by its row, or by its audit where metadata came later."""
+        """Return whether a rebalance is as recomputed: by its row, or by its audit where metadata came later.
+
+        Of a generation that the next one followed before metadata came nothing is known.
+        """
         if row["agrees_reason"] != TOPICS_UNKNOWN:
             return row["agrees"] is True
         audits = [audit for audit in self.rows("audits") if audit["rebalance_id"] == row["rebalance_id"]]
-        return [audit["verdict"] for audit in audits] == ["agrees"]
+        return [(audit["verdict"], audit["reason"]) for audit in audits] in (
+            [("agrees", None)],
+            [("not_recomputable", TOPICS_UNKNOWN)],
+        )
 
     def wait_for(self, claim: Callable[[], bool], what: str) -> None:
         """Return as soon as a claim about the job or its tables holds."""

@@ -18,7 +18,7 @@ from udfs.kafka.consumer_offsets import events_of
 from udfs.model.events import Progress
 
 StartMember = Callable[..., Member]
-_COMMITS = 2  # rounds of them: what a member does is seen by its commits
+_COMMITS = 4  # rounds of them: what a member does is seen by how often it commits
 _STEADY_MS = 30_000  # of who is not to expire, or must be back within it, on a busy machine too
 
 

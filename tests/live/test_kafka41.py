@@ -84,7 +84,8 @@ def test_a_broker_that_stops_and_comes_back_is_survived_and_nothing_is_missed(
         assert {rows[1]["trigger"], rows[generation]["trigger"]} == {"group_created", "member_joined"}
         kinds = {trigger["kind"] for row in rows.values() for trigger in row["triggers"]}
         assert kinds <= {"group_created", "member_joined", "unexplained"}
-        assert [number for number, row in rows.items() if not job.agrees(row)] == []
+        # Topics may get metadata after their first generation: then the audit comes with that.
+        job.wait_for(lambda: all(map(job.agrees, job.generations("billing").values())), "all agree")
 
         broker.stop()
         job.wait_for(lambda: job.stderr().count('"cluster away"') == 2, "the collector's second notice")
