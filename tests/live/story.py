@@ -61,7 +61,7 @@ class Story:
         if members[0].generation == number + 1:
             given = {member.member_id or "": _owned_in(member, number) for member in members}
             self.steps.append(Step("not knowing a topic yet", number, frozenset({cause}), given, is_stale=True))
-            cause = ("queue_count_changed", None)
+            cause = ("unexplained", None)  # the leader learned of the topic late: that is no change of its queues
         self.record(what, members, cause)
 
 

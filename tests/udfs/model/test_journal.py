@@ -41,7 +41,7 @@ def test_a_change_is_read_as_what_was_written_by_its_kind_alone(kind: str) -> No
 def test_the_kinds_are_those_that_tables_and_readers_know() -> None:
     assert set(BODIES) == {
         *("member_opened", "member_changed", "member_closed", "member_reopened", "member_replaced"),
-        *("queue_assigned", "queue_resumed", "queue_released", "queues_reassigned", "spans_withdrawn"),
+        *("queue_resumed", "queues_reassigned", "spans_withdrawn"),
         *("group_changed", "group_removed", "rebalanced", "topic_changed", "finding_opened", "finding_closed"),
         "finding_changed",
         "audited",
