@@ -121,7 +121,7 @@ def test_a_server_that_never_answers_is_waited_for_once(scheme: str, monkeypatch
     with socket.create_server(("127.0.0.1", 0)) as silent:
         address = f"127.0.0.1:{silent.getsockname()[1]}"
         _given(monkeypatch, f"http://{address}")
-        monkeypatch.setitem(access._PATIENCE, "timeout", "1s")
+        monkeypatch.setitem(access.PATIENCE, "timeout", "1s")
         monkeypatch.setattr(access, "_HDFS_ANSWERS_S", 1)
         checked = mock.Mock(wraps=access_error)
         monkeypatch.setattr(access, "access_error", checked)

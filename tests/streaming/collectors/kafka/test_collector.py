@@ -264,15 +264,6 @@ def test_a_poll_that_a_hanging_broker_delays_reports_nothing_late(
     assert groups == [began] * shown
 
 
-def test_the_memory_of_an_earlier_release_has_the_topics_alone(tmp_path: Path) -> None:
-    log = EventFiles(tmp_path, "kafka")
-    log.keep_memory(b'{"a":{"partitions":2}}')
-    view = LosingView(first=0)
-    view.listed = {"a": ObservedTopic(2), "b": ObservedTopic(3)}
-    assert collector_of(view, log).observe_once()
-    assert [topic_counts(tmp_path, topic) for topic in "ab"] == [[], [3]]
-
-
 def test_after_a_damaged_memory_all_topics_are_reported_again(tmp_path: Path) -> None:
     log = EventFiles(tmp_path, "kafka")
     log.keep_memory(b"{")
