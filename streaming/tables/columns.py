@@ -18,7 +18,7 @@ TIME = pa.timestamp("us", "UTC")
 TEXTS = pa.list_(TEXT)
 TRIGGERS = pa.list_(
     pa.struct(
-        [(name, TEXT) for name in ("kind", "member_id", "topic", "detail", "event_id", "client", "host", "story")]
+        [(name, TEXT) for name in ("kind", "member_id", "topic", "detail", "event_id", "client", "host", "part_of")]
     )
 )
 NAMED_QUEUES = pa.list_(

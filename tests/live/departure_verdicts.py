@@ -138,11 +138,11 @@ def _cell(counts: Counter[str]) -> str:
 
 def stories(runs: Sequence[Run], name: str) -> dict[str, Counter[str]]:
     """Return how often what several causes say together was said, and how often where it is not true."""
-    counts: dict[str, Counter[str]] = {story: Counter() for story in ("it hung", "host_lost", "rolling_restart")}
+    counts: dict[str, Counter[str]] = {whole: Counter() for whole in ("it hung", "host_lost", "rolling_restart")}
     for run in runs:
         found: dict[str, set[str | None]] = {
             "it hung": {one.member_id for one in run.causes[name] if "it hung" in (one.detail or "")},
-            **{story: _part_of(run.causes[name], story) for story in ("host_lost", "rolling_restart")},
+            **{whole: _part_of(run.causes[name], whole) for whole in ("host_lost", "rolling_restart")},
         }
         true = {"it hung": [[one] for one in run.truth.back], "host_lost": run.truth.lost}
         true["rolling_restart"] = [[one] for one in run.truth.restarted]
@@ -153,8 +153,8 @@ def stories(runs: Sequence[Run], name: str) -> dict[str, Counter[str]]:
     return counts
 
 
-def _part_of(causes: Iterable[Trigger], story: str) -> set[str | None]:
-    return {one.member_id for one in causes if one.story == story}
+def _part_of(causes: Iterable[Trigger], whole: str) -> set[str | None]:
+    return {one.member_id for one in causes if one.part_of == whole}
 
 
 if __name__ == "__main__":

@@ -57,7 +57,7 @@ class Trigger(msgspec.Struct, frozen=True, kw_only=True):
     event_id: str | None = None
     client: str | None = None  # the member's, see ``clients``; known once the rebalance is decided
     host: str | None = None  # the member's, without a port; likewise
-    story: str | None = None  # what it is part of, see ``departure_stories``
+    part_of: str | None = None  # ``host_lost`` or ``rolling_restart``, see ``joint_departures``
 
 
 class Rebalance(msgspec.Struct, kw_only=True):

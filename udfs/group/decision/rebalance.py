@@ -19,7 +19,7 @@ from udfs.group.audit.audit import audit_of_plan
 from udfs.group.batch.finding_causes import with_causes
 from udfs.group.batch.findings import RULES, Found, Outcome
 from udfs.group.decision.outcome import outcome_of
-from udfs.group.members.departure_stories import with_stories
+from udfs.group.members.joint_departures import with_joint_departures
 from udfs.group.state.assignment_diff import (
     Balance,
     Changed,
@@ -165,7 +165,7 @@ def _row(
     queues: int,
 ) -> Rebalance:
     group, target = view.group, plan.target
-    triggers = in_order(with_stories(view, with_clients(view, plan.triggers)))
+    triggers = in_order(with_joint_departures(view, with_clients(view, plan.triggers)))
     counts = count_moves(before, moves)
     differing, reason = compared_with_reports(view, plan)
     return Rebalance(

@@ -40,7 +40,7 @@ def causes(
 
 
 def lost(triggers: list[Trigger]) -> set[tuple[str | None, str | None]]:
-    return {(one.member_id, one.host) for one in triggers if one.story == "host_lost"}
+    return {(one.member_id, one.host) for one in triggers if one.part_of == "host_lost"}
 
 
 def test_all_members_of_a_host_that_expire_within_a_session_say_that_it_was_lost() -> None:
@@ -142,7 +142,7 @@ def restarts(steps: list[tuple[int, dict[str, str], tuple[str, str] | None]]) ->
 
 
 def rolling(triggers: list[Trigger]) -> list[str | None]:
-    return [one.member_id for one in triggers if one.story == "rolling_restart"]
+    return [one.member_id for one in triggers if one.part_of == "rolling_restart"]
 
 
 ALL = {"a1": "a", "b1": "b", "c1": "c"}
@@ -160,7 +160,7 @@ def test_clients_that_leave_and_come_back_one_after_the_other_are_restarted() ->
         ]
     )
     assert rolling(found) == ["b2", "c2"]
-    details = {one.member_id: one.detail or "" for one in found if one.story}
+    details = {one.member_id: one.detail or "" for one in found if one.part_of}
     assert "a rolling restart: 2 clients left and came back one after the other within 5.1 s (a and b)" in details["b2"]
     assert details["c2"].endswith("3 clients left and came back one after the other within 12.1 s (a, b and c)")
 

@@ -1,7 +1,7 @@
 """Core: what several departures say together: a host was lost, clients are restarted one after the other. No I/O.
 
 =================  ====================================================================================================
-story              its evidence, of one group
+part of            its evidence, of one group
 =================  ====================================================================================================
 ``host_lost``      all members that a host had, two at least, expired within a session timeout; meanwhile no member of
                    another host did, and at least one of those stayed
@@ -26,45 +26,41 @@ from udfs.group.state.view import GroupView
 from udfs.model.clients import host_of
 from udfs.model.journal import Trigger
 
-# A client that comes back later than that, or the next one that leaves so much later, is another story.
+# A client that comes back later than that, or the next one that leaves so much later, is not part of it.
 _RESTART_MS = 600_000
 _TOGETHER_MS = 50
 
 
-def with_stories(view: GroupView, triggers: Sequence[Trigger]) -> list[Trigger]:
-    """Return causes, those that are part of a story with it, as data and in words.
+def with_joint_departures(view: GroupView, triggers: Sequence[Trigger]) -> list[Trigger]:
+    """Return causes, those that are part of a lost host or a rolling restart with that, as data and in words.
 
     Args:
         triggers: Of a rebalance; its sessions have ended and begun already.
     """
-    stories: dict[str, tuple[str, str]] = {}
+    found: dict[str, tuple[str, str]] = {}
     expired = [one.member_id for one in triggers if one.kind == "session_expired" and one.member_id is not None]
     if expired:
-        stories |= _of_lost_hosts(view, expired)
+        found |= _of_lost_hosts(view, expired)
     joined = [one.member_id for one in triggers if one.kind == "member_joined" and one.member_id is not None]
     if joined:
-        stories |= _of_restarts(view, joined)
-    return (
-        [_with(one, *stories[one.member_id]) if one.member_id in stories else one for one in triggers]
-        if stories
-        else [*triggers]
-    )
+        found |= _of_restarts(view, joined)
+    return [_with(one, *found[one.member_id]) if one.member_id in found else one for one in triggers]
 
 
-def _with(trigger: Trigger, story: str, text: str) -> Trigger:
+def _with(trigger: Trigger, part_of: str, text: str) -> Trigger:
     if trigger.kind not in ("session_expired", "member_joined"):
         return trigger
     detail = text if trigger.detail is None else f"{trigger.detail}; {text}"
-    return msgspec.structs.replace(trigger, story=story, detail=detail)
+    return msgspec.structs.replace(trigger, part_of=part_of, detail=detail)
 
 
 # ---- hosts
 
 
 def _of_lost_hosts(view: GroupView, expired: Sequence[str]) -> dict[str, tuple[str, str]]:
-    group, stories = view.group, dict[str, tuple[str, str]]()
+    group, found = view.group, dict[str, tuple[str, str]]()
     if any(host_of(member.host) is None for member in group.members.values()):
-        return stories  # it may be on any host
+        return found  # it may be on any host
     is_whole = len(group.departed) < view.config.max_departed_members
     numbers = Counter(host_of(departed.member.host) for departed in group.departed.values())
     by_host: dict[str, list[str]] = {}
@@ -76,8 +72,8 @@ def _of_lost_hosts(view: GroupView, expired: Sequence[str]) -> dict[str, tuple[s
     for host, member_ids in by_host.items():
         text = _lost_host(view, host, max(group.departed[one].left_at for one in member_ids), is_whole=is_whole)
         if text is not None:
-            stories |= dict.fromkeys(member_ids, ("host_lost", text))
-    return stories
+            found |= dict.fromkeys(member_ids, ("host_lost", text))
+    return found
 
 
 def _lost_host(view: GroupView, host: str, until: int, *, is_whole: bool) -> str | None:
@@ -116,7 +112,7 @@ def _shown(member: Member) -> str:
 
 def _of_restarts(view: GroupView, joined: Iterable[str]) -> dict[str, tuple[str, str]]:
     restarts = _restarts(view)
-    stories: dict[str, tuple[str, str]] = {}
+    found: dict[str, tuple[str, str]] = {}
     for member_id in joined:
         chain: list[tuple[Departed, Member]] = []
         for former, member in sorted(restarts, key=lambda one: one[1].joined_at, reverse=True):
@@ -129,8 +125,8 @@ def _of_restarts(view: GroupView, joined: Iterable[str]) -> dict[str, tuple[str,
             span = (chain[0][1].joined_at - chain[-1][0].left_at) / 1_000
             names = named([_shown(member) for _, member in reversed(chain)])
             text = f"a rolling restart: {len(chain)} clients left and came back one after the other within {span:.1f} s"
-            stories[member_id] = ("rolling_restart", f"{text} ({names})")
-    return stories
+            found[member_id] = ("rolling_restart", f"{text} ({names})")
+    return found
 
 
 def _restarts(view: GroupView) -> list[tuple[Departed, Member]]:
