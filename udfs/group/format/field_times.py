@@ -70,7 +70,7 @@ def unpack_field_times(
 ) -> dict[str, int]:
     """Read back what ``pack_field_times`` wrote."""
     if len(times) == 2:
-        ages = zip(DESCRIBED, values[times[1]], strict=False)  # an older release knew fewer
+        ages = zip(DESCRIBED, values[times[1]], strict=True)
         return {name: base - age for name, age in ages if age is not None}
     at = base - times[0] if times else member.joined_at
     return dict.fromkeys(present, at)

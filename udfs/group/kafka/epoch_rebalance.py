@@ -23,7 +23,6 @@ from udfs.group.kafka.reported_generations import (
     add_generation_triggers,
     move_members,
     rename,
-    rename_static_members,
     subscribed_after,
     update_existing,
 )
@@ -179,8 +178,6 @@ def _rename(context: GroupContext, outcome: EpochOutcome, snapshot: GroupSnapsho
             renamed = {former_id: member_id}
             rename(context, renamed, infos, back_at, back_at, splits=False, decided_at=outcome.at)
             members = context.group.members
-    # The state of an older version does not know since when.
-    rename_static_members(context, snapshot, outcome.at, splits=False, decided_at=outcome.at)
 
 
 def _under_first_ids(view: GroupView, outcome: EpochOutcome, snapshot: GroupSnapshot) -> GroupSnapshot:

@@ -282,17 +282,15 @@ def move_members(
     return outdated
 
 
-def rename_static_members(
-    context: GroupContext, snapshot: GroupSnapshot, at: int, *, splits: bool = True, decided_at: int
-) -> bool:
+def rename_static_members(context: GroupContext, snapshot: GroupSnapshot, at: int, *, decided_at: int) -> bool:
     """Rename static members that came back under another id; they keep their queues.
 
     Args:
-        splits, decided_at: As ``replace_members`` has them.
+        decided_at: As ``replace_members`` has it.
     """
     infos = {info.member_id: info for info in snapshot.members}
     back = returned(context.group, snapshot.members)
-    return rename(context, back, infos, snapshot.event_time, at, splits=splits, decided_at=decided_at)
+    return rename(context, back, infos, snapshot.event_time, at, decided_at=decided_at)
 
 
 def rename(

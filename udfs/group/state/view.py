@@ -233,7 +233,7 @@ class GroupView:
     def _as_named(self, queues: tuple[QueueInfo, ...] | None) -> tuple[QueueInfo, ...] | None:
         if queues is None or self.profile.counts_queues_per_broker or all(queue.broker is None for queue in queues):
             return queues
-        # Only states of older versions contain a partition under two brokers.
+        # A partition that has moved to another leader was reported under two brokers.
         partitions = {queue.queue_id: queue for queue in reversed(queues)}
         return tuple(
             QueueInfo(number, None, partitions[number].rack, partitions[number].racks) for number in sorted(partitions)
