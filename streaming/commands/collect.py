@@ -47,7 +47,7 @@ from udfs.model.systems import KAFKA
 
 if TYPE_CHECKING:
     from streaming.collectors.collector import Collector, CollectorStatus
-    from streaming.collectors.collector_sign import CollectorSign
+    from streaming.collectors.collector_liveness import CollectorLivenessWriter
     from streaming.collectors.event_log import EventLog
     from streaming.settings.model import Settings
     from streaming.tables.liveness import SourceStatus
@@ -287,10 +287,10 @@ class _Logs:
         client = KafkaOptions(servers, self._cluster, properties).librdkafka()
         return EventTopic(self._topic, client, self._topic_memory(part), LogLimits(**settings.event_log.bounds()))
 
-    def sign(self, status: Callable[[], CollectorStatus]) -> CollectorSign:
+    def liveness(self, status: Callable[[], CollectorStatus]) -> CollectorLivenessWriter:
         """Return what shows beside the events that the collector lives."""
         from streaming.collectors.collector import source_status_of, status_with_log
-        from streaming.collectors.collector_sign import CollectorSign
+        from streaming.collectors.collector_liveness import CollectorLivenessWriter
         from streaming.machine.process import since_boot_ms
         from streaming.tables.liveness import collector_place
 
@@ -302,7 +302,9 @@ class _Logs:
                 found = status_with_log(found, log)
             return source_status_of(found, made_at_ms)
 
-        return CollectorSign(None if self._folder is None else collector_place(self._folder, self._name()), now)
+        return CollectorLivenessWriter(
+            None if self._folder is None else collector_place(self._folder, self._name()), now
+        )
 
     def close(self) -> None:
         """Leave the logs to other processes."""
@@ -333,7 +335,7 @@ def _collect(settings: Settings, system: str, logs: _Logs, *, once: bool) -> int
     collectors: list[Collector] = [] if lines is None else [lines]
     if settings.followed():
         collectors.append(FOLLOWED[system].alone(settings, logs, stop))
-    sign = logs.sign(collectors[-1].status)
+    liveness = logs.liveness(collectors[-1].status)
     answered = True
     if once:
         if lines is not None:
@@ -345,11 +347,11 @@ def _collect(settings: Settings, system: str, logs: _Logs, *, once: bool) -> int
             one.start()
         only_lines = lines if len(collectors) == 1 else None
         while not stop.wait(_RETRY_S) and not (only_lines is not None and only_lines.is_over):
-            sign.keep()
+            liveness.write_if_due()
     for one in collectors:
         one.stop()
     written = _write_the_rest(logs)
-    sign.end(is_once=once)
+    liveness.end(is_once=once)
     logs.close()
     if not answered:
         status = collectors[-1].status()

@@ -44,21 +44,32 @@ class SourceStatus(NamedTuple):
     is_own: bool = True
 
 
-class CollectorLiveness(msgspec.Struct, kw_only=True, omit_defaults=True):
-    """One collector that runs alone, as it was when this was written; the fields are those of ``JobLiveness``.
+class ProcessLiveness(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """A process, as it was when this was written.
 
     Attributes:
-        problem, partial: As ``SourceStatus`` has them.
+        host, pid, process: Where it runs; ``process`` tells it from a later one of the same number.
+        written_at: Epoch ms, on its machine's clock; written_boot_ms: the same on a clock that nobody sets.
+        every_ms: How often it is written.
     """
 
     version: int = VERSION
-    cluster: str
     host: str
     pid: int
     process: str
     written_at: int
     written_boot_ms: int
     every_ms: int
+
+
+class CollectorLiveness(ProcessLiveness, kw_only=True, omit_defaults=True):
+    """One collector that runs alone, as it was when this was written.
+
+    Attributes:
+        problem, partial: As ``SourceStatus`` has them.
+    """
+
+    cluster: str
     state: Literal["running", "stopped", "finished"]
     problem: str = ""
     partial: str = ""
@@ -90,14 +101,11 @@ class ClusterLiveness(msgspec.Struct, kw_only=True, omit_defaults=True):
     partial: str = ""
 
 
-class JobLiveness(msgspec.Struct, kw_only=True, omit_defaults=True):
+class JobLiveness(ProcessLiveness, kw_only=True, omit_defaults=True):
     """One job, as it was when this was written.
 
     Attributes:
         app_id: Of its checkpoint.
-        host, pid, process: Where it runs; ``process`` tells it from a later one of the same number.
-        written_at: Epoch ms, on its machine's clock; written_boot_ms: the same on a clock that nobody sets.
-        every_ms: How often it is written.
         unknown_after_ms: So long after the last knowledge of it the state of a cluster is unknown.
         state, state_since: What it does, and since when. reason: Why, of a job that failed.
         started_at: When the process began.
@@ -105,14 +113,7 @@ class JobLiveness(msgspec.Struct, kw_only=True, omit_defaults=True):
         clock_step_ms, clock_step_at: By how much this machine's clock was set last, ahead or back, while the job ran.
     """
 
-    version: int = VERSION
     app_id: str
-    host: str
-    pid: int
-    process: str
-    written_at: int
-    written_boot_ms: int
-    every_ms: int
     unknown_after_ms: int
     state: JobState
     state_since: int

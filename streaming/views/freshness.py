@@ -19,6 +19,7 @@ from streaming.tables.liveness import (
     ClusterLiveness,
     CollectorLiveness,
     JobLiveness,
+    ProcessLiveness,
     SourceStatus,
 )
 from streaming.tables.schema import TABLES
@@ -202,11 +203,10 @@ class _JobNow:
         self.job = job
         self._unread = unread
         self._now = now
-        self._is_here = job.process.split(" ")[0] == now.boot
-        wall_ms = now.wall_ms - job.written_at
-        self.age_ms = max(0, now.boot_ms - job.written_boot_ms if self._is_here else wall_ms)
-        self._ahead_ms = 0 if self._is_here else max(0, -wall_ms)
-        self._set_ms = wall_ms - self.age_ms if self._is_here else 0
+        is_here, wall_ms = _is_here(job, now), now.wall_ms - job.written_at
+        self.age_ms = _age_ms(job, now)
+        self._ahead_ms = 0 if is_here else max(0, -wall_ms)
+        self._set_ms = wall_ms - self.age_ms if is_here else 0
 
     @property
     def _is_timely(self) -> bool:
@@ -283,7 +283,7 @@ class _JobNow:
 
     def _note(self) -> str:
         job = self.job
-        if self._is_here and abs(self._set_ms) > _CLOCKS_DIFFER_MS:
+        if _is_here(job, self._now) and abs(self._set_ms) > _CLOCKS_DIFFER_MS:
             return f"the clock of {job.host} was set {_direction(self._set_ms)} since {second_text(job.written_at)}"
         return self._clock_step() if job.clock_step_ms else ""
 
@@ -299,14 +299,21 @@ def collector_status(one: CollectorLiveness, now: Now) -> SourceStatus:
     if one.state != "running":
         problem = f"its collector {'read once, and ended' if one.state == 'finished' else 'was stopped'} at {seen}"
         return SourceStatus(one.cluster, problem, is_own=False)
-    is_here = one.process.split(" ")[0] == now.boot
-    age_ms = now.boot_ms - one.written_boot_ms if is_here else now.wall_ms - one.written_at
-    if age_ms > _MISSED * one.every_ms:
+    if _age_ms(one, now) > _MISSED * one.every_ms:
         return SourceStatus(one.cluster, _fallen_silent("its collector", one, "events"), is_own=False)
     return SourceStatus(one.cluster, one.problem, one.partial, is_own=False)
 
 
-def _fallen_silent(who: str, one: JobLiveness | CollectorLiveness, beside: str) -> str:
+def _is_here(one: ProcessLiveness, now: Now) -> bool:
+    return one.process.split(" ")[0] == now.boot
+
+
+def _age_ms(one: ProcessLiveness, now: Now) -> int:
+    """Return how long ago it was written; on the machine of the process by a clock that nobody sets."""
+    return max(0, now.boot_ms - one.written_boot_ms if _is_here(one, now) else now.wall_ms - one.written_at)
+
+
+def _fallen_silent(who: str, one: ProcessLiveness, beside: str) -> str:
     """Return since when a process is silent, and why, as far as this machine shows it."""
     who, seen = f"{who} (process {one.pid} on {one.host})", second_text(one.written_at)
     if not is_same_machine(one.process):

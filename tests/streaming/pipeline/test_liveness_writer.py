@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from streaming.collectors import collector_sign
-from streaming.collectors.collector_sign import CollectorSign
+from streaming.collectors import collector_liveness
+from streaming.collectors.collector_liveness import CollectorLivenessWriter
 from streaming.machine.clock import now_ms
 from streaming.machine.stop_request import StopRequest
 from streaming.pipeline import liveness_writer as module
@@ -210,12 +210,14 @@ def test_what_a_collector_left_beside_its_events_is_the_reason_of_a_silent_clust
     one.observed(seen(T0))
     assert only(one.now()).problem == ""
     file = collector_place(tmp_path, "kafka-c1")
-    sign = CollectorSign(file, lambda: SourceStatus("c1", "the cluster does not answer", "one of 3 brokers"))
-    sign.keep()
+    liveness = CollectorLivenessWriter(
+        file, lambda: SourceStatus("c1", "the cluster does not answer", "one of 3 brokers")
+    )
+    liveness.write_if_due()
     found = only(one.now())
     assert (found.problem, found.partial) == ("the cluster does not answer", "one of 3 brokers")
     assert not found.is_followed, "by another process"
-    sign.end(is_once=False)
+    liveness.end(is_once=False)
     clock.pass_ms(30_001)
     assert "its collector was stopped at " in one.silent()["c1"].reason
     own.append(SourceStatus("c1", "the cluster refuses access"))
@@ -229,23 +231,23 @@ def test_a_sign_is_replaced_when_it_is_old_enough_and_none_is_left_without_a_fol
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     clock = Clock()
-    monkeypatch.setattr(collector_sign, "since_boot_ms", lambda: clock.boot_ms)
+    monkeypatch.setattr(collector_liveness, "since_boot_ms", lambda: clock.boot_ms)
     asked: list[int] = []
 
     def status() -> SourceStatus:
         asked.append(clock.boot_ms)
         return SourceStatus("c1")
 
-    CollectorSign(None, status).keep()
+    CollectorLivenessWriter(None, status).write_if_due()
     assert asked == []
-    sign = CollectorSign(collector_place(tmp_path, "kafka-c1"), status)
+    liveness = CollectorLivenessWriter(collector_place(tmp_path, "kafka-c1"), status)
     for _ in range(3):
-        sign.keep()
-    clock.pass_ms(collector_sign.EVERY_MS)
-    sign.keep()
+        liveness.write_if_due()
+    clock.pass_ms(collector_liveness.EVERY_MS)
+    liveness.write_if_due()
     assert len(asked) == 2
     assert [one.state for one in read_collectors(tmp_path)] == ["running"]
-    sign.end(is_once=True)
+    liveness.end(is_once=True)
     assert [one.state for one in read_collectors(tmp_path)] == ["finished"]
     assert [path.name for path in tmp_path.rglob("*.json")] == ["kafka-c1.json"]
 

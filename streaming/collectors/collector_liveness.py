@@ -18,8 +18,8 @@ EVERY_MS: Final = 5_000
 _log = logger("collect")
 
 
-class CollectorSign:
-    """Writes what a collector knows of itself and its cluster, whenever ``keep`` is called and it is time.
+class CollectorLivenessWriter:
+    """Writes what a collector knows of itself and its cluster, whenever ``write_if_due`` is called and it is time.
 
     Args:
         place: The file; None: there is no folder, for events go to a topic. status: What the collector reports now.
@@ -31,7 +31,7 @@ class CollectorSign:
         self._next_ms = 0
         self._has_failed = False
 
-    def keep(self) -> None:
+    def write_if_due(self) -> None:
         """Write it, if the last one is old enough."""
         if since_boot_ms() >= self._next_ms:
             self._next_ms = since_boot_ms() + EVERY_MS
