@@ -90,16 +90,9 @@ def siblings_of(reader: Reader, session: Row, cluster: str, group: str, at_ms: i
     Args:
         session: Of the member that departed. at_ms: When.
     """
-    client_id, host = session.get("client_id"), session.get("host")
-    if not client_id or not host:
-        return None
-    span = session.get("session_timeout_ms") or _SESSION_MS
-    where = {"cluster": cluster, "client_id": client_id, "host": host}
-    others = reader.rows("members", where=where, keep=_elsewhere(group, at_ms, span))
-    if not others:
-        return None
-    ended = sum(one["left_at"] is not None and one["left_at"] <= at_ms + span for one in others)
-    return Siblings(ended, len(others) - ended)
+    same = {"cluster": cluster, "client_id": session.get("client_id"), "host": session.get("host")}
+    others, ended = _others(reader, same, session, group, at_ms)
+    return Siblings(len(ended), len(others) - len(ended)) if others else None
 
 
 def host_sessions(reader: Reader, session: Row, cluster: str, group: str, at_ms: int) -> HostSessions | None:
@@ -108,18 +101,25 @@ def host_sessions(reader: Reader, session: Row, cluster: str, group: str, at_ms:
     Args:
         session: Of the member that departed. at_ms: When.
     """
-    host = session.get("address")
-    if not host:
-        return None
-    span = session.get("session_timeout_ms") or _SESSION_MS
-    others = reader.rows("members", where={"cluster": cluster, "address": host}, keep=_elsewhere(group, at_ms, span))
+    same = {"cluster": cluster, "address": session.get("address")}
+    others, ended = _others(reader, same, session, group, at_ms)
     if not others:
         return None
-    ended = sum(
-        one["left_at"] is not None and one["left_at"] <= at_ms + span and one["left_reason"] not in _IN_ORDER
-        for one in others
-    )
-    return HostSessions(host, ended, len(others) - ended, len({one["group_id"] for one in others}))
+    lost = sum(one["left_reason"] not in _IN_ORDER for one in ended)
+    return HostSessions(same["address"] or "", lost, len(others) - lost, len({one["group_id"] for one in others}))
+
+
+def _others(reader: Reader, same: Row, session: Row, group: str, at_ms: int) -> tuple[list[Row], list[Row]]:
+    """Return the sessions of other groups that have these fields, and those of them that ended with a session.
+
+    Args:
+        same: Without a value of one of them, no session has them.
+    """
+    if not all(same.values()):
+        return [], []
+    span = session.get("session_timeout_ms") or _SESSION_MS
+    others = reader.rows("members", where=same, keep=_elsewhere(group, at_ms, span))
+    return others, [one for one in others if one["left_at"] is not None and one["left_at"] <= at_ms + span]
 
 
 def _elsewhere(group: str, at_ms: int, span: int) -> Callable[[pa.Table], pa.ChunkedArray]:
