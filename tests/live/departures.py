@@ -16,15 +16,12 @@ import dataclasses
 import signal
 import sys
 import tempfile
-import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
-
-from confluent_kafka import Producer
 
 from tests.job.commands import Running
 from tests.kit.brokers import Broker, kafka_41
@@ -36,6 +33,7 @@ from tests.kit.python_processes import start_python_member
 from tests.kit.relay import relay
 from tests.kit.topics import create_topic, set_session_timeout
 from tests.live.departure_verdicts import KINDS, SESSION_MS, Departed, Kind, Truth, print_tables, read
+from tests.live.repeated import messages
 from tests.live.story import partitions
 
 _STATIC_SESSION_MS = 45_000  # a process takes a while to start on a busy machine
@@ -292,29 +290,6 @@ def wait_until_owned(members: Sequence[Member], group: str) -> None:
 
 
 @contextmanager
-def messages(broker: Broker, topics: Sequence[str]) -> Iterator[None]:
-    """Send to each partition all the time: libraries commit what they have read."""
-    over = threading.Event()
-
-    def send() -> None:
-        producer = Producer(broker.client_settings())
-        while not over.wait(_SEND_EVERY_S):
-            for topic in topics:
-                for number in range(_PARTITIONS):
-                    producer.produce(topic, b"x", partition=number)
-            producer.poll(0)
-        producer.flush(10)
-
-    thread = threading.Thread(target=send, daemon=True)
-    thread.start()
-    try:
-        yield
-    finally:
-        over.set()
-        thread.join()
-
-
-@contextmanager
 def collected(broker: Broker, folder: Path, log: Path | None) -> Iterator[None]:
     """Follow a broker until the block is left."""
     beside = [] if log is None else ["--kafka-log", str(log)]
@@ -356,7 +331,10 @@ def record(libraries: Sequence[Library], rounds: int, minutes: float, folder: Pa
         running.enter_context(collected(broker, folder / "records", None))
         running.enter_context(collected(broker, folder / "log", broker.server.log))
         time.sleep(_LAST_READ_S)  # a collector knows topics before their groups rebalance
-        with messages(broker, [name for _, name, _ in groups]), ThreadPoolExecutor(len(groups)) as pool:
+        with (
+            messages(broker, [name for _, name, _ in groups], _PARTITIONS, _SEND_EVERY_S),
+            ThreadPoolExecutor(len(groups)) as pool,
+        ):
             playing = [pool.submit(play, hosts, one, name, kinds, rounds, ends_at) for one, name, kinds in groups]
             truths = [one.result() for one in playing]
             time.sleep(_LAST_READ_S)

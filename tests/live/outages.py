@@ -13,15 +13,12 @@ import bisect
 import statistics
 import sys
 import tempfile
-import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
-
-from confluent_kafka import Producer
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 from tests.kit.brokers import Broker, kafka_41
 from tests.kit.java_members import wait_until
@@ -29,6 +26,7 @@ from tests.kit.members import Member, start_member
 from tests.kit.noting_members import start_noting_member
 from tests.kit.topics import create_topic, set_session_timeout
 from tests.live.collecting import collecting, run_of_folder
+from tests.live.repeated import messages
 from tests.simulation.core_run import CoreRun
 from udfs.model.journal import MemberReplaced
 
@@ -152,29 +150,6 @@ class Notes:
                     for _, partition in report.changed:
                         found.setdefault(partition, []).append(report.at_ms)
         return {partition: sorted(times) for partition, times in found.items()}
-
-
-@contextmanager
-def messages(broker: Broker, topics: Sequence[str]) -> Iterator[None]:
-    """Send messages to all partitions all the time."""
-    ended = threading.Event()
-
-    def send() -> None:
-        producer = Producer({**broker.client_settings(), "linger.ms": "0"})
-        while not ended.wait(_MESSAGE_S):
-            for topic in topics:
-                for partition in range(_PARTITIONS):
-                    producer.produce(topic, b"m", partition=partition)
-            producer.poll(0)
-        producer.flush(10)
-
-    thread = threading.Thread(target=send, daemon=True)
-    thread.start()
-    try:
-        yield
-    finally:
-        ended.set()
-        thread.join()
 
 
 def play(broker: Broker, number: int, regime: Regime, changes: int) -> tuple[Notes, list[tuple[int, str]]]:
@@ -302,7 +277,7 @@ def measure(regimes: Sequence[Regime], changes: int, at_once: int = 2) -> dict[s
                 set_session_timeout(broker, topic, _SESSION_MS)
             with (
                 collecting(broker, folder / "events"),
-                messages(broker, topics),
+                messages(broker, topics, _PARTITIONS, _MESSAGE_S),
                 ThreadPoolExecutor(at_once) as pool,
             ):
                 playing = [pool.submit(play, broker, number, one, changes) for number, one in enumerate(regimes)]
@@ -311,30 +286,40 @@ def measure(regimes: Sequence[Regime], changes: int, at_once: int = 2) -> dict[s
     return {regime.name: checked(run, number, *played[number]) for number, regime in enumerate(regimes)}
 
 
+class Departing(Protocol):
+    """A member that can depart."""
+
+    def stop(self) -> None: ...
+    def kill(self) -> None: ...
+
+
+_Departing = TypeVar("_Departing", bound=Departing)
+
+
+def stop_and_kill(member: Callable[[str], _Departing], wait: Callable[[Sequence[_Departing]], None]) -> None:
+    """Let one member stay, and another one come twice: it is stopped, then killed.
+
+    Args:
+        member: Starts one. wait: Returns once these share all there is.
+    """
+    stays = member("a")
+    wait([stays])
+    for is_killed in (False, True):
+        time.sleep(SETTLED_S)
+        other = member("b")
+        wait([stays, other])
+        time.sleep(SETTLED_S)
+        other.kill() if is_killed else other.stop()
+        wait([stays])
+    time.sleep(SETTLED_S)
+
+
 def check(found: Sequence[Checked], at_least: int) -> None:
     """Assert that the truth is within all bounds, and that bounds are there."""
     assert [one for one in found if not one.holds] == []
     bounded = [one.most - (one.least or 0) for one in found if one.most is not None]
     assert len(bounded) >= at_least, found
     print(f"{len(found)} outages, {len(bounded)} bounded, median width {statistics.median(bounded)} ms")  # noqa: T201
-
-
-@contextmanager
-def repeated(work: Callable[[], None], every_s: float) -> Iterator[None]:
-    """Do something again and again, in a thread of its own."""
-    ended = threading.Event()
-
-    def run() -> None:
-        while not ended.wait(every_s):
-            work()
-
-    thread = threading.Thread(target=run, daemon=True)
-    thread.start()
-    try:
-        yield
-    finally:
-        ended.set()
-        thread.join()
 
 
 def main(changes: int) -> None:

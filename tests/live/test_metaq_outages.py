@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,7 +10,8 @@ import pytest
 from tests.kit.metaq import MetaqCluster
 from tests.kit.metaq_members import MetaqMember, partitions_of, wait_until_shared
 from tests.live.metaq_story import collecting
-from tests.live.outages import SETTLED_S, check, checked_by_owner, repeated
+from tests.live.outages import check, checked_by_owner, stop_and_kill
+from tests.live.repeated import repeated
 from tests.simulation.core_run import run_of
 
 pytestmark = [pytest.mark.broker, pytest.mark.timeout(900)]
@@ -35,15 +35,6 @@ def test_a_clean_stop_and_a_kill(
 
     with collecting(metaq, tmp_path / "events") as collected:
         with repeated(send, 0.1):
-            stays = member("a")
-            wait_until_shared([stays], partitions)
-            for is_killed in (False, True):
-                time.sleep(SETTLED_S)
-                other = member("b")
-                wait_until_shared([stays, other], partitions)
-                time.sleep(SETTLED_S)
-                other.kill() if is_killed else other.stop()
-                wait_until_shared([stays], partitions)
-            time.sleep(SETTLED_S)
+            stop_and_kill(member, lambda members: wait_until_shared(members, partitions))
         collected.stop()
     check(checked_by_owner(run_of(collected.lines()), group, lives), 12)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,7 +11,8 @@ import pytest
 from tests.kit import rocketmq_admin as admin
 from tests.kit.rocketmq import RocketMq
 from tests.kit.rocketmq_members import RocketMqMember, queues_of, wait_until_assigned
-from tests.live.outages import SETTLED_S, check, checked_by_owner, repeated
+from tests.live.outages import check, checked_by_owner, stop_and_kill
+from tests.live.repeated import repeated
 from tests.live.rocketmq_story import collecting
 from tests.simulation.core_run import run_of
 
@@ -42,14 +42,5 @@ def test_a_clean_stop_and_a_kill(
         repeated(send, 0.1),
         repeated(collected.poll, 1.0),
     ):
-        stays = member("a")
-        wait_until_assigned([stays], queues)
-        for is_killed in (False, True):
-            time.sleep(SETTLED_S)
-            other = member("b")
-            wait_until_assigned([stays, other], queues)
-            time.sleep(SETTLED_S)
-            other.kill() if is_killed else other.stop()
-            wait_until_assigned([stays], queues)
-        time.sleep(SETTLED_S)
+        stop_and_kill(member, lambda members: wait_until_assigned(members, queues))
     check(checked_by_owner(run_of(collected.lines()), group, lives), 6)
