@@ -234,20 +234,19 @@ class KafkaCollector(CollectorThread):
         return {number: end for number, (_, end) in view.offsets_bounds(len(self._ends)).items()}
 
     def _run(self) -> None:
-        pause_s = 0.0
+        next_s = time.monotonic()
         failures = 0
         while not self._stopping.is_set():
-            if pause_s <= 0:
-                began = time.monotonic()
+            began = time.monotonic()
+            if began >= next_s:
                 failures = 0 if self.observe_once() else failures + 1
-                rest_s = max(0.0, self._interval_s - (time.monotonic() - began))
-                pause_s = min(_LONGEST_PAUSE_S, 0.5 * 2.0**failures) if failures else rest_s
+                pause_s = min(_LONGEST_PAUSE_S, 0.5 * 2.0**failures)
+                next_s = time.monotonic() + pause_s if failures else began + self._interval_s
+            # What these take counts: a broker that is gone is waited for.
             self.flush_clock()
             self.write_early_clock()
             self.seek_new_record()
-            step = min(_CHECK_EVERY_S, max(pause_s, 0.0))
-            self._stopping.wait(step)
-            pause_s -= step
+            self._stopping.wait(max(0.0, min(_CHECK_EVERY_S, next_s - time.monotonic())))
 
     def _remember(self) -> None:
         """Continue from what was kept last."""

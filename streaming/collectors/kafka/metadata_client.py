@@ -7,6 +7,7 @@ import contextlib
 import time
 from collections import deque
 from collections.abc import Mapping
+from concurrent.futures import Future, wait
 from types import TracebackType
 from typing import TYPE_CHECKING
 
@@ -29,7 +30,7 @@ from streaming.machine.logs import LIBRDKAFKA
 from udfs.kafka.consumer_offsets import OFFSETS_TOPIC
 
 if TYPE_CHECKING:
-    from confluent_kafka.admin import TopicDescription
+    from confluent_kafka.admin import ListOffsetsResultInfo, TopicDescription
 
 # Spark's consumers name their groups so: one right, for groups that begin with this, does for all of the monitor.
 GROUP_PREFIX = "spark-kafka-source"
@@ -201,9 +202,13 @@ class ClusterView:
 
         The end counts what running transactions have written too.
         """
-        first = self._offsets(topic, partitions, OffsetSpec.earliest())
-        last = self._offsets(topic, partitions, OffsetSpec.latest())
-        return {number: (first[number], last[number]) for number in last}
+        # Both at once: a leader that is gone is waited for once.
+        first = self._request_offsets(topic, partitions, OffsetSpec.earliest())
+        last = self._request_offsets(topic, partitions, OffsetSpec.latest())
+        return {
+            number: (answer_of(first[number], self._timeout_s).offset, answer_of(end, self._timeout_s).offset)
+            for number, end in last.items()
+        }
 
     def ends(self, partitions: Mapping[str, int]) -> dict[tuple[str, int], int]:
         """Return where each partition ends; those without a leader are missing, as all are of a broker that is away.
@@ -215,10 +220,14 @@ class ClusterView:
         places = {TopicPartition(topic, number): latest for topic in partitions for number in range(partitions[topic])}
         found: dict[tuple[str, int], int] = {}
         if places:
-            for place, answer in self._admin.list_offsets(places, request_timeout=_ENDS_TIMEOUT_S).items():
+            answers = self._admin.list_offsets(places, request_timeout=_ENDS_TIMEOUT_S)
+            # All together: else each partition of a broker that is gone is waited for in turn.
+            answered, _ = wait(answers.values(), _ENDS_TIMEOUT_S)
+            for place, answer in answers.items():
                 # The rest of a poll must not depend on one partition.
-                with contextlib.suppress(KafkaException):
-                    found[place.topic, place.partition] = answer_of(answer, _ENDS_TIMEOUT_S).offset
+                if answer in answered:
+                    with contextlib.suppress(KafkaException):
+                        found[place.topic, place.partition] = answer.result().offset
         return found
 
     def record_time(self, partition: int, offset: int, topic: str = OFFSETS_TOPIC) -> int | None:
@@ -282,10 +291,12 @@ class ClusterView:
         self._complaints += [error for message in messages if (error := message.error()) is not None]
         return list(self._complaints)
 
-    def _offsets(self, topic: str, partitions: int, spec: OffsetSpec) -> dict[int, int]:
+    def _request_offsets(
+        self, topic: str, partitions: int, spec: OffsetSpec
+    ) -> dict[int, Future[ListOffsetsResultInfo]]:
         queried = {TopicPartition(topic, number): spec for number in range(partitions)}
         answers = self._admin.list_offsets(queried, request_timeout=self._timeout_s)
-        return {place.partition: answer_of(answer, self._timeout_s).offset for place, answer in answers.items()}
+        return {place.partition: answer for place, answer in answers.items()}
 
     def _racks(self) -> dict[int, str]:
         cluster = answer_of(self._admin.describe_cluster(request_timeout=self._timeout_s), self._timeout_s)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from concurrent.futures import Future
+from concurrent.futures import Future, wait
 from types import SimpleNamespace
 from typing import Any
+from unittest import mock
 
 import pytest
 from confluent_kafka import TIMESTAMP_CREATE_TIME, TIMESTAMP_NOT_AVAILABLE, KafkaError, KafkaException
@@ -40,10 +41,22 @@ class Cluster:
         self.complaints: list[KafkaError] = []
         self.refusal: KafkaError | None = None
         self.assigned: list[tuple[str, int, int]] = []
+        self.led: set[int] = set()  # partitions whose leader answers
+        self.refused: set[int] = set()
 
     def list_topics(self, _name: str | None = None, *, timeout: float) -> SimpleNamespace:
         assert timeout > 0
         return SimpleNamespace(topics=self.topics)
+
+    def list_offsets(self, places: Any, **_: object) -> dict[Any, Future[Any]]:
+        """Answer for partitions whose leader is there, and refuse some."""
+        found: dict[Any, Future[Any]] = {place: Future() for place in places}
+        for place, answer in found.items():
+            if place.partition in self.led:
+                answer.set_result(SimpleNamespace(offset=7))
+            elif place.partition in self.refused:
+                answer.set_exception(KafkaException(KafkaError(KafkaError.LEADER_NOT_AVAILABLE)))
+        return found
 
     def describe_cluster(self, **_: object) -> Future[Any]:
         return done(SimpleNamespace(nodes=[SimpleNamespace(id=node, rack=rack) for node, rack in self.racks.items()]))
@@ -117,6 +130,17 @@ def test_a_topic_that_cannot_be_described_now_is_not_taken_for_absent(cluster: C
         "just deleted": topic([1]),
     }
     assert view.topics() == {"no leader": None, "just made": None, "just deleted": ObservedTopic(1)}
+
+
+def test_partitions_without_an_answer_are_missing_and_waited_for_together(
+    cluster: Cluster, view: ClusterView, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(metadata_client, "_ENDS_TIMEOUT_S", 0.05)
+    waits = mock.Mock(wraps=wait)
+    monkeypatch.setattr(metadata_client, "wait", waits)
+    cluster.led, cluster.refused = {1}, {2}
+    assert view.ends({"t": 9}) == {("t", 1): 7}
+    assert waits.call_count == 1
 
 
 def test_without_groups_there_is_no_topic_of_offsets_and_other_errors_are_raised(
