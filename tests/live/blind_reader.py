@@ -85,6 +85,11 @@ class _Webhook(http.server.ThreadingHTTPServer):
     def url(self) -> str:
         return f"http://127.0.0.1:{self.server_address[1]}/"
 
+    def close(self) -> None:
+        """End it, and give its port back."""
+        self.shutdown()
+        self.server_close()
+
     def take(self, message: Mapping[str, Any]) -> None:
         """Note which findings a message opens and closes."""
         for one in message["findings"]:
@@ -141,7 +146,7 @@ class Reader:
     def __exit__(self, *_: object) -> None:
         self._client.close()
         self._serve.kill()
-        self._webhook.shutdown()
+        self._webhook.close()
 
     def _start_serving(self) -> None:
         command, stderr = ["serve", "--tables", self.tables, "--port", "0"], self.folder / "serve.txt"

@@ -49,7 +49,7 @@ class Cluster:
         return SimpleNamespace(topics=self.topics)
 
     def list_offsets(self, places: Any, **_: object) -> dict[Any, Future[Any]]:
-        """Answer for partitions whose leader is there, and refuse some."""
+        """Return offsets of partitions whose leader is there, and refuse some."""
         found: dict[Any, Future[Any]] = {place: Future() for place in places}
         for place, answer in found.items():
             if place.partition in self.led:
