@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -18,7 +18,8 @@ from udfs.kafka.consumer_offsets import events_of
 from udfs.model.events import Progress
 
 StartMember = Callable[..., Member]
-_COMMITS = 4  # rounds of them: what a member does is seen by how often it commits
+# How often a member commits shows in the last commits of so many seconds, which are what is remembered of a queue.
+_SECONDS_WITH_COMMITS = 3
 _STEADY_MS = 30_000  # of who is not to expire, or must be back within it, on a busy machine too
 
 
@@ -71,21 +72,22 @@ def partitions(topic: str, count: int) -> list[Partition]:
 
 
 def wait_for_commits(broker: Broker, group: str, held: Sequence[Partition]) -> None:
-    """Return once each of these partitions was committed twice from now on."""
+    """Return once each of these partitions was committed in several seconds from now on."""
     consumer = Consumer({**broker.client_settings(), "group.id": "story", "enable.auto.commit": False})
     try:
         places = consumer.list_topics(OFFSETS_TOPIC, timeout=WAIT_S).topics[OFFSETS_TOPIC].partitions
         consumer.assign([TopicPartition(OFFSETS_TOPIC, number, OFFSET_END) for number in places])
-        commits: Counter[Partition] = Counter()
+        seconds: dict[Partition, set[int]] = defaultdict(set)
         deadline = time.monotonic() + WAIT_S
-        while not all(commits[partition] >= _COMMITS for partition in held):
-            assert time.monotonic() < deadline, f"{group} does not commit: {commits}"
+        while not all(len(seconds[partition]) >= _SECONDS_WITH_COMMITS for partition in held):
+            assert time.monotonic() < deadline, f"{group} does not commit: {seconds}"
             message = consumer.poll(0.5)
             if message is None or message.error() is not None:
                 continue
             for event in events_of(message.key(), message.value(), message.timestamp()[1], "c"):
                 if isinstance(event, Progress) and event.group == group:
-                    commits.update((queue.topic, queue.queue_id) for queue in event.queues)
+                    for queue in event.queues:
+                        seconds[queue.topic, queue.queue_id].add(message.timestamp()[1] // 1_000)
     finally:
         consumer.close()
 
