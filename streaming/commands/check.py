@@ -142,6 +142,7 @@ def _evaluated(
         group=group,
         ignored=ignored,
         freshness=read_freshness(root),
+        is_present=at_ms is None,
     )
 
 

@@ -65,9 +65,12 @@ class ClusterFreshness:
     reason: str = ""
     silent_at: int | None = None
 
-    def knows(self, at_ms: int) -> bool:
-        """Return whether everything of it is known at a time, up to now: of a recording that is its end."""
-        if self.state == "unknown" and self.known_until is not None:
+    def knows(self, at_ms: int | None) -> bool:
+        """Return whether everything of it is known at a time, or at the present (None), which a recording ended with.
+
+        A clock that was ahead has dated the last knowledge later than now: the present is unknown all the same.
+        """
+        if self.state == "unknown" and self.known_until is not None and at_ms is not None:
             return at_ms <= self.known_until
         return self.state in ("known", "recording")
 

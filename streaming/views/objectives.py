@@ -102,6 +102,7 @@ def evaluate(
     group: str | None = None,
     ignored: Iterable[str] = (),
     freshness: Freshness,
+    is_present: bool = False,
 ) -> Evaluation:
     """Return what was open, and the state of the objectives, at a time.
 
@@ -110,7 +111,7 @@ def evaluate(
         now_ms: Only what was so at this time counts; rates are those of ``objectives.window_ms`` before it.
         cluster, group: Only of these.
         ignored: Kinds of findings that do not count, beside those of severity info.
-        freshness: What is known of the present of each cluster.
+        freshness: What is known of the present of each cluster. is_present: The time is that of the present.
     """
     where = {"cluster": cluster, "group_id": group}
     left_out = {*ignored, *objectives.ignored_findings}
@@ -129,7 +130,7 @@ def evaluate(
         counted,
         _figures(reader, objectives, now_ms, where),
         among,
-        blind=[one for one in reported if not one.knows(now_ms)],
+        blind=[one for one in reported if not one.knows(None if is_present else now_ms)],
         blind_state=objectives.blind_state,
         recordings=[one for one in reported if one.state == "recording"],
         info=sum(row["severity"] == "info" for row in found),

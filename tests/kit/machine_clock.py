@@ -2,6 +2,9 @@
 
 By libfaketime, Debian's package, which is installed when it is missing and that is allowed. The time since boot and
 sleeps go on as they are, as on a machine whose clock somebody sets.
+
+A process with clients of librdkafka must never see a clock behind the right time: libfaketime lets their waits hang.
+One that is ahead and set right shows what a clock does that is set back.
 """
 
 from __future__ import annotations

@@ -87,7 +87,8 @@ class Way:
     """One way in which knowledge ends, and what brings it back.
 
     Attributes:
-        reader: Who reads; None: the reader of the scene. stays_known: Nothing becomes unknown, but the page warns.
+        reader: Who reads; None: the reader of the scene. stays_known: The cluster stays known, or is known again
+            soon, with no recovery.
     """
 
     name: str
@@ -189,7 +190,17 @@ def brokers(folder: Path, settings: Mapping[str, str]) -> Iterator[Scene]:
         commit_something(cluster, replicas=3)
         last = cluster.nodes[-1]
         with _scene(folder / "job", ["--kafka", cluster.bootstrap], settings) as one:
-            yield Scene(one, [Way("one of three brokers killed", last.kill, last.start)])
+
+            def start_with_a_topic_of_one_replica() -> None:
+                last.start()
+                commit_something(cluster, "bills", partitions=3)
+
+            ways = [
+                # Others lead what it has led.
+                Way("one of three brokers killed", last.kill, start_with_a_topic_of_one_replica, stays_known=True),
+                Way("with the only replica of a partition", last.kill, last.start),
+            ]
+            yield Scene(one, ways)
 
 
 @contextlib.contextmanager
@@ -303,7 +314,6 @@ def clock(folder: Path, settings: Mapping[str, str]) -> Iterator[Scene]:
             Way("machine's clock set 2 min ahead", lambda: machine.set(_STEP_S), lambda: None, stays_known=True),
             # It is over by itself when the time passes what the clock had shown.
             Way("and set right again", lambda: machine.set(0), lambda: None),
-            Way("machine's clock set 2 min back", lambda: machine.set(-_STEP_S), lambda: machine.set(0)),
         ]
         for text, seconds in (("ahead", _WRONG_S), ("behind", -_WRONG_S)):
             place = folder / f"elsewhere-{text}"
@@ -328,11 +338,11 @@ def _another_machine(folder: Path) -> list[str]:
     return ["unshare", "--map-root-user", "--mount", "sh", "-c", bind, str(folder / "boot-id")]
 
 
-def commit_something(broker: Broker, *, replicas: int = 1) -> None:
+def commit_something(broker: Broker, topic: str = "orders", *, partitions: int = 2, replicas: int = 1) -> None:
     """Leave a group at rest, which is well while its cluster is known."""
-    create_topic(broker, "orders", 2, replicas=replicas)
-    consumer = Consumer(broker.client_settings() | {"group.id": "billing"})
-    consumer.commit(offsets=[TopicPartition("orders", number, 0) for number in range(2)], asynchronous=False)
+    create_topic(broker, topic, partitions, replicas=replicas)
+    consumer = Consumer(broker.client_settings() | {"group.id": f"{topic}-readers"})
+    consumer.commit(offsets=[TopicPartition(topic, number, 0) for number in range(partitions)], asynchronous=False)
     consumer.close()
 
 

@@ -83,12 +83,12 @@ NOW = Now(T0 + 100_000, 0, "this-boot")
 DEAD = sign(known("c1", known_until=T0 + 60_000, is_live=True), state="running", written_at=T0 + 62_000)
 
 
-def evaluated_with(tables: Path, *jobs: JobLiveness, **values: object) -> Evaluation:
+def evaluated_with(tables: Path, *jobs: JobLiveness, is_present: bool = False, **values: object) -> Evaluation:
     """Evaluate with these signs, of all clusters but c2 a live one, 100 s after the story began."""
     whole = [*jobs, sign(known("c2"), app_id="recorded")]
-    return evaluate(
-        Reader(tables), objectives(**values), WIDESPREAD, NOW.wall_ms, freshness=evaluate_liveness(whole, NOW)
-    )
+    freshness = evaluate_liveness(whole, NOW)
+    asked, now_ms = objectives(**values), NOW.wall_ms
+    return evaluate(Reader(tables), asked, WIDESPREAD, now_ms, freshness=freshness, is_present=is_present)
 
 
 def test_what_was_open_when_a_cluster_was_last_known_says_nothing_of_it_now(tables: Path) -> None:
@@ -96,6 +96,12 @@ def test_what_was_open_when_a_cluster_was_last_known_says_nothing_of_it_now(tabl
     assert (found.state, [one.cluster for one in found.blind]) == ("unknown", ["c1"])
     assert found.kinds == {("warning", "expected_differs"): 1}
     assert evaluated_with(tables, DEAD, blind_state="critical").state == "critical"
+
+
+def test_what_a_clock_ahead_has_dated_later_than_now_is_no_knowledge_of_the_present(tables: Path) -> None:
+    ahead = sign(known("c1", known_until=NOW.wall_ms + 60_000, is_live=True), state="running", written_at=T0 + 62_000)
+    assert not evaluated_with(tables, ahead).blind, "at that time as it was asked for"
+    assert [one.cluster for one in evaluated_with(tables, ahead, is_present=True).blind] == ["c1"]
 
 
 def test_a_cluster_without_a_sign_of_life_is_unknown(tables: Path) -> None:
