@@ -66,7 +66,9 @@ class _Conversation:
     def report_owned(self, consumer: Any) -> None:
         owned = sorted([one.topic, one.partition] for one in consumer.assignment())
         coordinator = consumer._coordinator  # neither library shows the member id otherwise
-        member_id = getattr(coordinator, "member_id", None) or coordinator._generation.member_id
+        # aiokafka's is empty from when the coordinator has removed it until it has joined again.
+        of_kafka_python = getattr(coordinator, "_generation", None)
+        member_id = coordinator.member_id if of_kafka_python is None else of_kafka_python.member_id
         if (owned, member_id) != self._reported and (owned or self._reported[0]):
             self._reported = (owned, member_id)
             self.report("assigned" if owned else "revoked", owned, member_id)
