@@ -11,7 +11,7 @@ TESTS ?= tests
 LOCKED := pyproject.toml requirements/build.lock conf/ivy.xml conf/jars.sha256
 KIT := $(wildcard tests/kit/ivy/*) $(wildcard tests/kit/java/*) tests/kit/jars.py
 
-.PHONY: help setup setup-dev demo test lint tidy bench soak blindness departures mutants story pictures vendor lock clean
+.PHONY: help setup setup-dev demo test quick lint tidy bench soak blindness departures mutants story pictures vendor lock clean
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
 
@@ -26,13 +26,28 @@ demo: $(VENV)/.set-up ## watch a simulated fleet rebalance (FOR=60s ends by itse
 
 # Empty is as if it were not set: else each of the many processes of the tests compiles all modules anew.
 test: export PYTHONDONTWRITEBYTECODE :=
-test: lint ## everything that CI runs: lint, types, import rules, tests with real brokers
-	@$(BIN)/pytest -q -n $(WORKERS) --dist loadfile --no-loadscope-reorder -m "not slow" $(TESTS)
+test: setup-dev ## everything that CI runs: lint, types, import rules, tests with real brokers
+	@$(call WITH_LINT,$(PYTEST) -n $(WORKERS) -m "not slow" $(TESTS))
+
+quick: export PYTHONDONTWRITEBYTECODE :=
+quick: setup-dev ## before each commit, under three minutes: lint, the core, a batch in Spark, a page
+	@$(call WITH_LINT,$(PYTEST) -n 2 -m "not slow and not broker" $(QUICK))
+QUICK := tests/udfs tests/laws tests/test_tidy.py tests/dashboard/pages/test_group_page.py \
+  tests/streaming/pipeline/test_query.py
+PYTEST := $(BIN)/pytest -q --dist loadfile --no-loadscope-reorder
 
 lint: setup-dev ## style, types, import rules
-	@$(BIN)/ruff check --quiet . && $(BIN)/ruff format --check --quiet .
-	@$(BIN)/mypy
-	@$(BIN)/lint-imports --no-logo
+	@$(LINT)
+LINT := $(BIN)/ruff check --quiet . && $(BIN)/ruff format --check --quiet . && $(BIN)/mypy && \
+  $(BIN)/lint-imports --no-logo
+
+# Tests with lint beside them: either fails both. What lint found is printed at once, so that one may stop, and last.
+define WITH_LINT
+found=$$(mktemp); trap 'rm -f $$found' EXIT; \
+{ ( $(LINT) ) >$$found 2>&1 || { echo; cat $$found; false; }; } & lint=$$!; \
+$(1); tests=$$?; \
+wait $$lint || { echo "lint failed:"; cat $$found; exit 1; } >&2; exit $$tests
+endef
 
 tidy: setup-dev ## fix what ruff can fix
 	@$(BIN)/ruff check --quiet --fix . ; $(BIN)/ruff format .

@@ -1,1 +1,1 @@
-"""Tests: a mirror of the code, with simulated time and temporary folders."""
+"""Tests, in the folders of the code that they are about, with simulated time and temporary folders."""

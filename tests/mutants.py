@@ -42,8 +42,9 @@ def dotted(path: Path) -> str:
 
 
 def own_tests(path: Path) -> Path:
-    """Return the test file of a module."""
-    return Path("tests") / path.with_name(f"test_{path.name}")
+    """Return the test file of a module, or the folder of its room's tests if it has none."""
+    file = Path("tests") / path.with_name(f"test_{path.name}")
+    return file if file.exists() else file.parent
 
 
 def copy_checkout() -> None:

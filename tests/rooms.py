@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
@@ -22,6 +23,7 @@ def rooms() -> list[str]:
     return sorted({_room(path) for top in PRODUCT for path in modules(top)})
 
 
+@cache
 def imports() -> dict[str, list[str]]:
     """Return for each room, those inside it included, the other rooms that it imports when it runs: sorted."""
     found: dict[str, set[str]] = {}

@@ -29,7 +29,7 @@ def make(*arguments, **environment):
 def test_help_is_the_default_and_lists_each_target_with_what_it_does(arguments):
     done = make(*arguments)
     listed = {line.split()[1] for line in done.stdout.splitlines()}
-    assert listed >= {"help", "setup", "demo", "test", "bench", "soak", "lint", "clean"}
+    assert listed >= {"help", "setup", "demo", "test", "quick", "bench", "soak", "lint", "clean"}
     assert all(len(line.split()) > 3 for line in done.stdout.splitlines())
 
 
@@ -51,3 +51,25 @@ def test_a_missing_java_is_reported_with_the_remedy(tmp_path):
     assert done.returncode == 2
     assert "No Java was found" in done.stderr
     assert "JAVA_HOME" in done.stderr
+
+
+def make_with_tools(target, folder, *failing):
+    """Make a target with tools that print their name, and fail if that is asked of them."""
+    for tool in ("ruff", "mypy", "lint-imports", "pytest"):
+        (folder / tool).write_text(f"#!/bin/sh\necho {tool} ran\nexit {int(tool in failing)}\n")
+        (folder / tool).chmod(0o755)
+    return make("--old-file=.venv/.set-up-dev", target, f"BIN={folder}")
+
+
+@pytest.mark.parametrize("target", ["test", "quick"])
+def test_lint_beside_the_tests_is_silent_unless_it_fails(target, tmp_path):
+    done = make_with_tools(target, tmp_path)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "pytest ran\n", "")
+    done = make_with_tools(target, tmp_path, "pytest")
+    assert (done.returncode, done.stdout) == (2, "pytest ran\n")
+    assert "lint failed" not in done.stderr
+    done = make_with_tools(target, tmp_path, "mypy")
+    assert done.returncode == 2
+    assert "pytest ran\n" in done.stdout
+    assert "lint failed:\nruff ran\nruff ran\nmypy ran\n" in done.stderr
+    assert "lint-imports ran" not in done.stdout + done.stderr
