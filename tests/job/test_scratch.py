@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import signal
 from pathlib import Path
 
 import pytest
 
-from tests.job.commands import Running, follow, once
+from tests.job.commands import Running, follow
 from tests.job.recordings import Line, cut, write_files
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
@@ -18,19 +19,24 @@ def test_a_killed_job_leaves_little_and_the_next_one_removes_it(
     home = tmp_path / "home"
     (home / "tmp").mkdir(parents=True)
     write_files(tmp_path / "events", cut(lines, 2))
-    for kill in range(2):
-        running = Running(follow(tmp_path / "events", tmp_path, config), tmp_path / "said.txt", home)
-        first_batch = tmp_path / f"checkpoint/query/commits/{kill}"
-        running.wait_until(first_batch.exists, "a batch is done")
-        (scratch,) = (home / "tmp").glob("rebalance-monitor-*")
-        running.kill()
-        assert list((home / "tmp").glob("rebalance-monitor-*")) == [scratch], "of each kill one folder at most is left"
-        write_files(tmp_path / "events", cut(lines, 2), first=2 + 2 * kill)
-        # What a killed JVM leaves are its native libraries; no copies of jars are among them.
-        assert list(scratch.rglob("*.jar")) == []
+    arguments = follow(tmp_path / "events", tmp_path, config)
+    killed = Running(arguments, tmp_path / "said.txt", home)
+    killed.wait_until((tmp_path / "checkpoint/query/commits/0").exists, "a batch is done")
+    killed.kill()
+    (left_behind,) = (home / "tmp").glob("rebalance-monitor-*")
+    # What a killed JVM leaves are its native libraries; no copies of jars are among them.
+    assert list(left_behind.rglob("*.jar")) == []
 
-    running = Running(once(tmp_path / "events", tmp_path, config), tmp_path / "said.txt", home)
-    ended = running.wait()
+    write_files(tmp_path / "events", cut(lines, 2), first=2)
+    running = Running(arguments, tmp_path / "said.txt", home)
+    try:
+        running.wait_until((tmp_path / "checkpoint/query/commits/1").exists, "another batch is done")
+        (scratch,) = (home / "tmp").glob("rebalance-monitor-*")
+        assert scratch != left_behind, "of each kill one folder at most is left, until the next start"
+        running.signal(signal.SIGTERM)
+        ended = running.wait()
+    finally:
+        running.kill()
     assert ended.exit_code == 0, ended.stderr[-3000:]
     left = [path.relative_to(home) for path in home.rglob("*") if "hsperfdata" not in str(path)]
     assert left == [Path("tmp")]

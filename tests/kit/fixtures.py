@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from tests.kit.spark_cluster import SparkCluster
 
 # What one test process runs as a whole, by what the tests share: RocketMQ's clusters; the session of Spark; the tables
-# of one long run and the process in which jobs run; a browser, servers, and the recorded day as tables.
+# of one long run and the process in which jobs run; a browser, servers, and the recorded day as tables; that day.
 _SCOPES = {
     "rocketmq": (
         "tests/kit/test_rocketmq.py",
@@ -52,6 +52,7 @@ _SCOPES = {
     ),
     "job": ("tests/crash/test_leftovers.py", "tests/job/"),
     "browser": ("tests/browser/",),
+    "day": ("tests/simulation/test_flapping.py", "tests/simulation/test_recorded_day.py"),
 }
 # Longest first: what comes last is waited for by all processes but one.
 _FIRST = (

@@ -4,19 +4,9 @@ from __future__ import annotations
 
 import json
 
-import pytest
-
 from tests.simulation.core_run import CoreRun
-from tests.simulation.recorded_day import ROWS, RULES, batches, digests, play, tables_of
-from udfs.model.journal import (
-    TRIGGER_ORDER,
-)
-
-
-@pytest.fixture(scope="module")
-def day() -> CoreRun:
-    """Return the whole day."""
-    return play(CoreRun(RULES), batches())
+from tests.simulation.recorded_day import ROWS, digests, tables_of
+from udfs.model.journal import TRIGGER_ORDER
 
 
 def test_the_rows_of_each_table_are_those_that_were_reviewed(day: CoreRun) -> None:
