@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections import defaultdict
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -38,11 +39,14 @@ def _names(function: ast.FunctionDef) -> Iterator[str]:
                         yield part.value
 
 
-def _functions() -> Iterator[tuple[str, ast.FunctionDef]]:
-    for file in _TESTS.rglob("test_*.py"):
-        for function in ast.parse(file.read_text()).body:
-            if isinstance(function, ast.FunctionDef):
-                yield f"tests/{file.relative_to(_TESTS).as_posix()}", function
+@cache
+def _functions() -> list[tuple[str, ast.FunctionDef]]:
+    return [
+        (f"tests/{file.relative_to(_TESTS).as_posix()}", function)
+        for file in _TESTS.rglob("test_*.py")
+        for function in ast.parse(file.read_text()).body
+        if isinstance(function, ast.FunctionDef)
+    ]
 
 
 def test_no_two_tests_of_a_shared_cluster_use_one_name() -> None:
