@@ -30,7 +30,7 @@ from streaming.pipeline.sources import folder_source
 from streaming.settings.model import load
 from streaming.spark.session import start_session
 from streaming.tables.arrow_rows import as_schema
-from streaming.tables.delta_rs import DeltaRsTable
+from streaming.tables.delta_rs_table import DeltaRsTable
 from streaming.tables.engine import DELTA_RS, DELTA_SPARK, DeltaRsEngine, DeltaSparkEngine
 from streaming.tables.materializer import Materializer
 from streaming.tables.schema import TABLES, Table

@@ -24,7 +24,7 @@ import pyarrow.compute as pc
 from streaming.pipeline.progress_listener import ProgressListener
 from streaming.pipeline.sink import Decided
 from streaming.tables.arrow_rows import to_arrow
-from streaming.tables.delta_rs import DeltaRsTable
+from streaming.tables.delta_rs_table import DeltaRsTable
 from streaming.tables.schema import FINDINGS, GROUPS
 from streaming.tables.writer import Mark
 from streaming.terminal.live_view import LiveStatus

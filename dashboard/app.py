@@ -13,7 +13,7 @@ from fastapi import APIRouter, FastAPI
 from dashboard.api import burrow, question_answers
 from dashboard.api import routes as api
 from dashboard.live import stream
-from dashboard.live.table_poller import Poller
+from dashboard.live.table_poller import TablePoller
 from dashboard.metrics import router as metrics_router
 from dashboard.metrics.file_sums import FileSums
 from dashboard.pages import login, page_columns, question_pages, static_files
@@ -78,7 +78,7 @@ def create_app(
         warming = asyncio.create_task(run_sync(warm_up, reading, app.state.templates))
         # The server answers after it: the first request would compute it, too, and both would share the cores.
         await asyncio.wait({warming}, timeout=MAX_WARM_UP_S)
-        async with Poller(reading.tables, settings.poll_interval_ms / 1000) as poller:
+        async with TablePoller(reading.tables, settings.poll_interval_ms / 1000) as poller:
             app.state.poller = poller
             yield
         # An interpreter that ends while a thread reads crashes in delta-rs.

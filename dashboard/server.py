@@ -24,7 +24,7 @@ BACKLOG = 128
 STOP_S = 3
 
 
-class PageServer:
+class DashboardServer:
     """Serves pages over the tables; it listens from its beginning, so that its address is known.
 
     Args:
@@ -101,7 +101,7 @@ class PageServer:
         self._socket.close()
 
     @contextmanager
-    def in_background(self) -> Iterator[PageServer]:
+    def in_background(self) -> Iterator[DashboardServer]:
         """Serve from a thread while the context is open, which begins when the server answers."""
         ready = threading.Event()
 

@@ -15,7 +15,7 @@ from streaming.collectors.loss_watch import LossWatch
 from streaming.collectors.registry import attached_clusters, check_events_topic
 from streaming.machine.logs import logger
 from streaming.machine.stop_request import StopRequest
-from streaming.pipeline.idle_ticks import Ticker
+from streaming.pipeline.idle_ticker import IdleTicker
 from streaming.pipeline.liveness_writer import LivenessWriter
 from streaming.pipeline.outage_findings import OutageFindings
 from streaming.pipeline.progress_listener import ProgressListener, caught_up
@@ -307,7 +307,7 @@ class Job:
         materializer: Materializer,
     ) -> None:
         """Keep the query running, also through outages of a broker."""
-        ticker = Ticker(self.settings, ControlFolder(self._checkpoint.control), lambda: sorted(self._clusters))
+        ticker = IdleTicker(self.settings, ControlFolder(self._checkpoint.control), lambda: sorted(self._clusters))
         for follower in followers:
             follower.start()
         failures = 0
@@ -343,7 +343,7 @@ class Job:
         followers: Sequence[AttachedCluster],
         losses: LossWatch,
         materializer: Materializer,
-        ticker: Ticker,
+        ticker: IdleTicker,
     ) -> Exception | None:
         """Stay with a running query until it is stopped (None) or fails."""
         self._watch.progressed = False

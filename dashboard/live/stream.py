@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Mapping
 from fastapi import APIRouter, Request
 from fastapi.responses import PlainTextResponse, Response, StreamingResponse
 
-from dashboard.live.table_poller import Poller
+from dashboard.live.table_poller import TablePoller
 
 router = APIRouter()
 
@@ -47,7 +47,7 @@ def differing(before: Mapping[str, int], now: Mapping[str, int]) -> list[str]:
     return sorted(name for name, version in now.items() if before.get(name) != version)
 
 
-async def events(poller: Poller, last_id: str | None) -> AsyncIterator[str]:
+async def events(poller: TablePoller, last_id: str | None) -> AsyncIterator[str]:
     """Yield an event for each change of the tables.
 
     Args:

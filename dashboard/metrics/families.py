@@ -11,8 +11,8 @@ import pyarrow.compute as pc
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
 from dashboard.metrics.file_sums import Summing, Sums, whole
+from dashboard.metrics.group_labels import OTHER, GroupLabels, label
 from dashboard.metrics.known_sources import known_rows, of_knowledge, unknown_of
-from dashboard.metrics.labels import OTHER, GroupLabels, label
 from dashboard.metrics.lag import lag_by_group
 from streaming.settings.model import Metrics
 from streaming.tables.arrow_rows import from_arrow_columns

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from prometheus_client.core import GaugeMetricFamily, Metric
 
-from dashboard.metrics.labels import GroupLabels
+from dashboard.metrics.group_labels import GroupLabels
 from streaming.views.freshness import Freshness
 
 

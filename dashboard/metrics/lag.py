@@ -7,8 +7,8 @@ from collections.abc import Collection
 
 import pyarrow.compute as pc
 
+from dashboard.metrics.group_labels import GroupLabels
 from dashboard.metrics.known_sources import known_rows
-from dashboard.metrics.labels import GroupLabels
 from streaming.tables.arrow_rows import from_arrow_columns
 from streaming.views.progress import recent_rows
 from streaming.views.reader import Reader

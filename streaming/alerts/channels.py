@@ -14,7 +14,7 @@ from functools import partial
 from typing import Any, TypeAlias
 
 from streaming.alerts.notices import Bundle
-from streaming.alerts.templates import Texts
+from streaming.alerts.templates import Templates
 from streaming.settings.alerts import Alerts
 from streaming.terminal.format import time_text
 
@@ -68,7 +68,7 @@ class Message(Request):
 Compose: TypeAlias = Callable[[Bundle, int], list[Request]]
 
 
-def channels(settings: Alerts, texts: Texts) -> dict[str, Compose]:
+def channels(settings: Alerts, texts: Templates) -> dict[str, Compose]:
     """Return the channels that are configured, by name."""
     found: dict[str, Compose] = {}
     if settings.webhook_url.get_secret_value():
@@ -81,7 +81,7 @@ def channels(settings: Alerts, texts: Texts) -> dict[str, Compose]:
     return found
 
 
-def _webhook(settings: Alerts, texts: Texts, bundle: Bundle) -> Request:
+def _webhook(settings: Alerts, texts: Templates, bundle: Bundle) -> Request:
     title, text = texts.of(bundle)
     token = settings.webhook_token.get_secret_value()
     return Request(
@@ -103,7 +103,7 @@ def _webhook(settings: Alerts, texts: Texts, bundle: Bundle) -> Request:
     )
 
 
-def _alertmanager(settings: Alerts, texts: Texts, bundle: Bundle, now_ms: int) -> Request:
+def _alertmanager(settings: Alerts, texts: Templates, bundle: Bundle, now_ms: int) -> Request:
     # API v2, PostableAlerts. Alerts that are open are sent again, with an end ahead of the next time. One that ends
     # before it starts is refused; a source's clock may be ahead of ours.
     ends_at = now_ms + ALERTMANAGER_KEEPS * settings.alertmanager_refresh_ms
@@ -132,12 +132,12 @@ def _alertmanager(settings: Alerts, texts: Texts, bundle: Bundle, now_ms: int) -
     return Request("alertmanager", bundle.identity, body, url)
 
 
-def _messages(name: str, url: str, texts: Texts, bundle: Bundle, _: int) -> list[Request]:
+def _messages(name: str, url: str, texts: Templates, bundle: Bundle, _: int) -> list[Request]:
     parts = [Bundle([one]) for one in bundle.notices] if FINDING in url else [bundle]
     return [_message(name, url, texts, part) for part in parts]
 
 
-def _message(name: str, url: str, texts: Texts, bundle: Bundle) -> Message:
+def _message(name: str, url: str, texts: Templates, bundle: Bundle) -> Message:
     title, text = (_CALL.sub(r"\g<0>" + "\N{ZERO WIDTH SPACE}", one) for one in texts.of(bundle))
     kind = "success" if bundle.status == "closed" else _TYPES.get(bundle.severity, "info")
     key = hashlib.blake2b(bundle.notices[0].finding_id.encode(), digest_size=16).hexdigest()

@@ -19,7 +19,7 @@ _SANDBOX = ImmutableSandboxedEnvironment(undefined=StrictUndefined, autoescape=F
 _CONTROL = re.compile(r"[^\n\t\x20-\x7e\xa0-\U0010ffff]")
 
 
-class Texts:
+class Templates:
     """The title and text of messages.
 
     Args:

@@ -128,7 +128,7 @@ def check_events_topic(settings: Settings, *, was_read: bool) -> None:
     events = settings.kafka_events
     if not events.topic or was_read:
         return
-    from streaming.collectors.kafka.client_options import KafkaOptions
+    from streaming.collectors.kafka.options import KafkaOptions
     from streaming.collectors.kafka.permissions import require_topic
 
     servers = events.bootstrap_servers or settings.kafka.bootstrap_servers

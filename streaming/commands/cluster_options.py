@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import typer
 
-from streaming.collectors.kafka.log_tail import STDIN
+from streaming.collectors.kafka.log_files import STDIN
 from streaming.collectors.registry import FOLLOWED
 from streaming.settings.locations import location_of, without_key
 
@@ -114,7 +114,7 @@ def address_settings() -> dict[str, str]:
     return {system: f"{system}.{section.address}" for system, section in SECTIONS.items()}
 
 
-class LiveOptions:
+class ClusterOptions:
     """The command line's live clusters, as settings, and its mistakes.
 
     Args:

@@ -17,12 +17,13 @@ from urllib.parse import quote
 
 import typer
 
-from streaming.collectors.kafka.log_collector import CoordinatorLogCollector, LogBehindLines, brokers_logs
+from streaming.collectors.kafka.coordinator_log_collector import CoordinatorLogCollector, LogBehindLines, brokers_logs
 from streaming.collectors.registry import FOLLOWED
 from streaming.commands.cluster_options import (
     EACH_ADDRESS,
     Addresses,
     ClusterNames,
+    ClusterOptions,
     ExcludeGroups,
     ExcludeTopics,
     IncludeGroups,
@@ -30,7 +31,6 @@ from streaming.commands.cluster_options import (
     KafkaLogs,
     KafkaProperties,
     KafkaSource,
-    LiveOptions,
     address_settings,
     incomplete_clusters,
     unfit_logs,
@@ -47,7 +47,7 @@ from udfs.model.systems import KAFKA
 
 if TYPE_CHECKING:
     from streaming.collectors.collector import Collector, CollectorStatus
-    from streaming.collectors.collector_liveness import CollectorLivenessWriter
+    from streaming.collectors.collector_liveness_writer import CollectorLivenessWriter
     from streaming.collectors.event_log import EventLog
     from streaming.settings.model import Settings
     from streaming.tables.liveness import SourceStatus
@@ -99,7 +99,7 @@ def collect(
     # Beside another system's cluster, --kafka only gives the topic's broker.
     others = [system for system, address in addresses.items() if address and system != KAFKA.name]
     only_topic = topic is not None and "/" not in topic and bool(others)
-    live = LiveOptions(
+    live = ClusterOptions(
         {**addresses, KAFKA.name: None} if only_topic else addresses,
         cluster or [],
         include_groups=include_group or [],
@@ -134,7 +134,7 @@ def collect(
     sys.exit(_collect(settings, system, _Logs(settings, system, place, topic, memory), once=once))
 
 
-def _with_nothing_else(live: LiveOptions) -> dict[str, object]:
+def _with_nothing_else(live: ClusterOptions) -> dict[str, object]:
     """Return the settings of the command line; a cluster that is named there is the only one."""
     places = address_settings()
     others: dict[str, object] = {places[system]: "" for system in places if live.given and system not in live.given}
@@ -164,7 +164,7 @@ def _place(
     return None, topic
 
 
-def _unfit(settings: Settings, live: LiveOptions, topic: str | None) -> list[str]:
+def _unfit(settings: Settings, live: ClusterOptions, topic: str | None) -> list[str]:
     """Return what is wrong with settings that are valid each by itself."""
     mistakes = []
     followed = settings.followed()
@@ -277,7 +277,7 @@ class _Logs:
 
     def _into_topic(self, part: str) -> EventLog:
         from streaming.collectors.event_log import EventTopic, LogLimits
-        from streaming.collectors.kafka.client_options import KafkaOptions
+        from streaming.collectors.kafka.options import KafkaOptions
 
         settings = self._settings
         followed = settings.kafka if self._system == KAFKA.name else None
@@ -290,7 +290,7 @@ class _Logs:
     def liveness(self, status: Callable[[], CollectorStatus]) -> CollectorLivenessWriter:
         """Return what shows beside the events that the collector lives."""
         from streaming.collectors.collector import source_status_of, status_with_log
-        from streaming.collectors.collector_liveness import CollectorLivenessWriter
+        from streaming.collectors.collector_liveness_writer import CollectorLivenessWriter
         from streaming.machine.process import since_boot_ms
         from streaming.tables.liveness import collector_place
 

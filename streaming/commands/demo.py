@@ -52,7 +52,7 @@ def demo(
     from streaming.machine.clock import now_ms
     from streaming.settings.model import load
     from streaming.simulator.fleet import Fleet
-    from streaming.simulator.live import LiveWriter
+    from streaming.simulator.live_writer import LiveWriter
     from streaming.supervisor import FAILED_EXIT, supervise
     from streaming.views.job_summary import print_summary, summarise
 
@@ -89,14 +89,14 @@ def demo(
 @contextmanager
 def _pages(settings: Settings, job: Job) -> Iterator[None]:
     """Serve the pages over the demo's tables, at the address of the settings or, where that is taken, a free one."""
-    from dashboard.server import PageServer
+    from dashboard.server import DashboardServer
 
     tables, chosen, widespread = settings.job.tables, settings.dashboard, settings.widespread
     try:
-        server = PageServer(tables, chosen, widespread=widespread, must_exist=False)
+        server = DashboardServer(tables, chosen, widespread=widespread, must_exist=False)
     except SetupError:
         free = chosen.model_copy(update={"port": 0})
-        server = PageServer(tables, free, widespread=widespread, must_exist=False)
+        server = DashboardServer(tables, free, widespread=widespread, must_exist=False)
     with server.in_background():
         sys.stderr.write(f"pages: {server.url}\n")
         job.status.pages = server.url

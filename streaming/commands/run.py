@@ -13,6 +13,7 @@ from streaming.commands.cluster_options import (
     EACH_ADDRESS,
     Addresses,
     ClusterNames,
+    ClusterOptions,
     ExcludeGroups,
     ExcludeTopics,
     IncludeGroups,
@@ -20,7 +21,6 @@ from streaming.commands.cluster_options import (
     KafkaLogs,
     KafkaProperties,
     KafkaSource,
-    LiveOptions,
     incomplete_clusters,
     unfit_logs,
     with_addresses,
@@ -82,7 +82,7 @@ def run(
     servers, topic = _events_topic(kafka_events)
     # With a topic of events and no cluster to name, --kafka only gives the topic's broker.
     only_topic = bool(topic) and not any(name.startswith("kafka=") or "=" not in name for name in cluster or [])
-    live = LiveOptions(
+    live = ClusterOptions(
         {**addresses, KAFKA.name: None} if only_topic else addresses,
         cluster or [],
         include_groups=include_group or [],

@@ -32,7 +32,7 @@ class _Memory(msgspec.Struct, kw_only=True):
     pending: list[tuple[str, Loss]] = msgspec.field(default_factory=list)
 
 
-class Losses:
+class PendingLosses:
     """Reports what a job has missed, by marks in its control folder.
 
     Args:

@@ -20,7 +20,7 @@ from streaming.pipeline.decided_rows import change_row, progress_rows, rebalance
 from streaming.settings.locations import Location
 from streaming.stores.locks import Guard
 from streaming.tables.arrow_rows import as_schema, to_arrow
-from streaming.tables.delta_spark import DeltaSparkTable
+from streaming.tables.delta_spark_table import DeltaSparkTable
 from streaming.tables.engine import DeltaRsEngine, Engine
 from streaming.tables.schema import CHANGES, QUEUE_PROGRESS, REBALANCES, REJECTED_EVENTS, Row
 from streaming.tables.writer import Mark, TableRows, TableWriter

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from streaming.tables.arrow_rows import as_schema
-from streaming.tables.delta_spark import DeltaSparkTable
+from streaming.tables.delta_spark_table import DeltaSparkTable
 from streaming.tables.edits import REMOVED, source_of
 from streaming.tables.journal_piece import ENTRY_COLUMNS, JournalPiece, Share, entries_of, in_order
 from streaming.tables.predicates import matching

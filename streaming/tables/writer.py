@@ -1,8 +1,8 @@
 """Shell: the protocol between the content of tables and the engine that commits to them; each engine implements it.
 
-No code of ours writes a Delta log: `delta_rs.py` commits by delta-rs in the driver, `delta_spark.py` through Spark.
-A table remembers its writer in a property, for a newly chosen engine must not find commits that it does not
-expect.
+No code of ours writes a Delta log: `delta_rs_table.py` commits with delta-rs in the driver, `delta_spark_table.py`
+through Spark. A table records its writer in a property, so that a newly chosen engine never finds commits that it does
+not expect.
 """
 
 from __future__ import annotations

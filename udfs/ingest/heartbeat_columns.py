@@ -18,8 +18,8 @@ from udfs.ingest.parser import BareHeartbeat
 from udfs.model.arrays import Int64, UInt64
 from udfs.model.events import Heartbeat
 from udfs.model.systems import SYSTEMS
+from udfs.packets.packed_texts import PackedTexts
 from udfs.packets.packet import PackedHeartbeats, hash_column, mix
-from udfs.packets.texts import PackedTexts
 
 Booleans: TypeAlias = npt.NDArray[np.bool_]
 

@@ -31,7 +31,7 @@ import msgspec
 from udfs.kafka.consumer_protocol import ConsumerSubscription, read_assignment, read_subscription
 from udfs.kafka.group_records import RECORD_TYPES, read_group_record
 from udfs.kafka.library_evidence import libraries_of, text_of
-from udfs.kafka.wire import WireError, WireReader
+from udfs.kafka.wire_reader import WireError, WireReader
 from udfs.model.events import (
     MAX_NAME_LENGTH,
     SCHEMA_VERSION,

@@ -23,7 +23,7 @@ from udfs.kafka.consumer_offsets import (
     read_commit_key,
 )
 from udfs.kafka.group_records import RECORD_TYPES
-from udfs.kafka.wire import WireError
+from udfs.kafka.wire_reader import WireError
 from udfs.model.arrays import Int64, UInt64
 from udfs.model.events import Progress
 from udfs.model.observations import UNKNOWN

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import msgspec
 
-from udfs.kafka.wire import WireError, WireReader
+from udfs.kafka.wire_reader import WireError, WireReader
 from udfs.model.events import QueueRef
 
 _GENERATION_BYTES = 4

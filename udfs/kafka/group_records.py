@@ -13,7 +13,7 @@ import base64
 from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
-from udfs.kafka.wire import WireError, WireReader
+from udfs.kafka.wire_reader import WireError, WireReader
 from udfs.model.events import (
     MAX_NAME_LENGTH,
     SCHEMA_VERSION,

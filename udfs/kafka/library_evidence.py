@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from udfs.kafka.consumer_protocol import COOPERATIVE_STICKY, STICKY, ConsumerSubscription, assignment_form, has_version
-from udfs.kafka.wire import WireError
+from udfs.kafka.wire_reader import WireError
 
 _JAVA = ("java-2.3", "java-2.4+", "java-3.2+", "java-3.4+")  # by the version that they write
 _NEWEST = len(_JAVA) - 1

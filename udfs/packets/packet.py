@@ -24,8 +24,8 @@ from udfs.model.events import AnyEvent, CommitsDeleted, Progress
 from udfs.model.journal import Rejected
 from udfs.model.losses import Loss
 from udfs.model.systems import SYSTEMS
+from udfs.packets.packed_texts import PackedTexts
 from udfs.packets.progress_columns import PackedEnds, PackedProgress
-from udfs.packets.texts import PackedTexts
 
 REJECTED_CLUSTER = ""
 Spoken: TypeAlias = tuple[int, int]  # an event time, and the key of its producer

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from udfs.model.arrays import Int64, UInt32, UInt64
 from udfs.model.observations import UNKNOWN
 from udfs.model.systems import BY_NUMBER, SYSTEMS, System
-from udfs.packets.texts import PackedTexts
+from udfs.packets.packed_texts import PackedTexts
 
 Booleans: TypeAlias = npt.NDArray[np.bool_]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from udfs.model.journal import Change, FindingChanged, FindingClosed, FindingOpened
-from udfs.shard.source_gaps import Silence, finding_id
+from udfs.shard.source_gaps import SourceGaps, finding_id
 
 KIND = "clocks_ahead"
 # A batch's timestamp is taken before its newest events are read: a smaller lead proves nothing.
@@ -15,7 +15,7 @@ _CLOSES_BELOW_MS = 1_000
 _CHANGES_BY = 2
 
 
-def advance_skew(history: Silence, cluster: str, ahead_ms: int, batch_ms: int) -> list[Change]:
+def advance_skew(history: SourceGaps, cluster: str, ahead_ms: int, batch_ms: int) -> list[Change]:
     """Return the finding that opens, changes or closes, in the cluster's history.
 
     Args:

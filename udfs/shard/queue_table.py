@@ -16,9 +16,9 @@ import numpy.typing as npt
 from udfs.model.arrays import Int64, UInt64
 from udfs.model.observations import UNKNOWN
 from udfs.model.systems import BY_NUMBER, KAFKA, SYSTEMS
+from udfs.packets.packed_texts import PackedTexts
 from udfs.packets.packet import mix
 from udfs.packets.progress_columns import NamedGroup, PackedNames, place_of
-from udfs.packets.texts import PackedTexts
 from udfs.shard.block_store import find_sorted
 from udfs.shard.state_format import (
     Buffer,

@@ -27,7 +27,7 @@ from udfs.shard.cluster_time import ClusterTime
 from udfs.shard.commits import Waiting
 from udfs.shard.deduplication import topic_dedup_key
 from udfs.shard.queue_table import QueueRow
-from udfs.shard.source_gaps import Silence
+from udfs.shard.source_gaps import SourceGaps
 from udfs.shard.state import Record, ShardState, Written, cut_keys
 from udfs.shard.state_format import STATE_VERSION, must_hold, refusing
 from udfs.shard.topics import StoredTopic
@@ -82,7 +82,7 @@ class ClusterImage(msgspec.Struct, array_like=True):
     version: int
     clock: TimeMs
     newest: TimeMs
-    silence: Silence | None
+    silence: SourceGaps | None
     time: ClusterTime
     queues: list[_Queues]
     waiting_ends: list[tuple[Key, TimeMs, TimeMs]]
@@ -250,7 +250,7 @@ def _restore_cluster(state: ShardState, event: Clock, is_mine: Callable[[int], b
     header.clock = max(image.clock, image.clock if header.clock is None else header.clock)
     state.set_clock_before(header.clock)
     state.time = image.time
-    if is_mine(cluster_key(event.cluster)) and image.silence is not None and state.silence == Silence():
+    if is_mine(cluster_key(event.cluster)) and image.silence is not None and state.silence == SourceGaps():
         state.silence = image.silence
     for group, named, rows, waiting in image.queues:
         if is_mine(group):

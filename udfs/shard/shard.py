@@ -36,10 +36,10 @@ from udfs.packets.progress_columns import ProgressColumns
 from udfs.shard.block_store import find_sorted
 from udfs.shard.clock_skew import advance_skew
 from udfs.shard.cluster_clock import move_clock
-from udfs.shard.group_dispatcher import Row, ShardGroups, key_collision
 from udfs.shard.liveness import AppliedHeartbeats, places_of
 from udfs.shard.progress_rows import progress_rows
 from udfs.shard.savepoint import MARK, restore
+from udfs.shard.shard_groups import Row, ShardGroups, key_collision
 from udfs.shard.state import ShardState, UnknownMemberHeartbeat, cut_keys
 
 __all__ = ["Row", "Shard"]

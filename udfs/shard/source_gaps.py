@@ -18,7 +18,7 @@ from udfs.model.timestamps import write_timestamp
 KIND = "source_silent"
 
 
-class Silence(msgspec.Struct, kw_only=True):
+class SourceGaps(msgspec.Struct, kw_only=True):
     """The gaps of a cluster, in its home shard.
 
     Attributes:

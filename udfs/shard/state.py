@@ -22,7 +22,7 @@ from udfs.shard.cluster_time import ClusterTime
 from udfs.shard.commits import Commits
 from udfs.shard.deduplication import DedupStore
 from udfs.shard.liveness import HeartbeatRows, Liveness
-from udfs.shard.source_gaps import Silence
+from udfs.shard.source_gaps import SourceGaps
 from udfs.shard.state_format import (
     KEY_SHIFT,
     Buffer,
@@ -113,7 +113,7 @@ class ShardState:
             self._body("waiting_ends"),
             config.max_progress_queues,
         )
-        self.silence: Silence = _decode(self._body("silence"), Silence) or Silence()
+        self.silence: SourceGaps = _decode(self._body("silence"), SourceGaps) or SourceGaps()
         self.events: list[CarriedEvent] = _decode(self._body("waiting_events"), list[CarriedEvent]) or []
         self.unknown_member_heartbeats: list[UnknownMemberHeartbeat] = (
             _decode(self._body("strangers"), list[UnknownMemberHeartbeat]) or []
@@ -168,7 +168,7 @@ class ShardState:
             "waiting_progress": waiting_progress,
             "waiting_ends": waiting_ends,
             "cluster_time": msgspec.msgpack.encode(self.time) if self.time != ClusterTime() else b"",
-            "silence": msgspec.msgpack.encode(self.silence) if self.silence != Silence() else b"",
+            "silence": msgspec.msgpack.encode(self.silence) if self.silence != SourceGaps() else b"",
         }
         return pack_state(header, {name: self._section(name, body) for name, body in bodies.items()})
 

@@ -15,7 +15,7 @@ from streaming.collectors.event_log.readers import (
 )
 from streaming.machine.clock import now_ms
 from streaming.machine.logs import logger
-from streaming.pipeline.pending_losses import Losses
+from streaming.pipeline.pending_losses import PendingLosses
 from streaming.pipeline.query_log import ListedFiles, read_committed
 from streaming.stores.places import Place
 from streaming.terminal.escape import printable
@@ -41,7 +41,14 @@ class FolderReader:
     """
 
     def __init__(
-        self, folder: Place, reader: str, *, checkpoint: Place, query: Place, sources: Sequence[int], losses: Losses
+        self,
+        folder: Place,
+        reader: str,
+        *,
+        checkpoint: Place,
+        query: Place,
+        sources: Sequence[int],
+        losses: PendingLosses,
     ) -> None:
         self._folder = folder
         self._name = printable(str(folder))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from streaming.collectors.kafka.client_options import is_of_spark
+from streaming.collectors.kafka.options import is_of_spark
 from streaming.settings.suggestions import did_you_mean
 
 # Source: kafka-clients 4.1.1 ``ConsumerConfig#configNames`` and ``AdminClientConfig#configNames``.

@@ -24,13 +24,13 @@ from confluent_kafka import KafkaError, KafkaException
 from streaming.collectors.collector import CollectorStatus, CollectorThread, State, status_with_log
 from streaming.collectors.event_log import EventLog
 from streaming.collectors.kafka.broker_clock import BrokerClock
-from streaming.collectors.kafka.client_options import KafkaOptions
 from streaming.collectors.kafka.coordinator_releases import CoordinatorReleases
 from streaming.collectors.kafka.early_clock import EarlyClock
-from streaming.collectors.kafka.end_offsets import EndDiff
-from streaming.collectors.kafka.metadata_client import REFUSALS, ClusterView
+from streaming.collectors.kafka.end_diff import EndDiff
+from streaming.collectors.kafka.groups_under_way import GroupsUnderWay
+from streaming.collectors.kafka.metadata_client import REFUSALS, MetadataClient
+from streaming.collectors.kafka.options import KafkaOptions
 from streaming.collectors.kafka.topic_diff import TopicDiff
-from streaming.collectors.kafka.under_way import GroupsUnderWay
 from streaming.machine.clock import now_ms
 from streaming.machine.logs import logger
 from streaming.machine.process import since_boot_ms
@@ -110,11 +110,11 @@ class KafkaCollector(CollectorThread):
         *,
         poll_interval_ms: int = POLL_INTERVAL_MS,
         lateness_ms: int = LATENESS_MS,
-        view: Callable[[KafkaOptions], ClusterView] = ClusterView,
+        view: Callable[[KafkaOptions], MetadataClient] = MetadataClient,
     ) -> None:
         self._options = options
         self._make_view = view
-        self._view: ClusterView | None = None
+        self._view: MetadataClient | None = None
         self._log = log
         self._patterns = GroupPatterns(options.include_groups, options.exclude_groups)
         self._remember()
@@ -202,7 +202,7 @@ class KafkaCollector(CollectorThread):
             except KafkaException as error:
                 self._failed(error.args[0])
 
-    def _see_newest(self, view: ClusterView, began_ms: int) -> None:
+    def _see_newest(self, view: MetadataClient, began_ms: int) -> None:
         ends = {number: end for (_, number), end in view.ends({OFFSETS_TOPIC: len(self._ends)}).items()}
         moved = [number for number, end in sorted(ends.items()) if end > self._sought.get(number, end)]
         since_ms, self._sought, self._sought_at_ms = self._sought_at_ms, ends, began_ms
@@ -210,7 +210,7 @@ class KafkaCollector(CollectorThread):
             self._see_record(view, moved[0], ends[moved[0]] - 1, written_after_ms=since_ms)
 
     def _see_record(
-        self, view: ClusterView, partition: int, offset: int, *, written_after_ms: int | None = None
+        self, view: MetadataClient, partition: int, offset: int, *, written_after_ms: int | None = None
     ) -> int | None:
         """Bound the brokers' clock by a record; return its time, if there is one."""
         record_ms = view.record_time(partition, offset)
@@ -218,7 +218,7 @@ class KafkaCollector(CollectorThread):
             self._clock.saw_record(record_ms, written_after_ms=written_after_ms, read_ms=now_ms())
         return record_ms
 
-    def _note_read_records(self, view: ClusterView) -> None:
+    def _note_read_records(self, view: MetadataClient) -> None:
         """Note the times of the newest records that the query has read since the last call."""
         read, before = dict(self._offsets_read()), self._read_before
         self._read_before = read
@@ -230,7 +230,7 @@ class KafkaCollector(CollectorThread):
         for time_ms in sorted(time_ms for time_ms in times if time_ms is not None):
             self._early.add(time_ms)
 
-    def _ends_now(self, view: ClusterView) -> Mapping[int, int]:
+    def _ends_now(self, view: MetadataClient) -> Mapping[int, int]:
         return {number: end for number, (_, end) in view.offsets_bounds(len(self._ends)).items()}
 
     def _run(self) -> None:
@@ -263,7 +263,7 @@ class KafkaCollector(CollectorThread):
         memory = _Memory(msgspec.Raw(self._topics.memory()), sorted(self._under_way.groups))
         self._log.keep_memory(msgspec.json.encode(memory))
 
-    def _connected(self) -> ClusterView:
+    def _connected(self) -> MetadataClient:
         if self._view is None:
             self._view = self._make_view(self._options)
         return self._view
@@ -294,7 +294,7 @@ class KafkaCollector(CollectorThread):
         if self._under_way.groups != before:
             self._keep_memory()
 
-    def _report_topics(self, view: ClusterView, before_ms: int) -> None:
+    def _report_topics(self, view: MetadataClient, before_ms: int) -> None:
         observed, read_ms = view.topics(self._topics.reported), now_ms()
         # Groups follow a change at once: it is dated before the poll, but not so long ago that it would be late.
         at_ms = self._clock.at(max(before_ms, read_ms - self._slow_ms * 3 // 4))
@@ -305,7 +305,7 @@ class KafkaCollector(CollectorThread):
             _log.info("topics changed", cluster=self._options.cluster, topics=[event.topic for event in events][:20])
         self._report_ends(view, at_ms)
 
-    def _report_ends(self, view: ClusterView, at_ms: int) -> None:
+    def _report_ends(self, view: MetadataClient, at_ms: int) -> None:
         if not self._end_diff.is_due(at_ms):
             return
         partitions = {name: topic.partitions for name, topic in self._topics.reported.items()}
@@ -315,7 +315,7 @@ class KafkaCollector(CollectorThread):
             self._log.append(moved)
         self._end_diff.note(moved, ends, at_ms, is_complete=len(ends) == sum(partitions.values()))
 
-    def _see_times(self, view: ClusterView, ends: Mapping[int, int], before_ms: int) -> None:
+    def _see_times(self, view: MetadataClient, ends: Mapping[int, int], before_ms: int) -> None:
         """Read the first and the last record written since the round before, in one partition that has any."""
         moved = sorted(number for number, end in ends.items() if end > self._ends.get(number, 0))
         if moved:

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 
 from streaming.collectors.collector import Collector, CollectorCluster
 from streaming.collectors.event_log import EventFiles, EventLog
-from streaming.collectors.kafka.admin_collector import AdminKafkaCollector
-from streaming.collectors.kafka.client_options import KafkaOptions
+from streaming.collectors.kafka.admin_kafka_collector import AdminKafkaCollector
 from streaming.collectors.kafka.collector import LATENESS_MS, KafkaCollector, OffsetsRead
+from streaming.collectors.kafka.coordinator_log_collector import CoordinatorLogCollector, LogBehindLines, brokers_logs
 from streaming.collectors.kafka.errors import connection_error
 from streaming.collectors.kafka.group_source import Source, choose_source
-from streaming.collectors.kafka.log_collector import CoordinatorLogCollector, LogBehindLines, brokers_logs
+from streaming.collectors.kafka.options import KafkaOptions
 from streaming.collectors.kafka.spark_source import offsets_source
-from streaming.collectors.kafka.standalone import StandaloneKafkaCollector
+from streaming.collectors.kafka.standalone_kafka_collector import StandaloneKafkaCollector
 from streaming.stores.places import Place
 
 # What the collector of admin calls remembers of groups.

@@ -15,7 +15,7 @@ from streaming.collectors.kafka.group_reader import DEAD, DescribedGroup, Polled
 from streaming.machine.logs import logger
 from udfs.kafka.consumer_offsets import NOT_FOLLOWED, GroupPatterns, polled_member, unread_member
 from udfs.kafka.consumer_protocol import read_assignment
-from udfs.kafka.wire import WireError
+from udfs.kafka.wire_reader import WireError
 from udfs.model.events import (
     MAX_NAME_LENGTH,
     SCHEMA_VERSION,

@@ -23,7 +23,7 @@ import msgspec
 from confluent_kafka import ConsumerGroupType, KafkaException
 
 from streaming.collectors.kafka.admin_answer import answer_of
-from streaming.collectors.kafka.metadata_client import ClusterView
+from streaming.collectors.kafka.metadata_client import MetadataClient
 from udfs.model.events import QueueRef
 
 _CONSUMERS = "consumer"
@@ -75,8 +75,8 @@ class PolledGroups(msgspec.Struct, frozen=True, kw_only=True):
     is_whole: bool = True
 
 
-class GroupReader(ClusterView):
-    """A connection to one cluster that reads its groups, too. Calls raise as those of ``ClusterView`` do."""
+class GroupReader(MetadataClient):
+    """A connection to one cluster that reads its groups, too. Calls raise as those of ``MetadataClient`` do."""
 
     def groups(self) -> PolledGroups:
         """Return all groups that this user may describe; of classic ones without instance ids."""

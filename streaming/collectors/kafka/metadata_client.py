@@ -24,7 +24,7 @@ from confluent_kafka import (
 from confluent_kafka.admin import AdminClient, OffsetSpec
 
 from streaming.collectors.kafka.admin_answer import answer_of
-from streaming.collectors.kafka.client_options import KafkaOptions
+from streaming.collectors.kafka.options import KafkaOptions
 from streaming.collectors.kafka.topic_diff import ObservedTopic
 from streaming.machine.logs import LIBRDKAFKA
 from udfs.kafka.consumer_offsets import OFFSETS_TOPIC
@@ -58,7 +58,7 @@ _COMPLAINTS_KEPT = 100
 _NO_TOPIC_ID = "AAAAAAAAAAAAAAAAAAAAAA"  # sixteen zeroes: the broker has no topic ids (before 2.8)
 
 
-class ClusterView:
+class MetadataClient:
     """A connection to one cluster. It only reads, joins no group and makes no topic.
 
     Every call raises ``confluent_kafka.KafkaException`` where the cluster cannot be reached or refuses; the client
@@ -89,7 +89,7 @@ class ClusterView:
             }
         )
 
-    def __enter__(self) -> ClusterView:
+    def __enter__(self) -> MetadataClient:
         return self
 
     def __exit__(

@@ -9,8 +9,8 @@ import msgspec
 from confluent_kafka import TIMESTAMP_NOT_AVAILABLE, Consumer, KafkaError, Message, TopicPartition
 
 from streaming.collectors.event_log import EventLog, LogFull
-from streaming.collectors.kafka.client_options import KafkaOptions
 from streaming.collectors.kafka.metadata_client import GROUP_PREFIX
+from streaming.collectors.kafka.options import KafkaOptions
 from streaming.machine.clock import now_ms
 from streaming.machine.logs import LIBRDKAFKA, logger
 from udfs.kafka.consumer_offsets import NO_TIMESTAMP, OFFSETS_TOPIC, GroupPatterns, events_of, raw_of
@@ -30,7 +30,7 @@ _BEHIND_MS = 600_000
 _log = logger("kafka")
 
 
-class RecordReader:
+class OffsetsReader:
     """Reads from the offsets in its log's remembered state, else from the earliest available record.
 
     Args:

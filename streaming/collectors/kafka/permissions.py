@@ -11,8 +11,8 @@ from typing import Literal
 
 from confluent_kafka import KafkaError, KafkaException
 
-from streaming.collectors.kafka.client_options import KafkaOptions
-from streaming.collectors.kafka.metadata_client import GROUP_PREFIX, REFUSALS, ClusterView
+from streaming.collectors.kafka.metadata_client import GROUP_PREFIX, REFUSALS, MetadataClient
+from streaming.collectors.kafka.options import KafkaOptions
 from streaming.machine.port_check import require_reachable
 from streaming.setup.errors import SetupError, UnreachableError
 from udfs.kafka.consumer_offsets import OFFSETS_TOPIC
@@ -178,12 +178,12 @@ def refuse_without(missing: list[Missing], options: KafkaOptions) -> None:
         )
 
 
-def _connected(options: KafkaOptions) -> ClusterView:
+def _connected(options: KafkaOptions) -> MetadataClient:
     """Return a client of the cluster, if its port is open: the client itself waits long for a broker."""
     servers = [server.strip().rpartition("/")[2] for server in options.bootstrap_servers.split(",")]
     require_reachable(servers, what="Kafka broker", remedy=_NOT_REACHED)
     try:
-        return ClusterView(options, timeout_s=_TIMEOUT_S)
+        return MetadataClient(options, timeout_s=_TIMEOUT_S)
     except KafkaException as error:
         raise SetupError(
             f"the client properties cannot be used: {error.args[0].str()}",
@@ -191,7 +191,7 @@ def _connected(options: KafkaOptions) -> ClusterView:
         ) from error
 
 
-def _check(view: ClusterView, options: KafkaOptions) -> list[Missing]:
+def _check(view: MetadataClient, options: KafkaOptions) -> list[Missing]:
     missing = []
     try:
         topic_error = view.topic_error(OFFSETS_TOPIC)

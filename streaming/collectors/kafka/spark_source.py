@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from streaming.collectors.kafka.client_options import KafkaOptions
+from streaming.collectors.kafka.options import KafkaOptions
 from streaming.pipeline.combine import OFFSETS
 from streaming.pipeline.sources import PARTITION_ALONE, kafka_rows
 from udfs.kafka.consumer_offsets import OFFSETS_TOPIC

@@ -7,11 +7,11 @@ from typing import NamedTuple
 
 from confluent_kafka import KafkaException
 
-from streaming.collectors.kafka.client_options import KafkaOptions
-from streaming.collectors.kafka.metadata_client import ClusterView
+from streaming.collectors.kafka.metadata_client import MetadataClient
+from streaming.collectors.kafka.options import KafkaOptions
 from streaming.machine.clock import now_ms
 from streaming.machine.logs import logger
-from streaming.pipeline.pending_losses import Losses
+from streaming.pipeline.pending_losses import PendingLosses
 from streaming.pipeline.query_log import read_committed, topic_offsets
 from streaming.stores.places import Place
 from udfs.model.losses import Loss
@@ -69,7 +69,12 @@ class TopicReader:
     """
 
     def __init__(
-        self, topic: str, options: KafkaOptions, query: Place, losses: Losses, clusters: Callable[[], Sequence[str]]
+        self,
+        topic: str,
+        options: KafkaOptions,
+        query: Place,
+        losses: PendingLosses,
+        clusters: Callable[[], Sequence[str]],
     ) -> None:
         self._topic = topic
         self._options = options
@@ -84,13 +89,13 @@ class TopicReader:
         if not read:
             return False  # nothing was read: a new reader misses nothing
         try:
-            with ClusterView(self._options, timeout_s=_TIMEOUT_S) as view:
+            with MetadataClient(self._options, timeout_s=_TIMEOUT_S) as view:
                 return self._compare(view, read)
         except KafkaException as error:
             _log.warning("the remaining offsets are unknown", topic=self._topic, error=error.args[0].str())
             return False
 
-    def _compare(self, view: ClusterView, read: Mapping[int, int]) -> bool:
+    def _compare(self, view: MetadataClient, read: Mapping[int, int]) -> bool:
         bounds = view.offsets_bounds(view.offsets_partitions(self._topic), self._topic)
         source = f"topic:{self._topic}"
         kept = self._losses.answered(source) or {}
@@ -106,7 +111,7 @@ class TopicReader:
             self._losses.report(source, {str(number): offset for number, offset in (answered | answers).items()}, marks)
         return is_behind
 
-    def _deleted(self, view: ClusterView, found: Sequence[Missed], bounds: Mapping[int, tuple[int, int]]) -> Loss:
+    def _deleted(self, view: MetadataClient, found: Sequence[Missed], bounds: Mapping[int, tuple[int, int]]) -> Loss:
         left = [(one.partition, one.end) for one in found if one.end < bounds[one.partition][1]]
         offsets = _listed([f"partition {one.partition}: offsets {one.first} to {one.end - 1}" for one in found])
         return Loss(
@@ -115,7 +120,7 @@ class TopicReader:
             noticed_ms=now_ms(),
         )
 
-    def _cut(self, view: ClusterView, found: Sequence[Missed]) -> Loss:
+    def _cut(self, view: MetadataClient, found: Sequence[Missed]) -> Loss:
         offsets = _listed([f"partition {one.partition} ends at {one.end}, and {one.read} was read" for one in found])
         there = [(one.partition, place) for one in found if one.first < one.end for place in (one.first, one.end - 1)]
         times = self._times(view, there)
@@ -126,7 +131,7 @@ class TopicReader:
             noticed_ms=now_ms(),
         )
 
-    def _times(self, view: ClusterView, places: Sequence[tuple[int, int]]) -> list[int]:
+    def _times(self, view: MetadataClient, places: Sequence[tuple[int, int]]) -> list[int]:
         times = [view.record_time(partition, offset, self._topic) for partition, offset in places[:_NAMED_AT_MOST]]
         return [at for at in times if at is not None]
 

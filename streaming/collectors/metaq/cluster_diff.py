@@ -40,7 +40,7 @@ class PendingEvents:
     unread: list[str] = field(default_factory=list)
 
 
-class ClusterDiffer:
+class MetaqClusterDiff:
     """The reported state of a cluster, and the draft of the next report.
 
     Args:

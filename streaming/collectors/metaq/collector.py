@@ -20,7 +20,7 @@ from kazoo.protocol.states import KazooState
 
 from streaming.collectors.collector import CollectorStatus, CollectorThread, State
 from streaming.collectors.event_log import EventLog
-from streaming.collectors.metaq.cluster_diff import ClusterDiffer, PendingEvents
+from streaming.collectors.metaq.cluster_diff import MetaqClusterDiff, PendingEvents
 from streaming.collectors.metaq.options import MetaqOptions
 from streaming.collectors.metaq.watch_queue import FiredWatches, WatchQueue
 from streaming.collectors.metaq.zk_reader import ZkReader
@@ -236,13 +236,13 @@ def _writing() -> Iterator[None]:
         raise _Unwritable(str(error)) from error
 
 
-def _differ_of(options: MetaqOptions, log: EventLog) -> ClusterDiffer:
+def _differ_of(options: MetaqOptions, log: EventLog) -> MetaqClusterDiff:
     """Continue from the memory in the log; start without one if it cannot be read."""
     try:
-        return ClusterDiffer(options, log.read_memory())
+        return MetaqClusterDiff(options, log.read_memory())
     except msgspec.DecodeError:
         _log.warning("the remembered state is unreadable; the whole cluster is reported again", cluster=options.cluster)
-        return ClusterDiffer(options)
+        return MetaqClusterDiff(options)
 
 
 def _text(error: BaseException) -> str:

@@ -20,8 +20,8 @@ from streaming.collectors.event_log import EventLog
 from streaming.collectors.rocketmq.diffing.cluster_diff import diff_cluster, is_news, missing_brokers
 from streaming.collectors.rocketmq.diffing.remembered import RememberedState, VolatileState
 from streaming.collectors.rocketmq.options import RocketMqOptions
-from streaming.collectors.rocketmq.polling.poller import Surveyor
 from streaming.collectors.rocketmq.polling.survey import Survey
+from streaming.collectors.rocketmq.polling.surveyor import Surveyor
 from streaming.collectors.rocketmq.remoting.client import RocketMqClient
 from streaming.machine.clock import now_ms
 from streaming.machine.logs import logger

@@ -7,7 +7,7 @@ from typing import Any
 
 from streaming.alerts.channels import Message, Request, channels
 from streaming.alerts.notices import bundled, notice
-from streaming.alerts.templates import Texts
+from streaming.alerts.templates import Templates
 from tests.dashboard.hostile import HOSTILE
 from tests.streaming.alerts.planted import finding, settings
 from tests.streaming.tables.journals import T0
@@ -23,7 +23,7 @@ ALL = {
 def composed(*notices: Any, **values: object) -> dict[str, list[Request]]:
     given = settings(**{**ALL, **values})
     (bundle,) = bundled(notices, 50)
-    found = channels(given, Texts(given.title, given.text, given.link))
+    found = channels(given, Templates(given.title, given.text, given.link))
     return {name: compose(bundle, T0 + 5_000) for name, compose in found.items()}
 
 
@@ -96,7 +96,7 @@ def test_an_address_with_a_place_for_the_finding_gets_a_message_for_each_by_its_
 
 def test_only_configured_channels_exist() -> None:
     given = settings(webhook_url="")
-    assert channels(given, Texts(given.title, given.text)) == {}
+    assert channels(given, Templates(given.title, given.text)) == {}
 
 
 def test_requests_show_no_secret() -> None:

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from streaming.commands.cluster_options import LiveOptions
+from streaming.commands.cluster_options import ClusterOptions
 from streaming.settings.errors import SettingsError
 from streaming.settings.model import load
 from tests.kit.processes import free_port
 
 
-def options(clusters: list[str], *, groups: list[str] | None = None, **addresses: str) -> LiveOptions:
-    return LiveOptions(
+def options(clusters: list[str], *, groups: list[str] | None = None, **addresses: str) -> ClusterOptions:
+    return ClusterOptions(
         {system: addresses.get(system) for system in ("kafka", "rocketmq", "metaq")},
         clusters,
         include_groups=groups or [],

@@ -10,7 +10,7 @@ from udfs.strategies.kafka.client_library import JAVA, LIBRDKAFKA
 from udfs.strategies.kafka.sticky_group import StickyGroup
 
 
-class Loads:
+class StickyLoads:
     """Partitions by member, and the members in a line by (partitions held, id).
 
     Attributes:

@@ -25,7 +25,7 @@ from udfs.strategies.kafka.sticky_group import StickyGroup
 _Way: TypeAlias = tuple[int, int, int]
 
 
-class Movements:
+class StickyMovements:
     """The way of each partition that has moved."""
 
     def __init__(self, group: StickyGroup) -> None:

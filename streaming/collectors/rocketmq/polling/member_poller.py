@@ -8,7 +8,7 @@ from functools import partial
 from typing import Final
 
 from streaming.collectors.rocketmq.options import RETRY_PREFIX, RocketMqOptions
-from streaming.collectors.rocketmq.polling.member_schedule import PollRequest, Schedule
+from streaming.collectors.rocketmq.polling.member_schedule import MemberSchedule, PollRequest
 from streaming.collectors.rocketmq.polling.survey import Failure, ObservedGroup, ObservedMember
 from streaming.collectors.rocketmq.remoting.client import RocketMqClient
 from streaming.collectors.rocketmq.remoting.codes import ResponseCode
@@ -33,7 +33,7 @@ class MemberPoller:
     """
 
     def __init__(
-        self, client: RocketMqClient, options: RocketMqOptions, schedule: Schedule, now_ms: Callable[[], int]
+        self, client: RocketMqClient, options: RocketMqOptions, schedule: MemberSchedule, now_ms: Callable[[], int]
     ) -> None:
         self._client = client
         self._options = options

@@ -48,7 +48,7 @@ class _Group:
         return all(member.silences for member in self.members.values())
 
 
-class Schedule:
+class MemberSchedule:
     """When each member was polled, and which is next.
 
     Args:

@@ -46,7 +46,7 @@ class ClientLimits(msgspec.Struct, frozen=True, kw_only=True):
     max_frame_bytes: int = MAX_FRAME_BYTES
 
 
-class Server:
+class Endpoint:
     """Requests one address, over one connection.
 
     A connection that broke after it had answered is made again at once. After one that failed or never answered, the

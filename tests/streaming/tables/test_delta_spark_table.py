@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 import pytest
 from deltalake import DeltaTable
 
-from streaming.tables import delta_spark
+from streaming.tables import delta_spark_table
 from streaming.tables.arrow_rows import from_arrow, to_arrow
-from streaming.tables.delta_spark import DeltaSparkTable
+from streaming.tables.delta_spark_table import DeltaSparkTable
 from streaming.tables.edits import source_of
 from streaming.tables.errors import NoTablesError
 from streaming.tables.journal_entries import RowFilter
@@ -71,7 +71,7 @@ def test_what_reads_without_spark_reads_them_where_the_catalogue_keeps_them(spar
 def test_a_new_table_stores_its_writer(spark: SparkSession, tmp_path: Path) -> None:
     table = DeltaSparkTable(spark.newSession(), tmp_path, GROUPS)
     stored = DeltaTable(tmp_path / "groups").metadata()
-    assert stored.configuration[WRITER_PROPERTY] == delta_spark.NAME
+    assert stored.configuration[WRITER_PROPERTY] == delta_spark_table.NAME
     assert (stored.description, table.root) == (GROUPS.comment, tmp_path)
 
 

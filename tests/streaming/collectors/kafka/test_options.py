@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from streaming.collectors.kafka.client_options import KafkaOptions
+from streaming.collectors.kafka.options import KafkaOptions
 from streaming.setup.errors import SetupError
 
 PLAIN = 'org.apache.kafka.common.security.plain.PlainLoginModule required username="me" password="p\\"w;=";'

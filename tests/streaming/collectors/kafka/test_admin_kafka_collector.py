@@ -9,8 +9,8 @@ import pytest
 from confluent_kafka.admin import AdminClient
 
 from streaming.collectors.event_log import EventFiles
-from streaming.collectors.kafka.admin_collector import AdminKafkaCollector
-from streaming.collectors.kafka.client_options import KafkaOptions
+from streaming.collectors.kafka.admin_kafka_collector import AdminKafkaCollector
+from streaming.collectors.kafka.options import KafkaOptions
 from tests.kit.brokers import Broker
 from tests.kit.members import Member
 from tests.kit.topics import create_topic, delete_topic

@@ -6,7 +6,7 @@ import json
 from collections import Counter
 from pathlib import Path
 
-from streaming.simulator.load import LoadFleet, write_load
+from streaming.simulator.load_fleet import LoadFleet, write_load
 from tests.core_config import core_config
 from udfs.ingest.parser import parse
 from udfs.model.rejection import Rejection

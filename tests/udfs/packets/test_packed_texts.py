@@ -5,7 +5,7 @@ from __future__ import annotations
 import hypothesis.strategies as st
 from hypothesis import given
 
-from udfs.packets.texts import PackedTexts
+from udfs.packets.packed_texts import PackedTexts
 
 
 @given(st.lists(st.text(st.characters(exclude_categories=["Cs"]))))

@@ -76,15 +76,15 @@ def test_only_the_first_commits_wake_a_group_and_later_ones_come_with_what_does(
 def test_two_members_of_one_key_have_sessions_of_their_own(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
     import numpy as np
 
-    import udfs.shard.group_dispatcher
     import udfs.shard.shard
+    import udfs.shard.shard_groups
     import udfs.shard.state
 
     def same(ids: list[str]) -> Any:
         return np.full(len(ids), 7 << 24, dtype=np.uint64)
 
     monkeypatch.setattr(udfs.shard.shard, "cut_keys", same)
-    monkeypatch.setattr(udfs.shard.group_dispatcher, "cut_keys", same)
+    monkeypatch.setattr(udfs.shard.shard_groups, "cut_keys", same)
     monkeypatch.setattr(udfs.shard.state, "cut_keys", same)
     cluster.batch(join("m", 0), join("n", 0), clock(1))
     assert cluster.batch(beat("m", 40_000), clock(45_000)) == []

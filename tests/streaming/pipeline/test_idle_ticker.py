@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from streaming.pipeline import idle_ticks
-from streaming.pipeline.idle_ticks import Ticker
+from streaming.pipeline import idle_ticker
+from streaming.pipeline.idle_ticker import IdleTicker
 from streaming.settings.model import load
 from streaming.spark.checkpoint import ControlFolder
 
@@ -19,8 +19,8 @@ class Clocks:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.since_start_s, self.now_ms = 100.0, 1_767_225_600_000
-        monkeypatch.setattr(idle_ticks.time, "monotonic", lambda: self.since_start_s)
-        monkeypatch.setattr(idle_ticks, "now_ms", lambda: self.now_ms)
+        monkeypatch.setattr(idle_ticker.time, "monotonic", lambda: self.since_start_s)
+        monkeypatch.setattr(idle_ticker, "now_ms", lambda: self.now_ms)
 
     def advance(self, seconds: float) -> None:
         self.since_start_s += seconds
@@ -33,10 +33,10 @@ def clocks(monkeypatch: pytest.MonkeyPatch) -> Clocks:
 
 
 @pytest.fixture
-def ticker(clocks: Clocks, tmp_path: Path) -> Callable[..., Ticker]:
-    def make(silence: str = "expire", interval_ms: int = 0, clusters: tuple[str, ...] = ("b", "a")) -> Ticker:
+def ticker(clocks: Clocks, tmp_path: Path) -> Callable[..., IdleTicker]:
+    def make(silence: str = "expire", interval_ms: int = 0, clusters: tuple[str, ...] = ("b", "a")) -> IdleTicker:
         settings = load(None, {"time.silence": silence, "job.trigger_interval_ms": interval_ms})
-        return Ticker(settings, ControlFolder(tmp_path), lambda: clusters)
+        return IdleTicker(settings, ControlFolder(tmp_path), lambda: clusters)
 
     return make
 
@@ -48,7 +48,7 @@ def ticks(folder: Path) -> list[tuple[str, int]]:
 
 
 def test_a_tick_moves_every_cluster_to_the_machines_time(
-    clocks: Clocks, ticker: Callable[..., Ticker], tmp_path: Path
+    clocks: Clocks, ticker: Callable[..., IdleTicker], tmp_path: Path
 ) -> None:
     started = ticker()
     clocks.advance(2)
@@ -56,7 +56,9 @@ def test_a_tick_moves_every_cluster_to_the_machines_time(
     assert sorted(ticks(tmp_path)) == [("a", clocks.now_ms), ("b", clocks.now_ms)]
 
 
-def test_where_silence_waits_there_are_no_ticks(clocks: Clocks, ticker: Callable[..., Ticker], tmp_path: Path) -> None:
+def test_where_silence_waits_there_are_no_ticks(
+    clocks: Clocks, ticker: Callable[..., IdleTicker], tmp_path: Path
+) -> None:
     started = ticker(silence="wait")
     clocks.advance(1_000)
     started.tick_if_due(lambda: True)
@@ -65,7 +67,7 @@ def test_where_silence_waits_there_are_no_ticks(clocks: Clocks, ticker: Callable
 
 @pytest.mark.parametrize(("interval_ms", "pause_s"), [(0, 2), (1_000, 2), (5_000, 5)])
 def test_ticks_come_no_more_often_than_batches_nor_than_every_two_seconds(
-    interval_ms: int, pause_s: float, clocks: Clocks, ticker: Callable[..., Ticker], tmp_path: Path
+    interval_ms: int, pause_s: float, clocks: Clocks, ticker: Callable[..., IdleTicker], tmp_path: Path
 ) -> None:
     started = ticker(interval_ms=interval_ms, clusters=("a",))
     for count in range(3):
@@ -78,7 +80,7 @@ def test_ticks_come_no_more_often_than_batches_nor_than_every_two_seconds(
 
 
 def test_while_events_wait_time_does_not_pass_over_them(
-    clocks: Clocks, ticker: Callable[..., Ticker], tmp_path: Path
+    clocks: Clocks, ticker: Callable[..., IdleTicker], tmp_path: Path
 ) -> None:
     started = ticker()
     clocks.advance(10)
@@ -88,7 +90,7 @@ def test_while_events_wait_time_does_not_pass_over_them(
     assert len(ticks(tmp_path)) == 2
 
 
-def test_without_clusters_no_mark_is_made(clocks: Clocks, ticker: Callable[..., Ticker], tmp_path: Path) -> None:
+def test_without_clusters_no_mark_is_made(clocks: Clocks, ticker: Callable[..., IdleTicker], tmp_path: Path) -> None:
     started = ticker(clusters=())
     clocks.advance(10)
     started.tick_if_due(lambda: True)

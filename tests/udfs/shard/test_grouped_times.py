@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from udfs.shard.time_index import GroupedTimes
+from udfs.shard.grouped_times import GroupedTimes
 
 rows = st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5), st.integers(-100, 100)), max_size=30)
 

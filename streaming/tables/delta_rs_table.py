@@ -29,7 +29,7 @@ from streaming.settings.locations import Location
 from streaming.stores.failure import one_line
 from streaming.tables.arrow_rows import as_schema
 from streaming.tables.commit_notes import USER_METADATA
-from streaming.tables.delta_log import DeltaLogTable
+from streaming.tables.delta_log_table import DeltaLogTable
 from streaming.tables.delta_schema import CHECKPOINT_INTERVAL, delta_fields, properties
 from streaming.tables.edits import REMOVED, source_of, updates_of
 from streaming.tables.errors import TableError

@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 import pytest
 
-from streaming.collectors.kafka.client_options import KafkaOptions
-from streaming.collectors.kafka.metadata_client import ClusterView
-from streaming.collectors.kafka.under_way import GroupsUnderWay
+from streaming.collectors.kafka.groups_under_way import GroupsUnderWay
+from streaming.collectors.kafka.metadata_client import MetadataClient
+from streaming.collectors.kafka.options import KafkaOptions
 from tests.kit.brokers import Broker
 from tests.kit.members import Member
 from tests.kit.processes import wait_until
@@ -53,7 +53,7 @@ def test_a_group_that_waits_for_a_slow_member_is_listed(each_kafka: Broker, new_
     slow.wait_until(lambda: len(slow.owned) == 2)
     slow.stop_polling()
     other = new_member(each_kafka, group, [group], client_id="other", session_timeout_ms=30_000)
-    with ClusterView(KafkaOptions(each_kafka.bootstrap, "c", {})) as view:
+    with MetadataClient(KafkaOptions(each_kafka.bootstrap, "c", {})) as view:
         if each_kafka.version == "1.0.2":
             assert view.groups_under_way() == {}  # it has no such request
             return

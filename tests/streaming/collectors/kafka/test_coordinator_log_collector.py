@@ -11,8 +11,8 @@ import pytest
 
 from streaming.collectors.event_log import LogFull
 from streaming.collectors.kafka.coordinator_log import CoordinatorLog
-from streaming.collectors.kafka.log_collector import CoordinatorLogCollector, LogBehindLines
-from streaming.collectors.kafka.log_tail import LineSource, LogFiles, StandardInput
+from streaming.collectors.kafka.coordinator_log_collector import CoordinatorLogCollector, LogBehindLines
+from streaming.collectors.kafka.log_files import LineSource, LogFiles, StandardInput
 from udfs.model.events import AnyEvent, Clock, MemberLeft
 
 FAILED = (

@@ -8,7 +8,7 @@ import pytest
 from deltalake import DeltaTable
 
 from streaming.tables.arrow_rows import to_arrow
-from streaming.tables.delta_rs import DeltaRsTable
+from streaming.tables.delta_rs_table import DeltaRsTable
 from streaming.tables.schema import GROUPS
 from streaming.tables.writer import Mark
 

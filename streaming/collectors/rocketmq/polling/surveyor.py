@@ -14,7 +14,7 @@ import msgspec
 
 from streaming.collectors.rocketmq.options import RocketMqOptions
 from streaming.collectors.rocketmq.polling.member_poller import MemberPoller
-from streaming.collectors.rocketmq.polling.member_schedule import Schedule
+from streaming.collectors.rocketmq.polling.member_schedule import MemberSchedule
 from streaming.collectors.rocketmq.polling.route_schedule import RouteSchedule
 from streaming.collectors.rocketmq.polling.survey import (
     ObservedBroker,
@@ -54,7 +54,7 @@ class Surveyor:
         self._client = client
         self._options = options
         self._now_ms = now_ms
-        self.schedule = Schedule(options.running_info_share)
+        self.schedule = MemberSchedule(options.running_info_share)
         self._routes = RouteSchedule(options.running_info_share)
         self._member_poller = MemberPoller(client, options, self.schedule, now_ms)
         self._away: set[str] = set()

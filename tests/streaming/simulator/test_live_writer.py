@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from streaming.machine.clock import now_ms
-from streaming.simulator import Fleet, LiveWriter, live
+from streaming.simulator import Fleet, LiveWriter, live_writer
 from streaming.simulator.serializer import line
 from streaming.simulator.truth import read_truth
 
@@ -32,7 +32,7 @@ def test_no_reader_sees_half_a_file_and_stopping_writes_the_rest(tmp_path: Path)
 
 
 def test_only_so_many_files_are_kept_and_truth_is_appended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(live, "KEPT_FILES", 3)
+    monkeypatch.setattr(live_writer, "KEPT_FILES", 3)
     fleet, same = Fleet(5), Fleet(5)
     writer = LiveWriter(fleet, tmp_path / "events", tmp_path / "truth.jsonl")
     (tmp_path / "events").mkdir()
@@ -48,7 +48,7 @@ def test_a_disk_that_is_full_is_a_failure_of_the_writer(tmp_path: Path, monkeypa
     def refuse(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(live, "write_atomically", refuse)
+    monkeypatch.setattr(live_writer, "write_atomically", refuse)
     with LiveWriter(Fleet(5, start_ms=now_ms() - 2_000), tmp_path / "events") as writer:
         pass
     assert "No space left" in str(writer.failure)

@@ -9,9 +9,9 @@ import pyarrow.parquet as pq
 import pytest
 from deltalake import DeltaTable
 
-from streaming.tables import delta_rs
+from streaming.tables import delta_rs_table
 from streaming.tables.arrow_rows import to_arrow
-from streaming.tables.delta_rs import DeltaRsTable
+from streaming.tables.delta_rs_table import DeltaRsTable
 from streaming.tables.errors import TableError
 from streaming.tables.location import WRITER_PROPERTY
 from streaming.tables.schema import CHANGES, GROUPS
@@ -29,7 +29,7 @@ def append(table: DeltaRsTable, *names: str) -> Path:
 def test_a_new_table_stores_its_writer_and_the_size_of_its_files(tmp_path: Path) -> None:
     DeltaRsTable(tmp_path, GROUPS)
     stored = DeltaTable(tmp_path / "groups").metadata()
-    assert stored.configuration[WRITER_PROPERTY] == delta_rs.NAME
+    assert stored.configuration[WRITER_PROPERTY] == delta_rs_table.NAME
     assert stored.configuration["delta.targetFileSize"] == str(GROUPS.file_bytes)
     assert stored.description == GROUPS.comment
 

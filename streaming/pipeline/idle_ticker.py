@@ -13,7 +13,7 @@ from streaming.spark.checkpoint import ControlFolder
 _LEAST_S = 2.0
 
 
-class Ticker:
+class IdleTicker:
     """Moves the clocks on where ``time.silence`` is ``expire``: ticks, as files that replay."""
 
     def __init__(self, settings: Settings, control: ControlFolder, clusters: Callable[[], Sequence[str]]) -> None:

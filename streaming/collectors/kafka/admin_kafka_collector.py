@@ -11,11 +11,11 @@ from collections.abc import Mapping
 import msgspec
 
 from streaming.collectors.event_log import EventLog
-from streaming.collectors.kafka.client_options import KafkaOptions
 from streaming.collectors.kafka.collector import LATENESS_MS, KafkaCollector, Round
 from streaming.collectors.kafka.group_diff import GroupDiff
 from streaming.collectors.kafka.group_reader import GroupReader
-from streaming.collectors.kafka.metadata_client import ClusterView
+from streaming.collectors.kafka.metadata_client import MetadataClient
+from streaming.collectors.kafka.options import KafkaOptions
 from streaming.machine.clock import now_ms
 from streaming.machine.logs import logger
 from udfs.kafka.consumer_offsets import GroupPatterns
@@ -72,7 +72,7 @@ class AdminKafkaCollector(KafkaCollector):
             self._owed.append(Round(at_ms, {}))
             self._write_allowed_clock()
 
-    def _ends_now(self, view: ClusterView) -> Mapping[int, int]:  # noqa: ARG002
+    def _ends_now(self, view: MetadataClient) -> Mapping[int, int]:  # noqa: ARG002
         return {}  # nothing is read by others
 
     def _forget_unwritten(self) -> None:

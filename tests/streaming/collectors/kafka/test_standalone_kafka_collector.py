@@ -12,9 +12,9 @@ from confluent_kafka import KafkaError, KafkaException
 from structlog.testing import capture_logs
 
 from streaming.collectors.event_log import EventFiles
-from streaming.collectors.kafka import standalone
-from streaming.collectors.kafka.client_options import KafkaOptions
-from streaming.collectors.kafka.standalone import StandaloneKafkaCollector
+from streaming.collectors.kafka import standalone_kafka_collector
+from streaming.collectors.kafka.options import KafkaOptions
+from streaming.collectors.kafka.standalone_kafka_collector import StandaloneKafkaCollector
 
 _TIMEOUT_S = 60
 
@@ -69,8 +69,8 @@ class Parts:
 @pytest.fixture
 def parts(monkeypatch: pytest.MonkeyPatch) -> Parts:
     played = Parts()
-    monkeypatch.setattr(standalone, "RecordReader", lambda *_, **__: played)
-    monkeypatch.setattr(standalone, "KafkaCollector", lambda *_, **__: played)
+    monkeypatch.setattr(standalone_kafka_collector, "OffsetsReader", lambda *_, **__: played)
+    monkeypatch.setattr(standalone_kafka_collector, "KafkaCollector", lambda *_, **__: played)
     return played
 
 
@@ -108,7 +108,7 @@ def test_a_stop_ends_a_full_read(parts: Parts, make: Callable[..., StandaloneKaf
 def test_records_are_read_until_it_is_stopped_and_a_failure_is_not_the_end(
     parts: Parts, make: Callable[..., StandaloneKafkaCollector], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(standalone, "_PAUSE_S", 0.0)
+    monkeypatch.setattr(standalone_kafka_collector, "_PAUSE_S", 0.0)
     has_read = threading.Event()
     parts.failure = KafkaException(KafkaError(KafkaError._TRANSPORT))
     parts.on_step = lambda: has_read.set() if parts.calls.count("step") > 2 else None

@@ -14,7 +14,7 @@ from zoneinfo import ZoneInfo
 from streaming.collectors.collector import CollectorStatus, CollectorThread, State, status_with_log
 from streaming.collectors.event_log import EventLog, LogFull
 from streaming.collectors.kafka.coordinator_log import CoordinatorLog
-from streaming.collectors.kafka.log_tail import STDIN, LineSource, LogFiles, StandardInput
+from streaming.collectors.kafka.log_files import STDIN, LineSource, LogFiles, StandardInput
 from streaming.machine.clock import now_ms
 from streaming.machine.logs import logger
 from udfs.kafka.consumer_offsets import GroupPatterns

@@ -171,7 +171,7 @@ def test_whatever_happens_in_between_nothing_acknowledged_is_lost(appends: list[
         for count, fates in appends:
             write = with_fates(fates)
             with (
-                patch("streaming.collectors.event_log.file_log.write_whole", write),
+                patch("streaming.collectors.event_log.event_files.write_whole", write),
                 patch("streaming.collectors.event_log.log.write_whole", write),
             ):
                 try:
@@ -200,7 +200,7 @@ def test_whatever_happens_in_between_nothing_acknowledged_is_lost(appends: list[
 
 def test_a_writer_that_lives_through_a_full_disk_writes_all_in_order_and_nothing_twice(tmp_path: Path) -> None:
     log = EventFiles(tmp_path, "w", LogLimits(segment_bytes=3 * ONE_LINE))
-    with patch("streaming.collectors.event_log.file_log.write_whole", with_fates(["written", *["full"] * 5])):
+    with patch("streaming.collectors.event_log.event_files.write_whole", with_fates(["written", *["full"] * 5])):
         for number in range(0, 40, 4):
             log.append([clock(number + step) for step in range(4)])
     assert times_in(tmp_path) == list(range(40))

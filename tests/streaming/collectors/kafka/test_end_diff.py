@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from streaming.collectors.kafka.end_offsets import EndDiff
+from streaming.collectors.kafka.end_diff import EndDiff
 from udfs.model.events import QueueEnd, QueueEnds
 
 Ends = dict[tuple[str, int], int]

@@ -21,7 +21,7 @@ from streaming.settings.locations import Location, catalog_schema
 from streaming.stores.places import hadoop_uri
 from streaming.tables.arrow_rows import as_schema
 from streaming.tables.commit_notes import USER_METADATA
-from streaming.tables.delta_log import DeltaLogTable
+from streaming.tables.delta_log_table import DeltaLogTable
 from streaming.tables.delta_schema import CHECKPOINT_INTERVAL
 from streaming.tables.edits import REMOVED, source_of
 from streaming.tables.errors import TableError

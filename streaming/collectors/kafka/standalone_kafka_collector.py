@@ -7,9 +7,9 @@ import threading
 from confluent_kafka import KafkaException
 
 from streaming.collectors.event_log import EventLog
-from streaming.collectors.kafka.client_options import KafkaOptions
 from streaming.collectors.kafka.collector import KafkaCollector, KafkaStatus
-from streaming.collectors.kafka.offsets_reader import RecordReader
+from streaming.collectors.kafka.offsets_reader import OffsetsReader
+from streaming.collectors.kafka.options import KafkaOptions
 from streaming.machine.logs import logger
 
 _STOP_S = 8.0
@@ -36,7 +36,7 @@ class StandaloneKafkaCollector:
         poll_interval_ms: int,
         stop: threading.Event | None = None,
     ) -> None:
-        self._reader = RecordReader(options, groups, partitions=partitions)
+        self._reader = OffsetsReader(options, groups, partitions=partitions)
         self._collector = KafkaCollector(options, topics, self._reader.offsets_read, poll_interval_ms=poll_interval_ms)
         self._stop = stop or threading.Event()
         self._thread = threading.Thread(target=self._read, name="kafka-records", daemon=True)

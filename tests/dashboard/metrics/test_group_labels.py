@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as some
 
-from dashboard.metrics.labels import LONGEST, GroupLabels, label
+from dashboard.metrics.group_labels import LONGEST, GroupLabels, label
 from streaming.settings.model import Metrics, load
 
 

@@ -18,9 +18,9 @@ import pyarrow as pa
 import pytest
 from structlog.testing import capture_logs
 
-from streaming.collectors.kafka import log_tail
+from streaming.collectors.kafka import log_files
+from streaming.collectors.kafka.log_files import LogFiles, StandardInput
 from streaming.collectors.kafka.log_rotation import CHUNK_BYTES
-from streaming.collectors.kafka.log_tail import LogFiles, StandardInput
 
 COMPRESSED: dict[str, Callable[[bytes], bytes]] = {
     ".gz": gzip.compress,
@@ -412,7 +412,7 @@ def test_a_place_that_an_earlier_version_wrote_is_continued(tmp_path: Path) -> N
 
 
 def test_of_too_many_files_the_newest_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(log_tail, "_MAX_FILES", 2)
+    monkeypatch.setattr(log_files, "_MAX_FILES", 2)
     for at, name in enumerate(["server.log.2", "server.log.1", "server.log"]):
         write(tmp_path / name, str(at), at=at)
     found, logged = warnings(LogFiles([str(tmp_path / "server.log*")]))
