@@ -105,7 +105,9 @@ class Job:
         self._followers = followers = attached_clusters(
             self.settings, self._checkpoint.collected, self._position.offsets
         )
-        self._watch.clock.sources = dict(one.group_source for one in followers if one.group_source is not None)
+        self._watch.clock.sources = dict(
+            follower.group_source for follower in followers if follower.group_source is not None
+        )
         self._sources = list(query_sources(self.settings, self._checkpoint, followers))
         identity = self._checkpoint.open(
             shards=self.settings.state.shards,

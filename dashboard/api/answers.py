@@ -44,7 +44,7 @@ def plain_json(text: str) -> bytes:
         '["日", "\\\\u202e"]'
     """
     if not text.isprintable():
-        text = "".join(one if one.isprintable() else json.dumps(one)[1:-1] for one in text)
+        text = "".join(character if character.isprintable() else json.dumps(character)[1:-1] for character in text)
     return text.encode("utf-8")
 
 

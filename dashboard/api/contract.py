@@ -47,7 +47,7 @@ def type_schema(kind: pa.DataType) -> Schema:
     if pa.types.is_list(kind):
         return {"type": "array", "items": _or_null(type_schema(kind.value_type))}
     if pa.types.is_struct(kind):
-        return {"type": "object", "properties": {one.name: _or_null(type_schema(one.type)) for one in kind}}
+        return {"type": "object", "properties": {field.name: _or_null(type_schema(field.type)) for field in kind}}
     if pa.types.is_timestamp(kind):
         return {"type": "string", "format": "date-time"}
     if pa.types.is_boolean(kind):

@@ -34,7 +34,7 @@ def check_parameters(request: Request) -> None:
     route = request.scope["route"]
     if route.endpoint is no_listing:
         return
-    taken = [one.alias for one in route.dependant.query_params]
+    taken = [parameter.alias for parameter in route.dependant.query_params]
     if route.endpoint is listed:
         taken = [*_listing(request).parameters, *taken]
     refuse_others((key for key, _ in request.query_params.multi_items()), taken, request.url.path[:100])

@@ -39,7 +39,7 @@ _GAUGES = (
     ("spread_queues", "spread", "Most minus fewest queues of a member; of `other` the largest."),
 )
 _LARGEST = frozenset({"spread"})
-_GROUPS = ("cluster", "group_id", "system", "strategy_verdict", *STATE_COLUMNS, *(one[1] for one in _GAUGES))
+_GROUPS = ("cluster", "group_id", "system", "strategy_verdict", *STATE_COLUMNS, *(gauge[1] for gauge in _GAUGES))
 
 _OUTAGES = ("outage_min_ms", "outage_max_ms", "outage_unknown_queues")
 _DECIDED = ("cluster", "group_id", "trigger", "status")
@@ -196,7 +196,7 @@ def _of_messages(decided: pa.Table, groups: GroupLabels) -> Iterable[Metric]:
     ):
         key = groups.of(cluster, group)
         # Both kinds begin at 0 with the first message of any: a rate then has the first of the other one too.
-        if any(one is not None for one in (exact, estimated, waiting, waiting_estimated)):
+        if any(figure is not None for figure in (exact, estimated, waiting, waiting_estimated)):
             for kind, twice, late in (("known", exact, waiting), ("estimated", estimated, waiting_estimated)):
                 repeated[*key, kind] += twice or 0
                 waited[*key, kind] += late or 0
@@ -282,7 +282,7 @@ def _open(found: pa.Table) -> list[Row]:
 def _of_widespread(
     found: pa.Table, widespread: Sequence[WidespreadKind], kinds: Collection[str], groups: GroupLabels
 ) -> Metric:
-    many = {(one.cluster, one.kind): one.groups for one in widespread}
+    many = {(kind_open.cluster, kind_open.kind): kind_open.groups for kind_open in widespread}
     is_open: dict[tuple[str, str], bool] = defaultdict(bool)
     for cluster, kind, closed_at in _rows(found, "cluster", "kind", "closed_at"):
         if kind in kinds:

@@ -76,5 +76,5 @@ def _rows_of(files: pa_fs.FileSystem, name: str, path: str, columns: Sequence[st
     """Return columns of one file; those that it does not have are null."""
     with files.open_input_file(path) as opened:
         file = pq.ParquetFile(opened)
-        there = [one for one in columns if one in file.schema_arrow.names]
-        return as_schema(file.read(columns=there), pa.schema([TABLES[name].schema.field(one) for one in columns]))
+        there = [column for column in columns if column in file.schema_arrow.names]
+        return as_schema(file.read(columns=there), pa.schema([TABLES[name].schema.field(column) for column in columns]))

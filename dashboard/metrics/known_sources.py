@@ -14,7 +14,7 @@ from streaming.views.freshness import Freshness
 
 def unknown_of(freshness: Freshness, clusters: Iterable[str]) -> frozenset[str]:
     """Return the clusters, of these and of those that jobs know, of which the present is unknown."""
-    return frozenset(one.cluster for one in freshness.blind(clusters) if one.state == "unknown")
+    return frozenset(cluster.cluster for cluster in freshness.blind(clusters) if cluster.state == "unknown")
 
 
 def known_rows(rows: pa.Table, unknown: Collection[str]) -> pa.Table:

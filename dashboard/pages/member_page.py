@@ -48,7 +48,7 @@ def member_page(reading: Reading, member: str, cluster: str) -> dict[str, Any]:
     return {
         "member": member,
         "cluster": cluster,
-        "lost": [one for one in states if one.state == "unknown"],
+        "lost": [state for state in states if state.state == "unknown"],
         "sessions": shown.rows,
         "session_count": len(all_sessions),
         "held": held[:QUEUES],
@@ -71,5 +71,7 @@ def _held(reading: Reading, member: str, groups: set[tuple[str, str]]) -> list[R
     where = {"cluster": clusters, "group_id": names, "member_id": member}
     found = reading.tables.read("assignments", columns=_SPAN, where=where, keep=lambda rows: rows["valid_to"].is_null())
     spans = [span for span in plain_rows(found) if (span["cluster"], span["group_id"]) in groups]
-    spans.sort(key=lambda one: (one["cluster"], one["group_id"], one["topic"], one["broker"] or "", one["queue_id"]))
-    return [one | {"queue": queue_name(one["topic"], one["broker"], one["queue_id"])} for one in spans]
+    spans.sort(
+        key=lambda span: (span["cluster"], span["group_id"], span["topic"], span["broker"] or "", span["queue_id"])
+    )
+    return [span | {"queue": queue_name(span["topic"], span["broker"], span["queue_id"])} for span in spans]

@@ -75,7 +75,9 @@ class Question:
         """Return the tables that the question reads, each with the columns that its text may name."""
         identifiers = set(re.findall(r"\w+", self.texts["duckdb"]))
         read = re.findall(r"\b(?:FROM|JOIN)\s+(\w+)", self.texts["duckdb"])
-        return {name: [one for one in TABLES[name].names if one in identifiers] for name in read if name in TABLES}
+        return {
+            name: [column for column in TABLES[name].names if column in identifiers] for name in read if name in TABLES
+        }
 
     @property
     def required(self) -> frozenset[str]:
@@ -130,7 +132,7 @@ class Question:
 @functools.cache
 def questions() -> Mapping[str, Question]:
     """Return the ready questions by name, in the order of their names."""
-    found = {one.name: one.read_text(encoding="utf-8") for one in files(__package__).iterdir() if _is_sql(one.name)}
+    found = {file.name: file.read_text(encoding="utf-8") for file in files(__package__).iterdir() if _is_sql(file.name)}
     names = sorted(name.removesuffix(".sql") for name in found if name.count(".") == 1)
     return {name: _question(name, found) for name in names}
 
@@ -159,7 +161,7 @@ def _question(name: str, found: Mapping[str, str]) -> Question:
     for dialect in DIALECTS:
         other = found.get(f"{name}.{dialect}.sql")
         texts[dialect] = text if other is None else _split(other)[1]
-    names = [one.strip() for one in parameters.removeprefix("parameters:").split(",")]
+    names = [parameter.strip() for parameter in parameters.removeprefix("parameters:").split(",")]
     return Question(name, title, " ".join(explanation), names, texts)
 
 

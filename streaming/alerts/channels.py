@@ -96,7 +96,7 @@ def _webhook(settings: Alerts, texts: Templates, bundle: Bundle) -> Request:
             "group_id": bundle.notices[0].group_id,
             "title": title,
             "text": text,
-            "findings": [one.shown() for one in bundle.notices],
+            "findings": [notice.shown() for notice in bundle.notices],
         },
         settings.webhook_url.get_secret_value(),
         {"Idempotency-Key": bundle.identity} | ({"Authorization": f"Bearer {token}"} if token else {}),
@@ -108,18 +108,18 @@ def _alertmanager(settings: Alerts, texts: Templates, bundle: Bundle, now_ms: in
     # before it starts is refused; a source's clock may be ahead of ours.
     ends_at = now_ms + ALERTMANAGER_KEEPS * settings.alertmanager_refresh_ms
     body = []
-    for one in bundle.notices:
-        title, text = texts.of(Bundle([one]))
-        starts_at = min(one.opened_at_ms, now_ms)
-        closes_at = ends_at if one.closed_at_ms is None else max(starts_at, min(one.closed_at_ms, now_ms))
+    for notice in bundle.notices:
+        title, text = texts.of(Bundle([notice]))
+        starts_at = min(notice.opened_at_ms, now_ms)
+        closes_at = ends_at if notice.closed_at_ms is None else max(starts_at, min(notice.closed_at_ms, now_ms))
         alert: dict[str, Any] = {
             "labels": {
                 "alertname": "RebalanceFinding",
-                "cluster": one.cluster,
-                "group": one.group_id,
-                "kind": one.kind,
-                "severity": one.severity,
-                "finding_id": one.finding_id,
+                "cluster": notice.cluster,
+                "group": notice.group_id,
+                "kind": notice.kind,
+                "severity": notice.severity,
+                "finding_id": notice.finding_id,
             },
             "annotations": {"summary": title, "description": text},
             "startsAt": time_text(starts_at),
@@ -133,12 +133,12 @@ def _alertmanager(settings: Alerts, texts: Templates, bundle: Bundle, now_ms: in
 
 
 def _messages(name: str, url: str, texts: Templates, bundle: Bundle, _: int) -> list[Request]:
-    parts = [Bundle([one]) for one in bundle.notices] if FINDING in url else [bundle]
+    parts = [Bundle([notice]) for notice in bundle.notices] if FINDING in url else [bundle]
     return [_message(name, url, texts, part) for part in parts]
 
 
 def _message(name: str, url: str, texts: Templates, bundle: Bundle) -> Message:
-    title, text = (_CALL.sub(r"\g<0>" + "\N{ZERO WIDTH SPACE}", one) for one in texts.of(bundle))
+    title, text = (_CALL.sub(r"\g<0>" + "\N{ZERO WIDTH SPACE}", part) for part in texts.of(bundle))
     kind = "success" if bundle.status == "closed" else _TYPES.get(bundle.severity, "info")
     key = hashlib.blake2b(bundle.notices[0].finding_id.encode(), digest_size=16).hexdigest()
     body = {"title": title, "text": text, "type": kind}

@@ -79,7 +79,7 @@ class Retries:
 
     def attempts(self, notices: Iterable[Notice]) -> int:
         """Return how often in vain one of them was sent. Those with fewer attempts come first: none starves others."""
-        return max(self._attempts[_pending(one)] for one in notices)
+        return max(self._attempts[_pending(notice)] for notice in notices)
 
     def failed(self, notices: Iterable[Notice], now_ms: int, at_least_ms: int) -> int:
         """Begin a pause of the channel, which failed with a message; return its length."""
@@ -89,9 +89,9 @@ class Retries:
     def refused(self, notices: Iterable[Notice], now_ms: int, at_least_ms: int) -> int:
         """Begin a pause of what was in a refused message; the channel works. Return the longest."""
         self._channel.succeeded("")
-        pending = [_pending(one) for one in notices]
+        pending = [_pending(notice) for notice in notices]
         self._attempts.update(pending)
-        return max(self._refused.failed(one, now_ms, at_least_ms) for one in pending)
+        return max(self._refused.failed(key, now_ms, at_least_ms) for key in pending)
 
     def accepted(self) -> None:
         """End the pauses of the channel."""
@@ -100,9 +100,9 @@ class Retries:
     def keep(self, pending: Collection[Pending]) -> None:
         """Forget what is no longer to be sent."""
         self._refused.keep(pending)
-        for one in self._attempts.keys() - pending:
-            del self._attempts[one]
+        for key in self._attempts.keys() - pending:
+            del self._attempts[key]
 
 
-def _pending(one: Notice) -> Pending:
-    return one.finding_id, one.status
+def _pending(notice: Notice) -> Pending:
+    return notice.finding_id, notice.status

@@ -44,7 +44,7 @@ class Templates:
         """
         first = bundle.notices[0]
         values = {
-            "findings": [one.shown() for one in bundle.notices],
+            "findings": [notice.shown() for notice in bundle.notices],
             "status": bundle.status,
             "severity": bundle.severity,
             "cluster": first.cluster,
@@ -54,7 +54,7 @@ class Templates:
         try:
             title, text = self._title.render(values), self._text.render(values)
         except (TemplateError, ArithmeticError, TypeError, ValueError, LookupError, AttributeError) as error:
-            title = f"{bundle.status}: {', '.join(sorted({one.kind for one in bundle.notices}))}"
+            title = f"{bundle.status}: {', '.join(sorted({notice.kind for notice in bundle.notices}))}"
             text = f"The template of alerts failed: {type(error).__name__}"
         return _plain(" ".join(title.split()), LONGEST_TITLE), _plain(text.strip(), LONGEST_TEXT)
 

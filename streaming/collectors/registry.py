@@ -98,8 +98,8 @@ class _FollowedKafka(FollowedSystem):
 
 
 FOLLOWED: dict[str, FollowedSystem] = {
-    one.profile.name: one
-    for one in (
+    system.profile.name: system
+    for system in (
         _FollowedKafka(KAFKA, "HOST:PORT"),
         FollowedSystem(ROCKETMQ, "NAMESRV[;NAMESRV]", filters_topics=True),
         FollowedSystem(METAQ, "ZK[/root]", filters_topics=True),

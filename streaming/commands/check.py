@@ -162,7 +162,7 @@ def sentence(found: Evaluation) -> str:
         where = _plain("/".join(filter(None, (first["cluster"], first["group_id"]))))
         reasons.append(f"open findings: {', '.join([*kinds[:_NAMED], *more])}, first of {where}")
     reasons += [_missed(figure) for figure in found.figures if figure.state != "ok"]
-    recordings = [f"{_plain(one.cluster)} is {one.text}" for one in found.recordings]
+    recordings = [f"{_plain(recording.cluster)} is {recording.text}" for recording in found.recordings]
     more = [f"{len(recordings) - _NAMED} more recordings"] if len(recordings) > _NAMED else []
     text = "; ".join([*(reasons or [_nothing(found)]), *_widespread(found), *recordings[:_NAMED], *more])
     return _plain(f"REBALANCES {found.state.upper()} - {text}", _LONGEST)
@@ -171,8 +171,8 @@ def sentence(found: Evaluation) -> str:
 def _blind(found: Evaluation) -> str:
     """Return of which clusters the present is not known, and why; one reason of several clusters is said once."""
     texts: dict[str, list[str]] = {}
-    for one in found.blind:
-        texts.setdefault(one.text, []).append(_plain(one.cluster))
+    for cluster in found.blind:
+        texts.setdefault(cluster.text, []).append(_plain(cluster.cluster))
     shown = [f"{_several(names)} {text}" if names != [""] else _no_cluster(found) for text, names in texts.items()]
     more = [f"{len(shown) - _NAMED} more"] if len(shown) > _NAMED else []
     return "; ".join([*shown[:_NAMED], *more])
@@ -198,7 +198,7 @@ def _nothing(found: Evaluation) -> str:
 
 def _widespread(found: Evaluation) -> list[str]:
     """Return what is not counted because it is open in many groups."""
-    names = [_plain(one.text) for one in found.widespread]
+    names = [_plain(kind.text) for kind in found.widespread]
     more = [f"{len(names) - _NAMED} more"] if len(names) > _NAMED else []
     return [f"widespread, not counted: {', '.join([*names[:_NAMED], *more])}"] if names else []
 
@@ -233,12 +233,12 @@ def _json(found: Evaluation) -> dict[str, object]:
         "exit_code": EXIT_CODES[found.state],
         "message": sentence(found),
         "widespread": [
-            {"cluster": one.cluster, "kind": one.kind, "groups": one.groups, "of_groups": one.of_groups}
-            for one in found.widespread
+            {"cluster": kind.cluster, "kind": kind.kind, "groups": kind.groups, "of_groups": kind.of_groups}
+            for kind in found.widespread
         ],
         "findings": with_times(list(found.findings), time_columns("findings")),
-        "blind": [_freshness(one) for one in found.blind],
-        "recordings": [_freshness(one) for one in found.recordings],
+        "blind": [_freshness(cluster) for cluster in found.blind],
+        "recordings": [_freshness(recording) for recording in found.recordings],
         "objectives": [
             {
                 "name": figure.name,

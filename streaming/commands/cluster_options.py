@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from streaming.settings.model import Settings
 
 _NAMES = " ".join(f"{system}=NAME" for system in FOLLOWED)
-_TITLES_WITH_TOPICS = ", ".join(one.profile.title for one in FOLLOWED.values() if one.filters_topics)
+_TITLES_WITH_TOPICS = ", ".join(followed.profile.title for followed in FOLLOWED.values() if followed.filters_topics)
 
 ClusterNames: TypeAlias = Annotated[
     list[str] | None,
@@ -100,10 +100,12 @@ def _address_parameters() -> list[inspect.Parameter]:
             default=None,
             annotation=Annotated[
                 str | None,
-                typer.Option(f"--{system}", metavar=one.metavar, help=f"Follow this live {one.profile.title} cluster."),
+                typer.Option(
+                    f"--{system}", metavar=followed.metavar, help=f"Follow this live {followed.profile.title} cluster."
+                ),
             ],
         )
-        for system, one in FOLLOWED.items()
+        for system, followed in FOLLOWED.items()
     ]
 
 
@@ -144,7 +146,7 @@ class ClusterOptions:
         for system in meant:
             self.settings[f"{system}.include_groups"] = list(include_groups) or None
             self.settings[f"{system}.exclude_groups"] = list(exclude_groups) or None
-        with_topics = [system for system, one in FOLLOWED.items() if one.filters_topics]
+        with_topics = [system for system, followed in FOLLOWED.items() if followed.filters_topics]
         for system in filter(meant.__contains__, with_topics):
             self.settings[f"{system}.include_topics"] = list(include_topics) or None
             self.settings[f"{system}.exclude_topics"] = list(exclude_topics) or None
@@ -176,7 +178,7 @@ class ClusterOptions:
                 self.mistakes.append(f"--cluster {text}: ambiguous: write --cluster {self.given[0]}={text}")
                 continue
             else:
-                self.settings |= {f"{one}.cluster": text for one in meant}
+                self.settings |= {f"{system}.cluster": text for system in meant}
                 named_now = set(meant)
             if named & named_now:
                 self.mistakes.append(f"--cluster {text}: the cluster already has a name")
@@ -213,8 +215,10 @@ def unfit_logs(settings: Settings) -> list[str]:
     paths = settings.kafka.logs
     if paths.count(STDIN) and len(paths) > 1:
         mistakes.append(f"--kafka-log {STDIN} goes alone")
-    files = [one for one in paths if one != STDIN and not has_magic(one)]
-    return mistakes + [f"--kafka-log {without_key(one)}: {_no_file(one)}" for one in files if not Path(one).is_file()]
+    files = [path for path in paths if path != STDIN and not has_magic(path)]
+    return mistakes + [
+        f"--kafka-log {without_key(file)}: {_no_file(file)}" for file in files if not Path(file).is_file()
+    ]
 
 
 def _no_file(text: str) -> str:

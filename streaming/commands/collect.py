@@ -173,7 +173,7 @@ def _unfit(settings: Settings, live: ClusterOptions, topic: str | None) -> list[
         mistakes.append(f"nothing to follow: give one of {either}, with --cluster NAME")
     elif len(followed) > 1 and len(live.given) < 2:
         mistakes.append(
-            f"the settings name several clusters; choose one: {' or '.join(f'--{one}' for one in followed)}"
+            f"the settings name several clusters; choose one: {' or '.join(f'--{system}' for system in followed)}"
         )
     else:
         mistakes += incomplete_clusters(settings)
@@ -340,16 +340,16 @@ def _collect(settings: Settings, system: str, logs: _Logs, *, once: bool) -> int
     if once:
         if lines is not None:
             lines.read_to_end(stop)
-        for one in collectors:
-            answered &= one.observe_once()
+        for collector in collectors:
+            answered &= collector.observe_once()
     else:
-        for one in collectors:
-            one.start()
+        for collector in collectors:
+            collector.start()
         only_lines = lines if len(collectors) == 1 else None
         while not stop.wait(_RETRY_S) and not (only_lines is not None and only_lines.is_over):
             liveness.write_if_due()
-    for one in collectors:
-        one.stop()
+    for collector in collectors:
+        collector.stop()
     written = _write_the_rest(logs)
     liveness.end(is_once=once)
     logs.close()

@@ -39,7 +39,7 @@ class CommandGroup(TyperGroup):
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """Write each command with the first sentence of its help, whole."""
         found = [(name, self.get_command(ctx, name)) for name in self.list_commands(ctx)]
-        rows = [(name, _first_sentence(one.help or "")) for name, one in found if one is not None]
+        rows = [(name, _first_sentence(command.help or "")) for name, command in found if command is not None]
         with formatter.section("Commands"):
             formatter.write_dl(rows)
 

@@ -125,7 +125,7 @@ def chosen_of(option: str, text: str | None, values: Sequence[str]) -> Any:
     """
     from streaming.settings.suggestions import one_of
 
-    same = [one for one in values if text is not None and one.casefold() == text.casefold()]
+    same = [value for value in values if text is not None and value.casefold() == text.casefold()]
     if text is not None and not same:
         raise typer.BadParameter(f"{option}: {one_of(text, values)}")
     return same[0] if same else None

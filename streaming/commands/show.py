@@ -112,8 +112,8 @@ def show_groups(
     from udfs.model.systems import SYSTEMS
 
     filters = Filters(
-        states=frozenset(chosen_of("--state", one, STATES) for one in state or []),
-        healths=frozenset(chosen_of("--health", one, HEALTH) for one in health or []),
+        states=frozenset(chosen_of("--state", text, STATES) for text in state or []),
+        healths=frozenset(chosen_of("--health", text, HEALTH) for text in health or []),
         system=chosen_of("--system", system, [*SYSTEMS]) if system is not None else None,
         finding=finding,
         search=search,

@@ -48,7 +48,7 @@ def rebalance_row(body: str) -> Row:
     """Return a row of ``rebalances`` out of its JSON."""
     row = msgspec.structs.asdict(_rebalance.decode(body))
     for name in ("triggers", "outages"):
-        row[name] = [msgspec.structs.asdict(one) for one in row[name]]
+        row[name] = [msgspec.structs.asdict(item) for item in row[name]]
     return row
 
 

@@ -152,7 +152,7 @@ class LivenessWriter:
 
     def silent(self) -> dict[str, SilentCluster]:
         """Return the live clusters of which nothing has come for too long."""
-        found = {one.cluster: one for one in self._sources()}
+        found = {source.cluster: source for source in self._sources()}
         now = since_boot_ms()
         with self._lock:
             return {
@@ -214,10 +214,10 @@ class LivenessWriter:
         for job in jobs:
             if job.app_id == self._app_id:
                 age_ms = max(0, now_ms() - job.written_at)
-                for one in job.clusters:
-                    came_at_ms = since_boot_ms() - age_ms - one.age_ms
-                    self._clusters[one.cluster] = _Known(
-                        one.system, one.known_until, one.newest, came_at_ms, is_live=one.is_live
+                for cluster in job.clusters:
+                    came_at_ms = since_boot_ms() - age_ms - cluster.age_ms
+                    self._clusters[cluster.cluster] = _Known(
+                        cluster.system, cluster.known_until, cluster.newest, came_at_ms, is_live=cluster.is_live
                     )
 
     def _run(self) -> None:
@@ -244,7 +244,7 @@ class LivenessWriter:
     def now(self) -> JobLiveness:
         """Return the liveness as it is now."""
         self._note_clock()
-        problems = {one.cluster: one for one in self._sources()}
+        problems = {source.cluster: source for source in self._sources()}
         now, boot_ms, pid = now_ms(), since_boot_ms(), os.getpid()
         (state, since, reason), batch, step = self._state, self._batch, self._step
         with self._lock:
@@ -310,4 +310,7 @@ def _collectors_beside(folder: Location | None) -> list[SourceStatus]:
         found = read_collectors(place_of(folder))
     except OSError:
         return []  # The query reads that folder, too, and reports it.
-    return [collector_status(one, Now.read()) for one in sorted(found, key=lambda one: one.written_at)]
+    return [
+        collector_status(collector, Now.read())
+        for collector in sorted(found, key=lambda collector: collector.written_at)
+    ]

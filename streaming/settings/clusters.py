@@ -134,7 +134,7 @@ class Clusters(Section):
     def followed(self) -> dict[str, str]:
         """Return the live clusters to follow: system -> name, always in the same order."""
         sections = {system: self.cluster(system) for system in SECTIONS}
-        return {system: one.cluster for system, one in sections.items() if getattr(one, one.address)}
+        return {system: section.cluster for system, section in sections.items() if getattr(section, section.address)}
 
 
 SECTIONS: dict[str, type[LiveCluster]] = {name: field.annotation for name, field in Clusters.model_fields.items()}  # type: ignore[misc]

@@ -205,7 +205,7 @@ class Cluster:
         self._at_topic_time(self.now + wait, self._change_some_topic)
 
     def _change_some_topic(self) -> None:
-        topic = self.rng.choice(sorted(self.topics.values(), key=lambda one: one.name))
+        topic = self.rng.choice(sorted(self.topics.values(), key=lambda topic: topic.name))
         if self.is_silent() or topic.reported is None or self._held.get(topic.name, 0) > self.now:
             pass
         elif self.rng.random() < 0.25 or topic.count >= 24:

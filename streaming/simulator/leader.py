@@ -58,7 +58,10 @@ def cooperative(members: list[Member], counts: dict[str, int]) -> dict[str, Part
     content: list[str] = []  # have exactly that, and may get one more
     richer = 0
     for member_id, _, _, held in sorted(members, key=lambda member: _place_in_a_java_map(member[0], len(members))):
-        mine = sorted((one for one in held if one in set(everything)), key=lambda one: (one[1], one[0]))
+        mine = sorted(
+            (partition for partition in held if partition in set(everything)),
+            key=lambda partition: (partition[1], partition[0]),
+        )
         if len(mine) < least:
             assigned[member_id] = mine
             hungry.append(member_id)

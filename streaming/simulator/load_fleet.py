@@ -32,7 +32,7 @@ class LoadFleet:
             raise ValueError(f"{members} members cannot fill {groups} groups")
         self.groups, self.members = groups, members
         number = pa.array(range(members), pa.int64())
-        self._group_number = [one % groups for one in range(members)]
+        self._group_number = [member % groups for member in range(members)]
         group = _padded(pa.array(self._group_number, pa.int64()), 6)
         ordinal = pc.cast(pc.divide(number, groups), pa.string())
         self._group_id = _joined("consumer-group-", group)
@@ -49,7 +49,7 @@ class LoadFleet:
 
     def joins(self, time_ms: int, first: int = 0, count: int | None = None) -> bytes:
         """Return a join of each member from the ``first`` on, with its description."""
-        topic = pa.array([_topic(one % TOPICS) for one in self._slice_of(self._group_number, first, count)])
+        topic = pa.array([_topic(number % TOPICS) for number in self._slice_of(self._group_number, first, count)])
         return self._lines(
             "member_joined",
             time_ms,

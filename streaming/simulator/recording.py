@@ -65,7 +65,7 @@ def record(fleet: Fleet, out: Path, duration_ms: int) -> Recording:
         truth_file=str(out / "truth.jsonl"),
         files=len(names),
         events=events,
-        rebalances=sum(one.required for one in truth),
+        rebalances=sum(rebalance.required for rebalance in truth),
         from_time=rfc3339(fleet.start_ms),
         to_time=rfc3339(end),
     )

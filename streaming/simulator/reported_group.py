@@ -79,7 +79,7 @@ class ReportedGroup(GroupLife):
     def complete(self, causes: list[Cause], missed: int = 0, generation: int | None = None) -> None:
         """Complete a rebalance: assign, report the new generation, and record its causes."""
         counts = {name: self.cluster.topics[name].count for name in self.topics}
-        subscribed = {name for one in self.consumers for name in one.subscriptions}
+        subscribed = {name for consumer in self.consumers for name in consumer.subscriptions}
         grown = sorted(name for name in subscribed & self.subscribed if self.counts[name] != counts[name])
         causes = [*self.pending, *causes, *(Cause("queue_count_changed", topic=name) for name in grown)]
         self.pending, self.counts, self.subscribed = [], counts, subscribed
@@ -93,14 +93,21 @@ class ReportedGroup(GroupLife):
             self.later(self.rng.randrange(150, 900), self._follow_up)
 
     def _assign(self) -> dict[str, Partitions]:
-        members = [(one.member_id, one.instance_id, one.subscriptions, list(one.held)) for one in self.consumers]
+        members = [
+            (consumer.member_id, consumer.instance_id, consumer.subscriptions, list(consumer.held))
+            for consumer in self.consumers
+        ]
         return LEADERS[self.strategy](members, self.counts)
 
     def _hand_out_but_what_moves(self, wanted: dict[str, Partitions]) -> bool:
-        held = {partition: one.member_id for one in self.consumers for partition in one.held}
+        held = {partition: consumer.member_id for consumer in self.consumers for partition in consumer.held}
         moving = False
         for consumer in self.consumers:
-            now = [one for one in wanted[consumer.member_id] if held.get(one, consumer.member_id) == consumer.member_id]
+            now = [
+                partition
+                for partition in wanted[consumer.member_id]
+                if held.get(partition, consumer.member_id) == consumer.member_id
+            ]
             moving = moving or len(now) < len(wanted[consumer.member_id])
             self._give(consumer, now)
         return moving
@@ -149,16 +156,16 @@ class ReportedGroup(GroupLife):
         empty = not self.consumers
         members = tuple(
             MemberInfo(
-                member_id=one.member_id,
-                client_id=one.client_id,
-                host=one.host,
-                instance_id=one.instance_id,
-                subscriptions=one.subscriptions,
+                member_id=consumer.member_id,
+                client_id=consumer.client_id,
+                host=consumer.host,
+                instance_id=consumer.instance_id,
+                subscriptions=consumer.subscriptions,
                 strategies=(self.strategy,),
                 session_timeout_ms=self.timeout_ms,
                 rebalance_timeout_ms=300_000,
             )
-            for one in self.consumers
+            for consumer in self.consumers
         )
         event = GroupSnapshot(
             **self.fields(),
@@ -169,7 +176,8 @@ class ReportedGroup(GroupLife):
             leader=None if empty else self.consumers[0].member_id,
             members=members,
             assignments={
-                one.member_id: tuple(QueueRef(topic, number) for topic, number in one.held) for one in self.consumers
+                consumer.member_id: tuple(QueueRef(topic, number) for topic, number in consumer.held)
+                for consumer in self.consumers
             },
         )
         self.cluster.emit(event, may_repeat=self.may_repeat, rng=self.rng)
@@ -203,7 +211,7 @@ class ReportedGroup(GroupLife):
     def _join(self, number: int) -> None:
         came = [self.new_consumer() for _ in range(number)]
         self.consumers += came
-        self.complete([Cause("member_joined", one.member_id) for one in came])
+        self.complete([Cause("member_joined", consumer.member_id) for consumer in came])
 
     def _commit_all(self) -> None:
         for consumer in self.consumers:
@@ -231,7 +239,7 @@ class ReportedGroup(GroupLife):
         if self.busy_until > self.now:
             self.between_generations(self.busy_until - self.now + 300, self._notice_growth)
             return
-        subscribed = {name for one in self.consumers for name in one.subscriptions}
+        subscribed = {name for consumer in self.consumers for name in consumer.subscriptions}
         if any(self.counts.get(name) != self.cluster.topics[name].count for name in subscribed):
             self.complete([])
 
@@ -271,7 +279,7 @@ class ReportedGroup(GroupLife):
             self.crash_one()
             return
         leaving = self.rng.sample(self.consumers, min(len(self.consumers), self.rng.choice((1, 1, 2))))
-        causes = [self._goodbye(one) for one in leaving]
+        causes = [self._goodbye(consumer) for consumer in leaving]
         self._soon(causes)
 
     def _soon(self, causes: list[Cause]) -> None:
@@ -294,7 +302,7 @@ class ReportedGroup(GroupLife):
         self.consumers.remove(consumer)
         if consumer.commits:
             # How often it commits must be known, and another one go on.
-            is_known = consumer.commits > _RHYTHM_OF and any(one.commits > _RHYTHM_OF for one in self.consumers)
+            is_known = consumer.commits > _RHYTHM_OF and any(other.commits > _RHYTHM_OF for other in self.consumers)
             cause = Cause("session_expired", consumer.member_id, also=() if is_known else ("member_gone",))
         else:
             # Commits of the queues' previous owners may count as evidence, or not.
@@ -332,7 +340,7 @@ class ReportedGroup(GroupLife):
         """All members leave; later some join, after the group was deleted or not."""
         if self.static:
             return
-        causes = [self._goodbye(one) for one in list(self.consumers)]
+        causes = [self._goodbye(consumer) for consumer in list(self.consumers)]
         self._soon(causes)
         back = self.rng.randrange(10_000, 30_000)
         if self.deletes:

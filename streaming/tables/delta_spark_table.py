@@ -99,7 +99,7 @@ class DeltaSparkTable(DeltaLogTable):
         lacking = check_columns(self._delta, self.table, self.name)
         if lacking:
             columns = ", ".join(
-                f"`{one.name}` {sql_type(one.type)}" for one in self.table.columns if one.name in lacking
+                f"`{column.name}` {sql_type(column.type)}" for column in self.table.columns if column.name in lacking
             )
             with _as_table_error(f"{self.name} cannot be used"):
                 self._spark.sql(f"ALTER TABLE {self.name} ADD COLUMNS ({columns})")

@@ -146,7 +146,7 @@ class ExecutorProjector(Projector):
             present = groups.select("cluster", "group_id", functions.struct(*GROUPS.names).alias(_PRESENT))
             current = current.unionByName(present, allowMissingColumns=True)
         current = current.withColumn(_PART, _part_of("topic" if of_topics else "group_id", parts))
-        columns = ", ".join(f"`{one.name}` {sql_type(one.type)}" for one in projection.table.columns)
+        columns = ", ".join(f"`{column.name}` {sql_type(column.type)}" for column in projection.table.columns)
         together = wanted.groupBy(_PART).cogroup(current.groupBy(_PART))
         return together.applyInArrow(
             partial(apply_part, projection.table.name), f"{columns}, {REMOVED} BOOLEAN, {_REMOVES} BOOLEAN"

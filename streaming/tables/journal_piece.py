@@ -73,8 +73,8 @@ def snapshot_of(changes: TableWriter, after: int, upto: int) -> JournalPiece:
 
 
 def _counted(versions: pa.Array) -> Iterator[tuple[int, int]]:
-    for one in pc.value_counts(versions).to_pylist():
-        yield one["values"], one["counts"]
+    for version in pc.value_counts(versions).to_pylist():
+        yield version["values"], version["counts"]
 
 
 def shares_of(changes: TableWriter, piece: JournalPiece, limit: int) -> list[Share | None]:

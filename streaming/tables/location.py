@@ -86,7 +86,7 @@ def _plain(kind: object) -> object:
     """Return a type without the comments inside."""
     if isinstance(kind, dict):
         return {key: _plain(value) for key, value in kind.items() if key != "metadata"}
-    return [_plain(one) for one in kind] if isinstance(kind, list) else kind
+    return [_plain(part) for part in kind] if isinstance(kind, list) else kind
 
 
 def _text(kind: object) -> str:

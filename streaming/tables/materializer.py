@@ -260,7 +260,9 @@ class Materializer:
 
     def _steps(self, changes: Any, begun: JournalProgress, end: JournalProgress) -> list[_Step]:
         """Return the tables that still need a share, with the marks of their commits; the last one ends the share."""
-        concerned = [stage for stage, one in enumerate(PROJECTIONS) if self._projector.is_concerned(one, changes)]
+        concerned = [
+            stage for stage, projection in enumerate(PROJECTIONS) if self._projector.is_concerned(projection, changes)
+        ]
         concerned.sort(key=lambda stage: _AT_THE_END.get(PROJECTIONS[stage].table.name, 0))
         marks = {stage: to_mark(begun._replace(stage=stage + 1)) for stage in concerned}
         missing = [stage for stage in concerned if self._marks[PROJECTIONS[stage].table.name] < marks[stage]]

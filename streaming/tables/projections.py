@@ -129,16 +129,16 @@ def _apply_to_groups(entries: Sequence[Entry], rows: RowEdits, _present: Present
 def _group_row(body: journal.GroupChanged) -> Row:
     row = msgspec.structs.asdict(body)
     if body.member_epochs is not None:
-        row["member_epochs"] = [msgspec.structs.asdict(one) for one in body.member_epochs]
+        row["member_epochs"] = [msgspec.structs.asdict(epoch) for epoch in body.member_epochs]
     if body.reconciling is not None:
-        row["reconciling"] = [_reconciling(one) for one in body.reconciling]
+        row["reconciling"] = [_reconciling(member) for member in body.reconciling]
     return row
 
 
 def _reconciling(member: journal.ReconcilingMember) -> Row:
     row = msgspec.structs.asdict(member)
     return row | {
-        name: [msgspec.structs.asdict(one) for one in row[name]] for name in ("assigned", "revoking", "target")
+        name: [msgspec.structs.asdict(topic) for topic in row[name]] for name in ("assigned", "revoking", "target")
     }
 
 
@@ -186,7 +186,7 @@ def _apply_to_minutes(entries: Sequence[Entry], rows: RowEdits, present: Present
             edit.now |= _with_rebalance(edit.now, body)
         elif isinstance(body, journal.MemberReplaced):
             for name in _OUTAGES:
-                observed = [value for one in body.outages if (value := getattr(one, name)) is not None]
+                observed = [value for outage in body.outages if (value := getattr(outage, name)) is not None]
                 edit.now[name] = _sum(edit.now[name], sum(observed) if observed else None)
         elif (pause_ms := _pause_of(body)) is not None:
             edit.now["queue_pause_ms"] = (edit.now["queue_pause_ms"] or 0) + pause_ms
@@ -222,8 +222,8 @@ def _with_rebalance(minute: Row, body: journal.Rebalanced) -> Row:
     }
 
 
-def _sum(one: int | None, other: int | None) -> int | None:
-    return one if other is None else (one or 0) + other
+def _sum(first: int | None, other: int | None) -> int | None:
+    return first if other is None else (first or 0) + other
 
 
 # -- topics and findings ------------------------------------------------------------------------------------------
@@ -283,7 +283,7 @@ def _found(body: journal.FindingFields) -> Row:
     fields["kind"] = fields.pop("finding")
     for name in ("queues", "members", "clients", "subscriptions"):
         if fields[name]:
-            fields[name] = [_as_row(one) for one in fields[name]]
+            fields[name] = [_as_row(item) for item in fields[name]]
         else:
             fields[name] = fields[f"{name}_left_out"] = None  # it speaks of none
     return fields

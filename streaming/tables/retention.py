@@ -166,9 +166,9 @@ def noted(old: OldRows, dropped: tuple[Dropped, ...], properties: Mapping[str, s
     """Return the property that says before which times rows may be missing, once these are dropped."""
     times = dict(dropped_before(properties))
     if not isinstance(old.before_ms, int):
-        for one in dropped:
-            if one.cluster is not None:
-                times[one.cluster] = max(times.get(one.cluster, one.before_ms), one.before_ms)
+        for rows in dropped:
+            if rows.cluster is not None:
+                times[rows.cluster] = max(times.get(rows.cluster, rows.before_ms), rows.before_ms)
     return json.dumps(times, sort_keys=True)
 
 
@@ -178,10 +178,10 @@ def dropped_before(properties: Mapping[str, str]) -> Mapping[str, int]:
     return times
 
 
-def _same(names: Sequence[str], one: str, other: str) -> list[str]:
+def _same(names: Sequence[str], table: str, other: str) -> list[str]:
     """Return SQL by which rows of two tables are of one thing; engines hash what is compared by ``=``."""
     signs = ("=" if name in _NEVER_NULL else "IS NOT DISTINCT FROM" for name in names)
-    return [f"({one}.{name} {sign} {other}.{name})" for name, sign in zip(names, signs, strict=True)]
+    return [f"({table}.{name} {sign} {other}.{name})" for name, sign in zip(names, signs, strict=True)]
 
 
 def _thing(rule: AgeRule) -> tuple[str, ...]:

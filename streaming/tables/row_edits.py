@@ -98,7 +98,8 @@ class OpenSpans:
         """End the open spans of a member's old id, and begin the same ones under its new id."""
         begun = {"member_id": body.member_id, "instance_id": body.instance_id, "valid_from": at}
         outages = {
-            (one.topic, one.broker, one.queue_id): (one.outage_min_ms, one.outage_max_ms) for one in body.outages
+            (outage.topic, outage.broker, outage.queue_id): (outage.outage_min_ms, outage.outage_max_ms)
+            for outage in body.outages
         }
         for key, members in self._by_queue.items():
             edit = members.pop(body.former_member_id, None)

@@ -125,7 +125,7 @@ class LiveStatus:
 
     def add_rebalances(self, rows: Iterable[Mapping[str, Any]], count: int | None = None) -> None:
         """Add the rebalances of one batch, in any order; ``count`` is their number if these are only the newest."""
-        ordered = sorted(rows, key=lambda one: (one["event_time"], one["cluster"], one["group_id"]))
+        ordered = sorted(rows, key=lambda row: (row["event_time"], row["cluster"], row["group_id"]))
         self.rebalance_count += len(ordered) if count is None else count
         self.rebalances.extendleft(map(ObservedRebalance.of, ordered[-KEPT_REBALANCES:]))
 
@@ -260,7 +260,7 @@ def _head(status: LiveStatus, now_ms: int, width: int) -> RenderableType:
         title.append(f"  batch {status.batch}{took}", "dim")
     if status.following:
         title.append(f"  the tables have {status.following}", "yellow")
-    groups, members = (sum(getattr(one, name) for one in status.clusters) for name in ("groups", "members"))
+    groups, members = (sum(getattr(cluster, name) for cluster in status.clusters) for name in ("groups", "members"))
     figures = [
         (_brief(groups), _noun(groups, "group"), "bold"),
         (_brief(members), _noun(members, "member"), "bold"),
@@ -325,20 +325,20 @@ def _rebalances(status: LiveStatus, room: int, width: int) -> RenderableType:
         table.add_column("moved", no_wrap=True, justify="right", width=5)
     table.add_column("cause", no_wrap=True, overflow="ellipsis", ratio=1)
     id_width = max(4, width - group_width - 24) if is_narrow else max(16, width - 85)
-    for one in list(status.rebalances)[:room]:
-        _, colour = CAUSE_TEXTS.get(one.trigger, ("", ""))
-        cause = _line(describe_cause(one.triggers, one.group_id, id_width), colour)
-        if one.failed:
+    for rebalance in list(status.rebalances)[:room]:
+        _, colour = CAUSE_TEXTS.get(rebalance.trigger, ("", ""))
+        cause = _line(describe_cause(rebalance.triggers, rebalance.group_id, id_width), colour)
+        if rebalance.failed:
             cause = Text.assemble(("failed: ", "bold red"), cause)
-        time = datetime.datetime.fromtimestamp(one.event_time / 1_000, datetime.UTC)
+        time = datetime.datetime.fromtimestamp(rebalance.event_time / 1_000, datetime.UTC)
         cells: list[RenderableType] = [f"{time:%H:%M:%S}"]
         if not is_narrow:
-            cells.append(_line(one.cluster))
-        cells.append(_line(middle_cut(printable(one.group_id), group_width)))
+            cells.append(_line(rebalance.cluster))
+        cells.append(_line(middle_cut(printable(rebalance.group_id), group_width)))
         if not is_narrow:
-            cells.append(_count(one.members_after))
+            cells.append(_count(rebalance.members_after))
         if width >= MIDDLE:
-            cells.append(_count(one.queues_moved))
+            cells.append(_count(rebalance.queues_moved))
         table.add_row(*cells, cause)
     return table
 

@@ -181,9 +181,9 @@ class Combiner:
         for cluster, times in self._times(columns).items():
             newest, recorded = int(times.max()), self._recorded(times)
             for shard in range(shards):
-                one = packet(cluster, shard)
-                one.newest_ms, one.recorded_ms, one.system = newest, recorded, systems[cluster]
-                one.speakers, one.ahead = spoken.get(cluster, ([], []))
+                sent = packet(cluster, shard)
+                sent.newest_ms, sent.recorded_ms, sent.system = newest, recorded, systems[cluster]
+                sent.speakers, sent.ahead = spoken.get(cluster, ([], []))
             home = packet(cluster, shard_of(cluster_key(cluster), shards))
             home.first_and_last_times = first_and_last_times(times, self._config.source_silent_after_ms)
         for cluster, shard, heartbeats in pack_heartbeats(columns, shards):

@@ -57,8 +57,8 @@ def speakers(
         found.setdefault(cluster, []).extend(_keyed(named, group_keys(cluster, [name for _, name in named])))
     return {
         cluster: (
-            two_newest(one for one in spoken if one[0] <= latest_ms),
-            two_newest(one for one in spoken if one[0] > latest_ms),
+            two_newest(time_and_key for time_and_key in spoken if time_and_key[0] <= latest_ms),
+            two_newest(time_and_key for time_and_key in spoken if time_and_key[0] > latest_ms),
         )
         for cluster, spoken in found.items()
     }

@@ -260,7 +260,7 @@ def _classic_group(value: bytes, group: str, timestamp_ms: int | None, cluster: 
         # Their members' own bytes are no subscriptions and no queues.
         snapshot.state, snapshot.protocol = NOT_FOLLOWED, protocol_type
         snapshot.members = tuple(
-            unread_member(one.member_id, one.client_id, one.host, one.instance_id) for one in members
+            unread_member(member.member_id, member.client_id, member.host, member.instance_id) for member in members
         )
         return [snapshot]
 
@@ -269,7 +269,7 @@ def _classic_group(value: bytes, group: str, timestamp_ms: int | None, cluster: 
     undecodable: list[Outcome] = []
     # In the coordinator's own order, in which the leader received them too.
     for member in members:
-        written = [one.assignment for one in members] if member.member_id == leader else []
+        written = [other.assignment for other in members] if member.member_id == leader else []
         try:
             described.append(_describe(member, strategy, written))
         except WireError as error:

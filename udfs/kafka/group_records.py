@@ -244,7 +244,7 @@ def _streams_target(reader: WireReader) -> Fields:
 def _streams_current(reader: WireReader) -> Fields:
     fields = _epochs(reader, _STREAMS_STATES) | _streams_target(reader)
     # Active, standby and warm-up tasks: what is being revoked of any kind is still held.
-    fields["revoking"] = tuple(one for _ in range(3) for one in _partitions(reader, _name))
+    fields["revoking"] = tuple(partitions for _ in range(3) for partitions in _partitions(reader, _name))
     return fields
 
 
@@ -259,13 +259,13 @@ def _partitions_as_written(reader: WireReader, name: Callable[[WireReader], str]
     It is the order of the coordinator's map, in which topics that share a slot follow each other as they were put.
     """
 
-    def one() -> tuple[str, tuple[int, ...]]:
+    def topic_partitions() -> tuple[str, tuple[int, ...]]:
         found = name(reader), reader.int32_array()
         reader.skip_tagged_fields()
         return found
 
     held: dict[str, dict[int, None]] = {}
-    for topic, numbers in reader.array(one):
+    for topic, numbers in reader.array(topic_partitions):
         if any(number < 0 for number in numbers):
             raise WireError("a partition below 0")
         held.setdefault(topic, {}).update(dict.fromkeys(numbers))

@@ -76,7 +76,9 @@ Progress: TypeAlias = Mapping[int, Sequence[int]]
 def observed_since(progress: Progress, offsets: Offsets, at: int) -> tuple[Progress, Offsets]:
     """Return the observations of queues from a time on: those before are of a group that was deleted then."""
     times = {queue: [time for time in of_queue if time >= at] for queue, of_queue in progress.items()}
-    observed = {queue: [one for one in of_queue if one[0] >= at] for queue, of_queue in offsets.items()}
+    observed = {
+        queue: [observation for observation in of_queue if observation[0] >= at] for queue, of_queue in offsets.items()
+    }
     some_offsets = ReadOffsets({queue: some for queue, some in observed.items() if some})
     return {queue: some for queue, some in times.items() if some}, some_offsets
 

@@ -187,8 +187,8 @@ class PackedProgress(msgspec.Struct, array_like=True):
         times = np.frombuffer(self.times, "<i8").astype(np.int64)
         unknown = np.full(len(times), UNKNOWN, np.int64)
         offsets, ends, positions = (
-            np.frombuffer(one, "<i8").astype(np.int64) if one else unknown
-            for one in (self.offsets, self.ends, self.positions)
+            np.frombuffer(column, "<i8").astype(np.int64) if column else unknown
+            for column in (self.offsets, self.ends, self.positions)
         )
         return ProgressColumns(
             np.frombuffer(self.group_keys, "<u8").astype(np.uint64),

@@ -111,8 +111,8 @@ class Commits:
 
     def take_packed(self, packed: Sequence[PackedProgress]) -> None:
         """Add the observations of packets."""
-        columns = ProgressColumns.concat([one.columns() for one in packed])
-        self.take(columns, [one.names for one in packed if one.names is not None])
+        columns = ProgressColumns.concat([progress.columns() for progress in packed])
+        self.take(columns, [progress.names for progress in packed if progress.names is not None])
 
     def take_ends(self, packed: PackedEnds) -> None:
         """Add where queues end."""
@@ -355,22 +355,22 @@ def _overlaps(found: Sequence[Observation], due: ProgressColumns, some: slice) -
 
 def _of_row(table: QueueTable, number: int) -> list[Observation]:
     """Return a row of the table as the observations that it was made of."""
-    one = {name: int(column[number]) for name, column in table.columns.items()}
+    row = {name: int(column[number]) for name, column in table.columns.items()}
     found: list[Observation] = [
-        (one[name], NOT_NAMED, UNKNOWN, UNKNOWN)
+        (row[name], NOT_NAMED, UNKNOWN, UNKNOWN)
         for name in ("earliest_times", "earlier_times")
-        if one[name] not in (UNKNOWN, one["former_times"])
+        if row[name] not in (UNKNOWN, row["former_times"])
     ]
-    if one["former_times"] != UNKNOWN:
-        found.append((one["former_times"], one["former_offsets"], UNKNOWN, UNKNOWN))
-    if one["times"] != UNKNOWN:
-        found.append((one["times"], _committed(one["offsets"]), UNKNOWN, UNKNOWN))
-    elif one["offsets"] != UNKNOWN:
-        found.append((0, _undated(one["offsets"]), UNKNOWN, UNKNOWN))
-    if one["end_times"] != UNKNOWN:
-        found.append((one["end_times"], UNKNOWN, one["ends"], UNKNOWN))
-    if one["position_times"] != UNKNOWN:
-        found.append((one["position_times"], UNKNOWN, UNKNOWN, one["positions"]))
+    if row["former_times"] != UNKNOWN:
+        found.append((row["former_times"], row["former_offsets"], UNKNOWN, UNKNOWN))
+    if row["times"] != UNKNOWN:
+        found.append((row["times"], _committed(row["offsets"]), UNKNOWN, UNKNOWN))
+    elif row["offsets"] != UNKNOWN:
+        found.append((0, _undated(row["offsets"]), UNKNOWN, UNKNOWN))
+    if row["end_times"] != UNKNOWN:
+        found.append((row["end_times"], UNKNOWN, row["ends"], UNKNOWN))
+    if row["position_times"] != UNKNOWN:
+        found.append((row["position_times"], UNKNOWN, UNKNOWN, row["positions"]))
     return found
 
 

@@ -125,12 +125,12 @@ class QueueTable:
         return pack_parts(
             self.groups.astype("<u8").tobytes(),
             pack_column(self.counts),
-            _packed([one.name for one in named]),
+            _packed([queue.name for queue in named]),
             narrow(self.keys, _KEY_BYTES),
             pack_column(self.places),
             pack_column(self.queue_ids),
             _packed(self.place_names),
-            pack_column(np.array([SYSTEMS[one.system].number for one in named], np.int64)),
+            pack_column(np.array([SYSTEMS[queue.system].number for queue in named], np.int64)),
         )
 
     def encode_offsets(self) -> bytes:

@@ -142,8 +142,8 @@ def export_shard(cluster: str, number: int, data: bytes, config: CoreConfig, log
             yield described
     for position in range(len(state.groups.keys)):
         yield from _export_group(cluster, state, position, stamp, logic)
-    for one in state.unknown_member_heartbeats:
-        yield _heartbeat(cluster, one.system, one.group, one.member_id, one.time)
+    for heartbeat in state.unknown_member_heartbeats:
+        yield _heartbeat(cluster, heartbeat.system, heartbeat.group, heartbeat.member_id, heartbeat.time)
     for carried in [*state.backlog.events(), *state.events]:
         event = read_event(carried)
         if isinstance(event, Clock):
@@ -184,7 +184,7 @@ def _export_group(
     mine = (live.waiting_members >= rows.start) & (live.waiting_members < rows.stop)
     waiting = zip(live.waiting_members[mine].tolist(), live.waiting_times[mine].tolist(), strict=True)
     heartbeats = {(row_names[row - rows.start], at) for row, at in waiting}
-    heartbeats.update(one for held in state.backlog.of(key) for one in held.heartbeats)
+    heartbeats.update(heartbeat for held in state.backlog.of(key) for heartbeat in held.heartbeats)
     for member_id, at in sorted(heartbeats):
         yield _heartbeat(cluster, record.system, record.name, member_id, at)
 

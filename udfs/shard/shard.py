@@ -232,7 +232,7 @@ class Shard:
             groups = np.full(len(queues), key, np.uint64)
             times = np.full(len(queues), event.event_time, np.int64)
             self.state.commits.take(ProgressColumns.of_commits(groups, queues, times, np.full(len(queues), DELETED)))
-        return [one for one in deleted if one[1].event_time not in deletions[one[0]]]
+        return [deletion for deletion in deleted if deletion[1].event_time not in deletions[deletion[0]]]
 
     # ---- heartbeats
 
@@ -244,13 +244,13 @@ class Shard:
         waiting = self.state.unknown_member_heartbeats
         self.state.unknown_member_heartbeats = []
         if waiting:
-            keys = group_keys(self.cluster, [one.group for one in waiting])
-            rows = self._rows(places, self.state.find(keys), cut_keys([one.member_id for one in waiting]))
+            keys = group_keys(self.cluster, [heartbeat.group for heartbeat in waiting])
+            rows = self._rows(places, self.state.find(keys), cut_keys([heartbeat.member_id for heartbeat in waiting]))
             members.append(rows[rows >= 0])
-            times.append(np.asarray([one.time for one in waiting], dtype=np.int64)[rows >= 0])
-            for key, row, one in zip(keys.tolist(), rows.tolist(), waiting, strict=True):
+            times.append(np.asarray([heartbeat.time for heartbeat in waiting], dtype=np.int64)[rows >= 0])
+            for key, row, heartbeat in zip(keys.tolist(), rows.tolist(), waiting, strict=True):
                 if row < 0:
-                    self._take_unknown_member(key, one, clock)
+                    self._take_unknown_member(key, heartbeat, clock)
         for packet in packets:
             if packet.heartbeats is not None:
                 existing, at = self._existing_pairs(places, packet.heartbeats, clock)

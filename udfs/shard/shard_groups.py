@@ -336,7 +336,7 @@ class ShardGroups:
         if not self._topic_changes:
             return set(), []
         hashes = self._state.wake_index.topics_of(number) if number >= 0 else frozenset[int]()
-        own_topics = {topic for one in hashes for topic in self._changed_hashes.get(one, ())}
+        own_topics = {topic for topic_hash in hashes for topic in self._changed_hashes.get(topic_hash, ())}
         returning = False
         if collected is not None:
             returning = number >= 0 and bool(collected.unknown_member_heartbeats)
@@ -353,10 +353,12 @@ class ShardGroups:
                 continue
             rejection = Rejection("group_key_collision", key_collision("group", name), self._cluster, other)
             record = Record(other, collected.system, None, None, b"")
-            heartbeats = [carry_heartbeat(self._cluster, record, *one) for one in collected.unknown_member_heartbeats]
-            carried = [*(one for _, one in collected.events), *heartbeats]
-            for one in sorted(carried, key=order_of):
-                yield self.rejected(one, rejection, batch_ms)
+            heartbeats = [
+                carry_heartbeat(self._cluster, record, *heartbeat) for heartbeat in collected.unknown_member_heartbeats
+            ]
+            carried = [*(event for _, event in collected.events), *heartbeats]
+            for event in sorted(carried, key=order_of):
+                yield self.rejected(event, rejection, batch_ms)
 
     def _keep(self, key: int, record: Record, group: Any, advanced: GroupOutput) -> None:
         self._advanced.append((key, record, self._logic.encode_group(group), advanced))

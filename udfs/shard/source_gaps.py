@@ -44,7 +44,7 @@ class SourceGaps(msgspec.Struct, kw_only=True):
             spans: First and last event time of spans no longer than ``after_ms``.
             after_ms: How long a gap may be.
         """
-        points = sorted({point for one in spans for point in one}.union(self.pending))
+        points = sorted({point for span in spans for point in span}.union(self.pending))
         changes: list[Change] = []
         waiting: list[int] = []
         for point in points:
@@ -70,13 +70,13 @@ class SourceGaps(msgspec.Struct, kw_only=True):
             newest: The start of the gap, if the loss itself has none.
         """
         changes: list[Change] = []
-        for loss in sorted(losses, key=lambda one: (one.noticed_ms, one.what)):
+        for loss in sorted(losses, key=lambda loss: (loss.noticed_ms, loss.what)):
             identity = loss_id(cluster, loss)
             if identity not in self.losses:
                 self.losses[identity] = loss.noticed_ms + CLOSES_AFTER_MS
                 opened = lost_found(cluster, loss, newest)
                 self.write(cluster, opened.opened_at, opened, changes)
-        for identity, closes_at in sorted(self.losses.items(), key=lambda one: (one[1], one[0])):
+        for identity, closes_at in sorted(self.losses.items(), key=lambda item: (item[1], item[0])):
             if clock is not None and closes_at < clock:
                 del self.losses[identity]
                 closed = FindingClosed(finding_id=identity, closed_at=closes_at)

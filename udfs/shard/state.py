@@ -224,11 +224,13 @@ def cut_keys(member_ids: list[str]) -> UInt64:
 
 def _rows_of(written: list[Written]) -> list[HeartbeatRows]:
     """Hash all members at once, and return the rows of each group by key."""
-    sizes = [len(one.last_heartbeat) for one in written]
-    keys = cut_keys([member_id for one in written for member_id in one.last_heartbeat])
-    last = np.fromiter((at for one in written for at in one.last_heartbeat.values()), np.int64, len(keys))
+    sizes = [len(group.last_heartbeat) for group in written]
+    keys = cut_keys([member_id for group in written for member_id in group.last_heartbeat])
+    last = np.fromiter((at for group in written for at in group.last_heartbeat.values()), np.int64, len(keys))
     timeouts = np.fromiter(
-        (one.session_timeouts_ms[member_id] for one in written for member_id in one.last_heartbeat), np.int64, len(keys)
+        (group.session_timeouts_ms[member_id] for group in written for member_id in group.last_heartbeat),
+        np.int64,
+        len(keys),
     )
     rows: list[HeartbeatRows] = []
     start = 0

@@ -350,7 +350,7 @@ class KafkaCollector(CollectorThread):
 
     def _failed(self, error: KafkaError) -> None:
         complaints = [error, *(self._view.complaints() if self._view is not None else ())]
-        refusal = next((one for one in complaints if one.code() in REFUSALS), None)
+        refusal = next((complaint for complaint in complaints if complaint.code() in REFUSALS), None)
         self._set("away" if refusal is None else "refused", (refusal or error).str())
         # A client that was refused keeps its old login; a new one reads the fixed one.
         self._hang_up()

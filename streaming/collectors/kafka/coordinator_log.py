@@ -84,16 +84,16 @@ class CoordinatorLog:
         return [] if what is _nothing else list(self._events(what(match), logged.at))
 
     def _events(self, lines: Iterator[_Departed | _Placed | _UnderWay], at: int) -> Iterator[AnyEvent]:
-        for one in lines:
-            if isinstance(one, _Placed):
-                group = one.group or self._placed(one.member_ids)
-                for member_id in one.member_ids if group is not None else ():
+        for line in lines:
+            if isinstance(line, _Placed):
+                group = line.group or self._placed(line.member_ids)
+                for member_id in line.member_ids if group is not None else ():
                     _remember(self._group_of, member_id, group)
-            elif isinstance(one, _UnderWay):
-                if self._groups.follow(one.group):
-                    yield self._under_way(one, at)
+            elif isinstance(line, _UnderWay):
+                if self._groups.follow(line.group):
+                    yield self._under_way(line, at)
             else:
-                yield from self._departure(one, at)
+                yield from self._departure(line, at)
 
     def _departure(self, line: _Departed, at: int) -> Iterator[AnyEvent]:
         group = line.group or self._placed((line.member_id, line.by))
@@ -120,7 +120,7 @@ class CoordinatorLog:
 
     def _placed(self, member_ids: Iterable[str | None]) -> str | None:
         """Return the group of the first of these members whose group a line has named."""
-        return next((group for one in member_ids if one and (group := self._group_of.get(one))), None)
+        return next((group for member_id in member_ids if member_id and (group := self._group_of.get(member_id))), None)
 
     def _under_way(self, line: _UnderWay, at: int) -> GroupSnapshot:
         return GroupSnapshot(
@@ -234,10 +234,10 @@ def _listed(text: str) -> list[str]:
     inside = re.sub(r"^[A-Za-z]*[(\[{]|[)\]}]\.?$", "", text.strip())
     if " -> " in inside:
         return [match["member"] for match in _KEY.finditer(inside)]
-    ids = [one for one in _END_OF_ID.split(inside) if one]
-    if not all(_UUID_AT_END.search(one) for one in ids):
+    ids = [member_id for member_id in _END_OF_ID.split(inside) if member_id]
+    if not all(_UUID_AT_END.search(member_id) for member_id in ids):
         ids = inside.split(", ")
-    return [one for one in (part.strip() for part in ids) if one]
+    return [member_id for member_id in (part.strip() for part in ids) if member_id]
 
 
 _UUID = r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"

@@ -143,13 +143,17 @@ class GroupDiff:
             return event
         if group.state in _UNDER_WAY:
             return event
-        instances = {one.member_id: one.instance_id for one in described.members} if described is not None else {}
+        instances = (
+            {member.member_id: member.instance_id for member in described.members} if described is not None else {}
+        )
         if group.members and group.strategy:
             # The assignors of brokers have names of their own.
             event.strategy = f"server.{group.strategy}" if group.protocol == "consumer" else group.strategy
         try:
-            event.members = tuple(_described(one, group, instances.get(one.member_id)) for one in group.members)
-            event.assignments = {one.member_id: _queues(one, group) for one in group.members} or None
+            event.members = tuple(
+                _described(member, group, instances.get(member.member_id)) for member in group.members
+            )
+            event.assignments = {member.member_id: _queues(member, group) for member in group.members} or None
         except WireError as error:
             _log.warning("a group cannot be decoded", cluster=self._cluster, group=name, detail=str(error))
             event.state, event.generation_source, event.members = NOT_FOLLOWED, None, _unread(group)
@@ -177,13 +181,15 @@ def digest_of(group: DescribedGroup) -> str:
 
 
 def _are_the_same(group: DescribedGroup, described: DescribedGroup | None) -> bool:
-    return described is not None and {one.member_id for one in group.members} == {
-        one.member_id for one in described.members
+    return described is not None and {member.member_id for member in group.members} == {
+        member.member_id for member in described.members
     }
 
 
 def _unread(group: DescribedGroup) -> tuple[MemberInfo, ...]:
-    return tuple(unread_member(one.member_id, one.client_id, one.host, one.instance_id) for one in group.members)
+    return tuple(
+        unread_member(member.member_id, member.client_id, member.host, member.instance_id) for member in group.members
+    )
 
 
 def _described(member: PolledMember, group: DescribedGroup, instance_id: str | None) -> MemberInfo:

@@ -84,11 +84,11 @@ class GroupReader(MetadataClient):
             warnings.simplefilter("ignore", DeprecationWarning)
             listed: list[Any] = self._admin.list_groups(timeout=self._timeout_s)
         answer = answer_of(self._admin.list_consumer_groups(request_timeout=self._timeout_s), self._timeout_s)
-        of_new_protocol = [one.group_id for one in answer.valid if one.type is ConsumerGroupType.CONSUMER]
-        of_consumers = {one.group_id for one in answer.valid}
+        of_new_protocol = [listing.group_id for listing in answer.valid if listing.type is ConsumerGroupType.CONSUMER]
+        of_consumers = {listing.group_id for listing in answer.valid}
         described = self.described(of_new_protocol)
         found: dict[str, DescribedGroup] = {}
-        unreadable = {one for one in of_new_protocol if one not in described}
+        unreadable = {group_id for group_id in of_new_protocol if group_id not in described}
         for group in listed:
             name: str = group.id
             if name in described or name in unreadable or (group.state == DEAD and name in of_consumers):
@@ -137,7 +137,10 @@ class GroupReader(MetadataClient):
                         host=member.host,
                         instance_id=member.group_instance_id or None,
                         queues=tuple(
-                            sorted(QueueRef(one.topic, one.partition) for one in member.assignment.topic_partitions)
+                            sorted(
+                                QueueRef(partition.topic, partition.partition)
+                                for partition in member.assignment.topic_partitions
+                            )
                         ),
                     )
                     for member in group.members

@@ -69,7 +69,7 @@ class LogFiles:
     ends = is_over = False
 
     def __init__(self, patterns: Sequence[str], memory: bytes | None = None) -> None:
-        self._patterns = [os.path.abspath(one) for one in patterns]
+        self._patterns = [os.path.abspath(pattern) for pattern in patterns]
         self._places: list[Place] = []
         self._warned: set[str] = set()
         try:
@@ -118,11 +118,11 @@ class LogFiles:
             place.is_finished |= newest.get(place.current, file) is not file
 
     def _wanted(self) -> set[str]:
-        return {path for one in self._patterns for path in (glob(one) if has_magic(one) else [one])}
+        return {path for pattern in self._patterns for path in (glob(pattern) if has_magic(pattern) else [pattern])}
 
     def _is_followed(self, current: str) -> bool:
         """Return whether a path is wanted, also while no file has it: between the rotation and the next line."""
-        return any(current == one or PurePath(current).match(one) for one in self._patterns)
+        return any(current == pattern or PurePath(current).match(pattern) for pattern in self._patterns)
 
     def _list(self, wanted: set[str]) -> list[LogFile]:
         """Return the files of the logs in question, in the order of time."""

@@ -71,7 +71,7 @@ def coordinator_message(line: str, zone: tzinfo) -> Logged | None:
         return None  # not in what was logged: in the name of a thread, say
     logged = _of_text(text, mark, zone)
     times = (_time_in(fields[name], zone) for name in _TIMES if name in fields)
-    at = next((one for one in times if one is not None), logged.at)
+    at = next((time for time in times if time is not None), logged.at)
     return logged._replace(at=_time_of(line[:start], zone) if at is None else at)
 
 

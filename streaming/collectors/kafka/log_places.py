@@ -81,7 +81,7 @@ class LogReading:
 
     def _locate_by_content(self) -> None:
         """Find what was compressed, or copied before it was cut; or the disk has another number by now."""
-        for place in sorted(self.not_located(), key=lambda one: one.modified_ns):
+        for place in sorted(self.not_located(), key=lambda place: place.modified_ns):
             if place.is_missing or not place.head_bytes:
                 continue
             for file in self.files:
@@ -96,7 +96,7 @@ class LogReading:
 
     def remembered(self) -> list[Place]:
         """Return the places without those of missing files; of each log the newest stays: what is new is newer."""
-        newest = {place.current: place for place in sorted(self._places, key=lambda one: one.modified_ns)}
+        newest = {place.current: place for place in sorted(self._places, key=lambda place: place.modified_ns)}
         return [place for place in self._places if not place.is_missing or newest[place.current] is place]
 
     def holds(self, file: LogFile, place: Place) -> bool:
@@ -121,7 +121,7 @@ class LogReading:
 
     def newest_read(self) -> dict[str, Order]:
         """Return for each log when the newest of what was read of it was written."""
-        files = {id(self.located[one.id]): one for one in self.files if one.id in self.located}
+        files = {id(self.located[file.id]): file for file in self.files if file.id in self.located}
         newest: dict[str, Order] = {}
         for place in self._places:
             file = files.get(id(place))

@@ -72,7 +72,7 @@ def current_path(path: str) -> str:
     """Return the path that a file had before it was rotated.
 
     Example:
-        >>> [current_path(one) for one in ("/a/server.log.2026-11-24-13.gz", "b-2026-11-24.log", "kafka-1.log")]
+        >>> [current_path(path) for path in ("/a/server.log.2026-11-24-13.gz", "b-2026-11-24.log", "kafka-1.log")]
         ['/a/server.log', 'b.log', 'kafka-1.log']
     """
     folder, name = os.path.split(path)
@@ -92,7 +92,7 @@ def _parsed(name: str) -> _Name:
     found = behind or within
     if found is None:
         return _Name(plain, ())
-    numbers = tuple(int(one) for one in re.findall(r"\d+", found["rotation"]))
+    numbers = tuple(int(digits) for digits in re.findall(r"\d+", found["rotation"]))
     if len(numbers) == 1 and len(found["rotation"]) < _SHORTEST_DATE:
         numbers = (-numbers[0],)
     return _Name(found["name"] + (within["extension"] if within else ""), numbers)
@@ -121,7 +121,7 @@ def list_logs(folder: str, currents: Collection[str], ids: Collection[FileId]) -
             if entry.inode() in inodes or current_path(path) in currents
         ]
     found: dict[FileId, LogFile] = {}
-    for file in sorted(filter(None, map(log_file, paths)), key=lambda one: one.order, reverse=True):
+    for file in sorted(filter(None, map(log_file, paths)), key=lambda file: file.order, reverse=True):
         found.setdefault(file.id, file)
     plain = {file.path for file in found.values()}
     return [

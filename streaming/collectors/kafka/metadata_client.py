@@ -117,9 +117,9 @@ class MetadataClient:
             self._lists_states = False
             return {}
         # What its documentation calls exceptions are KafkaErrors, one for each broker that did not answer.
-        if any(one.code() == KafkaError._UNSUPPORTED_FEATURE for one in answer.errors):
+        if any(error.code() == KafkaError._UNSUPPORTED_FEATURE for error in answer.errors):
             self._lists_states = False
-        return {one.group_id: _UNDER_WAY[one.state] for one in answer.valid if one.state in _UNDER_WAY}
+        return {group.group_id: _UNDER_WAY[group.state] for group in answer.valid if group.state in _UNDER_WAY}
 
     def new_protocol_groups(self) -> list[str]:
         """Return the consumer groups of the new protocol; none where brokers do not list groups by kind."""
@@ -127,7 +127,7 @@ class MetadataClient:
             request = self._admin.list_consumer_groups(
                 types={ConsumerGroupType.CONSUMER}, request_timeout=self._timeout_s
             )
-            return [one.group_id for one in answer_of(request, self._timeout_s).valid]
+            return [group.group_id for group in answer_of(request, self._timeout_s).valid]
         except KafkaException as error:
             if error.args[0].code() != KafkaError._UNSUPPORTED_FEATURE:
                 raise
@@ -167,7 +167,7 @@ class MetadataClient:
             else:
                 to_describe.append(name)
             observed[name] = now
-        to_describe += self._few_topics(sorted(name for name, one in observed.items() if one is not None))
+        to_describe += self._few_topics(sorted(name for name, topic in observed.items() if topic is not None))
         for name, topic_id in self._topic_ids(sorted(set(to_describe))).items():
             found = observed[name]
             if found is not None:
@@ -267,7 +267,11 @@ class MetadataClient:
             self.locate_coordinator()
         except KafkaException as error:
             # The client retries until its timeout, and reports the reason only in its log.
-            refusal = (one for one in self.complaints() if one.code() == KafkaError.GROUP_AUTHORIZATION_FAILED)
+            refusal = (
+                complaint
+                for complaint in self.complaints()
+                if complaint.code() == KafkaError.GROUP_AUTHORIZATION_FAILED
+            )
             found: KafkaError = error.args[0]
             return next(refusal, found)
         return None

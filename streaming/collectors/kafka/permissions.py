@@ -168,12 +168,12 @@ def refuse_without(missing: list[Missing], options: KafkaOptions) -> None:
     Raises:
         SetupError: There is one.
     """
-    if any(one.needed for one in missing):
+    if any(right.needed for right in missing):
         raise SetupError(
             f"{options.user or 'the user'} lacks permissions that the monitor needs on {options.bootstrap_servers}:\n"
-            + "\n".join(f"  {one}" for one in missing),
+            + "\n".join(f"  {right}" for right in missing),
             "grant them, for example with:\n"
-            + "\n".join(one.command(options) for one in missing)
+            + "\n".join(right.command(options) for right in missing)
             + "\nor follow the groups by admin calls, which are less exact: --kafka-source admin",
         )
 
@@ -216,10 +216,10 @@ def _denies(error: KafkaError | None) -> bool:
 
 def _unusable(options: KafkaOptions, error: KafkaError, complaints: list[KafkaError]) -> SetupError:
     servers = options.bootstrap_servers
-    refusal = next((one for one in [error, *complaints] if one.code() in REFUSALS), None)
+    refusal = next((complaint for complaint in [error, *complaints] if complaint.code() in REFUSALS), None)
     if refusal is None:
         # The error of the first broker has more detail than "all brokers are down".
-        plain = [one for one in [*complaints, error] if one.code() != KafkaError._ALL_BROKERS_DOWN]
+        plain = [complaint for complaint in [*complaints, error] if complaint.code() != KafkaError._ALL_BROKERS_DOWN]
         reason = (plain or [error])[0].str()
         return UnreachableError(f"the Kafka cluster {servers} cannot be reached: {reason}", _NOT_REACHED)
     if refusal.code() == KafkaError._SSL:

@@ -102,18 +102,20 @@ class TopicReader:
         answered = {int(partition): offset for partition, offset in kept.items()}
         found, is_behind = missed(read, bounds, answered)
         if found:
-            deleted = [one for one in found if one.read is None]
-            cut = [one for one in found if one.read is not None]
+            deleted = [missed for missed in found if missed.read is None]
+            cut = [missed for missed in found if missed.read is not None]
             losses = [self._deleted(view, deleted, bounds)] if deleted else []
             losses += [self._cut(view, cut)] if cut else []
             marks = [(cluster, loss) for loss in losses for cluster in self._clusters()]
-            answers = {one.partition: one.end if one.read is None else -1 - one.end for one in found}
+            answers = {missed.partition: missed.end if missed.read is None else -1 - missed.end for missed in found}
             self._losses.report(source, {str(number): offset for number, offset in (answered | answers).items()}, marks)
         return is_behind
 
     def _deleted(self, view: MetadataClient, found: Sequence[Missed], bounds: Mapping[int, tuple[int, int]]) -> Loss:
-        left = [(one.partition, one.end) for one in found if one.end < bounds[one.partition][1]]
-        offsets = _listed([f"partition {one.partition}: offsets {one.first} to {one.end - 1}" for one in found])
+        left = [(missed.partition, missed.end) for missed in found if missed.end < bounds[missed.partition][1]]
+        offsets = _listed(
+            [f"partition {missed.partition}: offsets {missed.first} to {missed.end - 1}" for missed in found]
+        )
         return Loss(
             what=f"Records of the topic {self._topic} ({offsets}) were deleted before they were read",
             until_ms=max(self._times(view, left), default=None),
@@ -121,8 +123,15 @@ class TopicReader:
         )
 
     def _cut(self, view: MetadataClient, found: Sequence[Missed]) -> Loss:
-        offsets = _listed([f"partition {one.partition} ends at {one.end}, and {one.read} was read" for one in found])
-        there = [(one.partition, place) for one in found if one.first < one.end for place in (one.first, one.end - 1)]
+        offsets = _listed(
+            [f"partition {missed.partition} ends at {missed.end}, and {missed.read} was read" for missed in found]
+        )
+        there = [
+            (missed.partition, place)
+            for missed in found
+            if missed.first < missed.end
+            for place in (missed.first, missed.end - 1)
+        ]
         times = self._times(view, there)
         return Loss(
             what=f"The topic {self._topic} was recreated or truncated ({offsets}): the records before are not read",

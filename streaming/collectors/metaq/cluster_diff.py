@@ -123,7 +123,9 @@ class MetaqClusterDiff:
                 self._put(pending, name, *close_missed(name, reported, context))
         for name, offsets in sorted(reader.read_offsets(self._due_for_offsets()).items()):
             pending.events += self._offsets.diff(name, offsets, context.at)
-        waiting = [one.doubted_since - 1 for one in self._reported.topics.values() if one.doubted_since is not None]
+        waiting = [
+            topic.doubted_since - 1 for topic in self._reported.topics.values() if topic.doubted_since is not None
+        ]
         pending.events.append(
             Clock(
                 schema_version=SCHEMA_VERSION,
@@ -162,12 +164,16 @@ class MetaqClusterDiff:
         for name, topic in pending.topics.items():
             before = self._reported.topics.get(name)
             found += [
-                one for one in topic.observed.violations if before is None or one not in before.observed.violations
+                violation
+                for violation in topic.observed.violations
+                if before is None or violation not in before.observed.violations
             ]
         for name, group in pending.groups.items():
             reported = self._reported.groups.get(name)
             new = group.observed.violations if group is not None else ()
-            found += [one for one in new if reported is None or one not in reported.observed.violations]
+            found += [
+                violation for violation in new if reported is None or violation not in reported.observed.violations
+            ]
         return sorted(found)
 
     # ---- inside
@@ -214,7 +220,7 @@ class MetaqClusterDiff:
         for name in self._reported.groups:
             group = self._group(pending, name)
             if group is not None and any(
-                not changed.isdisjoint(one.subscriptions) for one in group.observed.members.values()
+                not changed.isdisjoint(member.subscriptions) for member in group.observed.members.values()
             ):
                 pending.groups[name] = msgspec.structs.replace(group, settled=False)
 
@@ -253,10 +259,10 @@ class MetaqClusterDiff:
     def _compare_clocks(self, name: str, before: ZkGroup | None, observed: ZkGroup | None, noticed: int) -> None:
         if before is None or observed is None:
             return
-        made = [one.joined_at for key, one in observed.members.items() if before.members.get(key) != one]
+        made = [member.joined_at for key, member in observed.members.items() if before.members.get(key) != member]
         for topic, owners in observed.topics.items():
             was = before.topics[topic].owners if topic in before.topics else {}
-            made += [one.since for key, one in owners.owners.items() if was.get(key) != one]
+            made += [owner.since for key, owner in owners.owners.items() if was.get(key) != owner]
         if made:
             self._clock.observe(max(made), noticed_ms=max(noticed, now_ms()), absent_ms=self._read_at.get(name))
 

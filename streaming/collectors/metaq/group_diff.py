@@ -82,7 +82,7 @@ def close_missed(
     """Report the end of missed changes, once none was missed for long enough."""
     if reported.missed_at is None or context.at - reported.missed_at < MISSED_OPEN_MS:
         return [], reported
-    observations = tuple(one for one in reported.observations if one[0] != "changes_missed")
+    observations = tuple(observation for observation in reported.observations if observation[0] != "changes_missed")
     at = max(context.at, reported.at + 1)
     event = _snapshot(group, reported.observed.members, context, at, observations)
     return [event], msgspec.structs.replace(reported, observations=observations, missed_at=None, at=at)
@@ -136,7 +136,7 @@ class _Changes:
     def diff(self) -> tuple[list[AnyEvent], ReportedGroupState]:
         missed = self._missed()
         missed_at = self.context.at if missed else self.reported.missed_at
-        current = [one for one in self.reported.observations if one[0] == "changes_missed"]
+        current = [observation for observation in self.reported.observations if observation[0] == "changes_missed"]
         observations = tuple([("changes_missed", missed)] if missed else current) + _violations_of(self.observed)
         self._diff_members(observations)
         self._diff_owners()
@@ -187,7 +187,7 @@ class _Changes:
             name: self.observed.members.get(name, member) if name not in self.rejoined else member
             for name, member in self.before.members.items()
         }
-        given_back = {(one.topic, one.partition): one for one in self.reported.given_back}
+        given_back = {(partition.topic, partition.partition): partition for partition in self.reported.given_back}
         last = max(by_time, default=None)
         for at in sorted(by_time):
             departed, joined = by_time[at]
@@ -264,11 +264,11 @@ class _Changes:
     def _given_back(self) -> tuple[GivenBack, ...]:
         owned = {(topic, name) for topic, held in self.observed.topics.items() for name in held.owners}
         kept = [
-            one
-            for one in self.reported.given_back
-            if (one.topic, one.partition) not in owned
-            and one.member_id in self.observed.members
-            and self.context.at - one.at <= STOPPING_MS
+            partition
+            for partition in self.reported.given_back
+            if (partition.topic, partition.partition) not in owned
+            and partition.member_id in self.observed.members
+            and self.context.at - partition.at <= STOPPING_MS
         ]
         lost = [
             GivenBack(owner.member_id, topic, name, self.observed.topics[topic].folder.pzxid, self.context.at)
@@ -318,7 +318,7 @@ def _report(group: str, member: str, held: Held, context: ReadContext, at: int) 
         cluster=context.cluster,
         group=group,
         member_id=member,
-        queues=tuple(sorted(queues, key=lambda one: (one.topic, one.broker or "", one.queue_id))),
+        queues=tuple(sorted(queues, key=lambda queue: (queue.topic, queue.broker or "", queue.queue_id))),
     )
 
 

@@ -235,7 +235,7 @@ class ZkReader:
             if len(waiting) >= self._options.requests_in_flight:
                 answers.append(_answer(waiting.popleft()))
             waiting.append(request(item))
-        answers += [_answer(one) for one in waiting]
+        answers += [_answer(result) for result in waiting]
         return answers
 
 
@@ -360,8 +360,8 @@ def _is_readable(value: Any, read: Callable[[Any], object]) -> bool:
     return True
 
 
-def _answer(one: IAsyncResult) -> Any:
+def _answer(result: IAsyncResult) -> Any:
     try:
-        return one.get(timeout=_ANSWER_S)
+        return result.get(timeout=_ANSWER_S)
     except NoNodeError:
         return None

@@ -263,10 +263,10 @@ def _state_of(survey: Survey) -> State:
 def _detail_of(survey: Survey) -> str | None:
     """Return the problem of a round, as text."""
     problems = [] if survey.name_server_problem is None else [f"no name server answers: {survey.name_server_problem}"]
-    problems += [f"{one.name}: {one.problem}" for one in survey.brokers.values() if one.problem is not None]
+    problems += [f"{broker.name}: {broker.problem}" for broker in survey.brokers.values() if broker.problem is not None]
     if not survey.brokers and not problems:
         problems.append("the name server lists no broker")
-    answering = {one.name for one in survey.brokers.values() if one.problem is None}
+    answering = {broker.name for broker in survey.brokers.values() if broker.problem is None}
     late = sum(bool(group.unpolled & answering) for group in survey.groups.values())
     if late:
         problems.append(f"{late} of {len(survey.groups)} groups were not polled in time")

@@ -71,7 +71,10 @@ class RocketMqOptions(RocketMq):
 
     def addresses(self) -> tuple[str, ...]:
         """Return the name servers, each with its port, in their order."""
-        return tuple(one if _has_port(one) else f"{one}:{DEFAULT_PORT}" for one in name_servers_of(self.name_servers))
+        return tuple(
+            address if _has_port(address) else f"{address}:{DEFAULT_PORT}"
+            for address in name_servers_of(self.name_servers)
+        )
 
     def limits(self) -> ClientLimits:
         """Return what the client may allow itself."""
@@ -124,8 +127,8 @@ class _Patterns:
         if found is None:
             if len(self._evaluated) >= _CACHED_AT_MOST:
                 self._evaluated.clear()
-            found = any(one.fullmatch(name) for one in self._include) and not any(
-                one.fullmatch(name) for one in self._exclude
+            found = any(pattern.fullmatch(name) for pattern in self._include) and not any(
+                pattern.fullmatch(name) for pattern in self._exclude
             )
             self._evaluated[name] = found
         return found
@@ -138,4 +141,4 @@ def _has_port(address: str) -> bool:
 
 def name_servers_of(text: str) -> tuple[str, ...]:
     """Return the addresses in a text that separates them by ``;`` or ``,``, as RocketMQ's own tools take it."""
-    return tuple(one.strip() for one in re.split(r"[;,]", text) if one.strip())
+    return tuple(address.strip() for address in re.split(r"[;,]", text) if address.strip())

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from streaming.alerts.notices import Bundle, notice
+from streaming.alerts.notices import Bundle, notice_of
 from streaming.alerts.templates import LONGEST_TEXT, LONGEST_TITLE, Templates
 from tests.dashboard.hostile import HOSTILE
 from tests.streaming.alerts.planted import finding, settings
 
 
 def bundle(**more: object) -> Bundle:
-    return Bundle([notice(finding("f", **more), "opened")])  # type: ignore[arg-type]
+    return Bundle([notice_of(finding("f", **more), "opened")])  # type: ignore[arg-type]
 
 
 def test_the_templates_of_the_defaults() -> None:

@@ -191,7 +191,7 @@ def in_order(members: Sequence[Participant], library: Library) -> list[Participa
     if library.name == KAFKA_PYTHON:
         members = _last_runs(members)
     if library.name != JAVA:
-        return sorted(members, key=lambda one: (one.instance_id is None, one.instance_id or one.member_id))
+        return sorted(members, key=lambda member: (member.instance_id is None, member.instance_id or member.member_id))
     if not library.static_first:
         return sorted(members, key=lambda member: string_order(member.member_id))
     instances = [member.instance_id for member in members if member.instance_id is not None]

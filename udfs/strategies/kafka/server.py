@@ -79,7 +79,7 @@ def _likely_orders(joined: Sequence[str], newest: Sequence[str]) -> Iterator[Mem
     grown = _slots_once_full(len(joined))
     for doublings in range(_MAX_DOUBLINGS + 1):
         for requesting in dict.fromkeys([*reversed(newest), None, *joined[-1:]]):
-            others = [one for one in joined if one != requesting]
+            others = [member_id for member_id in joined if member_id != requesting]
             put = timeline_map_order(others, len(others) << doublings)
             if requesting is None:
                 yield MembersPut(put)
@@ -101,14 +101,14 @@ def _orders_within_slots(member_ids: Sequence[str]) -> Iterator[list[str]]:
     order, reverse = hash_map_order(member_ids), hash_map_order(member_ids[::-1])
     slots: list[list[str]] = []
     open_slot: set[str] = set()
-    for one, other in zip(order, reverse, strict=True):
+    for member_id, other in zip(order, reverse, strict=True):
         if not open_slot:
             slots.append([])
-        slots[-1].append(one)
-        open_slot ^= {one}
+        slots[-1].append(member_id)
+        open_slot ^= {member_id}
         open_slot ^= {other}
     orders = (islice(permutations(slot), _MAX_ORDERS) for slot in slots)
-    yield from ([one for slot in found for one in slot] for found in product(*orders))
+    yield from ([member_id for slot in found for member_id in slot] for found in product(*orders))
 
 
 def copied_set_table(size: int) -> int:

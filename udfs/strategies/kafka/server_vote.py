@@ -46,11 +46,11 @@ def _orders(names: Sequence[str], votes: Mapping[str, int], requesting: str | No
     requesters = dict.fromkeys([*([] if requesting is None else [requesting]), *names])
     for put in islice(permutations(names), _MAX_ORDERS):
         for is_copied_larger in (True, False):
-            for one in requesters:
-                if votes[one] == 1:
-                    others = [name for name in put if name != one]
-                    yield _order(others, is_copied_larger, added=one)
-                    yield _order(put, is_copied_larger, added=one)
+            for requester in requesters:
+                if votes[requester] == 1:
+                    others = [name for name in put if name != requester]
+                    yield _order(others, is_copied_larger, added=requester)
+                    yield _order(put, is_copied_larger, added=requester)
                 else:
                     yield _order(put, is_copied_larger)
 

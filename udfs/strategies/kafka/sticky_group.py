@@ -109,8 +109,8 @@ class StickyGroup:
 
     def _number_missing(self, queue: QueueRef, place: int) -> int:
         for number in range(self.total, len(self.queues)):
-            one = self.queues[number]
-            if one.topic == queue.topic and one.queue_id == queue.queue_id:
+            added = self.queues[number]
+            if added.topic == queue.topic and added.queue_id == queue.queue_id:
                 return number
         self.queues.append(QueueRef(topic=queue.topic, queue_id=queue.queue_id))
         self.topic_of.append(place)

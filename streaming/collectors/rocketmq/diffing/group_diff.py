@@ -141,11 +141,11 @@ def _evaluated(
             for member in members
         )
     present = {member.client_id for member in members}
-    departures = [one for one in group.departures if one.member_id not in present]
+    departures = [departed_member for departed_member in group.departures if departed_member.member_id not in present]
     if group.snapshot_hash is not None:
         # Their last reports, or the lack of them, may be of this very round.
-        last = [_with_report(one, observed, context) for one in departed]
-        departures += [departure(one, at_ms, context.restarted & set(one.listed_by)) for one in last]
+        last = [_with_report(member, observed, context) for member in departed]
+        departures += [departure(member, at_ms, context.restarted & set(member.listed_by)) for member in last]
     return _changed(
         group,
         members=members,
@@ -316,22 +316,24 @@ def _mode(
     models = {member.message_model for member in group.members if member.message_model is not None}
     if not models:
         models = {
-            one.message_model for one in observed.lists.values() if one is not None and one.message_model is not None
+            listed.message_model
+            for listed in observed.lists.values()
+            if listed is not None and listed.message_model is not None
         }
     if len(models) > 1 and group.mode is not None:
         return group.mode, group.settings or {}
     if models == {_BROADCASTING}:
         return "broadcasting", {}
     topics = {topic for topic in _topics(group) if not topic.startswith(RETRY_PREFIX)}
-    modes = {one.topic: one for one in context.modes.get(name, ()) if one.topic in topics}
+    modes = {mode.topic: mode for mode in context.modes.get(name, ()) if mode.topic in topics}
     leaves_it = any(member.is_client_rebalance is False for member in group.members)
     pops = (
         any(member.pops for member in group.members)
-        or any(one is not None and one.consume_type == _CONSUME_POP for one in observed.lists.values())
+        or any(listed is not None and listed.consume_type == _CONSUME_POP for listed in observed.lists.values())
         or any(mode == _POP for mode in group.topic_modes.values())
-        or (leaves_it and any(one.mode == _POP for one in modes.values()))
+        or (leaves_it and any(mode.mode == _POP for mode in modes.values()))
     )
     if not pops:
         return "clustering", {}
-    shares = {one.pop_share_queue_num for one in modes.values() if one.mode == _POP}
+    shares = {mode.pop_share_queue_num for mode in modes.values() if mode.mode == _POP}
     return "message", {"share_number": shares.pop()} if len(shares) == 1 else {}

@@ -108,7 +108,9 @@ def _reported(member: RememberedMember, held: tuple[HeldQueue, ...], time_ms: in
     if not member.awaited or time_ms >= member.awaited_until_ms:
         return None
     was = {_ref(queue): queue.last_pull_at for queue in member.held}
-    pulled = {_ref(one) for one in held if one.last_pull_at is not None and one.last_pull_at != was[_ref(one)]}
+    pulled = {
+        _ref(queue) for queue in held if queue.last_pull_at is not None and queue.last_pull_at != was[_ref(queue)]
+    }
     awaited = tuple(queue for queue in member.awaited if queue not in pulled)
     if len(awaited) == len(member.awaited):
         return None

@@ -65,7 +65,7 @@ class MemberPoller:
         unqueried = 0
         for place, request in enumerate(requests):
             if until is not None and loop.time() >= until:
-                unqueried = sum(not one.is_silent for one in requests[place:])
+                unqueried = sum(not unsent.is_silent for unsent in requests[place:])
                 break
             address = self._address(request, groups, addresses)
             key = (request.group, request.client_id)
@@ -74,7 +74,7 @@ class MemberPoller:
             if request.is_silent and self._silent.get(address, 0) >= SILENT_AT_A_TIME and until is not None:
                 continue
             if not await _acquire(room, until):
-                unqueried = sum(not one.is_silent for one in requests[place:])
+                unqueried = sum(not unsent.is_silent for unsent in requests[place:])
                 break
             if request.is_silent:
                 self._silent[address] = self._silent.get(address, 0) + 1
@@ -127,7 +127,7 @@ class MemberPoller:
             for name, listed in group.lists.items()
             if listed is not None
             and name in addresses
-            and any(one.client_id == request.client_id for one in listed.connections)
+            and any(connection.client_id == request.client_id for connection in listed.connections)
         ]
         if not listing:
             return None
