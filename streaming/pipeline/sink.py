@@ -251,7 +251,7 @@ class Sink:
             table.append(rows, self._mark(table, batch_id))
 
     def _mark(self, table: TableWriter, batch_id: int) -> Mark:
-        return Mark(self._app_id, batch_id, self._clock.take() if table is self._changes else "")
+        return Mark(self._app_id, batch_id, self._clock.drain_note() if table is self._changes else "")
 
 
 class _Size(NamedTuple):

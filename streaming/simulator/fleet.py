@@ -110,9 +110,9 @@ class Fleet:
         """Every rebalance that a reader of all events so far must find."""
         return self._truth.rebalances()
 
-    def take_truth(self) -> list[ExpectedRebalance]:
-        """Return the truth that was not taken before, and forget it: a fleet may live long."""
-        return self._truth.take()
+    def drain_truth(self) -> list[ExpectedRebalance]:
+        """Return the truth that was not returned before, and forget it: a fleet may run for long."""
+        return self._truth.drain()
 
     @property
     def silences(self) -> list[SilentSource]:

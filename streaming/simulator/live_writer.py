@@ -64,7 +64,7 @@ class LiveWriter:
             self.events += text.count(b"\n")
             self._written.append(self._folder / f"{time_ms:015d}.jsonl")
             write_atomically(self._written[-1], text)
-        truth = self._fleet.take_truth()
+        truth = self._fleet.drain_truth()
         if self._truth_file is not None and truth:
             with self._truth_file.open("ab") as file:
                 file.write(truth_lines(truth))

@@ -105,7 +105,7 @@ class Truth:
             rebalance for rebalance in [*self._counted.values(), *self._others] if self._is_decided(rebalance)
         )
 
-    def take(self) -> list[ExpectedRebalance]:
+    def drain(self) -> list[ExpectedRebalance]:
         """Return as ``rebalances``, each only once: returned ones are forgotten."""
         taken = self.rebalances()
         self._counted = {key: rebalance for key, rebalance in self._counted.items() if not self._is_decided(rebalance)}

@@ -173,6 +173,6 @@ class GroupLogic(Protocol):
         """Return the group as a restored snapshot of the contract, for people and for other versions to read."""
 
     def advance(
-        self, group: Any, facts: GroupInput, topics: TopicsView, dedup: DedupView, config: CoreConfig, /
+        self, group: Any, group_input: GroupInput, topics: TopicsView, dedup: DedupView, config: CoreConfig, /
     ) -> GroupOutput:
         """Apply all that is due to a group; it is changed in place."""

@@ -93,7 +93,7 @@ class Commits:
         """The times of all that waits."""
         return np.concatenate([self._waiting.times, self._waiting_ends.times])
 
-    def take(self, columns: ProgressColumns, names: Sequence[PackedNames] = ()) -> None:
+    def add(self, columns: ProgressColumns, names: Sequence[PackedNames] = ()) -> None:
         """Add observations of any time; where the same rows are named twice, the first name counts."""
         if not len(columns.times):
             return
@@ -109,12 +109,12 @@ class Commits:
         self._waiting = ProgressColumns.concat([self._waiting, columns])
         self._waiting_changed = True
 
-    def take_packed(self, packed: Sequence[PackedProgress]) -> None:
+    def add_packed(self, packed: Sequence[PackedProgress]) -> None:
         """Add the observations of packets."""
         columns = ProgressColumns.concat([progress.columns() for progress in packed])
-        self.take(columns, [progress.names for progress in packed if progress.names is not None])
+        self.add(columns, [progress.names for progress in packed if progress.names is not None])
 
-    def take_ends(self, packed: PackedEnds) -> None:
+    def add_ends(self, packed: PackedEnds) -> None:
         """Add where queues end."""
         self._waiting_ends = Ends._make(map(np.concatenate, zip(self._waiting_ends, packed.columns(), strict=True)))
         self._ends_changed = True
@@ -284,7 +284,7 @@ class Commits:
             self._has_new_queues = self._has_changed = True
         if waiting:
             queues, times, offsets, ends, positions, commits = zip(*waiting, strict=True)
-            self.take(
+            self.add(
                 ProgressColumns(
                     np.full(len(times), group, np.uint64),
                     np.asarray(queues, np.uint64),

@@ -257,7 +257,7 @@ def _restore_cluster(state: ShardState, event: Clock, is_mine: Callable[[int], b
             state.commits.restore(group, named, rows, waiting)
     if image.waiting_ends:
         queues, times, ends = zip(*image.waiting_ends, strict=True)
-        state.commits.take_ends(
+        state.commits.add_ends(
             PackedEnds.pack(np.asarray(queues, np.uint64), np.asarray(times, np.int64), np.asarray(ends, np.int64))
         )
 

@@ -96,10 +96,10 @@ class Shard:
         due = self._due_events(arrived, clock)
         yield from self._report_losses_of_collectors(due, clock)
         yield from self._advance_topics(due, batch_ms)
-        state.commits.take_packed([packet.progress for packet in packets if packet.progress is not None])
+        state.commits.add_packed([packet.progress for packet in packets if packet.progress is not None])
         for packet in packets:
             if packet.ends is not None:
-                state.commits.take_ends(packet.ends)
+                state.commits.add_ends(packet.ends)
         deleted = self._assign(due)
         state.commits.make_due(clock)
         forget_before = (state.clock_before or 0) - self._config.forget_after_ms
@@ -217,7 +217,7 @@ class Shard:
             if isinstance(event, Progress):
                 queues = queue_keys(progress_queues(event))
                 times = np.full(len(queues), event.event_time, dtype=np.int64)
-                self.state.commits.take(
+                self.state.commits.add(
                     ProgressColumns.of_commits(np.full(len(queues), key, dtype=np.uint64), queues, times)
                 )
                 continue
@@ -231,7 +231,7 @@ class Shard:
             queues = queue_keys(progress_queues(event))
             groups = np.full(len(queues), key, np.uint64)
             times = np.full(len(queues), event.event_time, np.int64)
-            self.state.commits.take(ProgressColumns.of_commits(groups, queues, times, np.full(len(queues), DELETED)))
+            self.state.commits.add(ProgressColumns.of_commits(groups, queues, times, np.full(len(queues), DELETED)))
         return [deletion for deletion in deleted if deletion[1].event_time not in deletions[deletion[0]]]
 
     # ---- heartbeats

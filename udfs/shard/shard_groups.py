@@ -19,7 +19,7 @@ from udfs.model.systems import System
 from udfs.packets.packet import CarriedEvent, order_of
 from udfs.shard.backlog import BatchInput, CollectedInput
 from udfs.shard.deleted_groups import deletions_of
-from udfs.shard.due_input import carry_heartbeat, may_bring_back, sort_due, topics_in
+from udfs.shard.due_input import may_bring_back, sort_due, topics_in, unpacked_heartbeat
 from udfs.shard.liveness import AppliedHeartbeats, Bools
 from udfs.shard.state import Record, ShardState, UnknownMemberHeartbeat, Written, cut_keys, written_of
 from udfs.shard.topics import TopicsAtBatch
@@ -296,7 +296,7 @@ class ShardGroups:
         dedup = state.dedup.of(key)
         dedup.set_clock_before(given.clock_before)
         due = sort_due(self._cluster, record, last_heartbeats, given, in_time, late, dedup)
-        facts = GroupInput(
+        group_input = GroupInput(
             cluster=self._cluster,
             system=record.system,
             group_id=record.name,
@@ -311,7 +311,7 @@ class ShardGroups:
             work_limit=self._config.max_group_work - done,
         )
         topics = TopicsAtBatch(state.topics, given.batch)
-        advanced: GroupOutput = self._logic.advance(group, facts, topics, dedup, self._config)
+        advanced: GroupOutput = self._logic.advance(group, group_input, topics, dedup, self._config)
         outdated = {event_id: due.carriers[event_id] for event_id in advanced.outdated if event_id in due.carriers}
         for event_id, carried in (due.late_rows | outdated).items():
             if event_id not in advanced.ignored_event_ids:
@@ -353,10 +353,9 @@ class ShardGroups:
                 continue
             rejection = Rejection("group_key_collision", key_collision("group", name), self._cluster, other)
             record = Record(other, collected.system, None, None, b"")
-            heartbeats = [
-                carry_heartbeat(self._cluster, record, *heartbeat) for heartbeat in collected.unknown_member_heartbeats
-            ]
-            carried = [*(event for _, event in collected.events), *heartbeats]
+            carried = [event for _, event in collected.events]
+            for heartbeat in collected.unknown_member_heartbeats:
+                carried.append(unpacked_heartbeat(self._cluster, record, *heartbeat)[1])
             for event in sorted(carried, key=order_of):
                 yield self.rejected(event, rejection, batch_ms)
 

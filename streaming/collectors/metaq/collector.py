@@ -104,7 +104,7 @@ class MetaqCollector(CollectorThread):
             self._queue.wait(pause_s)
 
     def _everything(self, reader: ZkReader) -> None:
-        self._queue.take()
+        self._queue.drain()
         self._read(reader, FiredWatches(everything=True))
         self._with_round(reader)
         while self._differ.is_waiting and not self._stopping.is_set():
@@ -118,7 +118,7 @@ class MetaqCollector(CollectorThread):
         self._round(reader, began)
 
     def _between_rounds(self, reader: ZkReader) -> None:
-        while fired := self._queue.take():
+        while fired := self._queue.drain():
             self._read(reader, fired)
         if self._differ.is_waiting:
             self._read_again(reader)

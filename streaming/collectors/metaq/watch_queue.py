@@ -82,7 +82,7 @@ class WatchQueue:
                 self._fired.topics.setdefault(concern.name, now)
             self._changed.notify_all()
 
-    def take(self) -> FiredWatches:
+    def drain(self) -> FiredWatches:
         """Return the nodes to read now, and start a new list."""
         with self._changed:
             fired, self._fired = self._fired, FiredWatches()

@@ -61,13 +61,13 @@ class RocketMqOptions(RocketMq):
 
     def follows_group(self, group: str) -> bool:
         """Return whether a group is followed."""
-        return self._groups.take(group)
+        return self._groups.includes(group)
 
     def follows_topic(self, topic: str) -> bool:
         """Return whether a topic is followed."""
         if topic.startswith(RETRY_PREFIX):
-            return self._groups.take(topic[len(RETRY_PREFIX) :])
-        return self._topics.take(topic)
+            return self._groups.includes(topic[len(RETRY_PREFIX) :])
+        return self._topics.includes(topic)
 
     def addresses(self) -> tuple[str, ...]:
         """Return the name servers, each with its port, in their order."""
@@ -122,7 +122,7 @@ class _Patterns:
         self._exclude = [re.compile(pattern) for pattern in exclude]
         self._evaluated: dict[str, bool] = {}
 
-    def take(self, name: str) -> bool:
+    def includes(self, name: str) -> bool:
         found = self._evaluated.get(name)
         if found is None:
             if len(self._evaluated) >= _CACHED_AT_MOST:
