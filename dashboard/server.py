@@ -30,9 +30,9 @@ class DashboardServer:
     Args:
         root: Folder of the tables.
         settings: The section ``dashboard``.
-        metrics, widespread: The sections of these names; None = their defaults.
+        metrics, widespread: The sections of these names; None: their defaults.
         alerts: The alerts that this process sends; None: it sends none.
-        must_exist: False = the job that writes the tables may start later.
+        must_exist: False: the job that writes the tables may start later.
 
     Raises:
         SetupError: The address cannot be used, or is reached from elsewhere and there is no token.

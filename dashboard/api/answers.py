@@ -63,7 +63,7 @@ def csv_answer(
         columns: Names of the columns, in order.
         name: Of the file.
         total: How many rows there are, if they are not all; in the header ``X-Total-Count``.
-        following: Address of the rows after these, in the header ``Link``; empty = there are none.
+        following: Address of the rows after these, in the header ``Link``; empty: there are none.
     """
     names = list(columns)
     lines = [names]
@@ -82,7 +82,7 @@ def csv_answer(
 
 
 def following_address(request: Request, cursor: str | None) -> str:
-    """Return the address of what follows an answer; empty = nothing does."""
+    """Return the address of what follows an answer; empty: nothing does."""
     if cursor is None:
         return ""
     given = [(name, value) for name, value in request.query_params.multi_items() if name != "cursor"]

@@ -52,7 +52,7 @@ async def events(poller: TablePoller, last_id: str | None) -> AsyncIterator[str]
 
     Args:
         poller: Knows the versions.
-        last_id: That the page saw last: what changed since then is its first event; None = a new page.
+        last_id: That the page saw last: what changed since then is its first event; None: a new page.
     """
     shown = dict(poller.versions) if last_id is None else versions_of(last_id)
     yield f"retry: {RETRY_MS}\nid: {event_id(shown)}\nevent: hello\ndata: {{}}\n\n"

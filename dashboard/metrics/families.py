@@ -72,7 +72,7 @@ def families(
         settings: Of labels.
         summed: Sums the tables that grow for ever.
         widespread: What is open in many groups at once. widespread_kinds: Kinds that may be.
-        freshness: What is known of the present; what is so now in an unknown cluster is left out. None = all is known.
+        freshness: What is known of the present; what is so now in an unknown cluster is left out. None: all is known.
     """
     rebalances = summed(reader, "rebalances", _REBALANCES, _of_rows)
     decided = _decided(rebalances["decided"])

@@ -27,7 +27,7 @@ def member_page(reading: Reading, member: str, cluster: str) -> dict[str, Any]:
     Args:
         reading: The tables.
         member: Its id.
-        cluster: Only there; empty = in all clusters.
+        cluster: Only there; empty: in all clusters.
 
     Returns:
         Counts are of all its sessions; ``searched`` is in how many of its ``current`` groups queues were looked up.

@@ -32,7 +32,7 @@ def answer(question: Question, reader: Reader, queries: Queries, given: Mapping[
 
     Args:
         reader: What reads the tables. queries: What runs the SQL.
-        given: Parameters by name; times in epoch milliseconds; None = not given.
+        given: Parameters by name; times in epoch milliseconds; None: not given.
 
     Raises:
         ValueError: A parameter is missing, unknown or out of range.

@@ -88,7 +88,7 @@ class Question:
         """Return the value of every parameter, times as ``YYYY-MM-DD HH:MM:SS.mmm`` in UTC.
 
         Args:
-            given: By name; times in epoch milliseconds; None = not given.
+            given: By name; times in epoch milliseconds; None: not given.
 
         Raises:
             ValueError: One is unknown, missing, of the wrong type or out of range.
@@ -117,7 +117,7 @@ class Question:
 
         Args:
             given: As ``values`` takes it.
-            is_limited: False = all rows, whatever the limit.
+            is_limited: False: all rows, whatever the limit.
 
         Raises:
             ValueError: As ``values``.

@@ -33,7 +33,7 @@ class SecurityFrame:
     Args:
         app: What is wrapped.
         state: What the application shares with its routers; the server reads it.
-        token: Empty = none is required.
+        token: Empty: none is required.
         hosts: Names of this server.
         limit: Requests of one address.
         timeout_s: How long an answer may take.

@@ -26,7 +26,7 @@ class AlertsStatus:
     """What other threads may know of the alerts of this process.
 
     Attributes:
-        is_running: Whether the findings were followed at the last try; None = no channel is configured.
+        is_running: Whether the findings were followed at the last try; None: no channel is configured.
     """
 
     is_running: bool | None = None

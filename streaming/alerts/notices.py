@@ -34,7 +34,7 @@ class Notice:
         cluster, group_id, kind: Cut; an empty group is the cluster itself. key: What they are in the tables.
         opened_at_ms, closed_at_ms: Epoch milliseconds.
         about: The queues, members, clients and subscriptions that it speaks of, each bounded, and its cause.
-        cost: What the group's rebalances cost in the hour up to the opening; None = not observed.
+        cost: What the group's rebalances cost in the hour up to the opening; None: not observed.
     """
 
     finding_id: str

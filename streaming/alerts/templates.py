@@ -24,7 +24,7 @@ class Templates:
 
     Args:
         title, text: Templates; they get ``findings``, ``status``, ``severity``, ``cluster``, ``group_id``, ``link``.
-        link: Address of the pages; empty = none.
+        link: Address of the pages; empty: none.
 
     Raises:
         ValueError: One is no template.

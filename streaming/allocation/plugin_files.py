@@ -28,7 +28,7 @@ def plugin_files(found: Iterable[EntryPoint] | None = None) -> Iterator[File]:
     left out and logged, and must be installed where the executors run.
 
     Args:
-        found: Entry points; None = all that are installed.
+        found: Entry points; None: all that are installed.
     """
     points: dict[str, list[EntryPoint]] = {}
     for point in entry_points(group=GROUP) if found is None else found:

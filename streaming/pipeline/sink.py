@@ -85,7 +85,7 @@ class Sink:
         begun: Called with the clusters of which a shard has its first state.
         observed: Called with the clusters of which events came, once a batch is written.
         large_above: Rows of one batch above which they come in slices.
-        engine: What writes the tables; None = delta-rs. Tables of Spark are written by the executors.
+        engine: What writes the tables; None: delta-rs. Tables of Spark are written by the executors.
         guard: Called before a batch is written; raises when another job may write instead.
         clock: Gets how long writing took; what it has of the batches before is part of the journal's commit.
     """

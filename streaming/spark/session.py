@@ -140,7 +140,7 @@ def start_session(
 
     Args:
         log_file: Gets all output of Spark's JVM and its Python workers, so that standard error stays the monitor's
-            own; the file of the start before is kept beside it. None = standard error.
+            own; the file of the start before is kept beside it. None: standard error.
         shared: Folders that executors read or write, too.
 
     Raises:

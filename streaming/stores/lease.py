@@ -50,7 +50,7 @@ class Holder(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         id: Of this one use of the lease.
-        host, pid: Of the process. process: Tells it apart from a later one of the same number; empty = unknown.
+        host, pid: Of the process. process: Tells it apart from a later one of the same number; empty: unknown.
         since_ms: When it was taken. renewed_ms: When this was written; both on the holder's clock.
         is_released: It is free.
     """

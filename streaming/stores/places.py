@@ -25,7 +25,7 @@ def write_whole(place: Place, content: bytes, *, modified_ns: int | None = None)
     """Write a file that appears whole or not at all, and is durable then.
 
     Args:
-        modified_ns: Its time of modification where it can be chosen: on a disk. None = now.
+        modified_ns: Its time of modification where it can be chosen: on a disk. None: now.
 
     Raises:
         OSError: It was not written.

@@ -81,7 +81,7 @@ def shares_of(changes: TableWriter, piece: JournalPiece, limit: int) -> list[Sha
     """Cut the groups of a piece (and what is of a cluster alone), in order, into runs of about as many changes.
 
     Returns:
-        None = all groups.
+        None: all groups.
     """
     if piece.rows <= limit:
         return [None]

@@ -27,7 +27,7 @@ class JournalProgress(NamedTuple):
         after: All of it up to this version is in all tables.
         upto: Where the next piece ends, if it has been begun; 0: it has not.
         share: So many shares of that piece are in all tables.
-        stage: And the next share is in the table at the place before this one, in the order of ``PROJECTIONS``; 0 = in
+        stage: And the next share is in the table at the place before this one, in the order of ``PROJECTIONS``; 0: in
             none. The commit that ends a share has the next share instead.
     """
 

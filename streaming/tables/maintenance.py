@@ -64,7 +64,7 @@ def optimize(
         dry_run: Whether nothing is changed, and only returned what would be.
         report: Is called for each finished table.
         now_ms: No age is measured from a later time: a clock ahead must not age all other rows.
-        engine: What writes the tables; None = delta-rs.
+        engine: What writes the tables; None: delta-rs.
     """
     engine = engine or DeltaRsEngine()
     writers = {

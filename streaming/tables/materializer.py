@@ -59,9 +59,9 @@ class Materializer:
 
     Args:
         root: Root folder of the tables; those that are missing are made.
-        interval_ms: 0 = with each batch, in the batch's own thread.
+        interval_ms: 0: with each batch, in the batch's own thread.
         listener: Follows the rows of the tables; starts over when another process has changed them meanwhile.
-        engine: What writes the tables; None = delta-rs.
+        engine: What writes the tables; None: delta-rs.
         guard: Called before tables are written; raises when another job may write instead.
     """
 

@@ -16,7 +16,7 @@ LISTED = 500
 
 
 def predicate_of(wanted: RowFilter) -> str | None:
-    """Return SQL that holds for all rows that match, and for few others; None = it would hold for all."""
+    """Return SQL that holds for all rows that match, and for few others; None: it would hold for all."""
     tests = [one_of(f"`{column}`", values) for column, values in wanted.among.items()]
     for column, (first, last) in wanted.between.items():
         tests.append(f"`{column}` BETWEEN {literal_time(first)} AND {literal_time(last)}")

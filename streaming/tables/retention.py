@@ -33,7 +33,7 @@ class AgeRule(NamedTuple):
     Attributes:
         time: The column that must be old; where it is the end of a span, an open one is null and never old.
         last_of: The newest row with the same values in these columns holds until now: it stays, however old, while
-            ``groups`` has its group; empty = no row does.
+            ``groups`` has its group; empty: no row does.
         is_event_time: Whether it is compared with the events of the cluster; otherwise with the monitor's own batches.
     """
 

@@ -47,7 +47,7 @@ class Upkeep(NamedTuple):
     """What was done to one table, or would be.
 
     Attributes:
-        files_after: None = nothing was done.
+        files_after: None: nothing was done.
         files_compacted: Files that were joined to larger ones, or rewritten in order.
         files_deleted: Files that no version needs any longer, and what crashes left.
         dropped: Rows that were too old.

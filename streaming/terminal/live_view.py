@@ -72,7 +72,7 @@ class ObservedRebalance:
 
 @dataclass(frozen=True)
 class ClusterStatus:
-    """One cluster now. ``changed_ms`` is the event time of its last change; None = unknown."""
+    """One cluster now. ``changed_ms`` is the event time of its last change; None: unknown."""
 
     name: str
     system: str
@@ -95,11 +95,11 @@ class LiveStatus:
         parts_ms: What of that each part took, by the names of Spark's ``durationMs``.
         clusters: By name.
         rebalances: Newest first, by the batch that decided them.
-        findings: Open now; None = not counted.
+        findings: Open now; None: not counted.
         rejected: Inputs that were not applied as sent, since the start.
         tables: Their folder.
-        pages: Where a browser shows them; empty = nowhere.
-        following: How much of a large batch they have by now; empty = nothing large is left.
+        pages: Where a browser shows them; empty: nowhere.
+        following: How much of a large batch they have by now; empty: nothing large is left.
         notes: Warnings and errors, newest last.
     """
 

@@ -17,7 +17,7 @@ def client_of(member_id: str, client_id: str | None = None) -> str:
     """Return what stays of a member when it comes back: its id without a random part, else its client id.
 
     Args:
-        client_id: As its description has it; None = not known.
+        client_id: As its description has it; None: not known.
 
     Example:
         >>> client_of("orders-1-7d4fbd2e-8f0e-4a52-9d4b-0f6c6d2e8a11"), client_of("nGq0YGz5S2K8mVf1l2Qq7g", "orders-1")

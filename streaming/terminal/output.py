@@ -28,7 +28,7 @@ class Shown(NamedTuple):
     Attributes:
         header: As the source system's own tools write it, where they have it.
         cell: Returns the text of a row.
-        brief: The same where there is little room; None = as ``cell``.
+        brief: The same where there is little room; None: as ``cell``.
         is_wide: Only shown with ``--wide``.
         is_brief: Only shown without it: others say the same at length.
         is_name: Of which the middle is left out where there is no room.

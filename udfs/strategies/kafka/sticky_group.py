@@ -27,7 +27,7 @@ class StickyGroup:
     numbers from ``total`` on, as the real class checks the topic alone.
 
     Attributes:
-        claims, generations: What each member reports as owned (of existing topics), and when; −1 = not reported.
+        claims, generations: What each member reports as owned (of existing topics), and when; −1: not reported.
         owned: The claims after each contest: a later generation wins, of one generation none does.
         contested: Partitions claimed twice in one generation.
         equal: Whether the assignor considers the subscriptions equal.
