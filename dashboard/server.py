@@ -18,7 +18,7 @@ from streaming.settings.locations import Location
 from streaming.settings.model import Dashboard, Metrics, Widespread
 from streaming.setup.errors import SetupError
 
-# An id of 10 kB takes three bytes a character in an address.
+# An id of 10 kB takes three bytes for each character in an address.
 MAX_REQUEST_HEAD_BYTES = 96 << 10
 BACKLOG = 128
 STOP_S = 3
@@ -97,7 +97,7 @@ class DashboardServer:
             self.close()
 
     def close(self) -> None:
-        """Listen no longer."""
+        """Stop listening."""
         self._socket.close()
 
     @contextmanager
@@ -109,7 +109,7 @@ class DashboardServer:
             try:
                 self.run(when_ready=ready.set)
             finally:
-                # A server that cannot start blocks no waiter.
+                # A server that cannot start must not block waiters.
                 ready.set()
 
         thread = threading.Thread(target=serve, name="pages", daemon=True)
@@ -138,7 +138,7 @@ class _Server(uvicorn.Server):
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         self.application.state.poller.close()
         await super().shutdown(sockets)
-        # Those that took too long to take their answer.
+        # These clients were too slow to read their answers.
         for connection in self.server_state.connections:
             if connection.transport is not None:
                 connection.transport.abort()

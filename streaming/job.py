@@ -75,7 +75,7 @@ class Job:
         self._watch = ProgressListener(self.status, self._position)
         self._when_running: Callable[[], None] = lambda: None
         self._unfinished = False
-        self._clusters: frozenset[str] = frozenset()  # of which there is a state
+        self._clusters: frozenset[str] = frozenset()  # clusters with a state
         self._guard: Guard = lambda: None
         self._sources: list[QuerySource] = []
         self._query: StreamingQuery | None = None
@@ -97,7 +97,7 @@ class Job:
         """
         hand_on(self.settings.storage.plain_options(), os.environ)
         job = self.settings.job
-        # Spark would find out late, and report it on a page.
+        # Spark would find out late, and report it over a page of text.
         require_stores(self.settings.places())
         check_events_topic(self.settings, was_read=self._checkpoint.read() is not None)
         if self.settings.followed():
@@ -144,7 +144,7 @@ class Job:
         if writer == DELTA_SPARK:
             folders.append(tables)
             if isinstance(tables, Path):
-                tables.mkdir(parents=True, exist_ok=True)  # executors look for it
+                tables.mkdir(parents=True, exist_ok=True)  # executors check that it exists
         shared = [folder.absolute() for folder in folders if isinstance(folder, Path)]
         spark = start_session(self.settings, log_file=self.spark_log, shared=shared)
         try:
@@ -217,7 +217,7 @@ class Job:
         return self._checkpoint.log_file("spark.log")
 
     def when_running(self, call: Callable[[], None]) -> None:
-        """Have this called once, when the first batch has been read."""
+        """Register a function to be called once, when the first batch has been read."""
         self._when_running = call
 
     # -- what is started ----------------------------------------------------------------------------------------
@@ -263,7 +263,7 @@ class Job:
             if not self.stop.is_requested and not follower.poll():
                 _log.warning("a cluster did not answer; this run reports nothing new of it", cluster=follower.status())
         self._pass(start, losses)
-        # Of all, before the pass that reads them.
+        # The ends of all are taken before the pass that reads them.
         clocks = [follower.flush_clock() for follower in followers]
         if any(clocks) and not self.stop.is_requested:
             self._pass(start, losses)
@@ -295,7 +295,7 @@ class Job:
         except StreamingQueryException as error:
             if not losses.may_start_again(error):
                 raise
-            self._read_through(start, losses)  # tolerant: it does not fail for deleted records
+            self._read_through(start, losses)  # it is tolerant: deleted records do not fail it
             return
         self._watch.progress(query)
 
@@ -384,7 +384,7 @@ class Job:
         self.status.state = "finishing the batch"
         deadline = time.monotonic() + self.settings.job.stop_timeout_ms / 1000
         running = _last_batch(query)
-        # One batch may follow another without a pause: the batch at the time of the stop request has ended then.
+        # One batch may follow another without a pause; by then the batch at the time of the stop request has ended.
         while query.isActive and query.status["isTriggerActive"] and _last_batch(query) == running:
             if self.stop.urgent or time.monotonic() > deadline:
                 _log.warning("the batch was interrupted; it is repeated at the next start")

@@ -66,5 +66,5 @@ for _one in questions().values():
 
 @router.get("/questions/{name}", include_in_schema=False)
 def no_question(name: str) -> Response:
-    """Refuse the name of a question that there is not."""
+    """Refuse an unknown question."""
     raise NotFoundError(f"there is no question {name!r}; there are {', '.join(questions())}")

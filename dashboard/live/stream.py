@@ -13,7 +13,7 @@ from dashboard.live.table_poller import TablePoller
 
 router = APIRouter()
 
-# A comment this often shows both sides that the other is there.
+# A comment at this interval shows both sides that the other is alive.
 KEEP_ALIVE_S = 15.0
 RETRY_MS = 1_000
 _ID = re.compile(r"[a-z_]{1,40}=-?\d{1,18}")
@@ -30,7 +30,7 @@ def event_id(versions: Mapping[str, int]) -> str:
 
 
 def versions_of(last_id: str) -> dict[str, int]:
-    """Read the id of an event; what is none has no versions.
+    """Read the id of an event; any other text has no versions.
 
     Example:
         >>> versions_of("groups=3.members=4"), versions_of("nonsense")

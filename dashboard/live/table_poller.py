@@ -31,7 +31,7 @@ class TablePoller:
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        # Cancelled, its thread would read on: an interpreter that ends meanwhile crashes in delta-rs.
+        # The task is not cancelled: its thread would read on, and delta-rs crashes if the interpreter ends meanwhile.
         self._stopping.set()
         if self._task is not None:
             await self._task

@@ -26,9 +26,9 @@ from udfs.shard.source_gaps import KIND
 
 PREFIX = "rebalance_monitor_"
 GROUP = ("cluster", "group")
-# The tables that the families are made of.
+# The families are made from these tables.
 TABLES_READ = ("rebalances", "groups", "findings", "rejected_events", "queue_progress", "audits")
-# Causes and reasons are the monitor's own codes. Kinds of findings may come from a source: beyond so many they are
+# Causes and reasons are the monitor's own codes. Kinds of findings may come from a source: beyond this many they are
 # summed.
 MOST_KINDS = 100
 _GAUGES = (
@@ -47,7 +47,7 @@ _REBALANCES = (
     *(*_DECIDED, "event_time", "detected_at", "queues_moved"),
     *(*_OUTAGES, *COST_NAMES),
 )
-# Sums; those of messages are null where none was observed.
+# These are sums; those of messages are null where none was observed.
 _SUMMED = ("number", "queues_moved", *_OUTAGES, *COST_NAMES)
 _FINDINGS = ("finding_id", "cluster", "group_id", "kind", "severity", "opened_at", "closed_at")
 _AUDITS = ["cluster", "group_id", "verdict", "queues_differing"]
@@ -82,9 +82,9 @@ def families(
     clusters = [cluster for cluster, _ in first]
     clusters += [cluster for _, cluster in sorted(_rows(found, "opened_at", "cluster"))]
     first += sorted(set(_rows(current, "cluster", "group_id")) - set(first))
-    clusters += [cluster for cluster, _ in first]  # last: of their groups none was decided yet
+    clusters += [cluster for cluster, _ in first]  # these come last, because none of their groups was decided yet
     names = dict.fromkeys(name for name in clusters if name is not None)
-    clusters += [] if freshness is None else freshness.clusters  # those without groups after all others
+    clusters += [] if freshness is None else freshness.clusters  # clusters without groups come after all others
     groups = GroupLabels(first, clusters, settings)
     unknown = frozenset() if freshness is None else unknown_of(freshness, names)
     present = known_rows(current, unknown)
@@ -154,7 +154,7 @@ def _of_rebalances(decided: pa.Table, groups: GroupLabels) -> Iterable[Metric]:
     rebalances: Values = defaultdict(float)
     failed: Values = defaultdict(float)
     moved: Values = defaultdict(float)
-    # In whole milliseconds: sums of fractions depend on the order of rows, and a counter must never go down.
+    # Sums are in whole milliseconds: sums of fractions depend on the order of rows, and a counter must never decrease.
     unread_ms: dict[tuple[str, ...], int] = defaultdict(int)
     unknown: Values = defaultdict(float)
     last: Values = {}
@@ -195,7 +195,8 @@ def _of_messages(decided: pa.Table, groups: GroupLabels) -> Iterable[Metric]:
         decided, "cluster", "group_id", *COST_NAMES
     ):
         key = groups.of(cluster, group)
-        # Both kinds begin at 0 with the first message of any: a rate then has the first of the other one too.
+        # Both kinds begin at 0 with the first message of either, so that a rate includes the first one of the other
+        # kind.
         if any(figure is not None for figure in (exact, estimated, waiting, waiting_estimated)):
             for kind, twice, late in (("known", exact, waiting), ("estimated", estimated, waiting_estimated)):
                 repeated[*key, kind] += twice or 0
@@ -257,14 +258,15 @@ def _of_findings(
     own = {kind: label(kind) for kind in list(kinds)[:MOST_KINDS]}
     for cluster, group, any_kind, severity, closed_at in _rows(found, *columns):
         key, kind, name = groups.of(cluster, group), own.get(any_kind, OTHER), groups.cluster(cluster)
-        # A closed one stays as 0: what fires on it resolves at once. That a source is away is known while it is.
+        # A closed finding stays as 0, so that its alerts resolve at once. The absence of a source is known while it
+        # lasts.
         if cluster not in unknown or any_kind == KIND:
             current[*key, kind, severity or ""] += closed_at is None
         opened[name, kind, severity or ""] += 1
         closed[name, kind, severity or ""] += closed_at is not None
     if freshness is not None:
         for row in freshness.findings(_open(found)):
-            # A job that is gone is a finding about all of its clusters.
+            # A job that has gone is a finding about all of its clusters.
             name = groups.cluster(row["cluster"]) if row["cluster"] in freshness.clusters else ""
             current[name, "", row["kind"], row["severity"]] += 1
     names = ("kind", "severity")
@@ -294,7 +296,7 @@ def _of_widespread(
         values[key] += many.get(place, 0)
         if is_now and place not in many:
             alone.add(key)
-    # Of the clusters that are summed as `other`, one whose few groups are in trouble counts for all.
+    # Among the clusters that are summed as `other`, one with few groups in trouble counts for all.
     values |= dict.fromkeys(alone, 0.0)
     text = "Groups with a kind of findings that is widespread in their cluster; 0 where it is not."
     return _gauge("widespread_finding_groups", text, ("cluster", "kind"), values)

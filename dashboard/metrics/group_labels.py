@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from streaming.settings.model import Metrics
 from streaming.terminal.escape import printable
 
-# The label of all that have none of their own.
+# Everything without a label of its own has this one.
 OTHER = "other"
 LONGEST = 120
 _DIGITS = 8
@@ -36,7 +36,7 @@ def label(text: str | None) -> str:
 
 
 class GroupLabels:
-    """Which groups have a label of their own: those that were decided first keep it for ever, all others are summed.
+    """Decide which groups have their own label: those decided first keep it for ever, all others are summed.
 
     So a counter never decreases: a group that is new changes no other one's label.
 
@@ -50,7 +50,7 @@ class GroupLabels:
         self._clusters = set(list(dict.fromkeys(clusters))[: settings.max_clusters])
         matching = [re.compile(pattern, re.DOTALL) for pattern in settings.groups]
         self._own: set[Key] = set()
-        # A label is made once: some families have a row for each queue or rebalance.
+        # Each label is made once, because some families have a row for each queue or rebalance.
         self._labels: dict[tuple[str, str | None], tuple[str, str]] = {}
         for key in groups:
             if len(self._own) >= settings.max_groups:

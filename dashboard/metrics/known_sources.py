@@ -18,7 +18,7 @@ def unknown_of(freshness: Freshness, clusters: Iterable[str]) -> frozenset[str]:
 
 
 def known_rows(rows: pa.Table, unknown: Collection[str]) -> pa.Table:
-    """Return the rows that say what is so now: without those of unknown clusters."""
+    """Return the rows about the present, without those of unknown clusters."""
     if not unknown:
         return rows
     return rows.filter(pc.invert(pc.is_in(rows["cluster"], pa.array(sorted(unknown), rows["cluster"].type))))

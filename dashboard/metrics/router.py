@@ -63,7 +63,7 @@ def metrics(request: Request) -> Response:
     except Exception as error:
         if not is_unreadable(error):
             raise
-        # The tables cannot be read; whether the present is known is no question to them.
+        # The tables cannot be read, but whether the present is known does not depend on them.
         names = list(reading.freshness.clusters)
         present = of_knowledge(reading.freshness, names, GroupLabels((), names, settings), PREFIX)
         content = encode(_Families([*present, *of_alerts(is_running)]))

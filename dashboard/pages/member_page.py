@@ -15,7 +15,7 @@ from streaming.terminal.format import queue_name
 SESSIONS = 100
 QUEUES = 200
 HOSTS = 10
-# A client id may be in very many groups: its queues are looked up in those that it joined last.
+# A client id may be in very many groups; queues are looked up in those that it joined last.
 GROUPS = 100
 _SPAN = ("cluster", "group_id", "topic", "broker", "queue_id", "origin", "valid_from", "valid_to")
 _SESSION = ("cluster", "group_id", "address", "client", "joined_at", "left_at")

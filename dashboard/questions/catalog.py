@@ -23,10 +23,10 @@ DIALECTS: Sequence[Dialect] = get_args(Dialect)
 Value: TypeAlias = str | int
 
 _PARAMETER = re.compile(r"(?<![:\w]):([a-z_]+)\b")
-# The range of event times: without a span every row counts.
+# This is the range of event times, so without a span every row counts.
 _UNLIMITED = 2**31
 _FIRST_MS, _LAST_MS = 946_684_800_000, 4_102_444_800_000
-# What each parameter is when it is not given; None: it must be. An empty text means any.
+# The default of each parameter; None: it is required. An empty text means any.
 _DEFAULTS: Mapping[str, Value | None] = {
     "since": _FIRST_MS,
     "until": _LAST_MS,
@@ -48,7 +48,7 @@ PARAMETERS: Mapping[str, str] = {
     "limit": "how many rows at most",
 }
 TIMES = frozenset({"since", "until", "at"})
-# With their ranges; queue -1 is shared by message.
+# Numbers have these ranges; queue -1 is shared by message.
 NUMBERS = {"queue": (-1, 2**63 - 1), "limit": (1, 1_000_000)}
 
 

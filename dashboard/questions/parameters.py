@@ -17,7 +17,7 @@ def given_in(question: Question, texts: Mapping[str, str], now_ms: int) -> dict[
         now_ms: What times like ``15m`` are before.
 
     Raises:
-        ValueError: One is unknown, or no time or number.
+        ValueError: One is unknown, or is not a time or number.
     """
     return {name: _value(name, text, now_ms) for name, text in texts.items() if text and _is_taken(question, name)}
 

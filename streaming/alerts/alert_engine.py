@@ -19,7 +19,7 @@ from streaming.settings.model import Widespread
 
 _log = logger("alerts")
 
-# A row that is away for less may be back: tables are put in place one by one.
+# A row may be missing for a shorter time, because tables are replaced one by one.
 MISSING_MS = 60_000
 
 
@@ -66,7 +66,7 @@ class AlertEngine:
         accepted = 0
         for channel, compose in self._channels.items():
             bundles = self._messages(channel, findings, now_ms, is_last=is_last)
-            # Services limit how often one sends. While apprise waits for that, other channels wait too.
+            # Services limit the rate of messages. While apprise waits for that, other channels wait as well.
             most = 1 if channel in self._settings.channels and not is_last else len(bundles)
             for bundle in bundles[:most]:
                 accepted += self._send(channel, compose, bundle, now_ms)
@@ -89,14 +89,14 @@ class AlertEngine:
             self._write(now_ms)
 
     def _messages(self, channel: str, findings: CurrentFindings, now_ms: int, *, is_last: bool) -> list[Bundle]:
-        """Return what is due for a channel: what it refused before alone, what it often did not accept last."""
+        """Return the messages due for a channel: refused findings alone, and often failed ones last."""
         retries, most = self._retries[channel], self._settings.max_findings
         sent = self.state.of(channel)
         pending = self._pending(sent, findings, now_ms, is_last=is_last)
         retries.keep({(notice.finding_id, notice.status) for notice in pending})
         alone = [notice for notice in pending if retries.is_refused((notice.finding_id, notice.status))]
         fresh = [notice for notice in pending if not retries.is_refused((notice.finding_id, notice.status))]
-        # A message is sent when the first of its group has waited for others.
+        # A message is sent once the first finding of its group has waited long enough for others.
         ready = {
             notice.key[:2]
             for notice in fresh
@@ -109,7 +109,7 @@ class AlertEngine:
         return sorted(found, key=lambda bundle: retries.attempts(bundle.notices))
 
     def _pending(self, sent: Sent, findings: CurrentFindings, now_ms: int, *, is_last: bool) -> list[Notice]:
-        """Return what a channel was not sent yet."""
+        """Return the notices that a channel was not sent yet."""
         closed = [notice_of(row, "closed") for name, row in findings.closed.items() if name in sent.opened]
         ended = [
             vanished(name, finding, now_ms)
@@ -126,7 +126,7 @@ class AlertEngine:
         return [*closed, *ended, *opened]
 
     def _send(self, channel: str, compose: Compose, bundle: Bundle, now_ms: int) -> int:
-        """Send the requests of a message one by one; what was accepted is remembered at once."""
+        """Send the requests of a message one by one; accepted ones are remembered at once."""
         accepted = 0
         retries = self._retries[channel]
         if not retries.may_try(now_ms):
@@ -136,7 +136,7 @@ class AlertEngine:
         except Exception as error:  # noqa: BLE001 - a message that cannot be made keeps no other from being sent
             self._note_failure(channel, bundle.notices, unsendable(error))
             return 0
-        # A channel takes the message as one request, or each of its findings by itself.
+        # A channel gets the message as one request, or one request for each finding.
         parts = [[notice] for notice in bundle.notices] if len(requests) == len(bundle.notices) else [bundle.notices]
         for request, notices in zip(requests, parts, strict=True):
             failure = self._attempt(request)
@@ -173,7 +173,7 @@ class AlertEngine:
             self._note_refused_resolutions(channel, resolutions, now_ms)
 
     def _note_refused_resolutions(self, channel: str, notices: Sequence[Notice], now_ms: int) -> None:
-        """Give up those that the channel has refused for too long: nothing else would end them."""
+        """Give up resolutions that the channel has refused for too long; nothing else would end them."""
         opened = self.state.of(channel).opened
         for notice in notices:
             sent = opened[notice.finding_id]
@@ -211,7 +211,7 @@ class AlertEngine:
         self.state.write(now_ms - self._settings.cool_down_ms)
 
     def _refresh(self, findings: CurrentFindings, now_ms: int) -> int:
-        """Send open alerts to an Alertmanager again: it drops those that are not repeated."""
+        """Send open alerts to an Alertmanager again, because it drops alerts that are not repeated."""
         compose = self._channels.get("alertmanager")
         due_ms = now_ms if self._refreshed_ms is None else self._refreshed_ms + self._settings.alertmanager_refresh_ms
         if compose is None or now_ms < due_ms:
@@ -230,7 +230,7 @@ class AlertEngine:
                 retries.accepted()
                 accepted += 1
             elif error.is_refusal:
-                # It takes those of a request that it can take, and gets all of them at the next time.
+                # It accepts the valid alerts of a request, and gets all of them again next time.
                 _log.warning("repeated alerts were refused", channel="alertmanager", reason=str(error))
             else:
                 self._note_failure("alertmanager", bundle.notices, error)

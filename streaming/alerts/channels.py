@@ -19,13 +19,13 @@ from streaming.settings.alerts import Alerts
 from streaming.terminal.format import time_text
 
 Body: TypeAlias = Mapping[str, Any] | Sequence[Mapping[str, Any]]
-# In an address of apprise: the key of the one finding that its message is about.
+# This marks, in an address of apprise, the key of the one finding that a message is about.
 FINDING = "{finding}"
-# Of apprise: by these its services choose a colour, a priority, and whether an incident is opened or resolved.
+# By these types, apprise's services choose a colour, a priority, and whether to open or resolve an incident.
 _TYPES = {"critical": "failure", "warning": "warning"}
-# What calls people in chats, or a whole channel; followed by a digit it is a part of a RocketMQ client's id.
+# An @ notifies people in chats, or a whole channel; before a digit it is part of a RocketMQ client's id.
 _CALL = re.compile(r"@(?!\d)|(?<=<)@")
-# An Alertmanager drops an alert that is not sent again; so long after the last time.
+# An Alertmanager drops an alert that is not repeated within this time.
 ALERTMANAGER_KEEPS = 4
 
 
@@ -64,7 +64,7 @@ class Message(Request):
     body: Mapping[str, str]
 
 
-# Makes the requests of a message, at a time in epoch milliseconds.
+# A function of this type makes the requests of a message, at a time in epoch milliseconds.
 Compose: TypeAlias = Callable[[Bundle, int], list[Request]]
 
 
@@ -104,8 +104,8 @@ def _webhook(settings: Alerts, texts: Templates, bundle: Bundle) -> Request:
 
 
 def _alertmanager(settings: Alerts, texts: Templates, bundle: Bundle, now_ms: int) -> Request:
-    # API v2, PostableAlerts. Alerts that are open are sent again, with an end ahead of the next time. One that ends
-    # before it starts is refused; a source's clock may be ahead of ours.
+    # This is PostableAlerts of API v2. Open alerts are repeated, each with an end after the next repetition. One that
+    # ends before it starts is refused, and a source's clock may be ahead of ours.
     ends_at = now_ms + ALERTMANAGER_KEEPS * settings.alertmanager_refresh_ms
     body = []
     for notice in bundle.notices:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import traceback
 
-# RFC 9110: what a client may answer by trying again. All other 4xx are about the request.
+# RFC 9110 lets a client retry after these. All other 4xx codes are about the request itself.
 _TRANSIENT = frozenset({408, 425, 429})
 
 
@@ -29,6 +29,6 @@ def answered(status: int, retry_after_ms: int = 0) -> DeliveryError:
 
 
 def unsendable(error: Exception) -> DeliveryError:
-    """Return an unexpected error as that of its message; its text may hold what is secret."""
+    """Return an unexpected error as that of its message, without its text, which may contain secrets."""
     last = traceback.extract_tb(error.__traceback__)[-1]
     return DeliveryError(f"{type(error).__name__} in {last.name}", is_refusal=True)

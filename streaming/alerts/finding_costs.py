@@ -14,7 +14,7 @@ from streaming.machine.logs import logger
 from streaming.tables.schema import Row
 from streaming.views.rebalance_costs import Cost
 
-# Reads the costs of findings, by their ids; of some there is none.
+# A function of this type reads the costs of findings by their ids; some findings have none.
 ReadCosts: TypeAlias = Callable[[Iterable[Row]], Mapping[str, Cost]]
 _AT_ONCE = 200
 

@@ -33,7 +33,7 @@ class Holds:
         self._many: Sequence[WidespreadKind] = ()
 
     def update(self, findings: CurrentFindings, now_ms: int) -> None:
-        """Take the current findings; what begins or ends to be widespread is logged."""
+        """Take the current findings, and log which kinds become widespread or cease to be."""
         self._first_noticed = {
             finding_id: self._first_noticed.get(finding_id, now_ms) for finding_id in findings.current
         }
@@ -85,5 +85,5 @@ class Holds:
 
 
 def cooling_key(cluster: str | None, group: str | None, kind: str) -> str:
-    """Return what a cool-down is of."""
+    """Return the key of a cool-down."""
     return json.dumps([cluster or "", group or "", kind])

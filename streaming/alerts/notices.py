@@ -1,6 +1,6 @@
 """Shell: notices: one finding that opened or closed, and those of one group together. No I/O.
 
-What comes from the tables is untrusted: texts are made printable and cut before anything else reads them.
+Texts from the tables are untrusted: they are made printable and cut before anything else reads them.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ def notice_of(row: Row, status: Status) -> Notice:
 
 
 def vanished(finding_id: str, last: SentFinding, now_ms: int) -> Notice:
-    """Return the notice that a finding ended whose row the tables no longer hold, by what was last sent of it."""
+    """Return the notice that a finding ended whose row is gone from the tables, built from what was last sent."""
     return Notice(
         finding_id=finding_id,
         status="closed",
@@ -116,7 +116,7 @@ class Bundle:
 
     @property
     def identity(self) -> str:
-        """Return what is the same whenever this message is sent again."""
+        """Return an identity that stays the same whenever this message is sent again."""
         text = "\n".join(f"{notice.finding_id} {notice.status}" for notice in self.notices)
         return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
@@ -133,7 +133,7 @@ class Bundle:
 
 
 def bundled(notices: Iterable[Notice], most: int) -> list[Bundle]:
-    """Return the notices of each group as messages of at most so many, in the order of clusters and groups."""
+    """Return each group's notices as messages of at most ``most``, in the order of clusters and groups."""
     groups: dict[tuple[str, str], list[Notice]] = {}
     for notice in notices:
         groups.setdefault(notice.key[:2], []).append(notice)

@@ -1,4 +1,4 @@
-"""Shell: when what was not accepted is sent again: a channel that fails pauses, a message that is refused waits alone.
+"""Shell: when a failed message is sent again: a failing channel pauses, a refused message waits alone.
 
 No I/O.
 """
@@ -11,12 +11,12 @@ from typing import TypeAlias
 
 from streaming.alerts.notices import Notice, Status
 
-# A finding that is to be sent as opened or closed.
+# This is a finding to be sent as opened or closed.
 Pending: TypeAlias = tuple[str, Status]
 
 
 class Backoff:
-    """When each of some things may be tried again: after 1, 2, 4, ... times the first pause, up to the longest.
+    """Decide when something may be tried again: after 1, 2, 4, ... times the first pause, up to the longest.
 
     Args:
         first_ms, most_ms: The first and the longest pause.
@@ -78,7 +78,7 @@ class Retries:
         return self._refused.may_try(pending, now_ms)
 
     def attempts(self, notices: Iterable[Notice]) -> int:
-        """Return how often in vain one of them was sent. Those with fewer attempts come first: none starves others."""
+        """Return the most failed attempts of any of them; fewer attempts come first, so none starves others."""
         return max(self._attempts[_pending(notice)] for notice in notices)
 
     def failed(self, notices: Iterable[Notice], now_ms: int, at_least_ms: int) -> int:

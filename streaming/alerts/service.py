@@ -77,7 +77,7 @@ def run(
 def in_background(
     root: Location, settings: Alerts, widespread: Widespread, status: AlertsStatus | None = None
 ) -> Iterator[None]:
-    """Send from a thread while the context is open, if there is a channel; what is wrong with it is raised at once.
+    """Send from a thread while the context is open, if there is a channel; its mistakes are raised at once.
 
     Args:
         widespread: When a kind of findings is widespread, and is not sent.

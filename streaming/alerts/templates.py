@@ -12,9 +12,9 @@ from streaming.alerts.notices import Bundle
 
 LONGEST_TITLE = 250
 LONGEST_TEXT = 3_000
-# Ids may be longer than what receivers take for an address.
+# Ids may be longer than the addresses that receivers accept.
 LONGEST_LINK = 2_000
-# Ids are values, never part of a template; what users write may neither reach Python nor change values.
+# Ids are values and never part of a template; users' templates may neither reach Python nor change values.
 _SANDBOX = ImmutableSandboxedEnvironment(undefined=StrictUndefined, autoescape=False)
 _CONTROL = re.compile(r"[^\n\t\x20-\x7e\xa0-\U0010ffff]")
 
@@ -27,7 +27,7 @@ class Templates:
         link: Address of the pages; empty: none.
 
     Raises:
-        ValueError: One is no template.
+        ValueError: One of them is not a template.
     """
 
     def __init__(self, title: str, text: str, link: str = "") -> None:
@@ -40,7 +40,7 @@ class Templates:
     def of(self, bundle: Bundle) -> tuple[str, str]:
         """Return title (one line) and text of a message, without control characters, cut.
 
-        A template that fails gives the kinds of the findings: an alert is not lost for a mistake in it.
+        A failing template yields the kinds of the findings instead, so that no alert is lost.
         """
         first = bundle.notices[0]
         values = {

@@ -24,7 +24,7 @@ _log = logging.getLogger(__name__)
 def plugin_files(found: Iterable[EntryPoint] | None = None) -> Iterator[File]:
     """Return the packages that offer strategies, with the metadata by which they are found.
 
-    What such a package depends on is not among them. One with compiled code cannot be imported from an archive: it is
+    A package's dependencies are not among them. Compiled code cannot be imported from an archive: such a package is
     left out and logged, and must be installed where the executors run.
 
     Args:

@@ -1,4 +1,4 @@
-"""Shell: how a collector that runs alone shows that it lives: one small file beside its events, replaced in turn."""
+"""Shell: how a standalone collector shows that it is alive: one small file beside its events, replaced regularly."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class CollectorLivenessWriter:
     """Writes what a collector knows of itself and its cluster, whenever ``write_if_due`` is called and it is time.
 
     Args:
-        place: The file; None: there is no folder, for events go to a topic. status: What the collector reports now.
+        place: The file; None: there is no folder, because events go to a topic. status: The collector's current report.
     """
 
     def __init__(self, place: Place | None, status: Callable[[], SourceStatus]) -> None:
@@ -38,7 +38,7 @@ class CollectorLivenessWriter:
             self._write("running")
 
     def end(self, *, is_once: bool) -> None:
-        """Write that the collector has ended as it should."""
+        """Write that the collector has ended in order."""
         self._write("finished" if is_once else "stopped")
 
     def _write(self, state: Literal["running", "stopped", "finished"]) -> None:

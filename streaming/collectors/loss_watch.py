@@ -59,7 +59,7 @@ class LossWatch:
         """Report the losses; return whether the query must skip it instead of failing."""
         if self._folder is not None:
             self._folder.step()
-        # A failure without an explanation is skipped, too, or it would repeat forever.
+        # A gap without an explanation is skipped as well, or the failure would repeat forever.
         self.is_tolerant = self._is_behind() or self._has_failed
         self._has_failed = False
         return self.is_tolerant

@@ -83,7 +83,7 @@ class FollowedSystem:
 
 
 class _FollowedKafka(FollowedSystem):
-    """Kafka: beside a job, Spark reads the group records itself."""
+    """Kafka, whose group records Spark reads itself beside a job."""
 
     def attached(self, settings: Settings, folder: Place, offsets_read: OffsetsRead) -> AttachedCluster:
         from streaming.collectors.kafka.factory import KafkaCluster

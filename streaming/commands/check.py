@@ -46,7 +46,7 @@ def _unknown_usage(*, as_json: bool) -> Iterator[None]:
     except TyperException as error:
         if getattr(error, "exit_code", None) == EXIT_CODES["critical"]:
             error.exit_code = EXIT_CODES["unknown"]
-            # Monitors show stdout; stderr gets the usage.
+            # Monitors show stdout, so the usage goes to stderr.
             sys.stdout.write(_unknown_line(error.format_message(), as_json=as_json))
         raise
 
@@ -147,7 +147,7 @@ def _evaluated(
 
 
 def sentence(found: Evaluation) -> str:
-    """Return the state and its reasons in one line without what plugins use as marks.
+    """Return the state and its reasons in one line without the characters that plugins use as separators.
 
     Example:
         >>> from streaming.views.objectives import Evaluation
@@ -169,7 +169,7 @@ def sentence(found: Evaluation) -> str:
 
 
 def _blind(found: Evaluation) -> str:
-    """Return of which clusters the present is not known, and why; one reason of several clusters is said once."""
+    """Return the clusters whose present is unknown, and why; a reason that several clusters share is written once."""
     texts: dict[str, list[str]] = {}
     for cluster in found.blind:
         texts.setdefault(cluster.text, []).append(_plain(cluster.cluster))
@@ -188,7 +188,7 @@ def _several(names: list[str]) -> str:
 
 
 def _nothing(found: Evaluation) -> str:
-    """Return that nothing is wrong, no more than was looked at."""
+    """Return that nothing is wrong, for exactly what was checked."""
     counted = " that count" if found.widespread or found.info else ""
     info = f" ({found.info} of severity info)" if found.info else ""
     objectives = [figure for figure in found.figures if figure.warning or figure.critical]
@@ -197,7 +197,7 @@ def _nothing(found: Evaluation) -> str:
 
 
 def _widespread(found: Evaluation) -> list[str]:
-    """Return what is not counted because it is open in many groups."""
+    """Return the kinds that are not counted because they are open in many groups."""
     names = [_plain(kind.text) for kind in found.widespread]
     more = [f"{len(names) - _NAMED} more"] if len(names) > _NAMED else []
     return [f"widespread, not counted: {', '.join([*names[:_NAMED], *more])}"] if names else []

@@ -72,7 +72,7 @@ ExcludeTopics: TypeAlias = Annotated[
     ),
 ]
 
-# Where each system's cluster is, as ``with_addresses`` hands it to a command: system -> address, if given.
+# The address of each system's cluster, if given, as ``with_addresses`` passes it to a command.
 Addresses: TypeAlias = Mapping[str, str | None]
 EACH_ADDRESS = [f"--{system}" for system in FOLLOWED]
 
@@ -139,7 +139,7 @@ class ClusterOptions:
         self.mistakes: list[str] = []
         places = address_settings()
         self.given = [system for system, address in addresses.items() if address is not None]
-        # Without an address here, it is in the settings.
+        # If there is no address here, it is in the settings.
         meant = self.given or list(FOLLOWED)
         self.settings: dict[str, object] = {places[system]: address for system, address in addresses.items()}
         self._name_clusters(clusters, meant)
@@ -158,7 +158,7 @@ class ClusterOptions:
         self.settings["kafka.logs"] = list(kafka_logs) or None
 
     def missing(self, config: Path | None, env: Mapping[str, str]) -> list[str]:
-        """Return what is certainly missing, even if the settings cannot be loaded: no other check reports it."""
+        """Return what is certainly missing even if the settings cannot be loaded, since no other check reports it."""
         from streaming.settings.layers import is_setting
 
         if config is not None or any(map(is_setting, env)):
@@ -210,7 +210,7 @@ def incomplete_clusters(settings: Settings) -> list[str]:
 
 
 def unfit_logs(settings: Settings) -> list[str]:
-    """Return what is wrong with the brokers' logs to read."""
+    """Return the mistakes in the paths of the brokers' logs."""
     mistakes = []
     paths = settings.kafka.logs
     if paths.count(STDIN) and len(paths) > 1:
@@ -230,7 +230,7 @@ def _no_file(text: str) -> str:
 
 
 def _unknown_properties(settings: Settings) -> list[str]:
-    """Return which properties of Kafka's clients there are not."""
+    """Return the unknown properties of Kafka's clients."""
     sections = {"kafka.options": settings.kafka, "kafka_events.options": settings.kafka_events}
     options = {where: section.plain_options() for where, section in sections.items()}
     if not any(options.values()):

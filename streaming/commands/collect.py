@@ -55,7 +55,7 @@ if TYPE_CHECKING:
 FAILED_EXIT = 1
 _TO_TOPIC = "kafka:"
 _TOPIC_NAME = re.compile(r"[A-Za-z0-9._-]{1,249}")
-# How long a stop waits for a disk or a broker to take what waits in memory.
+# A stop waits this long for a disk or a broker to take the events in memory.
 _LAST_WRITE_S = 8.0
 _RETRY_S = 0.25
 
@@ -96,7 +96,7 @@ def collect(
 
     mistakes: list[str] = []
     folder, topic = _place(out, events, kafka_events, mistakes)
-    # Beside another system's cluster, --kafka only gives the topic's broker.
+    # Beside another system's cluster, --kafka only names the topic's broker.
     others = [system for system, address in addresses.items() if address and system != KAFKA.name]
     only_topic = topic is not None and "/" not in topic and bool(others)
     live = ClusterOptions(
@@ -165,7 +165,7 @@ def _place(
 
 
 def _unfit(settings: Settings, live: ClusterOptions, topic: str | None) -> list[str]:
-    """Return what is wrong with settings that are valid each by itself."""
+    """Return the mistakes in settings that are valid one by one."""
     mistakes = []
     followed = settings.followed()
     if not followed:
@@ -190,7 +190,7 @@ def _without_broker(settings: Settings, topic: str | None) -> list[str]:
 
 
 def _unfit_logs(settings: Settings, topic: str | None) -> list[str]:
-    """Return what is wrong with the brokers' logs to read."""
+    """Return the mistakes in the paths of the brokers' logs."""
     mistakes = unfit_logs(settings)
     if any(system != KAFKA.name for system in settings.followed()):
         mistakes.append("--kafka-log goes with --kafka, or with no cluster")
@@ -288,7 +288,7 @@ class _Logs:
         return EventTopic(self._topic, client, self._topic_memory(part), LogLimits(**settings.event_log.bounds()))
 
     def liveness(self, status: Callable[[], CollectorStatus]) -> CollectorLivenessWriter:
-        """Return what shows beside the events that the collector lives."""
+        """Return the writer of the collector's liveness beside the events."""
         from streaming.collectors.collector import source_status_of, status_with_log
         from streaming.collectors.collector_liveness_writer import CollectorLivenessWriter
         from streaming.machine.process import since_boot_ms
@@ -307,11 +307,11 @@ class _Logs:
         )
 
     def close(self) -> None:
-        """Leave the logs to other processes."""
+        """Release the logs to other processes."""
         self._held.close()
 
     def _keep_others_out(self, lock: Place) -> Guard:
-        """Hold the lock until the end: two writers of one cluster would write every event twice."""
+        """Hold the lock until the end, because two writers of one cluster would write every event twice."""
         lock.parent.mkdir(parents=True, exist_ok=True)
         problem = f"another collector of {self._cluster} runs with {lock.parent}"
         return self._held.enter_context(

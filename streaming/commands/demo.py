@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from streaming.job import Job
     from streaming.settings.model import Settings
 
-# On a terminal the demo runs until stopped; elsewhere it stops after this time.
+# On a terminal the demo runs until it is stopped; elsewhere it stops after this time.
 UNATTENDED_MS = 60_000
 _OURS = ".rebalance-monitor-demo"
 
@@ -65,7 +65,7 @@ def demo(
             "events.folder": events.absolute(),
             "job.tables": tables,
             "job.checkpoint": folder / "checkpoint",
-            # A demo shows at once what a long-running job may show a little later.
+            # A demo shows at once what a long-running job may show later.
             "job.materialize_interval_ms": 2_000,
         },
         env=os.environ,
@@ -77,7 +77,7 @@ def demo(
         ending = threading.Timer((length_ms or 0) / 1000, job.stop.request)
         ending.daemon = True
         if length_ms is not None:
-            # What counts is the time in which there is something to see: from the first batch on.
+            # The time counts from the first batch on, when there is something to see.
             job.when_running(ending.start)
         with _pages(settings, job), LiveWriter(fleet, events, folder / "truth.jsonl") as simulator:
             exit_code = supervise(job)

@@ -136,7 +136,7 @@ def _keeps(row: Row) -> str:
 
 
 def _reasons(rows: Sequence[Row], *, dry_run: bool) -> Iterator[str]:
-    """Write why rows go, and why old ones do not: three short lines for each table and cluster."""
+    """Write why rows are dropped, and why old ones are not: three short lines for each table and cluster."""
     from streaming.terminal.escape import printable
     from streaming.terminal.format import time_text
 
@@ -166,7 +166,7 @@ def _engine(settings: Settings, writer: str) -> Iterator[Engine]:
     if writer != DELTA_SPARK:
         yield DeltaRsEngine()
         return
-    # Which stores Spark is to reach depends on it.
+    # The stores that Spark must reach depend on it.
     chosen = settings.model_copy(update={"tables": settings.tables.model_copy(update={"writer": writer})})
     tables = absolute(settings.job.tables)
     spark = start_session(chosen, shared=[tables] if isinstance(tables, Path) else [])

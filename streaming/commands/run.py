@@ -80,7 +80,7 @@ def run(
     from streaming.settings.model import load
 
     servers, topic = _events_topic(kafka_events)
-    # With a topic of events and no cluster to name, --kafka only gives the topic's broker.
+    # With a topic of events and no cluster, --kafka only names the topic's broker.
     only_topic = bool(topic) and not any(name.startswith("kafka=") or "=" not in name for name in cluster or [])
     live = ClusterOptions(
         {**addresses, KAFKA.name: None} if only_topic else addresses,
@@ -117,7 +117,7 @@ def run(
             os.environ,
         )
     except SettingsError as error:
-        # A source may also be in settings that could not be loaded.
+        # The settings that could not be loaded may name a source.
         given = any([events, kafka_events, config, *live.given, *filter(is_setting, os.environ)])
         missing = live.missing(config, os.environ)
         raise SettingsError([*mistakes, *error.mistakes, *missing, *_misused(events, given, once, flush)]) from error

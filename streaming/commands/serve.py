@@ -39,7 +39,7 @@ def serve(
             widespread=settings.widespread,
             alerts=status,
         )
-    # The server passes a signal on to the handler before it: alerts end what they send, and then the process ends.
+    # The server passes a signal on to the previous handler: alerts finish sending, and then the process ends.
     stop = StopRequest()
     with (
         closing(server),

@@ -9,7 +9,7 @@ from streaming.machine.clock import now_ms
 from streaming.settings.model import Settings
 from streaming.spark.checkpoint import ControlFolder
 
-# A tick reads state and writes it back: no more often than this, however often batches come.
+# A tick reads state and writes it back, so ticks are no more frequent than this, however often batches come.
 _LEAST_S = 2.0
 
 
@@ -24,7 +24,7 @@ class IdleTicker:
         self._last = time.monotonic()
 
     def tick_if_due(self, caught_up: Callable[[], bool]) -> Sequence[str]:
-        """Write a tick, only when the last batch ended at the newest offsets: else it would run ahead of events.
+        """Write a tick, but only if the last batch ended at the newest offsets; otherwise it would run ahead of events.
 
         Returns: the clusters whose clocks move on: their silence is evidence.
         """

@@ -19,7 +19,7 @@ from streaming.terminal.escape import printable
 from streaming.terminal.live_view import LiveStatus
 
 PREFIX = "rebalance_monitor_job_"
-# A name of a cluster is cut here; users name clusters.
+# Longer names of clusters, which users choose, are cut.
 LONGEST = 120
 _NOT_READY = ("starting", "checking", "stopping", "stopped")
 

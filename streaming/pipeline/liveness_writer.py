@@ -34,14 +34,14 @@ from streaming.tables.liveness import (
 from streaming.views.freshness import Now, collector_status
 from udfs.model.journal import ClusterObserved
 
-# A clock that jumps by less was adjusted, not set.
+# A clock that jumps by less was adjusted rather than set.
 _STEP_MS = 2_000
 _log = logger("job")
 
 
 @dataclass
 class _Known:
-    """One cluster: its newest event, and when that came, by a clock that nobody sets."""
+    """One cluster: its newest event, and when that arrived, by a clock that nobody can set."""
 
     system: str | None
     known_until: int
@@ -99,14 +99,14 @@ class LivenessWriter:
             unknown_after_ms=settings.time.source_silent_after_ms,
             live_within_ms=settings.time.max_clock_skew_ms,
             is_caught_up=is_caught_up,
-            # The job's own collectors come last, and count.
+            # The job's own collectors come last and take precedence.
             sources=lambda: [*_collectors_beside(settings.events.folder), *sources()],
         )
 
     # -- what the job reports -----------------------------------------------------------------------------------
 
     def enter(self, state: JobState) -> None:
-        """Note what the job does from now on."""
+        """Record what the job does from now on."""
         if state != self._state[0]:
             self._state = (state, now_ms(), "")
 
@@ -130,8 +130,8 @@ class LivenessWriter:
     def _observe(self, row: ClusterObserved, now: int, came_at_ms: int, *, is_behind: bool) -> None:
         before = self._clusters.get(row.cluster)
         lag_ms = max(0, now - row.latest_ms)
-        # Events far behind the cluster's own clock are late: a slow file, or a clock that was set back. They show
-        # nothing of the present.
+        # Events far behind the cluster's own clock are late, from a slow file or a clock that was set back. They show
+        # nothing about the present.
         if before is not None and row.clock_ms is not None and row.latest_ms + self._unknown_after_ms < row.clock_ms:
             return
         self._clusters[row.cluster] = _Known(
@@ -197,7 +197,7 @@ class LivenessWriter:
         self.end("finished" if is_once and not stop.is_requested else "stopped")
 
     def end(self, state: JobState, reason: str = "") -> None:
-        """Write how the job has ended, and rest."""
+        """Write how the job has ended, and stop."""
         if self._root is None or self._ending.is_set():
             return
         self._ending.set()
@@ -210,7 +210,7 @@ class LivenessWriter:
         try:
             jobs, _ = read_liveness(root)
         except OSError:
-            return  # Writing will fail too, and is logged.
+            return  # Writing will fail as well, and is logged there.
         for job in jobs:
             if job.app_id == self._app_id:
                 age_ms = max(0, now_ms() - job.written_at)
@@ -225,7 +225,7 @@ class LivenessWriter:
             self.write()
 
     def write(self) -> None:
-        """Write what is so now; a failure is logged once."""
+        """Write the current liveness; a failure is logged once."""
         assert self._root is not None
         place = liveness_place(self._root, self._app_id)
         with self._writing:

@@ -20,7 +20,7 @@ _log = logger("job")
 
 
 class _Memory(msgspec.Struct, kw_only=True):
-    """What is kept.
+    """The content of the file.
 
     Attributes:
         answered: Source -> its part (a writer, a partition) -> file or offset before which all was read or reported.

@@ -30,7 +30,7 @@ class LiveCluster(Section):
     @field_validator(*_PATTERNS, mode="before", check_fields=False)
     @classmethod
     def _list(cls, patterns: object) -> object:
-        """Accept a single one as a list: a variable cannot hold more."""
+        """Accept a single value as a list, because an environment variable cannot hold more."""
         return [patterns] if isinstance(patterns, str) else patterns
 
     @field_validator(*_PATTERNS, check_fields=False)
@@ -56,7 +56,7 @@ class Kafka(LiveCluster, ClientOptions):
     @field_validator("logs", mode="before")
     @classmethod
     def _logs(cls, paths: object) -> object:
-        """Accept a single one as a list: a variable cannot hold more."""
+        """Accept a single value as a list, because an environment variable cannot hold more."""
         return [paths] if isinstance(paths, str) else paths
 
     @field_validator("log_timezone")

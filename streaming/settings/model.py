@@ -317,7 +317,7 @@ def _sentence(problem: Mapping[str, Any], origins: Mapping[tuple[str, ...], str]
         return f"{origin}: {name}: there is no such setting"
     if problem["type"] == "missing":
         return f"{origin}: {name}: is missing"
-    if problem["type"] == "value_error":  # Our own message, which names the mistake.
+    if problem["type"] == "value_error":  # The message is our own and names the mistake.
         return f"{origin}: {name}: {problem['msg'].removeprefix('Value error, ')}"
     shown = "" if SECRET_OPTIONS.search(name) else f", not {problem['input']!r}"
     message = (

@@ -14,7 +14,7 @@ from streaming.simulator.truth import ExpectedRebalance, SilentSource, Truth
 from udfs.model.events import AnyEvent
 from udfs.model.systems import System
 
-# Recordings begin here, so that the same seed gives the same bytes.
+# Recordings begin at this time, so that the same seed gives the same bytes.
 RECORDINGS_START_MS = 1_767_225_600_000  # 2026-01-01T00:00:00Z
 CLUSTERS: tuple[tuple[str, System], ...] = (
     ("kafka-main", "kafka"),

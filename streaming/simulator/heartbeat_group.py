@@ -11,7 +11,7 @@ from streaming.simulator.timeline import HEARTBEAT
 from streaming.simulator.truth import Cause, ExpectedRebalance
 from udfs.model.events import GroupDeleted, GroupSettings
 
-# Late evidence must come well after everything else of its time was read and applied.
+# Late evidence must arrive well after everything else of its time was read and applied.
 LATE_BY_MS = (15_000, 30_000)
 
 

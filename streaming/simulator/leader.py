@@ -54,8 +54,8 @@ def cooperative(members: list[Member], counts: dict[str, int]) -> dict[str, Part
         return {}
     least, with_one_more = divmod(len(everything), len(members))
     assigned: dict[str, Partitions] = {}
-    hungry: list[str] = []  # have less than the least share
-    content: list[str] = []  # have exactly that, and may get one more
+    hungry: list[str] = []  # members below the least share
+    content: list[str] = []  # members with exactly the least share, which may get one more
     richer = 0
     for member_id, _, _, held in sorted(members, key=lambda member: _place_in_a_java_map(member[0], len(members))):
         mine = sorted(
@@ -73,7 +73,7 @@ def cooperative(members: list[Member], counts: dict[str, int]) -> dict[str, Part
             content.append(member_id)
     taken = {partition for mine in assigned.values() for partition in mine}
     hungry.sort()
-    # A member that reaches the least share only now comes after those that had it.
+    # A member that reaches the least share only now comes after those that already had it.
     content.sort()
     place = 0
     for partition in everything:

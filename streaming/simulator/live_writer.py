@@ -14,7 +14,7 @@ from streaming.simulator.serializer import line
 from streaming.simulator.truth import truth_lines
 
 WRITE_INTERVAL_S = 1.0
-# Files that are kept: an hour, much more than a running reader is behind.
+# An hour of files is kept, much more than a running reader is behind.
 KEPT_FILES = 3_600
 
 

@@ -14,7 +14,7 @@ from streaming.simulator.fleet import RECORDINGS_START_MS
 
 CLUSTER = "kafka-load"
 TOPICS = 1_000
-# As if each member sent a heartbeat every three seconds.
+# Each member seems to send a heartbeat every three seconds.
 ROUND_MS = 3_000
 SESSION_TIMEOUT_MS = 45_000
 LINES_PER_FILE = 50_000
@@ -78,7 +78,7 @@ class LoadFleet:
         member = self._cut(self._member_id, first, count)
         ends = ('"', *more, "}\n") if more else ('"}\n',)
         column = _joined(head, '"group":"', group, '","member_id":"', member, *ends)
-        # The texts of an Arrow column are concatenated: they are the file.
+        # The concatenated texts of an Arrow column are the file.
         _, ends, texts = column.buffers()
         size = pa.Array.from_buffers(pa.int64(), len(column) + 1, [None, ends])[-1].as_py()
         lines: bytes = texts.slice(0, size).to_pybytes()

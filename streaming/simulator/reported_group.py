@@ -14,7 +14,7 @@ from udfs.model.events import GroupDeleted, GroupSnapshot, MemberInfo, Progress,
 
 COMMIT_INTERVAL_MS = 5_000
 _RHYTHM_OF = 3  # commits that show how often a member commits
-# After the coordinator noticed, the others come back with their next heartbeat.
+# Once the coordinator has noticed, the others rejoin with their next heartbeat.
 REJOIN_MS = (100, 3_000)
 CUSTOM_STRATEGY = "acme.tiers"
 LEADERS = {
@@ -191,7 +191,7 @@ class ReportedGroup(GroupLife):
 
     def _begin(self) -> None:
         if self.generation == 0 and self.rng.random() < 0.3:
-            self._emit_snapshot()  # the coordinator's record of a group just made: no rebalance
+            self._emit_snapshot()  # the coordinator's record of a new group is no rebalance
         self.between_generations(200, lambda: self._join(self.size))
 
     def new_consumer(self) -> Consumer:
@@ -200,7 +200,7 @@ class ReportedGroup(GroupLife):
         client_id = f"consumer-{self.group_id}-{self._names}"
         instance = f"{self.group_id}-{self._names}" if self.static else None
         host = f"/10.{self.rng.randrange(8)}.{self.rng.randrange(16)}.{self.rng.randrange(2, 250)}"
-        # The leader of the cooperative strategy here is the one for equal subscriptions.
+        # The simulated leader of the cooperative strategy only supports equal subscriptions.
         picky = self.rng.random() < 0.15 and self.strategy != "cooperative-sticky"
         wanted = self.some_topics() if picky else tuple(sorted(self.topics))
         return Consumer(self._member_id(instance or client_id), client_id, host, instance, wanted)
@@ -267,7 +267,7 @@ class ReportedGroup(GroupLife):
     def _goodbye(self, consumer: Consumer) -> Cause:
         """Remove a consumer that left, and return the visible kind of its departure."""
         if self.static:
-            # A static consumer sends no leave; its coordinator waits for its session to end.
+            # A static consumer sends no leave, so its coordinator waits for its session to end.
             raise ValueError(f"{consumer.member_id} is static")
         self._commit(consumer)
         self.consumers.remove(consumer)
@@ -301,11 +301,11 @@ class ReportedGroup(GroupLife):
             return
         self.consumers.remove(consumer)
         if consumer.commits:
-            # How often it commits must be known, and another one go on.
+            # Its rhythm of commits must be known, and another member must continue.
             is_known = consumer.commits > _RHYTHM_OF and any(other.commits > _RHYTHM_OF for other in self.consumers)
             cause = Cause("session_expired", consumer.member_id, also=() if is_known else ("member_gone",))
         else:
-            # Commits of the queues' previous owners may count as evidence, or not.
+            # Commits of the queues' previous owners may or may not count as evidence.
             also = ("session_expired",) if self.commits and consumer.held else ()
             cause = Cause("member_gone", consumer.member_id, also=also)
         self.complete([cause])

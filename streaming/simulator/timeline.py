@@ -9,7 +9,7 @@ import msgspec
 
 from udfs.model.events import AnyEvent
 
-# What happens within one millisecond happens in this order.
+# Actions within one millisecond happen in this order.
 ACTION, HEARTBEAT, EXPIRY = 0, 1, 2
 
 

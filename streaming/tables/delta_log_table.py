@@ -45,7 +45,7 @@ class DeltaLogTable(TableWriter):
         return self.version
 
     def mark(self, app_id: str) -> int | None:
-        # delta-rs reads the log for each.
+        # delta-rs reads the log for each of these calls.
         if self._marks_at != self.version:
             self._marks_at, self._marks = self.version, dict[str, int | None]()
         if app_id not in self._marks:
@@ -53,7 +53,7 @@ class DeltaLogTable(TableWriter):
         return self._marks[app_id]
 
     def _note(self, mark: Mark, before: int) -> None:
-        """Note the mark of a commit that was made from a version; not if others have committed since."""
+        """Note the mark of a commit that was made from a version, unless others have committed since."""
         if self._marks_at == before == self.version - 1:
             self._marks_at = self.version
             self._marks[mark.app_id] = mark.version
@@ -79,7 +79,7 @@ class DeltaLogTable(TableWriter):
 
     @abstractmethod
     def _until_done(self, change: Callable[[], object]) -> None:
-        """Make a change and commit it, from the beginning again while other commits are faster."""
+        """Make a change and commit it; start over whenever another commit is faster."""
 
     @abstractmethod
     def _set_properties(self, values: dict[str, str]) -> None: ...
@@ -94,7 +94,7 @@ class DeltaLogTable(TableWriter):
 
     @abstractmethod
     def _unneeded(self, vacuum_after_ms: int) -> Sequence[str]:
-        """Return the files that no version of that age needs, and what crashes left of commits that never were."""
+        """Return the files that no version of that age needs, and what crashes left of unfinished commits."""
 
     def newest(self, column: str) -> dict[str | None, int]:
         found = self._sql(lambda table: f"SELECT cluster, max({column}) AS newest FROM {table} GROUP BY cluster")
@@ -146,7 +146,7 @@ class DeltaLogTable(TableWriter):
         return dropped
 
     def _promise_to_keep(self) -> tuple[Dropped, ...]:
-        """Drop nothing, and let a table that keeps all its rows say so again."""
+        """Drop nothing, and mark a table that keeps all its rows as append-only again."""
         if self.table.append_only:
             self._ensure({_APPEND_ONLY: "true"})
         return ()

@@ -48,9 +48,9 @@ from streaming.tables.writer import (
 )
 
 NAME = "delta-rs"
-SMALL_FILES = 24  # so many small files are worth a compaction
+SMALL_FILES = 24  # with this many small files a compaction pays off
 _ATTEMPTS = 20
-# Spark knows no such property, and leaves it alone.
+# Spark does not know this property, and ignores it.
 _FILE_BYTES = "delta.targetFileSize"
 _HOUR_MS = 3_600_000
 _STATISTICS_BYTES = 64
@@ -172,7 +172,7 @@ class DeltaRsTable(DeltaLogTable):
             self._delta.alter.add_columns(more)
 
     def _commit(self, mark: Mark, write: Callable[[], bool]) -> bool:
-        """Run a write until it is committed, or its mark is there.
+        """Run a write until it is committed, or its mark has been committed already.
 
         A commit that began from an older version, and one of a mark that is there meanwhile, is refused.
         """
@@ -211,7 +211,7 @@ class DeltaRsTable(DeltaLogTable):
             self._delta,
             rows,
             mode="append",
-            schema_mode="merge",  # a column that somebody added is null in these rows
+            schema_mode="merge",  # a column that a user has added is null in these rows
             writer_properties=self._properties,
             commit_properties=_commit_properties(marks),
         )
@@ -236,7 +236,7 @@ class DeltaRsTable(DeltaLogTable):
         ).execute()
 
     def _join(self, source: pa.Table) -> str:
-        """Return what makes two rows the same, and values from which delta-rs sees which files can be passed over."""
+        """Return the condition by which two rows are the same, and values by which delta-rs can skip files."""
         tests = []
         for name in self.table.key:
             column, ours, theirs = source[name], f"source.`{name}`", f"target.`{name}`"

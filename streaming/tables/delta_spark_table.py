@@ -46,16 +46,16 @@ if TYPE_CHECKING:
 _Write: TypeAlias = Callable[[], None]
 
 NAME = "delta-spark"
-SMALL_FILES = 24  # so many small files are worth a compaction
+SMALL_FILES = 24  # with this many small files a compaction pays off
 _ATTEMPTS = 20
 _ROWS_A_FILE = 50_000
 _HOUR_MS = 3_600_000
 _TXN = "spark.databricks.delta.write."
-# Delta reads these from the session of the write alone.
+# Delta reads these only from the session of the write.
 _WRITE_CONF = {"spark.sql.parquet.compression.codec": "zstd"}
 _NO_DICTIONARY = "parquet.enable.dictionary#"
 _OPTIMIZE = "spark.databricks.delta.optimize."
-# The prefix of Java's own message, which names the place.
+# Java prefixes its message with this, and names the place.
 _PY4J_PREFIX = re.compile(r"^An error occurred while calling \S+ : (?:[\w.$]+: )?")
 
 
@@ -211,7 +211,7 @@ class DeltaSparkTable(DeltaLogTable):
             before = self.version
             with _as_table_error(f"{self.name} cannot be written"):
                 write = prepare()
-                # Spark would write what was computed from an older version onto a newer one.
+                # Spark would write rows computed from an older version onto a newer one.
                 if self.refresh() != before:
                     continue
                 if write is None:
@@ -221,7 +221,7 @@ class DeltaSparkTable(DeltaLogTable):
                 except _lost_races():
                     self.refresh()
                     continue
-            # Spark itself passes over a write whose mark is there.
+            # Spark itself skips a write whose mark is there.
             is_written = self.refresh() != before
             self._compact_sometimes()
             return is_written
@@ -233,7 +233,7 @@ class DeltaSparkTable(DeltaLogTable):
 
     def _append(self, frame: DataFrame, rows: int, mark: Mark) -> None:
         ordered = frame.coalesce(max(1, -(-rows // _ROWS_A_FILE))).sortWithinPartitions(*self.table.cluster_by)
-        # The session of the frame writes it: a batch has its own.
+        # The session of the frame writes it, because a batch has its own.
         with _conf(frame.sparkSession, self._files()):
             writer = ordered.write.format("delta").mode("append")
             marked = writer.option("txnAppId", mark.app_id).option("txnVersion", mark.version)
@@ -296,7 +296,7 @@ class DeltaSparkTable(DeltaLogTable):
         if is_out_of_order(self._listing(), self.table.cluster_by):
             self._until_done(self._order)
         after = self._paths()
-        # Spark takes long to find out that there is nothing to delete.
+        # Spark is slow to find out that there is nothing to delete.
         found = self._unneeded(vacuum_after_ms)
         if found:
             self._spark.sql(f"VACUUM {self.name} RETAIN {_hours(vacuum_after_ms)} HOURS")
@@ -334,7 +334,7 @@ class DeltaSparkTable(DeltaLogTable):
 
 
 def _hours(vacuum_after_ms: int) -> int:
-    # Delta refuses less than the table's own retention of deleted files, which is a day.
+    # Delta refuses anything below the table's own retention of deleted files, which is a day.
     return max(24, vacuum_after_ms // _HOUR_MS)
 
 
@@ -361,7 +361,7 @@ def _conf(session: SparkSession, values: Mapping[str, str]) -> Iterator[None]:
 
 
 def _lost_races() -> tuple[type[Exception], ...]:
-    """Return the errors of a commit that another one forestalled; Delta's have no class in common."""
+    """Return the errors of a commit that lost a race; those of Delta have no common class."""
     from delta import exceptions
 
     names = ("Append", "DeleteDelete", "DeleteRead", "Transaction", "Write")

@@ -46,7 +46,7 @@ class JournalPiece(NamedTuple):
         return changes.appended(self.after, self.upto, columns)
 
 
-# First and last group of a share, each with its cluster, in the order of ``_between``.
+# A share runs from its first to its last group, each with its cluster, in the order of ``_between``.
 Share: TypeAlias = tuple[tuple[str, str], tuple[str, str]]
 
 
@@ -137,7 +137,7 @@ def _together(parts: Iterable[pa.Table]) -> pa.Table:
 
 def in_order(rows: pa.Table) -> pa.Table:
     """Return changes in the order of their histories."""
-    # Numbers restart with a new checkpoint, so the journal's own order has precedence.
+    # Numbers restart with a new checkpoint, so the journal's own order takes precedence.
     return rows.sort_by([(name, "ascending") for name in _HISTORY])
 
 

@@ -42,7 +42,7 @@ def is_table(root: Location, name: str, *, soon: bool = False) -> bool:
 def table_to_read(root: Location, name: str) -> DeltaTable | None:
     """Return a table for somebody who waits: a store that is away is given up soon; None: it is not there."""
     uri = table_uri(root, name)
-    # Not is_table(): no other thread runs while delta-rs waits for that answer of a store.
+    # is_table() would block all other threads while delta-rs waits for the store.
     with contextlib.suppress(TableNotFoundError):
         return DeltaTable(uri, storage_options=table_patience(uri))
     return None

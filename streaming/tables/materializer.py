@@ -32,18 +32,18 @@ from streaming.tables.projector import Replaced
 from streaming.tables.schema import CHANGES, GROUP_MINUTES, GROUPS, MEMBERS
 from streaming.tables.writer import LogTruncatedError, Mark, TableWriter
 
-# So many changes are applied to the tables at once. A crash in the midst of a large version is continued by this cut.
+# This many changes are applied to the tables at once. After a crash within a large version, the same cut is used.
 CHANGES_AT_ONCE = 100_000
-# And so many versions of the journal, for the rows of all are counted first.
+# A piece has at most this many versions of the journal, because the rows of all are counted first.
 VERSIONS_AT_ONCE = 1_000
-# Tables are written side by side while a piece is at most so large; of a larger one, the rows of one are in memory.
+# Up to this size of a piece, tables are written concurrently; of a larger one, only one table's rows are in memory.
 _SMALL_PIECE = 10_000
-# The table that waits for all others should be done soon: new members are merely appended. `group_minutes` reads
+# The table that waits for all others should be quick: new members are merely appended. `group_minutes` reads
 # `groups` as they were before the share.
 _AT_THE_END = {GROUPS.name: 1, MEMBERS.name: 2}
-# Of the interval: so much before its end it is done, because doing it takes time too.
+# The work begins this share of the interval before its end, because it takes time as well.
 _BEFORE_THE_END = 0.2
-# Of its thread, where 0 is the job's own. Measured while 302,000 rows of a fleet's first sight came into the tables:
+# The niceness of its thread; the job's own is 0. Measured while the tables got 302,000 rows of a new fleet:
 # batches of heartbeats took 1.09 times as long as before (1.56 with 0), the tables 1.1 times as long.
 _NICENESS = 10
 
@@ -81,10 +81,10 @@ class Materializer:
         self._journal: TableWriter = engine.table(root, CHANGES)
         self._tables = {projection.table.name: engine.table(root, projection.table) for projection in PROJECTIONS}
         self._projector = engine.projector(self._journal, self._tables, listener)
-        # Under which id it is marked: a recreated journal is another one.
+        # Progress is marked under this id; a recreated journal has another one.
         self._app_id = progress_id(self._journal.identity)
         self._progress: JournalProgress | None = None
-        # Of each table, as it was when the progress was read: whether it had its part of a share that was begun.
+        # For each table, when the progress was read: whether it had its part of a share that was begun.
         self._marks: dict[str, int] = {}
         self._working = threading.Lock()
         self._waiting = threading.Condition()
@@ -186,7 +186,7 @@ class Materializer:
     def _followed(self, end: int) -> bool:
         """Advance by one piece or share; return whether that was the last."""
         progress = self._read_progress() if self._progress is None else self._progress
-        # After a failure the content of the tables counts, not what this process remembers.
+        # After a failure the tables decide, not what this process remembers.
         self._progress = None
         if progress.after < end:
             self._guard()
@@ -225,7 +225,7 @@ class Materializer:
                     " recreated from what the journal still holds. What it no longer holds is missing in them; keep"
                     " copies of the folders if you need it."
                 ) from error
-            # Recreated tables begin with all that is still there.
+            # Recreated tables begin with everything that is still in the journal.
             return self._projector.snapshot(after, upto)
 
     def _advance(self, piece: JournalPiece, progress: JournalProgress) -> JournalProgress:

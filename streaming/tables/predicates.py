@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from streaming.tables.journal_entries import RowFilter
 from streaming.tables.schema import TIME
 
-# A longer list of values takes longer to plan than the files that it spares take to read.
+# Planning a longer list of values costs more than reading the files that it would skip.
 LISTED = 500
 
 

@@ -79,7 +79,7 @@ def _apply_to_members(entries: Sequence[Entry], rows: RowEdits, _present: Presen
     sessions = _by_group(rows, lambda row: (row["member_id"], row["joined_at"]))
     for cluster, group_id, _, body in entries:
         of_group = sessions.setdefault((cluster, group_id), {})
-        if isinstance(body, journal.MemberOpened):  # MemberChanged is one too
+        if isinstance(body, journal.MemberOpened):  # MemberChanged is a subclass
             edit = of_group.pop((body.member_id, body.joined_at), None)
             if edit is None:
                 edit = rows.add({})
@@ -102,7 +102,7 @@ def _described(body: journal.MemberOpened) -> Row:
     for name in _LISTS:
         described[name] = None if described[name] is None else list(described[name])
     if described["former_member_id"] is None:
-        # Once reported, it stays: later descriptions do not repeat it.
+        # Once reported it stays, because later descriptions do not repeat it.
         del described["former_member_id"]
     return described
 
@@ -212,7 +212,7 @@ def _state(row: Mapping[str, Any] | None) -> Row:
 
 
 def _with_rebalance(minute: Row, body: journal.Rebalanced) -> Row:
-    # Before its first rebalance 0 means that there was none; queues may have been taken over already.
+    # Before the first rebalance, 0 means that there was none; queues may have been taken over already.
     before = {name: minute[name] if minute["rebalances"] else minute[name] or None for name in _PER_MINUTE}
     return {
         "rebalances": minute["rebalances"] + 1,
@@ -285,7 +285,7 @@ def _found(body: journal.FindingFields) -> Row:
         if fields[name]:
             fields[name] = [_as_row(item) for item in fields[name]]
         else:
-            fields[name] = fields[f"{name}_left_out"] = None  # it speaks of none
+            fields[name] = fields[f"{name}_left_out"] = None  # it names none
     return fields
 
 
@@ -318,7 +318,7 @@ GROUPS_PROJECTION = Projection(
     schema.GROUPS, kinds_of(journal.GroupChanged, journal.GroupRemoved), _groups, _apply_to_groups
 )
 
-# Marks name tables by their places: a new one goes to the end. `materializer.py` writes groups after group_minutes,
+# Marks name tables by their places, so a new one goes to the end. `materializer.py` writes groups after group_minutes,
 # which read their version before.
 PROJECTIONS: tuple[Projection, ...] = (
     Projection(schema.ASSIGNMENTS, SPAN_KINDS, span_filter, apply_to_spans),

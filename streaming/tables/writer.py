@@ -17,7 +17,7 @@ from streaming.tables.journal_entries import RowFilter
 from streaming.tables.retention import Dropped, OldRows
 from streaming.tables.schema import Table
 
-# Beside the rows of ``appended``: the version of the table that brought them.
+# This column of ``appended`` has the table's version that brought the row.
 COMMIT_VERSION = "_commit_version"
 
 
@@ -32,7 +32,7 @@ class Mark(NamedTuple):
     note: str = ""
 
 
-# Rows, or what streams them, the same ones whenever it is called: a lost race begins again.
+# Rows, or a function that streams the same rows whenever it is called, because a lost race begins again.
 TableRows: TypeAlias = pa.Table | Callable[[], pa.RecordBatchReader]
 
 

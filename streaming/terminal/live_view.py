@@ -23,16 +23,16 @@ from streaming.terminal.table_layout import middle_cut
 REFRESHES_PER_SECOND = 4
 KEPT_REBALANCES = 200
 KEPT_NOTES = 20
-# From this width on there is room for more columns; below the other only for what matters most.
+# From the first width on there is room for more columns; below the second only the most important ones fit.
 MIDDLE = 100
 NARROW = 60
-# A screen with fewer lines shows no clusters, one with fewer yet nothing but figures and rebalances.
+# A screen with fewer lines shows no clusters; one with even fewer shows only figures and rebalances.
 LOW = 12
 FLAT = 6
 
-# How long it takes as a rule until the first rebalance is shown, on quiet cores and on busy ones.
+# The first rebalance is usually shown within these times, on quiet cores and on busy ones.
 FIRST_REBALANCE_S = (25, 90)
-# What each state at the start waits for.
+# Each state at the start waits for this.
 STARTS = {
     "starting": "the settings are read",
     "checking clusters": "connecting to the clusters, reading their versions",
@@ -197,7 +197,7 @@ class LiveView:
             self._live.stop()
             self._live = None
             logging.getLogger().handlers[:] = self._handlers
-            # The view disappears with its notes: the last ones are printed again.
+            # The view disappears with its notes, so the last ones are printed again.
             for record in self._notes.records:
                 for handler in self._handlers:
                     handler.handle(record)
@@ -217,7 +217,7 @@ def render(status: LiveStatus, now_ms: int, width: int, height: int, footer: str
     below: list[RenderableType] = [_line(note, "yellow") for note in notes]
     if height >= FLAT:
         below.append(_line(foot, "dim"))
-    # The head takes two lines, clusters and rebalances one for their headings; the last line stays free.
+    # The head takes two lines, and the headings of clusters and rebalances one each; the last line stays free.
     room = height - 2 - len(blank) - (len(clusters) + 2 if clusters else 0) - 1 - len(below) - 1
     parts: list[RenderableType] = [_head(status, now_ms, width), *blank]
     if clusters:

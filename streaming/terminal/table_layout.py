@@ -8,7 +8,7 @@ from collections.abc import Set as AbstractSet
 from rich.cells import cell_len, set_cell_size
 
 _GAP = "  "
-# Names are cut down to this width, so that the last column keeps so much.
+# Names are cut down to the first width, so that the last column keeps the second.
 _LEAST_NAME = 12
 _LAST_KEEPS = 24
 _CUT = "…"

@@ -1,6 +1,6 @@
 """Core: one batch of raw rows in, packets for the shards out. No I/O.
 
-It packs, it does not drop: it knows neither timeouts nor the events in other partitions.
+It packs and drops nothing, because it knows neither timeouts nor the events in other partitions.
 """
 
 from __future__ import annotations
@@ -329,7 +329,7 @@ def line_position(place: str, raw: bytes) -> str:
 
 
 def _mark(packet: Packet, mark: ControlMark) -> None:
-    # "resume" has no content: its arrival triggers the batch in which groups with remaining input continue.
+    # A "resume" mark has no content: its arrival triggers the batch in which groups with remaining input continue.
     if mark.control == "flush":
         packet.flush = True
     elif mark.control == "lost":

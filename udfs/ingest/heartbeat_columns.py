@@ -34,7 +34,7 @@ class HeartbeatColumns(msgspec.Struct):
     """Heartbeats without a description: columns of text, and of times.
 
     Attributes:
-        systems, clusters: As codes, for few are different. member_keys: As ``packet.member_key`` makes them.
+        systems, clusters: As codes, because few are distinct. member_keys: As ``packet.member_key`` makes them.
     """
 
     systems: pa.DictionaryArray

@@ -1,4 +1,4 @@
-"""Core: from the bytes of one line or record to an event, or to the reason why it is none. No I/O.
+"""Core: from the bytes of one line or record to an event, or to the reason why it is not one. No I/O.
 
 ``parse`` defines the outcome of one input. ``decode_lines`` is the fast way for many: what it accepts,
 ``parse`` accepts with the same outcome; all else it leaves to ``parse``.
@@ -70,7 +70,7 @@ def parse(raw: bytes, batch_ms: int, config: CoreConfig) -> AnyEvent | Rejection
 
     Args:
         raw: One line or record, not blank. batch_ms: The batch's own timestamp.
-    Returns: the event, all its times epoch ms; or why it is none.
+    Returns: the event, all its times epoch ms; or why it is not one.
     """
     text = raw.removeprefix(BYTE_ORDER_MARK)
     violation = _bytes_violation(raw, text, config)

@@ -120,7 +120,7 @@ class WireReader:
         return struct.unpack(f">{count}i", self._take(count * _INT32_BYTES))
 
     def raw(self, length: int) -> bytes:
-        """Read as many bytes, which have no length of their own."""
+        """Read this many bytes, which have no length prefix."""
         return self._take(length)
 
     def skip_tagged_fields(self) -> None:

@@ -1,4 +1,4 @@
-"""Core: which client a member is: what stays the same when it comes back under another member id. No I/O."""
+"""Core: which client a member is, which stays the same when it comes back under another member id. No I/O."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ import msgspec
 MAX_NAMED = 50
 MAX_SUBSCRIPTIONS = 10
 
-# Why a queue is not read by the member that its strategy assigns it to.
+# These say why the member that a queue is assigned to does not read it.
 QueueReason: TypeAlias = Literal["not_subscribed", "not_owned"]
 NOT_SUBSCRIBED: Final = "not_subscribed"
 NOT_OWNED: Final = "not_owned"

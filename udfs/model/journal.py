@@ -136,7 +136,7 @@ class MemberChanged(MemberOpened, kw_only=True, tag_field="kind", tag="member_ch
 
 
 class MemberClosed(msgspec.Struct, kw_only=True, tag_field="kind", tag="member_closed"):
-    """A session ends. A session of no length (left_at == joined_at) leaves no row."""
+    """A session ends. An empty one (left_at == joined_at) leaves no row."""
 
     member_id: str
     joined_at: int
@@ -285,7 +285,7 @@ class FindingChanged(
 
 
 class FindingClosed(msgspec.Struct, kw_only=True, tag_field="kind", tag="finding_closed"):
-    """It is no longer so."""
+    """A finding is over."""
 
     finding_id: str
     closed_at: int
@@ -348,7 +348,7 @@ class ClusterBegun(msgspec.Struct, kw_only=True):
 
 
 class ClusterObserved(msgspec.Struct, kw_only=True):
-    """Events of a cluster came in a batch: how far the knowledge of the cluster goes.
+    """Events of a cluster arrived in a batch: how far the cluster is known.
 
     Attributes:
         latest_ms: The newest event time of this batch, without those ahead of it where there are others.
@@ -364,7 +364,7 @@ class ClusterObserved(msgspec.Struct, kw_only=True):
 
 
 class Unfinished(msgspec.Struct, kw_only=True):
-    """Groups of one shard had more to do than fits into a batch: another batch must follow, though nothing comes."""
+    """Groups of one shard had more work than fits a batch: another batch must follow, even without new input."""
 
     cluster: str
     groups: int

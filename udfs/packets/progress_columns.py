@@ -134,7 +134,7 @@ class PackedNames(msgspec.Struct, array_like=True):
         return dict(zip(keys, map(NamedGroup, self.group_names.unpack(), systems), strict=True))
 
     def queues(self) -> tuple[UInt64, UInt32, Int64, list[str]]:
-        """Return of the queues key, index of place and number; and the places, as ``place_of`` reads them."""
+        """Return key, index of place and number of each queue; and the places, as ``place_of`` reads them."""
         return (
             np.frombuffer(self.queue_keys, "<u8").astype(np.uint64),
             np.frombuffer(self.queue_places, "<u4").astype(np.uint32),

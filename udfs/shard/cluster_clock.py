@@ -10,7 +10,7 @@ from udfs.model.config import CoreConfig
 from udfs.packets.packet import CarriedEvent, Packet
 from udfs.shard.state import ShardState
 
-_PACKED_SHARE = 8  # a packed heartbeat takes less than an eighth of an event's memory: so many more may wait
+_PACKED_SHARE = 8  # a packed heartbeat takes less than an eighth of an event's memory, so eight times as many may wait
 
 
 def move_clock(

@@ -35,7 +35,7 @@ Booleans: TypeAlias = npt.NDArray[np.bool_]
 
 _KEY_BYTES = 8
 _UNNAMED = NamedGroup("", KAFKA.name)
-# Of each row: which values it has.
+# Flags say which values a row has.
 _APPLIED, _COMMITTED, _BEFORE, _ENDS, _READ, _MOVED, _EARLIER, _EARLIEST = (1 << bit for bit in range(8))
 COLUMNS = (
     "times",
@@ -309,7 +309,7 @@ def _where(valid: Booleans, values: Int64) -> Int64:
 
 
 def _filled(valid: Booleans, values: Int64) -> Int64:
-    """Put a value where there is none that takes no more bytes than the others do."""
+    """Fill gaps with a value that takes no more bytes than the others do."""
     return np.where(valid, values, values[valid].max() if valid.any() else 0)
 
 

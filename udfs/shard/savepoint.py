@@ -33,7 +33,7 @@ from udfs.shard.state_format import STATE_VERSION, must_hold, refusing
 from udfs.shard.topics import StoredTopic
 
 MARK = b'"restored'  # in the canonical content of every event that is restored or carries a state
-# The id of exported events: an event with this id and without a state has lost it.
+# Exported events have this id; one that has it but no state has lost its state.
 EXPORTED: Final = "state-export"
 _HASH_BYTES: Final = 16
 
@@ -105,7 +105,7 @@ def export_shard(cluster: str, number: int, data: bytes, config: CoreConfig, log
     system = header.system or KAFKA.name
     if header.clock is None or header.newest is None:
         return
-    # A time at which an event did come: the export must neither fill a gap in the source nor advance the clock.
+    # An event did arrive at this time, so the export neither fills a gap in the source nor advances the clock.
     stamp = header.newest if state.time.supported is None else min(header.newest, state.time.supported)
     is_home = shard_of(cluster_key(cluster), config.shards) == number
     others = state.commits.others(state.groups.keys)

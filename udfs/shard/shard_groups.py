@@ -46,7 +46,7 @@ class ShardGroups:
         self._state = state
         self._config = config
         self._logic = logic
-        # By key, then by name: two groups with one key are not merged.
+        # Input is kept by key, then by name, so that two groups with one key are not merged.
         self._collected: dict[int, dict[str, CollectedInput]] = {}
         self._topic_changes: dict[str, list[tuple[TopicQueues, CarriedEvent]]] = {}
         self._changed_hashes: dict[int, list[str]] = {}

@@ -118,7 +118,7 @@ class ShardState:
         self.unknown_member_heartbeats: list[UnknownMemberHeartbeat] = (
             _decode(self._body("strangers"), list[UnknownMemberHeartbeat]) or []
         )
-        # An older state without a cluster time: the clock replaces it.
+        # An older state has no cluster time; the clock takes its place.
         reached = None if header.clock is None else header.clock + config.allowed_lateness_ms
         self.time: ClusterTime = _decode(self._body("cluster_time"), ClusterTime) or ClusterTime(recorded=reached)
 

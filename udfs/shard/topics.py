@@ -22,7 +22,7 @@ from udfs.shard.deduplication import DedupStore, topic_dedup_key
 from udfs.shard.state_format import Buffer
 
 CarriedTopic: TypeAlias = tuple[TopicQueues, CarriedEvent]
-# From when on a topic's name stood for which id: None where the topic has none, "" where there is no such topic.
+# Which id a topic's name stood for from when on; None: the topic has no id; "": there is no such topic.
 Life: TypeAlias = tuple[int, str | None]
 
 MAX_LIVES = 16  # deletions and re-creations of one topic that are remembered
@@ -54,7 +54,7 @@ class StoredTopic(msgspec.Struct, array_like=True):
         former = self.lives[-1][1] if self.lives else self.topic_id
         if self.queues is None or life == former:
             pass
-        elif former is None and exists:  # its id is reported only now
+        elif former is None and exists:  # its id was not reported before
             self.lives = [*self.lives[:-1], (self.lives[-1][0], life)] if self.lives else []
         else:
             self.lives = [*(self.lives or [(self.as_of, former)]), (time_ms, life)][-MAX_LIVES:]
@@ -197,7 +197,7 @@ class Topics:
             if record is not None and event.event_time < record.as_of:
                 late.append(due_topic)
             else:
-                # Of several events about a topic at one event time only the last counts.
+                # If several events describe a topic at one event time, only the last counts.
                 former = newest.get((event.topic, event.event_time))
                 if event.topic_id is None and former is not None and former[0].topic_id is not None:
                     due_topic = (msgspec.structs.replace(event, topic_id=former[0].topic_id), carried)
@@ -210,7 +210,7 @@ class Topics:
             if change is not None:
                 changes.append(change)
             if change is not None or is_none or due_topic[0].topic_id not in (None, former_id):
-                moves.append(due_topic)  # a topic made anew has another id, whether or not it has other queues
+                moves.append(due_topic)  # a re-created topic has another id, even if its queues are the same
         return moves, late, collided, changes
 
     def restore(self, record: StoredTopic) -> bool:

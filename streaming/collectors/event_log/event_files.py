@@ -58,7 +58,7 @@ class EventFiles(WriteBuffer):
             count = _as_many_as_fit(records, self._limits.segment_bytes)
             content = b"".join(record.value + b"\n" for record in records[:count])
             number, path = self._segments.next(time.time_ns())
-            # Spark reads files in the order of their age, in milliseconds: it is that of their names.
+            # Spark reads files in the order of their age in milliseconds, which is that of their names.
             write_whole(path, content, modified_ns=number)
             self._segments.add(number, len(content))
             del records[:count]

@@ -12,7 +12,7 @@ from streaming.collectors.event_log.log import EventRecord, LogLimits, Memory
 from streaming.collectors.event_log.write_buffer import WriteBuffer
 from streaming.machine.logs import LIBRDKAFKA, logger
 
-# How long an append waits for the broker; and while it is unavailable.
+# An append waits this long for the broker; the second limit applies while the broker is unavailable.
 _WAIT_S = 10.0
 _WAIT_AWAY_S = 0.5
 _POLL_S = 0.1
@@ -23,7 +23,7 @@ _OURS = {
     # A broker checks the compressed size; the client checks before compression.
     "compression.type": "lz4",
     "message.max.bytes": _LONGEST_EVENT_BYTES,
-    # Produced events are retried without end, in their order: an unavailable broker never fails them.
+    # Produced events are retried endlessly and in order, so an unavailable broker never fails them.
     "message.timeout.ms": 0,
 }
 _log = logger("events")
@@ -62,7 +62,7 @@ class EventTopic(WriteBuffer):
         self._wait_s = wait_s
         self._away = False
         self._last_error: str | None = None
-        # Of the append that is being delivered, from its front.
+        # These counts belong to the append that is being delivered, from its front.
         self._sent: list[_Delivery] = []
         limit = (limits or LogLimits()).memory_bytes
         super().__init__(self._put, Memory(memory), limit_bytes=limit, log_name=f"topic {topic}")
@@ -104,14 +104,15 @@ class EventTopic(WriteBuffer):
             if error is not None and error.code() != KafkaError.MSG_SIZE_TOO_LARGE:
                 break
             if error is not None:
-                # The broker would never accept it, and all later events would wait.
+                # The broker would never accept this event, and all later events would wait.
                 _log.error("an event is dropped: longer than the topic allows", bytes=len(records[0].value))
             del self._sent[0], records[0]
         failed = next((sent.error for sent in self._sent if not sent.is_open and sent.error is not None), None)
         if failed is None:
             return None
         if not any(sent.is_open for sent in self._sent):
-            # Events after a failed one are produced again after it: repeats have no effect, another order has.
+            # Events after a failed one are produced again after it: repeats have no effect, but a different order
+            # would.
             self._sent.clear()
             # A refused client keeps its old login, and its cached metadata of topics for minutes.
             self._producer = self._make_producer(dict(self._settings))
@@ -122,7 +123,7 @@ class EventTopic(WriteBuffer):
 
 
 class _Delivery:
-    """What became of one record."""
+    """The outcome of one record."""
 
     def __init__(self) -> None:
         self.is_open = True

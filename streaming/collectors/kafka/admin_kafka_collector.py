@@ -68,12 +68,12 @@ class AdminKafkaCollector(KafkaCollector):
         self._status = msgspec.structs.replace(
             self._status, groups=len(self._groups.reported), unpolled=len(polled.unreadable)
         )
-        if self._group_log.flush():  # no clock before groups that only wait for a disk
+        if self._group_log.flush():  # no clock is written before groups that only wait for a disk
             self._owed.append(Round(at_ms, {}))
             self._write_allowed_clock()
 
     def _ends_now(self, view: MetadataClient) -> Mapping[int, int]:  # noqa: ARG002
-        return {}  # nothing is read by others
+        return {}  # nobody else reads anything
 
     def _forget_unwritten(self) -> None:
         super()._forget_unwritten()

@@ -40,15 +40,15 @@ from udfs.model.events import SCHEMA_VERSION, AnyEvent, Clock
 
 OffsetsRead = Callable[[], Mapping[int, int]]
 
-_CHECK_EVERY_S = 0.1  # whether the query has read what a round noted
+_CHECK_EVERY_S = 0.1  # it checks this often whether the query has read what a round noted
 _LONGEST_PAUSE_S = 30.0
 _STOP_S = 8.0
 LATENESS_MS = default("time", "allowed_lateness_ms")
 POLL_INTERVAL_MS = default("kafka", "poll_interval_ms")
-_SEEK_EVERY_S = 0.3  # a new record, while the brokers' clock is not known closely
+_SEEK_EVERY_S = 0.3  # it looks this often for a new record while the brokers' clock is not known closely
 _CLOSE_MS = 200
-_READ_AT_MOST = 4  # times of records, after each batch of the query; of more partitions none is read
-_MAX_WAITING_ROUNDS = 10_000  # about half a day of a query that is behind; then the oldest are dropped
+_READ_AT_MOST = 4  # at most this many times of records are read after each batch of the query, one for each partition
+_MAX_WAITING_ROUNDS = 10_000  # about half a day for a query that is behind; after that the oldest are dropped
 _log = logger("kafka")
 
 
@@ -123,7 +123,7 @@ class KafkaCollector(CollectorThread):
         self._offsets_read = offsets_read
         self._early = EarlyClock(lateness_ms)
         self._releases = CoordinatorReleases(options, self._patterns)
-        self._slow_ms = max(lateness_ms, LATENESS_MS)  # what a poll shows that took longer is late
+        self._slow_ms = max(lateness_ms, LATENESS_MS)  # results of a poll that took longer are late
         self._read_before: Mapping[int, int] = {}
         self._interval_s = poll_interval_ms / 1_000
         self._owed: deque[Round] = deque(maxlen=_MAX_WAITING_ROUNDS)
@@ -242,7 +242,7 @@ class KafkaCollector(CollectorThread):
                 failures = 0 if self.observe_once() else failures + 1
                 pause_s = min(_LONGEST_PAUSE_S, 0.5 * 2.0**failures)
                 next_s = time.monotonic() + pause_s if failures else began + self._interval_s
-            # What these take counts: a broker that is gone is waited for.
+            # The time that these calls take counts, because they wait for an unavailable broker.
             self.flush_clock()
             self.write_early_clock()
             self.seek_new_record()
@@ -271,7 +271,8 @@ class KafkaCollector(CollectorThread):
     def _observe(self) -> None:
         view = self._connected()
         before_ms = now_ms()
-        # First: their snapshots get the time above, and a rebalance that begins later in this poll began after it.
+        # They come first: their snapshots get the time above, and a rebalance that begins later in this poll began
+        # after it.
         states = view.groups_under_way()
         partitions = view.offsets_partitions()
         bounds = view.offsets_bounds(partitions)
@@ -283,7 +284,7 @@ class KafkaCollector(CollectorThread):
             if releases := self._releases.diff(view, at_ms):
                 self._log.append(releases)
                 self._releases.note(releases)
-        # Else a broker does not answer. What the others showed of their groups is too old: it may be over by now.
+        # Otherwise a broker did not answer, and what the others showed of their groups may be over by now.
         self._owed.append(Round(at_ms, self._ends))
 
     def _report_under_way(self, states: Mapping[str, str], at_ms: int) -> None:
@@ -296,7 +297,7 @@ class KafkaCollector(CollectorThread):
 
     def _report_topics(self, view: MetadataClient, before_ms: int) -> None:
         observed, read_ms = view.topics(self._topics.reported), now_ms()
-        # Groups follow a change at once: it is dated before the poll, but not so long ago that it would be late.
+        # Groups follow a change at once, so it is dated before the poll, but not so early that it would be late.
         at_ms = self._clock.at(max(before_ms, read_ms - self._slow_ms * 3 // 4))
         events = self._topics.diff(observed, at_ms)
         if events:
@@ -327,7 +328,7 @@ class KafkaCollector(CollectorThread):
 
     def _write_allowed_clock(self) -> bool:
         read = self._offsets_read()
-        # The ends of each poll cover those of the poll before: the permitted ones come first.
+        # The ends of each poll cover those of the previous poll, so the permitted ones come first.
         allowed = 0
         for owed in self._owed:
             if any(read.get(number, 0) < end for number, end in owed.ends.items()):

@@ -32,7 +32,7 @@ from udfs.kafka.consumer_offsets import EVERY_GROUP, GroupPatterns
 from udfs.model.events import SCHEMA_VERSION, AnyEvent, GroupSnapshot, MemberLeft
 
 _PREFIX = "broker log: "
-_REMEMBERED = 10_000  # members that departed or were replaced: a later line may name them again
+_REMEMBERED = 10_000  # members that departed or were replaced, because a later line may name them again
 _MAX_REASON = 1_000  # characters; a client may send any text
 
 How: TypeAlias = Literal["left", "expired", "fenced"]
@@ -71,7 +71,7 @@ class CoordinatorLog:
         self.understood = self.unknown = self.unplaced = 0
 
     def events_of(self, line: str) -> list[AnyEvent]:
-        """Return what a line reports; nothing for one that is no news, or not of a coordinator."""
+        """Return what a line reports; nothing if the line has no news or is not a coordinator's."""
         logged = coordinator_message(line, self._zone)
         if logged is None:
             return []
@@ -156,7 +156,7 @@ _News: TypeAlias = "Callable[[_Match], Iterator[_Departed | _Placed | _UnderWay]
 
 
 def _nothing(_match: _Match) -> Iterator[_Departed]:
-    """Return nothing: the record has it."""
+    """Return nothing, because the group's record has it."""
     return iter(())
 
 
@@ -229,7 +229,7 @@ def _departures_in(group: str, reason: str) -> Iterator[_Departed]:
 def _listed(text: str) -> list[str]:
     """Return the members of a list as Scala or Java prints it: ``Set(a, b)``, ``[a, b]``, ``Map(a -> ..., b -> ...)``.
 
-    A client id may hold what stands between members, so ids that end with the coordinator's UUID end there.
+    A client id may contain the separator of members, so ids that end with the coordinator's UUID end there.
     """
     inside = re.sub(r"^[A-Za-z]*[(\[{]|[)\]}]\.?$", "", text.strip())
     if " -> " in inside:
@@ -243,7 +243,7 @@ def _listed(text: str) -> list[str]:
 _UUID = r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 _END_OF_ID = re.compile(rf"(?<={_UUID}), ")
 _UUID_AT_END = re.compile(rf"{_UUID}$")
-# A member's metadata follows its id; what stands before the next id is the end of the metadata.
+# A member's metadata follows its id and ends before the next id.
 _KEY = re.compile(r"(?:^|\), )(?P<member>.+?) -> MemberMetadata\(")
 
 
@@ -254,7 +254,7 @@ _REASONS: tuple[tuple[re.Pattern[str], Literal["left", "expired"]], ...] = (
     (re.compile(r"explicit `LeaveGroup` request for (?P<members>\(.+\)) members"), "left"),
 )
 
-# Brokers 2.3 and 2.4 name the group of a static member nowhere else.
+# Brokers 2.3 and 2.4 name the group of a static member only here.
 _MEMBER_IN_REASON = re.compile(
     r"Adding new member (?P<static>.+?) with group ?instance ?id (?!None|null)|"
     rf"(?:Updating metadata for (?:static )?member|[Ll]eader) (?P<member>.*?{_UUID})"
@@ -358,7 +358,7 @@ _NEWS = _patterns(
     ),
 )
 
-# No news: the group's record says it, or it is about no group. By how the message begins.
+# Messages that begin like this have no news: the group's record has it, or they concern no group.
 _NO_NEWS = re.compile(
     r"Starting up\.|Startup complete\.|Shutting down\.|Shutdown complete\.|Assignment received from leader|"
     r"Group leader \[|Loaded member |"

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from streaming.settings.clusters import Kafka
 
 _POLL_S = 0.5
-_WARN_AFTER_MS = 60_000  # not more often than once a minute
+_WARN_AFTER_MS = 60_000  # at most one warning a minute
 _SHOWN_LINE = 300
 _log = logger("kafka")
 
@@ -81,7 +81,7 @@ class CoordinatorLogCollector(CollectorThread):
 
     @property
     def is_over(self) -> bool:
-        """Whether nothing will come any more: the lines came by a pipe, and it is closed."""
+        """Whether nothing more will come: the lines came by a pipe, and it is closed."""
         return self._lines.is_over
 
     def status(self) -> CollectorStatus:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 
 from udfs.model.events import SCHEMA_VERSION, QueueEnd, QueueEnds
 
-_LATER = 6  # intervals: a read of partitions without a leader takes until its timeout, and holds up the poll
+_LATER = 6  # intervals, because reading partitions without a leader lasts until the timeout and delays the poll
 
 
 class EndDiff:

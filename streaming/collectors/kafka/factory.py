@@ -18,9 +18,9 @@ from streaming.collectors.kafka.spark_source import offsets_source
 from streaming.collectors.kafka.standalone_kafka_collector import StandaloneKafkaCollector
 from streaming.stores.places import Place
 
-# What the collector of admin calls remembers of groups.
+# The collector of admin calls keeps what it remembers of groups under this name.
 POLLS = "kafka-polls"
-# How far the brokers' logs were read.
+# The position in the brokers' logs is kept under this name.
 LOGS = "kafka-log"
 
 if TYPE_CHECKING:
@@ -213,7 +213,7 @@ def alone(settings: Kafka, log: Callable[[str], EventLog], stop: threading.Event
     """
     options, interval_ms = options_of(settings), settings.poll_interval_ms
     parts: dict[Source, str] = {"admin": "polls", "records": "groups"}
-    # What one of the two remembers is what an earlier start took.
+    # An earlier start took the one of the two that has a memory.
     logs = {source: log(part) for source, part in parts.items() if settings.source in (source, "auto")}
     before = next((source for source in logs if logs[source].read_memory() is not None), None)
     chosen = choose_source(options, settings.source, before)

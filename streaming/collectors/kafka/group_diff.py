@@ -28,10 +28,10 @@ from udfs.model.events import (
 
 _FOLLOWED_TYPES = ("consumer", "")
 _UNDER_WAY = frozenset({"PreparingRebalance", "CompletingRebalance"})
-# New-protocol groups: members still give up and take over. They are written when that is done, or takes this long.
+# In new-protocol groups members may still hand over partitions. They are written when that is done, or takes this long.
 _CONVERGING = frozenset({"Assigning", "Reconciling", "Unknown"})  # librdkafka has no names for these
 _CONVERGES_WITHIN_MS = 30_000
-# So often a group is left for the next poll whose members were others when they were described.
+# A group whose members changed while they were described is left for the next poll at most this often.
 _TRIES = 2
 _UNDER_WAY_MARK = "under way"
 _log = logger("kafka")
@@ -110,7 +110,8 @@ class GroupDiff:
             return time_ms - self._converging.setdefault(name, time_ms) >= _CONVERGES_WITHIN_MS
         self._converging.pop(name, None)
         if group.state == DEAD:
-            # Dead twice: of a kind that these calls do not describe. Once: it is being deleted.
+            # A group that is dead in two polls is of a kind that these calls do not describe; in one, it is being
+            # deleted.
             was_dead = name in self._dead
             self._dead ^= {name}
             return was_dead
@@ -147,7 +148,7 @@ class GroupDiff:
             {member.member_id: member.instance_id for member in described.members} if described is not None else {}
         )
         if group.members and group.strategy:
-            # The assignors of brokers have names of their own.
+            # Assignors of brokers have their own names.
             event.strategy = f"server.{group.strategy}" if group.protocol == "consumer" else group.strategy
         try:
             event.members = tuple(

@@ -13,8 +13,8 @@ from typing import Final
 from udfs.kafka.consumer_offsets import GroupPatterns
 from udfs.model.events import SCHEMA_VERSION, GroupSnapshot
 
-_OVER: Final = "Stable"  # without members: all that is known is that it rebalances no longer
-# So many polls lack a group: its broker may not have answered one, and the record of its generation came first.
+_OVER: Final = "Stable"  # without members, because all that is known is that it no longer rebalances
+# A group is over once this many polls lack it: its broker may have missed one, and its generation's record comes first.
 _POLLS: Final = 2
 
 

@@ -34,7 +34,7 @@ from streaming.machine.logs import logger
 from streaming.pipeline.codecs import BROKEN
 
 STDIN = "-"
-_ATTEMPTS = 3  # where files are rotated while they are read; the next read does the rest
+_ATTEMPTS = 3  # if files are rotated while they are read; the next read does the rest
 _MAX_FILES = 1_000
 _MAX_WAITING_LINES = 100_000
 _log = logger("kafka")
@@ -91,7 +91,7 @@ class LogFiles:
             try:
                 yield from self._read_all()
             except RotatedError as error:
-                path = str(error)  # what was not read yet has other names now
+                path = str(error)  # the files that were not read yet have other names now
                 continue
             return
         self._warn_once("a broker's log gets other names faster than it is read", path)
@@ -121,7 +121,7 @@ class LogFiles:
         return {path for pattern in self._patterns for path in (glob(pattern) if has_magic(pattern) else [pattern])}
 
     def _is_followed(self, current: str) -> bool:
-        """Return whether a path is wanted, also while no file has it: between the rotation and the next line."""
+        """Return whether a path is wanted, even while no file has it, between the rotation and the next line."""
         return any(current == pattern or PurePath(current).match(pattern) for pattern in self._patterns)
 
     def _list(self, wanted: set[str]) -> list[LogFile]:
@@ -141,12 +141,12 @@ class LogFiles:
         return sorted(found.values(), key=lambda file: file.order)
 
     def _let_go(self, reading: LogReading) -> None:
-        """Report what no file holds any more and was not read to its end."""
+        """Report content that is gone and was not read to its end."""
         present = {file.path for file in reading.files}
         logs = {file.current for file in reading.files}
         for place in reading.not_located():
             if place.current not in logs:
-                continue  # nothing is there: it may be a disk that is mounted later
+                continue  # nothing is there; the disk may be mounted later
             if place.offset and not (place.is_finished or place.is_missing):
                 _log.warning(
                     "a broker's log was cut or replaced; it is read from its beginning, and what it had more is lost"

@@ -10,7 +10,7 @@ import msgspec
 from streaming.collectors.kafka.log_rotation import FileId, LogFile, head, rotation
 from streaming.pipeline.codecs import BROKEN
 
-# When a file was written, whether it is the current one, its rotation.
+# Files sort by when they were written, whether they are current, and their rotation.
 Order: TypeAlias = tuple[int, bool, tuple[int, ...]]
 
 
@@ -80,7 +80,7 @@ class LogReading:
                 place.modified_ns = place.modified_ns or file.modified_ns
 
     def _locate_by_content(self) -> None:
-        """Find what was compressed, or copied before it was cut; or the disk has another number by now."""
+        """Find files that were compressed, or copied before they were cut, or whose disk has another number by now."""
         for place in sorted(self.not_located(), key=lambda place: place.modified_ns):
             if place.is_missing or not place.head_bytes:
                 continue
@@ -95,7 +95,7 @@ class LogReading:
         return [place for place in self._places if id(place) not in located]
 
     def remembered(self) -> list[Place]:
-        """Return the places without those of missing files; of each log the newest stays: what is new is newer."""
+        """Return the places without those of missing files; the newest of each log stays, since new files are newer."""
         newest = {place.current: place for place in sorted(self._places, key=lambda place: place.modified_ns)}
         return [place for place in self._places if not place.is_missing or newest[place.current] is place]
 

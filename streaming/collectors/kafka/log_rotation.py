@@ -18,13 +18,13 @@ from typing import BinaryIO, NamedTuple, TypeAlias
 from streaming.pipeline.codecs import BROKEN, DECOMPRESSED, REFUSED, decompressed
 
 CHUNK_BYTES = 8 * 1024 * 1024
-HEAD_BYTES = 1024  # log lines begin with a time: enough to distinguish two files
-# By the name of the current file, and within it.
+HEAD_BYTES = 1024  # log lines begin with a time, so this distinguishes two files
+# The pattern matches the rotation after the name of the current file, or within it.
 _BEHIND = re.compile(r"(?P<name>.+\.[A-Za-z]\w*)[.\-_](?P<rotation>\d[\d.\-_:T]*)")
 _DATE = r"(?:20\d\d[-_.]?[01]\d|[0-3]?\d[-_.][0-3]?\d[-_.]20\d\d)"
 _WITHIN = re.compile(rf"(?P<name>.+?)[.\-_](?P<rotation>{_DATE}[\d.\-_:T]*)(?P<extension>\.[A-Za-z]\w*)")
-_NAMES = 4_096  # what is remembered of them: folders are listed twice a second
-_SHORTEST_DATE = 6  # characters; what is shorter, and one number, is how often a file was rotated
+_NAMES = 4_096  # that many are remembered, because folders are listed twice a second
+_SHORTEST_DATE = 6  # characters; a single shorter number counts rotations
 
 FileId: TypeAlias = tuple[int, int]
 
@@ -133,11 +133,11 @@ def list_logs(folder: str, currents: Collection[str], ids: Collection[FileId]) -
 
 
 def log_file(path: str) -> LogFile | None:
-    """Return a file as it is; None: there is none of this name, or it is none."""
+    """Return a file as it is; None: there is no file of this name."""
     try:
         status = os.stat(path)
     except OSError:
-        return None  # between two names: it is found under the other one
+        return None  # it is between two names and found under the other
     if not S_ISREG(status.st_mode):
         return None
     return LogFile(path, (status.st_dev, status.st_ino), status.st_size, status.st_mtime_ns)

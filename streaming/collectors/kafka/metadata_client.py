@@ -32,9 +32,9 @@ from udfs.kafka.consumer_offsets import OFFSETS_TOPIC
 if TYPE_CHECKING:
     from confluent_kafka.admin import ListOffsetsResultInfo, TopicDescription
 
-# Spark's consumers name their groups so: one right, for groups that begin with this, does for all of the monitor.
+# Spark's consumers name their groups like this, so one right for this prefix covers all of the monitor.
 GROUP_PREFIX = "spark-kafka-source"
-# What the cluster answers when it can be reached but refuses access.
+# A reachable cluster that refuses access answers with these.
 REFUSALS = frozenset(
     {
         KafkaError._AUTHENTICATION,
@@ -53,7 +53,7 @@ _NOBODYS_GROUP = "rebalance-monitor.rights-check"
 _ENDS_TIMEOUT_S = 2.0
 _TIMEOUT_S = 10.0
 _COMPLAINTS_AT_ONCE = 10
-_IDS_AT_ONCE = 1_000  # topics whose ids are read in one round: one request, and some ms of this machine
+_IDS_AT_ONCE = 1_000  # topics whose ids are read in one round, which takes one request and some ms of CPU
 _COMPLAINTS_KEPT = 100
 _NO_TOPIC_ID = "AAAAAAAAAAAAAAAAAAAAAA"  # sixteen zeroes: the broker has no topic ids (before 2.8)
 
@@ -82,9 +82,9 @@ class MetadataClient:
                 "enable.partition.eof": True,
                 "allow.auto.create.topics": False,
                 "auto.offset.reset": "earliest",
-                # An offset counts once its coordinator has committed it: open transactions are not waited for.
+                # Reads are uncommitted: an offset counts once its coordinator has written it.
                 "isolation.level": "read_uncommitted",
-                # It never waits for more than one record.
+                # It never needs more than one record at a time.
                 "fetch.wait.max.ms": 50,
             }
         )
@@ -98,7 +98,7 @@ class MetadataClient:
         self.close()
 
     def close(self) -> None:
-        """Hang up."""
+        """Close the connections."""
         self._consumer.close()
 
     def groups_under_way(self) -> dict[str, str]:
@@ -116,7 +116,7 @@ class MetadataClient:
                 raise
             self._lists_states = False
             return {}
-        # What its documentation calls exceptions are KafkaErrors, one for each broker that did not answer.
+        # The documented "exceptions" are KafkaErrors, one for each broker that did not answer.
         if any(error.code() == KafkaError._UNSUPPORTED_FEATURE for error in answer.errors):
             self._lists_states = False
         return {group.group_id: _UNDER_WAY[group.state] for group in answer.valid if group.state in _UNDER_WAY}
@@ -202,7 +202,7 @@ class MetadataClient:
 
         The end counts what running transactions have written too.
         """
-        # Both at once: a leader that is gone is waited for once.
+        # Both are requested at once, so that an unavailable leader is waited for only once.
         first = self._request_offsets(topic, partitions, OffsetSpec.earliest())
         last = self._request_offsets(topic, partitions, OffsetSpec.latest())
         return {
@@ -221,7 +221,7 @@ class MetadataClient:
         found: dict[tuple[str, int], int] = {}
         if places:
             answers = self._admin.list_offsets(places, request_timeout=_ENDS_TIMEOUT_S)
-            # All together: else each partition of a broker that is gone is waited for in turn.
+            # All are requested together; otherwise each partition of an unavailable broker is waited for in turn.
             answered, _ = wait(answers.values(), _ENDS_TIMEOUT_S)
             for place, answer in answers.items():
                 # The rest of a poll must not depend on one partition.

@@ -19,7 +19,7 @@ _PREFIX = "kafka."
 _SPARK_ONLY = re.compile(
     r"^(fetchOffset|kafkaConsumer|groupIdPrefix|minPartitions|maxRecordsPerPartition)", re.IGNORECASE
 )
-# What Spark sets itself, and refuses from others.
+# Spark sets these itself and refuses them from others.
 _SET_BY_SPARK = frozenset(
     {
         "auto.offset.reset",
@@ -30,7 +30,7 @@ _SET_BY_SPARK = frozenset(
         "value.deserializer",
     }
 )
-# The same name and meaning in both.
+# These have the same name and meaning in both clients.
 _SAME = frozenset(
     {
         "client.id",
@@ -58,7 +58,7 @@ _RENAMED = {
     "ssl.keystore.key": "ssl.key.pem",
     "ssl.truststore.certificates": "ssl.ca.pem",
 }
-# librdkafka's own; Java has no such option.
+# These are librdkafka's own; Java has no such options.
 _ONLY_LIBRDKAFKA = re.compile(
     r"^(ssl\.(ca|certificate|key)\.(location|pem)|broker\.address\.family|debug|enable\.ssl\.certificate\.verification"
     r"|sasl\.(username|password)|socket\.keepalive\.enable|sasl\.oauthbearer\.(method|client\.id|client\.secret|scope))$"
@@ -119,7 +119,7 @@ class KafkaOptions:
             elif key in _RENAMED:
                 translated[_RENAMED[key]] = value
         if "ssl.endpoint.identification.algorithm" in properties:
-            # Java switches it off with an empty text.
+            # Java disables it with an empty text.
             algorithm = properties["ssl.endpoint.identification.algorithm"]
             translated["ssl.endpoint.identification.algorithm"] = algorithm or "none"
         translated |= _trust(properties) | _key(properties) | _login(properties)

@@ -20,7 +20,7 @@ from udfs.kafka.consumer_offsets import OFFSETS_TOPIC
 _TIMEOUT_S = 10.0
 _TOPIC_APPEARS_S = 30.0
 _CHECK_EVERY_S = 0.2
-# A topic that does not exist: users that may describe all topics get that error; others an authorization error.
+# For a missing topic, users that may describe all topics get this error; others get an authorization error.
 _NOBODYS_TOPIC = "rebalance-monitor.rights-check"
 _NOT_REACHED = (
     "check the address HOST:PORT, that a broker listens there, and whether it requires TLS or SASL\n"
@@ -39,7 +39,7 @@ _NOT_YET = frozenset(
 
 @dataclass(frozen=True)
 class Missing:
-    """A right that the monitor has not.
+    """A right that the monitor lacks.
 
     Attributes:
         operation: As Kafka's ACLs name it. resource: ``topic`` or ``group``. name: Of it.
@@ -125,7 +125,7 @@ def offsets_partitions(options: KafkaOptions) -> int:
                     return partitions
                 view.locate_coordinator()
             except KafkaException as error:
-                # While the topic is being made, it has no leaders yet.
+                # While the topic is being created, it has no leaders yet.
                 if error.args[0].code() not in _NOT_YET:
                     raise _unusable(options, error.args[0], view.complaints()) from error
             time.sleep(_CHECK_EVERY_S)
@@ -199,7 +199,7 @@ def _check(view: MetadataClient, options: KafkaOptions) -> list[Missing]:
         raise _unusable(options, error.args[0], view.complaints()) from error
     group_error = view.may_use_group()
     if group_error is not None and group_error.code() != KafkaError.GROUP_AUTHORIZATION_FAILED:
-        # A coordinator that is not available yet is no missing permission: the reader waits for it.
+        # A coordinator that is not available yet is not a missing permission; the reader waits for it.
         group_error = None
     if _denies(topic_error) or (topic_error is None and _denies(view.may_read())):
         missing.append(_READ_OFFSETS)

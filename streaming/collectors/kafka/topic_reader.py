@@ -16,7 +16,7 @@ from streaming.pipeline.query_log import read_committed, topic_offsets
 from streaming.stores.places import Place
 from udfs.model.losses import Loss
 
-# Part of every error of Spark on lost records: those of its executors do not carry the condition's name.
+# Every error of Spark about lost records contains this; those of executors lack the condition's name.
 DATA_LOSS = "Some data may have been lost because they are not available in Kafka any more"
 _NAMED_AT_MOST = 8
 _TIMEOUT_S = 5.0  # an unavailable broker does not delay a start or a stop for long
@@ -87,7 +87,7 @@ class TopicReader:
         committed = read_committed(self._query)
         read = {} if committed is None else topic_offsets(committed, self._topic)
         if not read:
-            return False  # nothing was read: a new reader misses nothing
+            return False  # nothing was read, and a new reader misses nothing
         try:
             with MetadataClient(self._options, timeout_s=_TIMEOUT_S) as view:
                 return self._compare(view, read)

@@ -22,7 +22,7 @@ from streaming.collectors.metaq.zk_times import ServerClock, TransactionTimes
 from streaming.machine.clock import now_ms
 from udfs.model.events import SCHEMA_VERSION, AnyEvent, Clock
 
-_READ_AGAIN: Final = 3  # a group that changes while it is read; then its watch fires
+_READ_AGAIN: Final = 3  # if a group changes while it is read; after that its watch fires
 _NO_TOPIC = ZkTopic(Folder(), {})
 
 
@@ -54,8 +54,8 @@ class MetaqClusterDiff:
         self._times = TransactionTimes()
         self._offsets = OffsetDiff(options.cluster)
         self._offsets_next = ""
-        self._read_at: dict[str, int] = {}  # group -> when, by this machine's clock
-        # What has not settled, and since when it is unchanged; remembered items: settled.
+        self._read_at: dict[str, int] = {}  # when each group was read, by this machine's clock
+        # Groups that have not settled, and since when they are unchanged; all other remembered ones have settled.
         self._unsettled = {name: 0 for name, group in self._reported.groups.items() if not group.settled}
         self._doubted = {name for name, topic in self._reported.topics.items() if topic.doubted_since is not None}
 

@@ -32,7 +32,7 @@ from streaming.machine.process import since_boot_ms
 _LONGEST_PAUSE_S = 30.0
 _FIRST_PAUSE_S = 0.5
 _log = logger("metaq")
-# The client logs each attempt to connect; the collector's state is enough.
+# The client's log of each connection attempt is dropped, because the collector reports its state.
 _CLIENT_LOG = logging.getLogger("metaq.zookeeper")
 _CLIENT_LOG.setLevel(logging.ERROR)
 

@@ -1,7 +1,7 @@
 """Shell: how a consumer departed, by the transactions that ZooKeeper keeps. No I/O here.
 
-A session that ends takes all its nodes away in one transaction; a consumer that stops gives its partitions back one by
-one and takes its name out last (``ConsumerZooKeeper#unRegisterConsumer``). Of each folder ZooKeeper keeps the last
+A session that ends removes all its nodes in one transaction; a consumer that stops releases its partitions one by
+one and removes its name last (``ConsumerZooKeeper#unRegisterConsumer``). For each folder ZooKeeper keeps the last
 transaction that changed its children, so this is visible until another client changes them.
 """
 

@@ -34,9 +34,9 @@ from udfs.model.events import (
 )
 from udfs.strategies.inference import infer_strategy
 
-# Missed changes stay an observation for this long.
+# Missed changes are reported as an observation for this long.
 MISSED_OPEN_MS: Final = 60_000
-_RECREATED = 2**31  # no folder has so many changes between two reads: it was recreated
+_RECREATED = 2**31  # no folder changes this often between two reads, so it was recreated
 _NAMED_AT_MOST = 3
 
 Held = Mapping[tuple[str, str], ZkOwner]
@@ -220,7 +220,7 @@ class _Changes:
         if 0 < unseen < _RECREATED:
             parts.append(f"{_changes(unseen)} of the group's consumers")
         if not self.context.continuous:
-            # While watches are set, partitions may change owners several times within one read: nothing is missed.
+            # While watches are set, partitions may change owners several times within one read without a miss.
             for topic, now in sorted(self.observed.topics.items()):
                 was = self.before.topics.get(topic)
                 if was is None:
@@ -252,12 +252,12 @@ class _Changes:
                 self.events.append(_report(self.group, name, now, self.context, max(taken)))
 
     def _lost_at(self, topic: str, partition: str) -> int:
-        """Return when a partition had lost its owner for certain."""
+        """Return the time by which a partition had certainly lost its owner."""
         owners = self.observed.topics.get(topic)
         if owners is None:
             return self.context.at
         taken = owners.owners.get(partition)
-        # Partitions are released one by one: the watch fired for the first of them, milliseconds before the last.
+        # Partitions are released one by one, so the watch fired for the first of them, milliseconds before the last.
         at = self.context.removed_at(owners.folder.pzxid, alone=self.context.continuous)
         return at if taken is None else min(at, taken.since)
 

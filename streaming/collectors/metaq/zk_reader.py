@@ -40,7 +40,7 @@ from streaming.collectors.metaq.znodes import (
     violation_of,
 )
 
-_ANSWER_S = 30.0  # for one answer of a server that is connected
+_ANSWER_S = 30.0  # for one answer of a connected server
 
 ReadRequest: TypeAlias = tuple[Literal["children", "data", "unwatched"], str]
 _Value = TypeVar("_Value")
@@ -348,7 +348,7 @@ def _unknown(children: _Children, folder: Folder, unchanged: Mapping[str, object
 
 
 def _folder(stat: ZnodeStat) -> Folder:
-    # ZooKeeper's -1: the children were never changed.
+    # ZooKeeper's -1 means that the children were never changed.
     return Folder(stat.cversion, stat.pzxid)
 
 

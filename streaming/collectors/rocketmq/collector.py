@@ -88,7 +88,7 @@ class RocketMqCollector(CollectorThread):
             if failures:
                 pause_s = max(pause_s, min(_LONGEST_PAUSE_S, 0.5 * 2.0 ** min(failures, 10)))
             if pause_s > 0:
-                # The loop continues meanwhile: silent members may still answer.
+                # The loop continues meanwhile, because silent members may still answer.
                 self._idle(pause_s)
 
     def _round(self, *, complete: bool) -> bool:
@@ -114,7 +114,7 @@ class RocketMqCollector(CollectorThread):
             if is_news(self._state, diff.state):
                 self._log.keep_memory(diff.state.encoded())
         except OSError as error:
-            # Events that could not be written are not reported: the next round compares with the same state.
+            # Events that could not be written count as unreported, so the next round compares with the same state.
             self._set("unwritable", survey, str(error))
             return False
         self._state, self._volatile = diff.state, diff.volatile
@@ -177,7 +177,7 @@ class _PollSession:
 
     def __init__(self, options: RocketMqOptions, tls: ssl.SSLContext | None, clock: _Clock) -> None:
         self._options = options
-        # Not asyncio.run, nor its Runner: these take over SIGINT in the main thread.
+        # asyncio.run and Runner are not used, because they take over SIGINT in the main thread.
         self._loop = asyncio.new_event_loop()
         self._client = RocketMqClient(
             options.addresses(), credentials=options.credentials(), tls=tls, limits=options.limits()
@@ -211,7 +211,7 @@ class _PollSession:
             self._loop.call_soon_threadsafe(self._cancel)
 
     def close(self) -> None:
-        """Hang up."""
+        """Close the connections."""
         self._loop.run_until_complete(self._hang_up())
         self._loop.close()
 
@@ -252,7 +252,7 @@ class _Clock:
         return self._last_ms
 
     def step(self) -> None:
-        """From now on every time is later than every one before."""
+        """Make every later time greater than all earlier ones."""
         self._last_ms += 1
 
 

@@ -16,7 +16,7 @@ from streaming.setup.errors import SetupError
 RETRY_PREFIX: Final = "%RETRY%"
 DEFAULT_PORT: Final = 9876
 _CACHED_AT_MOST: Final = 100_000  # cached names; beyond it the cache is cleared
-# MixAll, TopicValidator and BrokerController of 4.9.8 and 5.5.0: what brokers and tools use themselves.
+# Brokers and tools use these themselves: MixAll, TopicValidator and BrokerController of 4.9.8 and 5.5.0.
 SYSTEM_GROUPS: Final = (
     r"CID_RMQ_SYS_.*",
     r"CID_SYS_.*",
@@ -77,7 +77,7 @@ class RocketMqOptions(RocketMq):
         )
 
     def limits(self) -> ClientLimits:
-        """Return what the client may allow itself."""
+        """Return the client's limits."""
         return ClientLimits(
             request_timeout_s=self.broker_timeout_ms / 1_000,
             relayed_timeout_s=self.client_timeout_ms / 1_000,
@@ -87,15 +87,15 @@ class RocketMqOptions(RocketMq):
         )
 
     def credentials(self) -> Credentials | None:
-        """Return what to sign with; None where nothing is signed."""
+        """Return the credentials to sign with; None: nothing is signed."""
         secret, token = self.secret_key.get_secret_value(), self.security_token.get_secret_value()
         return Credentials(self.access_key, secret, token or None) if self.access_key and secret else None
 
     def ssl_context(self) -> ssl.SSLContext | None:
-        """Return how to encrypt; None is plain.
+        """Return the TLS context; None: connections are plain.
 
         Raises:
-            SetupError: A file cannot be read or is no PEM.
+            SetupError: A file cannot be read or is not PEM.
         """
         if not self.tls:
             return None

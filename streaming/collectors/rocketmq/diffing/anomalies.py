@@ -22,14 +22,14 @@ from streaming.collectors.rocketmq.remoting.messages import ConsumerConnections
 from udfs.model.events import Observation
 from udfs.model.finding_names import MAX_NAMED
 
-# Members heartbeat every 30 s: a table that flaps comes back within a minute, and is at rest when it did not for two.
+# Members send heartbeats every 30 s: a flapping table comes back within a minute; after two it is at rest.
 FLAPPED_WITHIN_MS: Final = 120_000
 _TABLES_AT_MOST: Final = 6
 _NAMED_AT_MOST: Final = 3
-_TEXT_LENGTH: Final = 200  # of the text of one table
+_TEXT_LENGTH: Final = 200  # characters of the text of one table
 _POP: Final = "CONSUME_POP"
-# So many reads in a row of a group without members, in which its offsets moved, prove that it has some, and so many in
-# which they did not that it has none. The first read after the last departure may still show its last commits.
+# If a group's offsets move in this many reads in a row without members, it has some; if they stay in this many, it has
+# none. The first read after the last departure may still show its last commits.
 _MOVES: Final = 2
 _STILL: Final = 3
 _ROUNDS: Final = 2

@@ -19,13 +19,14 @@ from streaming.collectors.rocketmq.remoting.messages import MemberConnection, Ru
 from udfs.model.events import Departure, MemberInfo
 from udfs.strategies.rocketmq.java_classes import strategy_of
 
-# MQVersion: from V4_0_0_SNAPSHOT on each release has two ordinals, its snapshot's and its own; ten patches to a minor.
+# In MQVersion, from V4_0_0_SNAPSHOT on, each release has two ordinals, its snapshot's and its own; a minor has ten
+# patches.
 _FIRST_ORDINAL: Final = 212
 _FIRST_MAJOR: Final = 4
 _MINORS_TO_A_MAJOR: Final = 10
 _PATCHES_TO_A_MINOR: Final = 10
-# So many failed requests in a row, and so recent ones, make a member's departure an expiry; one that is
-# stuck, once.
+# This many recent failed requests in a row make a member's departure an expiry; if the member is
+# stuck, one is enough.
 _SILENCES: Final = 2
 _SILENT_WITHIN_MS: Final = 180_000
 
@@ -81,7 +82,7 @@ def _of_one_id(
 ) -> tuple[list[RememberedMember], list[RememberedMember]]:
     listed_at = {connection.client_addr: connection for connections in listed.values() for connection in connections}
     count = max((len(connections) for connections in listed.values()), default=0)
-    # Members whose address is still listed are first.
+    # Members whose address is still listed come first.
     ordered = sorted(remembered, key=lambda member: member.info.host not in listed_at)
     staying, missing = ordered[:count], ordered[count:]
     found = [listed_at.get(member.info.host or "") for member in staying]
@@ -137,7 +138,7 @@ def _listed(
         member = RememberedMember(info=info)
     info = member.info
     version = version_name(connection.version)
-    # Its previous address may be the one at a broker that cannot be polled now.
+    # Its previous address may belong to a broker that cannot be polled now.
     host = info.host if doubted and info.host else connection.client_addr
     reported = {"host": host, "client_version": version, "language": connection.language}
     if any(value is not None and getattr(info, name) != value for name, value in reported.items()):

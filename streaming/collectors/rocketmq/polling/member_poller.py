@@ -19,7 +19,7 @@ from udfs.strategies.rocketmq.java_classes import strategy_of
 # At most this many formerly silent members are queried at a time through one broker: each costs it one of 16 threads
 # for ten seconds (BrokerConfig#adminBrokerThreadPoolNums, Broker2Client#callClient).
 SILENT_AT_A_TIME: Final = 2
-# How long a round waits for the last answers. Later answers are used in a later round.
+# A round waits this long for the last answers. Later answers are used in a later round.
 _PATIENCE_S: Final = 1.0
 _OFFLINE: Final = frozenset({ResponseCode.SYSTEM_ERROR, ResponseCode.CONSUMER_NOT_ONLINE})
 _ALLOCATED_BY_BROKER: Final = frozenset({"AVG", "AVG_BY_CIRCLE"})
@@ -140,7 +140,7 @@ class MemberPoller:
         try:
             info = await self._client.running_info(address, request.group, request.client_id)
         except Unreachable:
-            return  # nothing is learnt of the member
+            return  # the failure shows nothing about the member
         except TimedOut as error:
             failure, problem = "silent", error.problem
         except Refused as error:

@@ -17,8 +17,8 @@ from streaming.collectors.rocketmq.remoting.messages import (
     TopicRoute,
 )
 
-# Why a member did not report. `silent`: connected, and no answer; `offline`: not connected to the broker of the
-# request; `unable`: it, or a server in between, does not support the request.
+# A member did not report because it is `silent`: connected without an answer; `offline`: not connected to the broker of
+# the request; `unable`: it, or a server in between, does not support the request.
 Failure: TypeAlias = Literal["silent", "offline", "unable"]
 
 

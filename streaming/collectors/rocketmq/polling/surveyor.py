@@ -28,11 +28,11 @@ from streaming.collectors.rocketmq.remoting.codes import RequestCode
 from streaming.collectors.rocketmq.remoting.errors import Refused, RemotingError, TimedOut, Unreachable
 from streaming.collectors.rocketmq.remoting.messages import BrokerRuntime, MessageQueue, QueueOffsets
 
-# Shares of the interval: until when lists and routes are requested, and until when members and offsets.
+# Lists and routes are requested up to the first share of the interval, members and offsets up to the second.
 _LISTS_SHARE: Final = 0.6
 _QUERIES_SHARE: Final = 0.75
-# But at least so long for each: where brokers, or this machine, are slow for the interval, rounds last longer than it.
-# Otherwise none would ever get to the members.
+# Each phase has at least this long: if brokers, or this machine, are slow for the interval, rounds last longer than it.
+# Otherwise no round would ever get to the members.
 _LEAST_S: Final = 1.0
 # A round does not wait for a broker that did not answer in the one before as long as for another; its answer may come
 # between two rounds, too.
@@ -189,7 +189,7 @@ class Surveyor:
         for broker in survey.brokers.values():
             names |= broker.groups or frozenset()
         followed = [name for name in names if self._options.follows_group(name)]
-        # Groups that were left out in the round before come first.
+        # Groups that were left out in the previous round come first.
         return sorted(followed, key=lambda name: (name not in self._unpolled, name))
 
     def _followed_topics(self, survey: Survey, reported: Collection[str], own_names: set[str]) -> list[str]:
@@ -313,7 +313,7 @@ async def _work(jobs: Iterator[Awaitable[None]], until: float | None) -> None:
         async with asyncio.timeout_at(until):
             await asyncio.gather(*workers)
     except TimeoutError:
-        pass  # the missing ones are reported as missing
+        pass  # missing answers are reported as missing
     finally:
         for worker in workers:
             worker.cancel()

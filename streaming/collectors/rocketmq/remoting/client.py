@@ -33,7 +33,7 @@ __all__ = ["DEFAULT_LIMITS", "ClientLimits", "RocketMqClient"]
 T = TypeVar("T")
 
 DEFAULT_LIMITS: Final = ClientLimits()
-# Of 1,000 entries by default (BrokerConfig#splitMetadataSize).
+# Pages have 1,000 entries by default (BrokerConfig#splitMetadataSize).
 _MAX_PAGES: Final = 1_000
 
 
