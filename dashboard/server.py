@@ -150,7 +150,7 @@ def _listen(host: str, port: int) -> socket.socket:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
         listening = socket.socket(family, socket.SOCK_STREAM)
     except OSError as error:
-        raise SetupError(f"{host} is no address of this machine: {error.strerror}", "set dashboard.host") from error
+        raise SetupError(f"{host} is not an address of this machine: {error.strerror}", "set dashboard.host") from error
     try:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listening.bind((host, port))

@@ -184,7 +184,7 @@ def _value(name: str, value: object) -> Value | None:
             raise ValueError(f"{name}: {value!r} is not a number from {least} to {most}")
         return value
     if not isinstance(value, str):
-        raise ValueError(f"{name}: {value!r} is no text")
+        raise ValueError(f"{name}: {value!r} is not a text")
     return value
 
 

@@ -43,6 +43,6 @@ def _value(name: str, text: str, now_ms: int) -> object:
         return parse_time(text, now_ms)
     if name in NUMBERS:
         if len(text) > LONGEST_NUMBER or not text.isascii() or not text.removeprefix("-").isdecimal():
-            raise ValueError(f"{name}: {text[:50]!r} is no number")
+            raise ValueError(f"{name}: {text[:50]!r} is not a number")
         return int(text)
     return text

@@ -68,7 +68,7 @@ def _post(client: httpx2.Client, request: Request, now: Callable[[], int]) -> No
 def check_addresses(settings: Alerts) -> None:
     """Raise a ``SettingsError`` that names the addresses that cannot be called."""
     mistakes = [
-        f"alerts.channels.{name}: is no address that apprise knows"
+        f"alerts.channels.{name}: is not an address that apprise knows"
         for name, url in sorted(settings.channels.items())
         if (text := url.get_secret_value()) and not apprise_delivery.is_known(text.replace(FINDING, "0"))
     ]
@@ -76,7 +76,7 @@ def check_addresses(settings: Alerts) -> None:
         try:
             httpx2.URL(getattr(settings, name).get_secret_value())
         except (httpx2.InvalidURL, ValueError):  # The error's text contains the address.
-            mistakes.append(f"alerts.{name}: is no address that can be called")
+            mistakes.append(f"alerts.{name}: is not an address that can be called")
     if mistakes:
         raise SettingsError(mistakes)
 

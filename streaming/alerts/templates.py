@@ -35,7 +35,7 @@ class Templates:
         try:
             self._title, self._text = _SANDBOX.from_string(title), _SANDBOX.from_string(text)
         except TemplateError as error:
-            raise ValueError(f"is no template: {error}") from error
+            raise ValueError(f"is not a template: {error}") from error
 
     def of(self, bundle: Bundle) -> tuple[str, str]:
         """Return title (one line) and text of a message, without control characters, cut.

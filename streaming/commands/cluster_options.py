@@ -214,7 +214,7 @@ def unfit_logs(settings: Settings) -> list[str]:
     mistakes = []
     paths = settings.kafka.logs
     if paths.count(STDIN) and len(paths) > 1:
-        mistakes.append(f"--kafka-log {STDIN} goes alone")
+        mistakes.append(f"--kafka-log {STDIN} cannot be combined with other logs")
     files = [path for path in paths if path != STDIN and not has_magic(path)]
     return mistakes + [
         f"--kafka-log {without_key(file)}: {_no_file(file)}" for file in files if not Path(file).is_file()

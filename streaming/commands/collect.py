@@ -193,7 +193,7 @@ def _unfit_logs(settings: Settings, topic: str | None) -> list[str]:
     """Return the mistakes in the paths of the brokers' logs."""
     mistakes = unfit_logs(settings)
     if any(system != KAFKA.name for system in settings.followed()):
-        mistakes.append("--kafka-log goes with --kafka, or with no cluster")
+        mistakes.append("--kafka-log needs --kafka, or no cluster at all")
     elif not settings.kafka.cluster:
         mistakes.append("--kafka-log needs --cluster NAME: the name of this cluster in the tables")
     if not settings.followed():

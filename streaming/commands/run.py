@@ -123,7 +123,7 @@ def run(
         raise SettingsError([*mistakes, *error.mistakes, *missing, *_misused(events, given, once, flush)]) from error
     mistakes += _misused(settings.events.folder, _has_source(settings), once, flush) + _incomplete(settings)
     if kafka_log and not settings.kafka.bootstrap_servers:
-        mistakes.append("--kafka-log goes with --kafka")
+        mistakes.append("--kafka-log needs --kafka")
     if mistakes:
         hand_on(settings.storage.plain_options(), os.environ)
         require_stores(settings.places(), mistakes=mistakes)

@@ -20,7 +20,7 @@ _WINDOW = re.compile(r"(\S+?)/(\S+?)((?: (?:cluster|group)=\S+)*)")
 def _url(address: SecretStr) -> SecretStr:
     text = address.get_secret_value()
     if text and not _is_url(text):
-        raise ValueError("is no address that begins with http:// or https://")
+        raise ValueError("is not an address that begins with http:// or https://")
     return address
 
 

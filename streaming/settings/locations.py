@@ -56,7 +56,7 @@ def location_of(value: object) -> Location:
     found = _SCHEME.match(text) or _STORE.match(text)
     if found is None:
         if "://" in text:
-            raise ValueError(f"is no URI of a known scheme, and no folder's name; {_SUPPORTED}")
+            raise ValueError(f"is neither a URI of a known scheme nor the name of a folder; {_SUPPORTED}")
         return Path(text)
     scheme, rest = found[1].lower(), text[found.end() :]
     if scheme == "file":
@@ -65,7 +65,7 @@ def location_of(value: object) -> Location:
     if scheme not in STORES:
         raise ValueError(f"has the scheme {scheme}; {_SUPPORTED}")
     if not rest.startswith("//"):
-        raise ValueError(f"is no URI: write {scheme}://, or ./{found[1]}: for a folder of this name")
+        raise ValueError(f"is not a URI: write {scheme}://, or ./{found[1]}: for a folder of this name")
     return _of_store(scheme, rest.removeprefix("//").rstrip("/"))
 
 
@@ -74,7 +74,7 @@ def _local(rest: str) -> Path:
     if rest.startswith("//") and host not in ("", "localhost"):
         raise ValueError("names a host; write file:///PATH for a folder of this machine")
     if not rest.startswith("/") or not slash:
-        raise ValueError("is no URI: write file:///PATH")
+        raise ValueError("is not a URI: write file:///PATH")
     return Path("/" + path.lstrip("/"))
 
 
@@ -86,7 +86,7 @@ def _of_store(scheme: str, rest: str) -> str:
     if not pattern.fullmatch(authority):
         raise ValueError(f"names no {wanted}")
     if any(name in ("", ".", "..") for name in names) or re.search(r"[?#\x00-\x1f]", rest):
-        raise ValueError("has a part that is no name: empty, . or .., or with ? or #")
+        raise ValueError("has a part that is not a name: empty, . or .., or with ? or #")
     return f"{scheme}://{rest}"
 
 

@@ -124,7 +124,7 @@ class EventLogLimits(Section):
 
 def _store_variable(name: str) -> str:
     if not name.upper().startswith(STORE_VARIABLES):
-        raise ValueError(f"is no option of a store: their names begin with {', '.join(STORE_VARIABLES)}")
+        raise ValueError(f"is not an option of a store: their names begin with {', '.join(STORE_VARIABLES)}")
     return name.upper()
 
 

@@ -226,10 +226,10 @@ class ReportedGroup(GroupLife):
             consumer.commits += 1
 
     def on_topic_changed(self, topic: str) -> None:
-        """Nothing: only a new generation is a rebalance here."""
+        """Ignore it, because only a new generation is a rebalance here."""
 
     def source_falls_silent(self) -> None:
-        """Nothing: its records are read later."""
+        """Ignore it, because its records are read later."""
 
     def topic_grown(self, topic: str) -> None:
         if topic in self.topics:

@@ -16,7 +16,7 @@ def line(delivery: Delivery) -> bytes:
     """
     plain = _without_nothing(msgspec.to_builtins(delivery.event))
     if not isinstance(plain, dict):
-        raise TypeError(f"{type(delivery.event).__name__} is no event")
+        raise TypeError(f"{type(delivery.event).__name__} is not an event")
     if isinstance(delivery.event, GroupSnapshot):
         plain.setdefault("members", [])  # the event reports that there are no members
     if delivery.otherwise_written:

@@ -73,9 +73,9 @@ def _not_json(text: bytes, error: Exception) -> Rejection:
             return Rejection("trailing_bytes", message)
         return Rejection("not_json", message)
     if constants:
-        return Rejection("number_not_finite", f"{constants[0]} is no JSON number")
+        return Rejection("number_not_finite", f"{constants[0]} is not a JSON number")
     if _SURROGATE.search(json.dumps(content, ensure_ascii=False)):
-        return Rejection("lone_surrogate", "half of a surrogate pair is no character")
+        return Rejection("lone_surrogate", "half of a surrogate pair is not a character")
     return Rejection("not_json", str(error))
 
 

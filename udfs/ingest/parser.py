@@ -197,7 +197,7 @@ def _time_of(time: int | str, name: str) -> int | Rejection:
         if read == "without_zone":
             return Rejection(f"{name}_without_zone", f"{time!r:.100} has no time zone: Z or an offset is required")
         if not isinstance(read, int):
-            return Rejection(f"{name}_unparsable", f"{time!r:.100} is no RFC 3339 time")
+            return Rejection(f"{name}_unparsable", f"{time!r:.100} is not an RFC 3339 time")
         time = read
     if time < EARLIEST_MS:
         hint = "; epoch seconds? milliseconds are required" if time * 1000 >= EARLIEST_MS else ""

@@ -223,7 +223,7 @@ def _uuid(text: str) -> int:
             return int(text.replace("-", ""), 16)
         raw = base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
     except (ValueError, binascii.Error) as error:
-        raise StrategyError("illegal_argument", f"{text!r} is no topic id") from error
+        raise StrategyError("illegal_argument", f"{text!r} is not a topic id") from error
     if len(raw) != 16:
-        raise StrategyError("illegal_argument", f"{text!r} is no topic id")
+        raise StrategyError("illegal_argument", f"{text!r} is not a topic id")
     return int.from_bytes(raw, "big")

@@ -28,7 +28,7 @@ from udfs.strategies.kafka.sticky_group import StickyGroup
 from udfs.strategies.kafka.sticky_loads import StickyLoads
 from udfs.strategies.kafka.sticky_movements import StickyMovements
 
-# The real class was never observed to end after so many passes.
+# The real class was never observed to end after this many passes.
 _MOST_PASSES: Final = 10_000
 
 
@@ -72,7 +72,7 @@ class _Passes:
         self._loads = loads
         self._claimed = group.claimed_before
         self._movements = StickyMovements(group)
-        # Claims of partitions that are no more may leave a partition with two owners.
+        # Claims of deleted partitions may leave a partition with two owners.
         self._beyond = len(group.queues) > group.total
 
     def run(self, numbers: Sequence[int]) -> bool:

@@ -9,7 +9,7 @@ from udfs.strategies.hash_ring import HashRing, md5
 from udfs.strategies.metaq.default import allocate_each_topic
 from udfs.strategies.problem import Assignment, Problem
 
-# ConsisHashStrategy.NUM_REPS = 160 points, four of each digest.
+# ConsisHashStrategy.NUM_REPS has 160 points, four from each digest.
 _DIGESTS: Final = 40
 _POINTS_PER_DIGEST: Final = 4
 
