@@ -69,7 +69,7 @@ def main() -> None:
 
 def _median(measured: Sequence[Figures]) -> Figures:
     names = Figures.__struct_fields__
-    return Figures(**{name: statistics.median(getattr(one, name) for one in measured) for name in names})
+    return Figures(**{name: statistics.median(getattr(figures, name) for figures in measured) for name in names})
 
 
 def _measure(groups: int) -> Figures:
