@@ -70,5 +70,5 @@ def test_a_template_that_fails_or_wants_too_much_still_gives_a_message(template:
 
 
 def test_what_is_no_template_is_refused() -> None:
-    with pytest.raises(ValueError, match="no template"):
+    with pytest.raises(ValueError, match="not a template"):
         Templates("{{ title", "text")

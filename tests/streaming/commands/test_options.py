@@ -87,7 +87,7 @@ _NO_PLACES = [
     *(
         ("abfss://account/t", "names no container"),
         ("gs:lake", "is not a URI: write gs://"),
-        ("s3://lake//t", "no name"),
+        ("s3://lake//t", "not a name"),
     ),
     *(("C:\\t", "is a path of Windows"), ("~/t", "begins with ~"), ("file://host/t", "names a host")),
     *(("kafka:host:1/t", "names a Kafka topic"), ("s3://AKIA:hush@lake/t", "holds a password or key")),
