@@ -21,7 +21,7 @@ from udfs.model.journal import Rejected
 from udfs.model.rejection import Rejection, rejected
 from udfs.packets.packet import encode_packet
 
-# What ``combine`` takes: the columns of every source (streaming/pipeline/sources.py), and the batch's own timestamp.
+# ``combine`` takes the columns of every source (streaming/pipeline/sources.py), and the batch's own timestamp.
 RAW_SCHEMA = (
     "source string, place string, number bigint, key binary, value binary, timestamp_ms bigint, batch_ms bigint"
 )

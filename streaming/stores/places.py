@@ -12,7 +12,7 @@ from streaming.machine.atomic_file import write_atomically
 from streaming.settings.locations import Location
 from streaming.stores.store_path import StorePath
 
-# A file or folder, wherever it is.
+# A place is a file or folder of this machine or of a store.
 Place: TypeAlias = Path | StorePath
 
 

@@ -213,7 +213,7 @@ def _table(columns: HeartbeatColumns, shards: int) -> _Table:
 def _members(columns: HeartbeatColumns, row_groups: Int64) -> tuple[Int64, UInt64, pa.StringArray, Int64, Int64]:
     """Return the distinct members and pairs, as ``_Table`` has them."""
     places = (row_groups.astype(np.uint64) << _GROUP_SHIFT) | (columns.member_keys >> _KEY_SHIFT)
-    # By key, as the shards search them; repeated heartbeats of a member are adjacent.
+    # Members are sorted by key, as the shards search them; repeated heartbeats of a member are adjacent.
     order = np.argsort(places)
     places, names = places[order], columns.member_ids.take(pa.array(order))
     is_again = np.zeros(len(order), np.bool_)

@@ -37,12 +37,12 @@ TriggerKind: TypeAlias = Literal[
 TRIGGER_ORDER: tuple[TriggerKind, ...] = get_args(TriggerKind)
 CLASSIC_UNDER_WAY = ("preparing_rebalance", "completing_rebalance")  # states while it rebalances, by its protocol
 UNDER_WAY = (*CLASSIC_UNDER_WAY, "assigning", "reconciling")
-# What a streams group waits for whose target gives no member a task, and which Kafka shows as NotReady. Rows keep this
+# A streams group whose target gives no member a task, which Kafka shows as NotReady, waits for this. Rows keep this
 # text, and views compare with it: to reword it, views must know both.
 TOPOLOGY_NOT_READY = "no member gets a task: topics of the topology are missing, or incorrectly partitioned"
-# Members at another epoch than their group's target: beyond so many a row names none of them.
+# A row names the members at another epoch than their group's target, unless there are more than this.
 MAX_MEMBER_EPOCHS = 100
-# Members of a group that reconciles, and their queues: beyond so many a row names none. Each of their records is a row.
+# Beyond this many members, or queues, of a reconciling group a row names none. Each of their records is a row.
 MAX_RECONCILING_MEMBERS = 50
 MAX_RECONCILING_QUEUES = 1_000
 
@@ -220,7 +220,7 @@ class GroupChanged(VerdictFields, kw_only=True, tag_field="kind", tag="group_cha
     last_rebalance_at: int | None = None
     last_rebalance_id: str | None = None
     observed_by: str | None = None
-    # Of a group of Kafka's newer protocols:
+    # These are set for groups of Kafka's newer protocols.
     protocol: str | None = None
     epoch: int | None = None
     assignment_epoch: int | None = None

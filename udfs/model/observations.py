@@ -10,7 +10,7 @@ UNKNOWN: Final = -1  # an offset that an observation does not carry
 NOT_NAMED: Final = -2  # the offset of a commit that names none
 DELETED: Final = -3  # the offset where a commit was deleted
 _UNDATED: Final = -4
-# Of the commits before the last two, the newest of each of the two seconds before that of the newest one is remembered.
+# Of the commits before the last two, the newest in each of the two preceding seconds with a commit is remembered.
 SECOND_MS: Final = 1_000
 
 # (time, committed, end, position) of one queue at one time; ``UNKNOWN`` where an observation does not carry one, and

@@ -82,11 +82,11 @@ def sort_due(
     return SortedDue(events, late_rows, carriers)
 
 
-def unpacked_heartbeat(cluster: str, record: Record, member_id: str, at: int) -> tuple[Heartbeat, CarriedEvent]:
+def unpacked_heartbeat(cluster: str, record: Record, member_id: str, event_time: int) -> tuple[Heartbeat, CarriedEvent]:
     """Return a packed heartbeat as an event, and as the row that is rejected if the event is."""
     heartbeat = Heartbeat(
         schema_version=1,
-        event_time=at,
+        event_time=event_time,
         system=record.system,
         cluster=cluster,
         group=record.name,

@@ -296,8 +296,10 @@ def _restored_group(state: ShardState, event: GroupSnapshot) -> tuple[int, Writt
     )
 
 
-def _heartbeat(cluster: str, system: str, group: str, member_id: str, at: int) -> Heartbeat:
-    return Heartbeat(schema_version=1, event_time=at, system=system, cluster=cluster, group=group, member_id=member_id)
+def _heartbeat(cluster: str, system: str, group: str, member_id: str, event_time: int) -> Heartbeat:
+    return Heartbeat(
+        schema_version=1, event_time=event_time, system=system, cluster=cluster, group=group, member_id=member_id
+    )
 
 
 def _pack(event: Clock | TopicQueues | GroupSnapshot, image: GroupImage | TopicImage | ClusterImage) -> str:

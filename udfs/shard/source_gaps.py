@@ -100,11 +100,13 @@ class SourceGaps(msgspec.Struct, kw_only=True):
         opened = silent_found(cluster, last_ms, opened_at, "no event came")
         self.write(cluster, opened_at, opened, changes)
 
-    def write(self, cluster: str, at: int, body: Body, changes: list[Change]) -> None:
+    def write(self, cluster: str, event_time: int, body: Body, changes: list[Change]) -> None:
         """Write one change of the cluster's history."""
         self.number += 1
         changes.append(
-            Change(cluster=cluster, group_id=None, subject=cluster, number=self.number, event_time=at, body=body)
+            Change(
+                cluster=cluster, group_id=None, subject=cluster, number=self.number, event_time=event_time, body=body
+            )
         )
 
 

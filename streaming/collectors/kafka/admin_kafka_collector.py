@@ -73,7 +73,7 @@ class AdminKafkaCollector(KafkaCollector):
             self._write_allowed_clock()
 
     def _ends_now(self, view: MetadataClient) -> Mapping[int, int]:  # noqa: ARG002
-        return {}  # nobody else reads anything
+        return {}  # no other process reads records
 
     def _forget_unwritten(self) -> None:
         super()._forget_unwritten()

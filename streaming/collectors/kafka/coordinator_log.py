@@ -83,7 +83,7 @@ class CoordinatorLog:
         what, match = found
         return [] if what is _nothing else list(self._events(what(match), logged.at))
 
-    def _events(self, lines: Iterator[_Departed | _Placed | _UnderWay], at: int) -> Iterator[AnyEvent]:
+    def _events(self, lines: Iterator[_Departed | _Placed | _UnderWay], event_time: int) -> Iterator[AnyEvent]:
         for line in lines:
             if isinstance(line, _Placed):
                 group = line.group or self._placed(line.member_ids)
@@ -91,11 +91,11 @@ class CoordinatorLog:
                     _remember(self._group_of, member_id, group)
             elif isinstance(line, _UnderWay):
                 if self._groups.follow(line.group):
-                    yield self._under_way(line, at)
+                    yield self._under_way(line, event_time)
             else:
-                yield from self._departure(line, at)
+                yield from self._departure(line, event_time)
 
-    def _departure(self, line: _Departed, at: int) -> Iterator[AnyEvent]:
+    def _departure(self, line: _Departed, event_time: int) -> Iterator[AnyEvent]:
         group = line.group or self._placed((line.member_id, line.by))
         if group is None:
             self.unplaced += 1
@@ -109,7 +109,7 @@ class CoordinatorLog:
             _remember(self._departed, (group, line.member_id), None)
         yield MemberLeft(
             schema_version=SCHEMA_VERSION,
-            event_time=at,
+            event_time=event_time,
             system="kafka",
             cluster=self._cluster,
             group=group,
@@ -122,16 +122,16 @@ class CoordinatorLog:
         """Return the group of the first of these members whose group a line has named."""
         return next((group for member_id in member_ids if member_id and (group := self._group_of.get(member_id))), None)
 
-    def _under_way(self, line: _UnderWay, at: int) -> GroupSnapshot:
+    def _under_way(self, line: _UnderWay, event_time: int) -> GroupSnapshot:
         return GroupSnapshot(
             schema_version=SCHEMA_VERSION,
-            event_time=at,
+            event_time=event_time,
             system="kafka",
             cluster=self._cluster,
             group=line.group,
             generation=line.generation,
             state="CompletingRebalance" if line.has_joined else "PreparingRebalance",
-            joined_at=at if line.has_joined else None,
+            joined_at=event_time if line.has_joined else None,
             reason=None if line.reason is None else _PREFIX + line.reason[:_MAX_REASON],
         )
 

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-# How a line of a coordinator begins, after the time and the level: "[GroupCoordinator 1]: " or
+# A coordinator's line begins like this after the time and the level: "[GroupCoordinator 1]: " or
 # "[GroupCoordinator id=1 topic=__consumer_offsets partition=7] ". The class ``GroupMetadata`` of brokers 2.3 to 3.9
 # logs without that: its messages are recognized by their first words.
 _MARK = re.compile(

@@ -306,14 +306,14 @@ def _member(group: str, name: str, member: ZkMember) -> MemberInfo:
     return MemberInfo(member_id=name, client_id=client, host=host, subscriptions=member.subscriptions)
 
 
-def _report(group: str, member: str, held: Held, context: ReadContext, at: int) -> AssignmentReported:
+def _report(group: str, member: str, held: Held, context: ReadContext, event_time: int) -> AssignmentReported:
     queues = []
     for (topic, name), owner in held.items():
         broker, number = read_partition(name)
         queues.append(HeldQueue(topic=topic, queue_id=number, broker=broker, held_since=owner.since))
     return AssignmentReported(
         schema_version=SCHEMA_VERSION,
-        event_time=at,
+        event_time=event_time,
         system="metaq",
         cluster=context.cluster,
         group=group,
@@ -322,10 +322,10 @@ def _report(group: str, member: str, held: Held, context: ReadContext, at: int) 
     )
 
 
-def _settings(group: str, strategy: str, context: ReadContext, at: int) -> GroupSettings:
+def _settings(group: str, strategy: str, context: ReadContext, event_time: int) -> GroupSettings:
     return GroupSettings(
         schema_version=SCHEMA_VERSION,
-        event_time=at,
+        event_time=event_time,
         system="metaq",
         cluster=context.cluster,
         group=group,

@@ -107,7 +107,7 @@ class _Shares:
         """Give partitions to members in a rack of theirs; return those for which there is none."""
         racks, racks_of, given = self._group.racks, self._group.partition_racks, self.given
         ring = list(self.lacking)
-        # By rack: the members' places in the ring, and those in the line of members that may have one more.
+        # For each rack: the members' places in the ring, and those in the line of members that may have one more.
         rings: dict[str | None, list[int]] = {rack: [] for rack in racks}
         for place, member in enumerate(ring):
             rings[racks[member]].append(place)
