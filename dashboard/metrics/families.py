@@ -127,7 +127,7 @@ def _decided(parts: pa.Table) -> pa.Table:
 
 
 def _newest(times: pa.Table) -> pa.Table:
-    """Return of each cluster the event times of what was decided last."""
+    """Return for each cluster the event times of its newest decisions."""
     last = times.group_by("cluster").aggregate([("detected_at", "max")])
     times = times.join(last, "cluster")
     times = times.filter(pc.equal(times["detected_at"], times["detected_at_max"]))
@@ -276,7 +276,7 @@ def _of_findings(
 
 
 def _open(found: pa.Table) -> list[Row]:
-    """Return the open findings, of which a job may report what is said here without it."""
+    """Return the open findings, so that those of liveness are not counted twice."""
     rows = _rows(found, "finding_id", "closed_at")
     return [{"finding_id": name} for name, closed_at in rows if closed_at is None]
 

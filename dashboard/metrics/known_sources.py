@@ -27,7 +27,7 @@ def known_rows(rows: pa.Table, unknown: Collection[str]) -> pa.Table:
 def of_knowledge(freshness: Freshness, clusters: Iterable[str], groups: GroupLabels, prefix: str) -> Iterable[Metric]:
     """Yield which clusters are known, since when others are not, and how many jobs live.
 
-    What is summed as `other` is known where all of it is, and blind since the first of it was.
+    The sum `other` is known if all of its clusters are, and blind since the first of them was.
     """
     known: dict[str, float] = {}
     since: dict[str, float] = {}

@@ -36,7 +36,7 @@ class _Families:
 def metrics(request: Request) -> Response:
     """Return the metrics of the tables: OpenMetrics, or the older text format for those who do not accept it.
 
-    While the tables cannot be read there are only those that say whether the present is known.
+    While the tables cannot be read, only the metrics of whether the present is known are returned.
     """
     reading: Reading = request.app.state.reading
     settings: Metrics = request.app.state.metrics

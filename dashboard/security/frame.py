@@ -31,7 +31,7 @@ class SecurityFrame:
     """Wraps the application.
 
     Args:
-        app: What is wrapped.
+        app: The wrapped application.
         state: What the application shares with its routers; the server reads it.
         token: Empty: none is required.
         hosts: Names of this server.

@@ -23,7 +23,7 @@ class DeliveryError(Exception):
 
 
 def answered(status: int, retry_after_ms: int = 0) -> DeliveryError:
-    """Return the error of an answer of HTTP that is no success."""
+    """Return the error of an unsuccessful HTTP response."""
     is_refusal = 400 <= status < 500 and status not in _TRANSIENT
     return DeliveryError(f"HTTP {status}", retry_after_ms, is_refusal=is_refusal)
 

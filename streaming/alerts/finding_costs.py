@@ -38,7 +38,7 @@ class FindingCosts:
         """Return notices with their costs: as they were sent before, or as the tables have them.
 
         Args:
-            current: Open findings by id; those of others are forgotten.
+            current: Open findings by id; the costs of all others are forgotten.
             sent: Those that were sent before.
         """
         self._found = {name: cost for name, cost in self._found.items() if name in current}

@@ -27,7 +27,7 @@ class CurrentFindings:
     Attributes:
         current: Open findings by id. closed: Those of a set of ids that closed, by id.
         missing: Those of the set without a row.
-        widespread: What is open in many groups at once.
+        widespread: Kinds that are open in many groups at once.
     """
 
     current: Mapping[str, Row]

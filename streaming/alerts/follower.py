@@ -42,7 +42,7 @@ def follow(
     """Send what is due, again and again, until ``wait`` returns that it is time to stop.
 
     Args:
-        wait: Waits for so many seconds, or until the stop.
+        wait: Waits for that many seconds, or until the stop.
         settings: How often, and how long after an unexpected error.
         status: Is kept up to date.
     """

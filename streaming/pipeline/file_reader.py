@@ -59,7 +59,8 @@ def read_whole(path: Place, *, longest_bytes: int, kept_bytes: int) -> Iterator[
     """Return the content of a file.
 
     Args:
-        longest_bytes: A longer line is no event. kept_bytes: How much of what is no event is kept.
+        longest_bytes: A longer line is not an event. kept_bytes: How much of a line or file that is not an event is
+            kept.
     """
     problem = why_unreadable(path)
     if problem is None and path.suffix.lower() in REFUSED:

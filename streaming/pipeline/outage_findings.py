@@ -1,4 +1,4 @@
-"""Shell: writes into the journal that nothing comes from a cluster, while it lasts.
+"""Shell: writes into the journal that a cluster sends no events, while that lasts.
 
 The query cannot do it: a batch needs its sources, and an unavailable one may block all others. The core reports the
 same gap under the same id once the next event shows its end. The rows written here come after that, and have the
@@ -33,7 +33,7 @@ _log = logger("job")
 
 
 class SilentCluster(NamedTuple):
-    """A live cluster of which nothing comes: its newest event time, and why nothing comes."""
+    """A live cluster without new events: its newest event time, and why none come."""
 
     newest_ms: int
     reason: str
@@ -64,7 +64,7 @@ class OutageFindings:
         """Write what has changed; return whether anything has.
 
         Args:
-            silent: The clusters of which nothing comes. known_until: The last knowledge of each cluster.
+            silent: The clusters without new events. known_until: The last knowledge of each cluster.
         """
         changes: list[Change] = []
         for cluster, found in sorted(silent.items()):

@@ -81,7 +81,7 @@ class Sink:
         app_id: Marks this checkpoint's commits; another checkpoint has another.
         materializer: Is notified of new changes.
         report: Called with what each batch decided, once it is written.
-        resume: Called with the clusters whose groups have more to do: another batch must follow, though nothing comes.
+        resume: Called with the clusters whose groups have more work: another batch must follow, even without new input.
         begun: Called with the clusters of which a shard has its first state.
         observed: Called with the clusters of which events came, once a batch is written.
         large_above: Rows of one batch above which they come in slices.

@@ -293,7 +293,7 @@ def duration_ms(text: str) -> int:
     """Read a span of time as people write it: ``250ms``, ``2s``, ``10m``, ``1h``, ``2d``; a bare number is seconds.
 
     Raises:
-        ValueError: It is none, or longer than a hundred years.
+        ValueError: It is not a span, or is longer than a hundred years.
 
     Example:
         >>> duration_ms("1.5s"), duration_ms("10m"), duration_ms("3")

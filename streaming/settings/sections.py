@@ -37,7 +37,7 @@ def local_folder(value: object) -> Path:
     """Read the path of a folder or file of this machine.
 
     Raises:
-        ValueError: It is none, or the URI of a store.
+        ValueError: It is not a path, or it is the URI of a store.
     """
     location = location_of(value)
     if not isinstance(location, Path):
@@ -56,7 +56,7 @@ def pattern(text: str) -> str:
     """Return a regular expression as it was given.
 
     Raises:
-        ValueError: It is none.
+        ValueError: It is not a regular expression.
     """
     try:
         re.compile(text)

@@ -37,7 +37,7 @@ def closest(text: str, names: Iterable[str]) -> list[str]:
 
 
 def did_you_mean(text: str, names: Collection[str]) -> str:
-    """Return the end of a sentence that suggests names in place of one that there is not; empty where none is close.
+    """Return the end of a sentence that suggests names in place of an unknown one; empty if none is close.
 
     Example:
         >>> did_you_mean("orderz", ["orders", "payments"]), did_you_mean("x", ["orders"])

@@ -152,7 +152,7 @@ def _require_name_node(place: StorePath, env: Mapping[str, str] = os.environ) ->
     Hadoop's servers answer HTTP with an error.
 
     Raises:
-        ValueError: Nothing says where the name nodes are.
+        ValueError: The name nodes are not configured.
         StoreAwayError: None of them answers.
     """
     if _scheme(place) != "hdfs":

@@ -64,7 +64,7 @@ class _Variables:
         return self._env[name] if name in self._unknown else f"${{env.{name}}}"
 
     def lacks(self, name: str) -> bool:
-        """Return whether Hadoop would look for a variable in vain."""
+        """Return whether Hadoop would not find a variable."""
         return name in self._unknown
 
 

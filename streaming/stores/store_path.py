@@ -45,7 +45,7 @@ def table_patience(uri: str) -> dict[str, str] | None:
 
 
 class StoreStat(NamedTuple):
-    """What is known of an object."""
+    """The metadata of an object."""
 
     st_size: int
     st_mode: int = stat.S_IFREG | stat.S_IRUSR | stat.S_IWUSR

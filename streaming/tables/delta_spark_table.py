@@ -165,7 +165,7 @@ class DeltaSparkTable(DeltaLogTable):
         return self._commit(mark, prepare)
 
     def append_frame(self, frame: DataFrame, rows: int, mark: Mark) -> bool:
-        """Add about so many rows in one commit with this mark, from the executors; False when they are there."""
+        """Add about ``rows`` rows in one commit with this mark, from the executors; False when they are there."""
         return self._commit(mark, lambda: lambda: self._append(frame, rows, mark))
 
     def merge(self, compute: Callable[[], Edit], mark: Mark) -> bool:

@@ -51,7 +51,7 @@ Share: TypeAlias = tuple[tuple[str, str], tuple[str, str]]
 
 
 def piece_of(changes: TableWriter, after: int, upto: int, limit: int) -> JournalPiece:
-    """Return the piece after a version: as many versions as hold about so many changes, and at least one.
+    """Return the piece after a version: as many versions as hold about this many changes, and at least one.
 
     Raises:
         LogTruncatedError: The log no longer reaches back that far.

@@ -85,7 +85,7 @@ class ClusterLiveness(msgspec.Struct, kw_only=True, omit_defaults=True):
         is_live: Its events have come about when they happened; else what was read is a recording.
         is_followed: The job's own collector follows it; else its events come from elsewhere.
         behind_ms: How far the newest event was behind the job's clock when it came, while there was more to read.
-        problem: Why nothing comes, as the collector reports it; empty: none is known.
+        problem: Why no events come, as the collector reports it; empty: no problem is known.
         partial: What part of the cluster does not answer, while the rest does; empty: none.
     """
 

@@ -66,7 +66,7 @@ def check_writer(delta: DeltaTable, writer: str, uri: str) -> None:
 
 
 def check_columns(delta: DeltaTable, table: Table, uri: str) -> list[str]:
-    """Return the columns that a table of an older release lacks; columns of others stay.
+    """Return the columns that a table of an older release lacks; columns that others have added stay.
 
     Raises:
         TableError: A column has another type: it is another table.

@@ -5,7 +5,7 @@ share. Within one the table that is written last waits for all others, and its m
 table that it does not concern gets no commit. After a crash the highest mark of any table is where to resume, and the
 tables whose own marks are of that share have it already.
 
-What is in memory at a time is bounded by ``CHANGES_AT_ONCE``, whatever waits in the journal: a piece is as many
+``CHANGES_AT_ONCE`` bounds the memory, however much waits in the journal: a piece is as many
 versions as hold so many changes, and a version that holds more is taken in shares, each of some groups with their whole
 history in it, and each with commits of its own.
 """
@@ -133,7 +133,7 @@ class Materializer:
             self.run()
 
     def wait_until_idle(self, timeout: float) -> bool:
-        """Wait until nothing is left to follow, or following failed; False after so many seconds."""
+        """Wait until nothing is left to follow, or following failed; False after the timeout."""
         with self._waiting:
             return self._waiting.wait_for(lambda: self._failure is not None or self._idle(), timeout)
 
@@ -290,7 +290,7 @@ class Materializer:
 
 
 def _lanes(steps: Sequence[_Step]) -> list[list[_Step]]:
-    """Return what goes side by side: each step alone, but `groups` after `group_minutes`; the last step at the end."""
+    """Return steps that may run concurrently; `groups` follows `group_minutes`, and the last step is at the end."""
     lanes: dict[str, list[_Step]] = {}
     for step in steps:
         table = step[0].table

@@ -44,7 +44,7 @@ class Projector(Protocol):
     """What reads pieces of the journal and applies them; ``changes`` are the rows of a share, wherever they are.
 
     Attributes:
-        tables_at_once: To so many tables changes may be applied at a time, each by a thread of its own.
+        tables_at_once: Changes may be applied to this many tables at a time, each by a thread of its own.
     """
 
     tables_at_once: int

@@ -65,7 +65,7 @@ class OldRows(NamedTuple):
         rule: How their age is measured.
         before_ms: Rows with an older time are dropped: of each cluster, or of all. A cluster that is not named keeps
             its rows.
-        groups: The groups that there are, as (cluster, group_id): the last rows of others are dropped too.
+        groups: The existing groups, as (cluster, group_id); the last rows of all others are dropped as well.
     """
 
     rule: AgeRule
@@ -163,7 +163,7 @@ def count_dropped(old: OldRows, to_delete: pa.Table) -> tuple[Dropped, ...]:
 
 
 def noted(old: OldRows, dropped: tuple[Dropped, ...], properties: Mapping[str, str]) -> str:
-    """Return the property that says before which times rows may be missing, once these are dropped."""
+    """Return the property with the times before which rows may be missing, once these are dropped."""
     times = dict(dropped_before(properties))
     if not isinstance(old.before_ms, int):
         for rows in dropped:

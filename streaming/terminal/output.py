@@ -30,8 +30,8 @@ class Shown(NamedTuple):
         cell: Returns the text of a row.
         brief: The same where there is little room; None: as ``cell``.
         is_wide: Only shown with ``--wide``.
-        is_brief: Only shown without it: others say the same at length.
-        is_name: Of which the middle is left out where there is no room.
+        is_brief: Only shown without ``--wide``, where other columns have the same in full.
+        is_name: Its middle is left out where there is no space.
     """
 
     header: str

@@ -33,7 +33,7 @@ _Named: TypeAlias = dict[str, list[tuple[int, str]]]
 def speakers(
     columns: HeartbeatColumns, commits: Sequence[CommitColumns], events: Iterable[AnyEvent], latest_ms: int
 ) -> dict[str, tuple[list[Spoken], list[Spoken]]]:
-    """Return of each cluster the two newest event times by different producers: up to the latest, and beyond it."""
+    """Return for each cluster the two newest event times by different producers: up to the latest, and beyond it."""
     found: dict[str, list[Spoken]] = {}
     for cluster, times, keys in columns.speaking():
         found.setdefault(cluster, []).extend(_newest_of(times, keys, latest_ms))

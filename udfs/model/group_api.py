@@ -94,7 +94,7 @@ class GroupInput(msgspec.Struct, kw_only=True):
             member of the group subscribes to (now or as of events in this list) are among them.
         heartbeats: Heartbeats without a description that are due: member id -> distinct times, ascending.
         last_heartbeat: Last applied heartbeat of each member that lives by heartbeats.
-        work_limit: The group stops between two event times after so much work: members and queues that it
+        work_limit: The group stops between two event times after this much work: members and queues that it
             processed. None: it does not stop.
         progress: Commit times by ``packet.queue_key``: those applied before and those due, ascending.
         offsets: By ``packet.queue_key`` how far the group has come: time, committed offset, end of the queue, position

@@ -155,7 +155,7 @@ class PackedProgress(msgspec.Struct, array_like=True):
     Attributes:
         group_keys, queue_keys: uint64[P]. times: int64[P].
         offsets, ends, positions: int64[P]; empty where all are unknown.
-        others: uint8[P], 1 where it is no commit; empty where all are.
+        others: uint8[P], 1 where a row is not a commit; empty if all are commits.
         names: Of all groups and queues in it.
     """
 

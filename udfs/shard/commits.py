@@ -1,7 +1,7 @@
 """Core: what the groups of a shard have committed and read in each queue, and where queues end. No I/O.
 
 Commits are evidence about a queue's owner, never liveness: they wake no group. They are stored, and passed to the
-group when something else wakes it. What is newer than the clock waits.
+group when something else wakes it. Observations newer than the clock wait.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class Commits:
 
     Args:
         queues, offsets: What was applied, see ``QueueTable``. waiting, waiting_ends: What waits.
-        most: Queues of groups that are remembered; others are ignored as long as there are so many.
+        most: At most this many queues of groups are remembered; beyond that, others are ignored.
     """
 
     def __init__(

@@ -50,7 +50,7 @@ def deletions_of(events: Iterable[AnyEvent]) -> list[int]:
 
 
 def is_ended(table: QueueTable) -> Booleans:
-    """Return of each row whether its group was deleted."""
+    """Return for each row whether its group was deleted."""
     has_values = np.zeros(len(table), np.bool_)
     for values in table.columns.values():
         has_values |= values != UNKNOWN

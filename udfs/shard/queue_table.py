@@ -178,7 +178,7 @@ class QueueTable:
     # ---- reading
 
     def row_groups(self) -> Int64:
-        """Return of each row the index of its group."""
+        """Return for each row the index of its group."""
         return np.repeat(np.arange(len(self.groups)), self.counts)
 
     def rows_of(self, group: int) -> slice:

@@ -137,7 +137,7 @@ class Shard:
         return self.state.silence.advance(self.cluster, spans, clock, self._config.source_silent_after_ms)
 
     def _observed(self, packets: Sequence[Packet], clock: int | None, batch_ms: int) -> list[ClusterObserved]:
-        """Return how far the knowledge of the cluster goes, from its home shard alone, where events came."""
+        """Return how far the cluster is known, from its home shard alone, if events came."""
         times = [time for packet in packets for span in packet.first_and_last_times for time in span]
         newest_ms = self.state.silence.newest()
         if not times or newest_ms is None:

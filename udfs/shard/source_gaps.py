@@ -24,7 +24,7 @@ class SourceGaps(msgspec.Struct, kw_only=True):
     Attributes:
         last: Newest event time before the clock. pending: Event times at or after it: first and last of each span.
         opened_at: Of the open finding. number: Changes of this cluster's history written so far.
-        ahead_since: When the open finding ``clocks_ahead`` opened. ahead_ms: How far ahead it says the clocks are.
+        ahead_since: When the open finding ``clocks_ahead`` opened. ahead_ms: How far ahead it reports the clocks to be.
         losses: Open findings of lost input: id -> when it closes. A source reports one in ten minutes at most, and
             each closes after a day.
     """
@@ -111,10 +111,10 @@ class SourceGaps(msgspec.Struct, kw_only=True):
 
 
 def silent_found(cluster: str, last_ms: int, opened_at: int, reason: str) -> FindingOpened:
-    """Return the finding that nothing comes from a cluster.
+    """Return the finding that a cluster sends no events.
 
     Args:
-        last_ms: The event time of the last event. reason: Why nothing comes, without a capital or a full stop.
+        last_ms: The event time of the last event. reason: Why there are none, without a capital or a full stop.
     """
     return FindingOpened(
         finding_id=finding_id(cluster, opened_at),

@@ -54,7 +54,7 @@ class LogLimits:
         segment_bytes: A file of a folder is not longer, but for a single event that is.
         retention_ms: Older files are deleted once all readers have read them. None: files of any age stay.
         unread_retention_ms: Older files are deleted even if a reader has not read them; a reader that was not active
-            for so long is no longer waited for. None: no file is deleted unread for its age.
+            for this long is no longer waited for. None: no file is deleted unread because of its age.
         retention_bytes: While a writer's files take more, its oldest are deleted, read or not. None: no
             limit.
         retention_at_least_ms: No younger file is deleted.

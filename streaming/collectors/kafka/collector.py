@@ -98,7 +98,7 @@ class KafkaCollector(CollectorThread):
         log: Where events go; a source of the query.
         offsets_read: Returns up to where the query has read ``__consumer_offsets``: partition -> next offset.
         poll_interval_ms: From one round to the next.
-        lateness_ms: The job's: so long after a record that the query has read, a clock is written at once.
+        lateness_ms: The job's: this long after a record that the query has read, a clock is written at once.
         view: Makes the connection.
     """
 

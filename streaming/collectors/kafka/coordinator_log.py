@@ -103,7 +103,7 @@ class CoordinatorLog:
         if not self._groups.follow(group):
             return
         if line.how != "fenced":
-            # The reason of the rebalance, logged beside it, says the same.
+            # The reason of the rebalance, logged beside it, has the same information.
             if (group, line.member_id) in self._departed:
                 return
             _remember(self._departed, (group, line.member_id), None)

@@ -107,7 +107,7 @@ def _compression(path: str) -> str:
 def list_logs(folder: str, currents: Collection[str], ids: Collection[FileId]) -> list[LogFile]:
     """Return the files in a folder that are of one of these logs, or one of these files whatever its name, each once.
 
-    What is being compressed is listed under its own name only.
+    A file that is being compressed is listed under its own name only.
 
     Raises:
         OSError: The folder cannot be listed.

@@ -1,7 +1,7 @@
 """Shell: polls one RocketMQ cluster, round after round, and appends what changed to the log of events.
 
 Each round ends with its events appended at once, the ``clock`` last, then the state is stored for the next start.
-Where no broker answers there is no evidence: no events and no clock, only a later try.
+If no broker answers, there is no evidence: no event and no clock is written, and the poll is retried later.
 """
 
 from __future__ import annotations

@@ -85,7 +85,7 @@ class StickyMovements:
 
 
 def _table(most: int) -> int:
-    """Return the slots of a HashMap that has held so many keys."""
+    """Return the slots of a HashMap that has held this many keys."""
     table = INITIAL_CAPACITY
     while most * LOAD_DENOMINATOR > table * LOAD_NUMERATOR:
         table *= 2

@@ -74,14 +74,14 @@ class Connection(asyncio.Protocol):
         Args:
             timeout_s: From now.
             relayed_s: A member behind the server answers, and may be silent while the server works: silence shows
-                nothing of the connection, and the server itself answers within so long.
+                nothing about the connection, and the server itself answers within this time.
             on_end: Called once, when the server has done with the request: it has answered, `relayed_s` have passed
                 since it was sent, or the connection is lost; that may be after the timeout.
 
         Raises:
             Unreachable: The connection is closed, or was closed while waiting.
             TimedOut: No answer in time.
-            ProtocolError: What came is no frame; or the request itself is longer than frames may be.
+            ProtocolError: The received bytes are not a frame; or the request itself is longer than frames may be.
         """
         if self._lost is not None or self._transport is None:
             _call(on_end)
@@ -220,7 +220,7 @@ def host_and_port(address: str) -> tuple[str, int]:
     """Split ``host:port``; an IPv6 host may be in brackets.
 
     Raises:
-        Unreachable: It is no address.
+        Unreachable: It is not an address.
     """
     host, colon, port = address.rpartition(":")
     host = host.removeprefix("[").removesuffix("]")

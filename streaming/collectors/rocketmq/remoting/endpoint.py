@@ -29,8 +29,8 @@ class ClientLimits(msgspec.Struct, frozen=True, kw_only=True):
         request_timeout_s: For an answer of a name server or a broker, where a call sets no other.
         relayed_timeout_s: For an answer of a member, which its broker relays.
         connect_timeout_s: For a connection, with its TLS handshake.
-        requests_in_flight: At most so many to one server at a time; the others wait their turn.
-        relayed_in_flight: At most so many to members of one broker. Each holds one of the broker's 16 threads for
+        requests_in_flight: At most this many to one server at a time; the others wait their turn.
+        relayed_in_flight: At most this many to members of one broker. Each holds one of the broker's 16 threads for
             administration until the member answers, at most 10 s, whether or not the monitor still waits.
         first_backoff_s: After a failed connection; doubled up to `longest_backoff_s`, less a random share of half.
         max_frame_bytes: A longer answer closes the connection.

@@ -38,7 +38,7 @@ _LANGUAGES: Final = (
 
 
 class FrameError(ValueError):
-    """What came is no frame. Nothing after it on the same connection can be trusted."""
+    """The received bytes are not a frame. Nothing after them on the same connection can be trusted."""
 
 
 class HeaderForm(IntEnum):

@@ -151,7 +151,7 @@ class SubscriptionGroupConfig(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class Subscription(msgspec.Struct, frozen=True, rename="camel"):
-    """What is read of one topic.
+    """A subscription to one topic.
 
     Attributes:
         sub_version: When it was last set, ms of the client's clock; clients set it again after each rebalance that
