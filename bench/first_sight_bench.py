@@ -30,7 +30,7 @@ from streaming.pipeline.sources import folder_source
 from streaming.settings.model import load
 from streaming.spark.session import start_session
 from streaming.tables.arrow_rows import as_schema
-from streaming.tables.delta_rs import DeltaRsTable
+from streaming.tables.delta_rs_table import DeltaRsTable
 from streaming.tables.engine import DELTA_RS, DELTA_SPARK, DeltaRsEngine, DeltaSparkEngine
 from streaming.tables.materializer import Materializer
 from streaming.tables.schema import TABLES, Table
@@ -126,7 +126,7 @@ def _measure(spark: SparkSession, work: Path) -> None:
     behind_s = times.tables_s - times.decided_s
     _print(f"  of it, from decided to all tables {behind_s:.1f} s; ratio {behind_s / rows_s:.1f}")
     slower = statistics.median(meanwhile) / statistics.median(quiet)
-    shown = ", ".join(f"{one:,.0f}" for one in meanwhile)
+    shown = ", ".join(f"{took_ms:,.0f}" for took_ms in meanwhile)
     _print(f"heartbeats while the tables follow: {shown} ms; ratio {slower:.2f} (goal 1.3)")
     _print(f"load {os.getloadavg()[0]:.1f}")
     query.stop()

@@ -133,7 +133,8 @@ def _measure(spark: SparkSession, config: CoreConfig, work: Path) -> None:
     _print(f"job / parsing alone, by computing: {used['job, real sink'] / min(used['own'], used['plain']):.2f}")
     for kind, values in spent.items():
         medians = {
-            part: round(statistics.median(one[part] for one in values[WARM_UP:] if part in one)) for part in values[-1]
+            part: round(statistics.median(parts[part] for parts in values[WARM_UP:] if part in parts))
+            for part in values[-1]
         }
         _print(f"median ms of a batch's parts, {kind}: {medians}")
     commits = _commits(tables) - before

@@ -22,7 +22,7 @@ import pyarrow.compute as pc
 from deltalake import DeltaTable
 
 from streaming.tables.arrow_rows import to_arrow
-from streaming.tables.delta_rs import DeltaRsTable
+from streaming.tables.delta_rs_table import DeltaRsTable
 from streaming.tables.journal_entries import RowFilter
 from streaming.tables.location import table_uri
 from streaming.tables.schema import ASSIGNMENTS, TIME

@@ -196,11 +196,11 @@ def _measure(spark: SparkSession, settings: Settings, broker: Broker, work: Path
             query = writer(name).option("checkpointLocation", str(work / f"checkpoint-{name}"))
             query = query.trigger(availableNow=True).start()
             query.awaitTermination()
-            done = [one for one in query.recentProgress if one["numInputRows"] > 0]
-            read = sum(one["numInputRows"] for one in done)
+            done = [progress for progress in query.recentProgress if progress["numInputRows"] > 0]
+            read = sum(progress["numInputRows"] for progress in done)
             if read != records:
                 raise RuntimeError(f"{kind}: {read} of {records} records were read")
-            took_s = sum(one["durationMs"]["triggerExecution"] for one in done) / 1_000
+            took_s = sum(progress["durationMs"]["triggerExecution"] for progress in done) / 1_000
             _print(f"round {lap}, {kind}: {records / took_s:,.0f} records a second in {len(done)} batches")
             if lap:
                 rates[kind].append(records / took_s)

@@ -157,8 +157,9 @@ def _cold(browser: Browser, folder: str, fleet: PagesFleet) -> None:
     _print("| page, first request of its server | first paint | largest paint | computing | load |")
     for name, path in _paths(fleet, 1).items():
         with serving(folder) as server:
-            one = _visit(browser, server, path)
-        _print(f"| {name} | {one.first_ms:.0f} ms | {one.largest_ms:.0f} ms | {one.computing_ms:.0f} ms | {_load()} |")
+            visit = _visit(browser, server, path)
+        figures = f"{visit.first_ms:.0f} ms | {visit.largest_ms:.0f} ms | {visit.computing_ms:.0f} ms"
+        _print(f"| {name} | {figures} | {_load()} |")
 
 
 def _warm(browser: Browser, server: Server, fleet: PagesFleet) -> None:
@@ -170,7 +171,7 @@ def _warm(browser: Browser, server: Server, fleet: PagesFleet) -> None:
         found = [_visit(browser, server, _paths(fleet, visit * 31 + 2)[name]) for visit in range(_VISITS)]
         first, largest, drawn, computing, size = (statistics.median(column) for column in zip(*found, strict=True))
         _print(
-            f"| {name} | {first:.0f} ms | {max(one.first_ms for one in found):.0f} ms | {largest:.0f} ms |"
+            f"| {name} | {first:.0f} ms | {max(visit.first_ms for visit in found):.0f} ms | {largest:.0f} ms |"
             f" {drawn:.0f} ms | {computing:.0f} ms | {size:,.0f} | {_load()} |"
         )
 

@@ -113,8 +113,8 @@ def _members(fleet: PagesFleet, random: np.random.Generator) -> dict[str, Any]:
     count = fleet.groups * fleet.members_per_group
     numbers = np.repeat(np.arange(fleet.groups), fleet.members_per_group)
     place = np.tile(np.arange(fleet.members_per_group), fleet.groups)
-    names = np.array([f"consumer-{one}" for one in range(fleet.members_per_group)])
-    hosts = np.array([f"10.0.{one // 250}.{one % 250 + 1}" for one in range(2_000)])
+    names = np.array([f"consumer-{number}" for number in range(fleet.members_per_group)])
+    hosts = np.array([f"10.0.{number // 250}.{number % 250 + 1}" for number in range(2_000)])
     left = random.random(count) < 0.2
     joined = fleet.until_ms - random.integers(2 * HOUR_MS, WINDOW_H * HOUR_MS, count)
     ended = pa.array(joined + HOUR_MS, mask=~left)
@@ -215,7 +215,7 @@ def _assignments(fleet: PagesFleet, random: np.random.Generator) -> dict[str, An
     place = position % each
     step = WINDOW_H * HOUR_MS // each
     begin = fleet.until_ms - WINDOW_H * HOUR_MS + place * step
-    names = np.array([f"consumer-{one}" for one in range(fleet.members_per_group)])
+    names = np.array([f"consumer-{number}" for number in range(fleet.members_per_group)])
     return _names(fleet, numbers) | {
         "topic": np.full(fleet.assignments, "orders"),
         "queue_id": queue,

@@ -35,8 +35,8 @@ from streaming.settings.locations import Location
 from streaming.settings.model import load
 from streaming.spark.session import start_session
 from streaming.tables.arrow_rows import to_arrow
-from streaming.tables.delta_rs import DeltaRsTable
-from streaming.tables.delta_spark import DeltaSparkTable
+from streaming.tables.delta_rs_table import DeltaRsTable
+from streaming.tables.delta_spark_table import DeltaSparkTable
 from streaming.tables.engine import DELTA_RS, DELTA_SPARK, DeltaRsEngine, DeltaSparkEngine, Engine
 from streaming.tables.materializer import Materializer
 from streaming.tables.schema import CHANGES, REBALANCES, TABLES

@@ -19,6 +19,7 @@ from udfs.group import coordinator
 from udfs.model.config import CoreConfig
 from udfs.model.events import AnyEvent, MemberJoined, TopicQueues
 from udfs.model.group_api import GroupLogic
+from udfs.packets.packed_texts import PackedTexts
 from udfs.packets.packet import (
     CarriedEvent,
     PackedHeartbeats,
@@ -29,7 +30,6 @@ from udfs.packets.packet import (
     group_keys,
     hash_texts,
 )
-from udfs.packets.texts import PackedTexts
 from udfs.shard.base128 import characters_for
 from udfs.shard.shard import Shard
 

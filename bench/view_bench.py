@@ -24,7 +24,7 @@ import pyarrow.compute as pc
 from streaming.pipeline.progress_listener import ProgressListener
 from streaming.pipeline.sink import Decided
 from streaming.tables.arrow_rows import to_arrow
-from streaming.tables.delta_rs import DeltaRsTable
+from streaming.tables.delta_rs_table import DeltaRsTable
 from streaming.tables.schema import FINDINGS, GROUPS
 from streaming.tables.writer import Mark
 from streaming.terminal.live_view import LiveStatus
@@ -69,7 +69,7 @@ def main() -> None:
 
 def _median(measured: Sequence[Figures]) -> Figures:
     names = Figures.__struct_fields__
-    return Figures(**{name: statistics.median(getattr(one, name) for one in measured) for name in names})
+    return Figures(**{name: statistics.median(getattr(figures, name) for figures in measured) for name in names})
 
 
 def _measure(groups: int) -> Figures:

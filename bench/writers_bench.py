@@ -162,12 +162,12 @@ def _jobs(root: Path, store: str) -> None:
             figures[name] = _measured(job)
         _print(f"  {name}: {figures[name].first_sight_s:.1f} s to first sight; load {os.getloadavg()[0]:.1f}")
         shutil.rmtree(work)
-    one = {name: [each.heartbeats_ms] for name, each in figures.items()}
-    _table(f"a batch of {GROUPS * _TEN:,} heartbeats, ms", one, statistics.median)
-    one = {name: [each.first_sight_s] for name, each in figures.items()}
-    _table(f"{GROUPS * _TEN:,} members join at once, until all tables have them, s", one, statistics.median)
-    one = {name: [each.meanwhile_ms / each.heartbeats_ms] for name, each in figures.items()}
-    _table("heartbeats while they come, over those before", one, statistics.median, compared=False)
+    columns = {name: [each.heartbeats_ms] for name, each in figures.items()}
+    _table(f"a batch of {GROUPS * _TEN:,} heartbeats, ms", columns, statistics.median)
+    columns = {name: [each.first_sight_s] for name, each in figures.items()}
+    _table(f"{GROUPS * _TEN:,} members join at once, until all tables have them, s", columns, statistics.median)
+    columns = {name: [each.meanwhile_ms / each.heartbeats_ms] for name, each in figures.items()}
+    _table("heartbeats while they come, over those before", columns, statistics.median, compared=False)
     changes = {name: each.changes_s for name, each in figures.items()}
     _table("from a change to its row in rebalances, p50 s", changes, statistics.median)
     _table("from a change to its row in rebalances, p99 s", changes, _p99)

@@ -13,7 +13,7 @@ from fastapi import APIRouter, FastAPI
 from dashboard.api import burrow, question_answers
 from dashboard.api import routes as api
 from dashboard.live import stream
-from dashboard.live.table_poller import Poller
+from dashboard.live.table_poller import TablePoller
 from dashboard.metrics import router as metrics_router
 from dashboard.metrics.file_sums import FileSums
 from dashboard.pages import login, page_columns, question_pages, static_files
@@ -29,9 +29,9 @@ from streaming.machine.http_access import AllowedHosts
 from streaming.settings.locations import Location
 from streaming.settings.model import Dashboard, Metrics, Widespread, load
 
-# Queries that run at the same time; others wait.
+# At most this many queries run at the same time; others wait.
 THREADS = 8
-# A store that is slower than this lets the server answer before it is warm.
+# If the store is slower than this, the server answers before it is warm.
 MAX_WARM_UP_S = 5.0
 ROUTERS: Sequence[APIRouter] = (
     stream.router,
@@ -63,9 +63,9 @@ def create_app(
     Args:
         root: Folder of the tables.
         settings: The section ``dashboard``.
-        metrics, widespread: The sections of these names; None = their defaults.
+        metrics, widespread: The sections of these names; None: their defaults.
         alerts: The alerts that this process sends; None: it sends none.
-        must_exist: False = the job that writes the tables may start later.
+        must_exist: False: the job that writes the tables may start later.
 
     Raises:
         NoTablesError: There are no tables yet.
@@ -76,12 +76,13 @@ def create_app(
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         anyio.to_thread.current_default_thread_limiter().total_tokens = THREADS
         warming = asyncio.create_task(run_sync(warm_up, reading, app.state.templates))
-        # The server answers after it: the first request would compute it, too, and both would share the cores.
+        # The server answers only after this, because the first request would compute the same and compete for the
+        # cores.
         await asyncio.wait({warming}, timeout=MAX_WARM_UP_S)
-        async with Poller(reading.tables, settings.poll_interval_ms / 1000) as poller:
+        async with TablePoller(reading.tables, settings.poll_interval_ms / 1000) as poller:
             app.state.poller = poller
             yield
-        # An interpreter that ends while a thread reads crashes in delta-rs.
+        # If the interpreter ends while a thread reads, delta-rs crashes.
         await asyncio.wait({warming})
 
     app = FastAPI(

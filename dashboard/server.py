@@ -18,21 +18,21 @@ from streaming.settings.locations import Location
 from streaming.settings.model import Dashboard, Metrics, Widespread
 from streaming.setup.errors import SetupError
 
-# An id of 10 kB takes three bytes a character in an address.
+# An id of 10 kB takes three bytes for each character in an address.
 MAX_REQUEST_HEAD_BYTES = 96 << 10
 BACKLOG = 128
 STOP_S = 3
 
 
-class PageServer:
+class DashboardServer:
     """Serves pages over the tables; it listens from its beginning, so that its address is known.
 
     Args:
         root: Folder of the tables.
         settings: The section ``dashboard``.
-        metrics, widespread: The sections of these names; None = their defaults.
+        metrics, widespread: The sections of these names; None: their defaults.
         alerts: The alerts that this process sends; None: it sends none.
-        must_exist: False = the job that writes the tables may start later.
+        must_exist: False: the job that writes the tables may start later.
 
     Raises:
         SetupError: The address cannot be used, or is reached from elsewhere and there is no token.
@@ -97,11 +97,11 @@ class PageServer:
             self.close()
 
     def close(self) -> None:
-        """Listen no longer."""
+        """Stop listening."""
         self._socket.close()
 
     @contextmanager
-    def in_background(self) -> Iterator[PageServer]:
+    def in_background(self) -> Iterator[DashboardServer]:
         """Serve from a thread while the context is open, which begins when the server answers."""
         ready = threading.Event()
 
@@ -109,7 +109,7 @@ class PageServer:
             try:
                 self.run(when_ready=ready.set)
             finally:
-                # A server that cannot start blocks no waiter.
+                # A server that cannot start must not block waiters.
                 ready.set()
 
         thread = threading.Thread(target=serve, name="pages", daemon=True)
@@ -138,7 +138,7 @@ class _Server(uvicorn.Server):
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         self.application.state.poller.close()
         await super().shutdown(sockets)
-        # Those that took too long to take their answer.
+        # These clients were too slow to read their answers.
         for connection in self.server_state.connections:
             if connection.transport is not None:
                 connection.transport.abort()
@@ -150,7 +150,7 @@ def _listen(host: str, port: int) -> socket.socket:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
         listening = socket.socket(family, socket.SOCK_STREAM)
     except OSError as error:
-        raise SetupError(f"{host} is no address of this machine: {error.strerror}", "set dashboard.host") from error
+        raise SetupError(f"{host} is not an address of this machine: {error.strerror}", "set dashboard.host") from error
     try:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listening.bind((host, port))

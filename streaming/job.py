@@ -15,7 +15,7 @@ from streaming.collectors.loss_watch import LossWatch
 from streaming.collectors.registry import attached_clusters, check_events_topic
 from streaming.machine.logs import logger
 from streaming.machine.stop_request import StopRequest
-from streaming.pipeline.idle_ticks import Ticker
+from streaming.pipeline.idle_ticker import IdleTicker
 from streaming.pipeline.liveness_writer import LivenessWriter
 from streaming.pipeline.outage_findings import OutageFindings
 from streaming.pipeline.progress_listener import ProgressListener, caught_up
@@ -75,7 +75,7 @@ class Job:
         self._watch = ProgressListener(self.status, self._position)
         self._when_running: Callable[[], None] = lambda: None
         self._unfinished = False
-        self._clusters: frozenset[str] = frozenset()  # of which there is a state
+        self._clusters: frozenset[str] = frozenset()  # clusters with a state
         self._guard: Guard = lambda: None
         self._sources: list[QuerySource] = []
         self._query: StreamingQuery | None = None
@@ -97,7 +97,7 @@ class Job:
         """
         hand_on(self.settings.storage.plain_options(), os.environ)
         job = self.settings.job
-        # Spark would find out late, and report it on a page.
+        # Spark would find out late, and report it over a page of text.
         require_stores(self.settings.places())
         check_events_topic(self.settings, was_read=self._checkpoint.read() is not None)
         if self.settings.followed():
@@ -105,7 +105,9 @@ class Job:
         self._followers = followers = attached_clusters(
             self.settings, self._checkpoint.collected, self._position.offsets
         )
-        self._watch.clock.sources = dict(one.group_source for one in followers if one.group_source is not None)
+        self._watch.clock.sources = dict(
+            follower.group_source for follower in followers if follower.group_source is not None
+        )
         self._sources = list(query_sources(self.settings, self._checkpoint, followers))
         identity = self._checkpoint.open(
             shards=self.settings.state.shards,
@@ -142,7 +144,7 @@ class Job:
         if writer == DELTA_SPARK:
             folders.append(tables)
             if isinstance(tables, Path):
-                tables.mkdir(parents=True, exist_ok=True)  # executors look for it
+                tables.mkdir(parents=True, exist_ok=True)  # executors check that it exists
         shared = [folder.absolute() for folder in folders if isinstance(folder, Path)]
         spark = start_session(self.settings, log_file=self.spark_log, shared=shared)
         try:
@@ -215,7 +217,7 @@ class Job:
         return self._checkpoint.log_file("spark.log")
 
     def when_running(self, call: Callable[[], None]) -> None:
-        """Have this called once, when the first batch has been read."""
+        """Register a function to be called once, when the first batch has been read."""
         self._when_running = call
 
     # -- what is started ----------------------------------------------------------------------------------------
@@ -261,7 +263,7 @@ class Job:
             if not self.stop.is_requested and not follower.poll():
                 _log.warning("a cluster did not answer; this run reports nothing new of it", cluster=follower.status())
         self._pass(start, losses)
-        # Of all, before the pass that reads them.
+        # The ends of all are taken before the pass that reads them.
         clocks = [follower.flush_clock() for follower in followers]
         if any(clocks) and not self.stop.is_requested:
             self._pass(start, losses)
@@ -293,7 +295,7 @@ class Job:
         except StreamingQueryException as error:
             if not losses.may_start_again(error):
                 raise
-            self._read_through(start, losses)  # tolerant: it does not fail for deleted records
+            self._read_through(start, losses)  # it is tolerant: deleted records do not fail it
             return
         self._watch.progress(query)
 
@@ -307,7 +309,7 @@ class Job:
         materializer: Materializer,
     ) -> None:
         """Keep the query running, also through outages of a broker."""
-        ticker = Ticker(self.settings, ControlFolder(self._checkpoint.control), lambda: sorted(self._clusters))
+        ticker = IdleTicker(self.settings, ControlFolder(self._checkpoint.control), lambda: sorted(self._clusters))
         for follower in followers:
             follower.start()
         failures = 0
@@ -343,7 +345,7 @@ class Job:
         followers: Sequence[AttachedCluster],
         losses: LossWatch,
         materializer: Materializer,
-        ticker: Ticker,
+        ticker: IdleTicker,
     ) -> Exception | None:
         """Stay with a running query until it is stopped (None) or fails."""
         self._watch.progressed = False
@@ -382,7 +384,7 @@ class Job:
         self.status.state = "finishing the batch"
         deadline = time.monotonic() + self.settings.job.stop_timeout_ms / 1000
         running = _last_batch(query)
-        # One batch may follow another without a pause: the batch at the time of the stop request has ended then.
+        # One batch may follow another without a pause; by then the batch at the time of the stop request has ended.
         while query.isActive and query.status["isTriggerActive"] and _last_batch(query) == running:
             if self.stop.urgent or time.monotonic() > deadline:
                 _log.warning("the batch was interrupted; it is repeated at the next start")

@@ -48,7 +48,7 @@ def supervise(job: Job, *, once: bool = False, flush: bool = False) -> int:
                     job.run()
     except (PySparkException, Py4JError, OSError, TableError) as error:
         if job.stop.is_requested and is_java_ended(error):
-            # A stop signal to the whole process group, or to all processes of a unit, ends Spark's JVM at once.
+            # A stop signal to the whole process group, or to all processes of a unit, would end Spark's JVM at once.
             _log.warning("Spark's JVM was stopped, too; the interrupted batch is repeated at the next start")
             return 0
         if not job.has_begun:
@@ -57,7 +57,7 @@ def supervise(job: Job, *, once: bool = False, flush: bool = False) -> int:
             why = f"the job cannot start: {reason(error)}"
             if is_passing(why):
                 raise StoreAwayError(f"{why}; {WAY_OUT}") from error
-            # Something is to be set right before a start.
+            # A user must fix something before a start.
             if isinstance(error, TableError):
                 raise
             raise SetupError(why, "fix that, and start again") from error
@@ -65,7 +65,7 @@ def supervise(job: Job, *, once: bool = False, flush: bool = False) -> int:
         if unreadable is not None:
             _log.error("the job failed", reason=unreadable, details=str(job.spark_log))
             return FAILED_EXIT
-        # Its text holds the stacks of two virtual machines; they are in the file.
+        # The error's text contains the stacks of two virtual machines, which are in the file.
         # The error of a full disk does not name the disk.
         tables = str(absolute(job.settings.job.tables))
         _log.error("the job failed", reason=reason(error), tables=tables, details=str(job.spark_log), remedy=WAY_OUT)

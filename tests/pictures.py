@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 
 from playwright.sync_api import Page
 
-from dashboard.server import PageServer
+from dashboard.server import DashboardServer
 from streaming.settings.locations import location_of
 from streaming.settings.model import load
 from streaming.views.groups import groups
@@ -69,7 +69,7 @@ def take(root: Path, folder: Path) -> None:
         "group-dark": (f"/group?{urlencode(group)}", "dark", SIZE),
         "rebalance": (f"/rebalance?id={moving['rebalance_id']}", "light", SMALL),
     }
-    server = PageServer(root, load(overrides={"dashboard.port": 0}).dashboard)
+    server = DashboardServer(root, load(overrides={"dashboard.port": 0}).dashboard)
     with server.in_background(), chromium() as browser:
         for name, (path, theme, size) in wanted.items():
             page = browser.new_context(color_scheme=theme, viewport=size).new_page()  # type: ignore[arg-type]

@@ -38,7 +38,7 @@ _ROWS_AT_ONCE = 10_000  # bounds the memory of a batch that decides much
 
 
 class StateHandle(Protocol):
-    """What is used of Spark's ``GroupState``, under its names."""
+    """The used part of Spark's ``GroupState``, under its names."""
 
     @property
     def exists(self) -> bool: ...

@@ -1,4 +1,4 @@
-"""Dashboard: answers for programs: JSON with times in RFC 3339, or CSV that no spreadsheet takes for formulas."""
+"""Dashboard: answers for programs: JSON with times in RFC 3339, or CSV that no spreadsheet reads as formulas."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from streaming.tables.schema import TABLES, TIME, Row
 from streaming.terminal.escape import printable
 from streaming.terminal.output import with_times
 
-# Spreadsheets take a cell that begins so for a formula, or skip the sign before one.
+# Spreadsheets read a cell that begins like this as a formula, or skip such a character before one.
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
-# Where a semicolon separates, what follows one is a cell of its own, though the text is quoted.
+# If a semicolon separates cells, the text after one is a cell of its own, even in quotes.
 _LATER_FORMULA = re.compile(r"(;[ \"']*)(?=[=+\-@\uff1d\uff0b\uff0d\uff20])")
-# What a reader of CSV may take for the end of a cell, or leave out.
+# Readers of CSV may take these for the end of a cell, or drop them.
 _QUOTED = re.compile(r"[\",;\t\r\n]|^ | $")
 TIMES = frozenset(
     {column.name for table in TABLES.values() for column in table.columns if column.type == TIME}
@@ -29,7 +29,7 @@ TOTAL_HEADER = "x-total-count"
 
 
 class PlainJson(JSONResponse):
-    """JSON in which what cannot be seen, or turns the direction of a line, is written out."""
+    """JSON in which invisible characters, and those that turn the direction of a line, are escaped."""
 
     def render(self, content: Any) -> bytes:
         """Return the text of the answer."""
@@ -37,14 +37,14 @@ class PlainJson(JSONResponse):
 
 
 def plain_json(text: str) -> bytes:
-    """Return JSON with the characters written out that a terminal would act on: control characters and directions.
+    """Return JSON with the characters escaped that a terminal would act on: control characters and directions.
 
     Example:
         >>> plain_json('["日", "\\u202e"]').decode()
         '["日", "\\\\u202e"]'
     """
     if not text.isprintable():
-        text = "".join(one if one.isprintable() else json.dumps(one)[1:-1] for one in text)
+        text = "".join(character if character.isprintable() else json.dumps(character)[1:-1] for character in text)
     return text.encode("utf-8")
 
 
@@ -63,7 +63,7 @@ def csv_answer(
         columns: Names of the columns, in order.
         name: Of the file.
         total: How many rows there are, if they are not all; in the header ``X-Total-Count``.
-        following: Address of the rows after these, in the header ``Link``; empty = there are none.
+        following: Address of the rows after these, in the header ``Link``; empty: there are none.
     """
     names = list(columns)
     lines = [names]
@@ -82,7 +82,7 @@ def csv_answer(
 
 
 def following_address(request: Request, cursor: str | None) -> str:
-    """Return the address of what follows an answer; empty = nothing does."""
+    """Return the address of what follows an answer; empty: nothing does."""
     if cursor is None:
         return ""
     given = [(name, value) for name, value in request.query_params.multi_items() if name != "cursor"]
@@ -92,7 +92,7 @@ def following_address(request: Request, cursor: str | None) -> str:
 def cell(value: object) -> Any:
     """Return what is in a cell: null is empty, a list is JSON, a text that looks like a formula gets an apostrophe.
 
-    What a terminal would act on is written out, as ``printable`` does.
+    Characters that a terminal would act on are escaped, as in ``printable``.
 
     Example:
         >>> cell("=1+1"), cell("a;=1"), cell("a"), cell(-1), cell(None), cell(["x"])

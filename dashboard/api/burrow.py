@@ -24,7 +24,7 @@ from streaming.views.progress import progress
 
 
 class EncodedPathRoute(APIRoute):
-    """A route that is matched before its path is decoded: ``%2F`` is a part of a name, and no end of one."""
+    """A route that is matched before its path is decoded, so that ``%2F`` is part of a name and does not end it."""
 
     def matches(self, scope: Scope) -> tuple[Match, Scope]:
         """Match the path as it was sent, and decode the names in it."""
@@ -38,7 +38,7 @@ class EncodedPathRoute(APIRoute):
 router = APIRouter(prefix="/v3/kafka", tags=["burrow"], route_class=EncodedPathRoute, responses=ERRORS)
 
 # Burrow's words for a consumer's status; what it derives from lag, this derives from findings. It has no word for a
-# cluster that is not known now: NOTFOUND would be a claim, too. So the request fails.
+# cluster that is not known now: NOTFOUND would be a claim as well. So the request fails.
 STATUS = {"critical": "ERR", "warning": "WARN", "info": "OK", "ok": "OK", "unknown": "NOTFOUND"}
 
 
@@ -58,7 +58,7 @@ def _cluster(reading: Reading, cluster: str) -> None:
 
 
 def _require_known(reading: Reading, cluster: str) -> None:
-    """Refuse to answer what is so now in a cluster whose present is unknown.
+    """Refuse to answer about the present of a cluster that is unknown now.
 
     Raises:
         UnknownError: It is.
@@ -123,7 +123,7 @@ def _status(request: Request, cluster: str, group: str, *, is_full: bool) -> Res
         "cluster": cluster,
         "group": group,
         "status": STATUS[found[0]["health"]],
-        # The share of what is known of it; how large the part is that does not answer, nobody knows.
+        # This is the share of the known part; the size of the part that does not answer is unknown.
         "complete": 1.0 if reading.freshness.of(cluster).state != "partly_known" else 0.0,
         "partitions": partitions if is_full else [],
         "partition_count": len({(row["topic"], row["broker"], row["queue_id"]) for row in rows}),

@@ -47,7 +47,7 @@ def type_schema(kind: pa.DataType) -> Schema:
     if pa.types.is_list(kind):
         return {"type": "array", "items": _or_null(type_schema(kind.value_type))}
     if pa.types.is_struct(kind):
-        return {"type": "object", "properties": {one.name: _or_null(type_schema(one.type)) for one in kind}}
+        return {"type": "object", "properties": {field.name: _or_null(type_schema(field.type)) for field in kind}}
     if pa.types.is_timestamp(kind):
         return {"type": "string", "format": "date-time"}
     if pa.types.is_boolean(kind):
@@ -169,23 +169,23 @@ _JOB = (
     Column("state", TEXT, "What it does, by its own word, or `gone`"),
     Column("seen_at", TIME, "When it reported last"),
     Column("text", TEXT, "What it does, or since when it does not, and why"),
-    Column("note", TEXT, "What is odd about clocks; empty = nothing"),
+    Column("note", TEXT, "What is wrong with clocks; empty: nothing"),
     Column("host", TEXT, "Where it runs, or ran"),
     Column("pid", LONG, "Its process"),
     Column("since", TIME, "When its state began"),
-    Column("unknown_after_ms", LONG, "So long after its last report it is gone"),
+    Column("unknown_after_ms", LONG, "It counts as gone this long after its last report"),
 )
 _PRESENT = (
     *named("cluster", "system"),
     Column("state", TEXT, "known, partly_known, unknown or recording"),
-    Column("known_until", TIME, "Event time of the last knowledge; null = there is none"),
+    Column("known_until", TIME, "Event time of the last knowledge; null: there is none"),
     Column("reason", TEXT, "Why it is unknown, or what part of it is; empty otherwise"),
     Column("text", TEXT, "All of this as a phrase"),
 )
 LIVENESS = object_answered(
     jobs={"type": "array", "items": row_schema(_JOB)},
     clusters={"type": "array", "items": row_schema(_PRESENT)},
-    problem={"type": "string", "description": "Why the liveness of a job could not be read; empty = all could"},
+    problem={"type": "string", "description": "Why the liveness of a job could not be read; empty: all could be read"},
 )
 _NUMBERS: Schema = {"type": "array", "items": {"type": ["integer", "null"]}}
 _NAMES: Schema = {"type": "array", "items": {"type": "string"}}

@@ -28,13 +28,13 @@ def all_questions(request: Request) -> Response:
     refuse_others((key for key, _ in request.query_params.multi_items()), (), "the list of questions")
     rows = [
         {
-            "name": one.name,
-            "title": one.title,
-            "explanation": one.explanation,
-            "parameters": list(one.parameters),
-            "sql": {str(dialect): text for dialect, text in one.texts.items()},
+            "name": question.name,
+            "title": question.title,
+            "explanation": question.explanation,
+            "parameters": list(question.parameters),
+            "sql": {str(dialect): text for dialect, text in question.texts.items()},
         }
-        for one in questions().values()
+        for question in questions().values()
     ]
     return json_answer({"rows": rows, "total": len(rows), "next_cursor": None})
 
@@ -66,5 +66,5 @@ for _one in questions().values():
 
 @router.get("/questions/{name}", include_in_schema=False)
 def no_question(name: str) -> Response:
-    """Refuse the name of a question that there is not."""
+    """Refuse an unknown question."""
     raise NotFoundError(f"there is no question {name!r}; there are {', '.join(questions())}")

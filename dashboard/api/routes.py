@@ -34,7 +34,7 @@ def check_parameters(request: Request) -> None:
     route = request.scope["route"]
     if route.endpoint is no_listing:
         return
-    taken = [one.alias for one in route.dependant.query_params]
+    taken = [parameter.alias for parameter in route.dependant.query_params]
     if route.endpoint is listed:
         taken = [*_listing(request).parameters, *taken]
     refuse_others((key for key, _ in request.query_params.multi_items()), taken, request.url.path[:100])
@@ -119,7 +119,7 @@ def ownership(
     since_ms, until_ms = (time_parameter(name, text) if text else None for name, text in bounds.items())
     found = timeline(_reading(request), cluster, group_id, since_ms=since_ms, until_ms=until_ms, origin=origin)
     if format == "json":
-        # Its times stay numbers: there are many, and charts want them so.
+        # Times stay numbers, because there are many and charts need them like this.
         return Response(_dumped(found), media_type="application/json")
     rows = [
         {"queue": found["queues"][queue], "member_id": found["members"][member], "valid_from": begins, "valid_to": ends}
@@ -194,5 +194,5 @@ for _one in LISTINGS.values():
 
 @router.get("/{listing}", include_in_schema=False)
 def no_listing(listing: str) -> Response:
-    """Refuse a listing that there is not."""
+    """Refuse an unknown listing."""
     raise BadQuestionError(f"{listing[:50]!r} is not one of {', '.join(LISTINGS)}")

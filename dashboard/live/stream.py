@@ -9,11 +9,11 @@ from collections.abc import AsyncIterator, Mapping
 from fastapi import APIRouter, Request
 from fastapi.responses import PlainTextResponse, Response, StreamingResponse
 
-from dashboard.live.table_poller import Poller
+from dashboard.live.table_poller import TablePoller
 
 router = APIRouter()
 
-# A comment this often shows both sides that the other is there.
+# A comment at this interval shows both sides that the other is alive.
 KEEP_ALIVE_S = 15.0
 RETRY_MS = 1_000
 _ID = re.compile(r"[a-z_]{1,40}=-?\d{1,18}")
@@ -30,7 +30,7 @@ def event_id(versions: Mapping[str, int]) -> str:
 
 
 def versions_of(last_id: str) -> dict[str, int]:
-    """Read the id of an event; what is none has no versions.
+    """Read the id of an event; any other text has no versions.
 
     Example:
         >>> versions_of("groups=3.members=4"), versions_of("nonsense")
@@ -47,12 +47,12 @@ def differing(before: Mapping[str, int], now: Mapping[str, int]) -> list[str]:
     return sorted(name for name, version in now.items() if before.get(name) != version)
 
 
-async def events(poller: Poller, last_id: str | None) -> AsyncIterator[str]:
+async def events(poller: TablePoller, last_id: str | None) -> AsyncIterator[str]:
     """Yield an event for each change of the tables.
 
     Args:
         poller: Knows the versions.
-        last_id: That the page saw last: what changed since then is its first event; None = a new page.
+        last_id: That the page saw last: what changed since then is its first event; None: a new page.
     """
     shown = dict(poller.versions) if last_id is None else versions_of(last_id)
     yield f"retry: {RETRY_MS}\nid: {event_id(shown)}\nevent: hello\ndata: {{}}\n\n"

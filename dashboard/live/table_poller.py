@@ -11,7 +11,7 @@ from anyio.to_thread import run_sync
 from dashboard.reading.snapshots import TableSnapshots
 
 
-class Poller:
+class TablePoller:
     """Refreshes the snapshots and wakes all that wait for a change. It ends when the refresh under way has ended.
 
     Args:
@@ -26,12 +26,12 @@ class Poller:
         self._task: asyncio.Task[None] | None = None
         self.is_closing = False
 
-    async def __aenter__(self) -> Poller:
+    async def __aenter__(self) -> TablePoller:
         self._task = asyncio.create_task(self._poll())
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        # Cancelled, its thread would read on: an interpreter that ends meanwhile crashes in delta-rs.
+        # The task is not cancelled: its thread would read on, and delta-rs crashes if the interpreter ends meanwhile.
         self._stopping.set()
         if self._task is not None:
             await self._task

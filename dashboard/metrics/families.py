@@ -11,8 +11,8 @@ import pyarrow.compute as pc
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
 from dashboard.metrics.file_sums import Summing, Sums, whole
+from dashboard.metrics.group_labels import OTHER, GroupLabels, label
 from dashboard.metrics.known_sources import known_rows, of_knowledge, unknown_of
-from dashboard.metrics.labels import OTHER, GroupLabels, label
 from dashboard.metrics.lag import lag_by_group
 from streaming.settings.model import Metrics
 from streaming.tables.arrow_rows import from_arrow_columns
@@ -26,9 +26,9 @@ from udfs.shard.source_gaps import KIND
 
 PREFIX = "rebalance_monitor_"
 GROUP = ("cluster", "group")
-# The tables that the families are made of.
+# The families are made from these tables.
 TABLES_READ = ("rebalances", "groups", "findings", "rejected_events", "queue_progress", "audits")
-# Causes and reasons are the monitor's own codes. Kinds of findings may come from a source: beyond so many they are
+# Causes and reasons are the monitor's own codes. Kinds of findings may come from a source: beyond this many they are
 # summed.
 MOST_KINDS = 100
 _GAUGES = (
@@ -39,7 +39,7 @@ _GAUGES = (
     ("spread_queues", "spread", "Most minus fewest queues of a member; of `other` the largest."),
 )
 _LARGEST = frozenset({"spread"})
-_GROUPS = ("cluster", "group_id", "system", "strategy_verdict", *STATE_COLUMNS, *(one[1] for one in _GAUGES))
+_GROUPS = ("cluster", "group_id", "system", "strategy_verdict", *STATE_COLUMNS, *(gauge[1] for gauge in _GAUGES))
 
 _OUTAGES = ("outage_min_ms", "outage_max_ms", "outage_unknown_queues")
 _DECIDED = ("cluster", "group_id", "trigger", "status")
@@ -47,7 +47,7 @@ _REBALANCES = (
     *(*_DECIDED, "event_time", "detected_at", "queues_moved"),
     *(*_OUTAGES, *COST_NAMES),
 )
-# Sums; those of messages are null where none was observed.
+# These are sums; those of messages are null where none was observed.
 _SUMMED = ("number", "queues_moved", *_OUTAGES, *COST_NAMES)
 _FINDINGS = ("finding_id", "cluster", "group_id", "kind", "severity", "opened_at", "closed_at")
 _AUDITS = ["cluster", "group_id", "verdict", "queues_differing"]
@@ -72,7 +72,7 @@ def families(
         settings: Of labels.
         summed: Sums the tables that grow for ever.
         widespread: What is open in many groups at once. widespread_kinds: Kinds that may be.
-        freshness: What is known of the present; what is so now in an unknown cluster is left out. None = all is known.
+        freshness: What is known of the present; what is so now in an unknown cluster is left out. None: all is known.
     """
     rebalances = summed(reader, "rebalances", _REBALANCES, _of_rows)
     decided = _decided(rebalances["decided"])
@@ -82,9 +82,9 @@ def families(
     clusters = [cluster for cluster, _ in first]
     clusters += [cluster for _, cluster in sorted(_rows(found, "opened_at", "cluster"))]
     first += sorted(set(_rows(current, "cluster", "group_id")) - set(first))
-    clusters += [cluster for cluster, _ in first]  # last: of their groups none was decided yet
+    clusters += [cluster for cluster, _ in first]  # these come last, because none of their groups was decided yet
     names = dict.fromkeys(name for name in clusters if name is not None)
-    clusters += [] if freshness is None else freshness.clusters  # those without groups after all others
+    clusters += [] if freshness is None else freshness.clusters  # clusters without groups come after all others
     groups = GroupLabels(first, clusters, settings)
     unknown = frozenset() if freshness is None else unknown_of(freshness, names)
     present = known_rows(current, unknown)
@@ -127,7 +127,7 @@ def _decided(parts: pa.Table) -> pa.Table:
 
 
 def _newest(times: pa.Table) -> pa.Table:
-    """Return of each cluster the event times of what was decided last."""
+    """Return for each cluster the event times of its newest decisions."""
     last = times.group_by("cluster").aggregate([("detected_at", "max")])
     times = times.join(last, "cluster")
     times = times.filter(pc.equal(times["detected_at"], times["detected_at_max"]))
@@ -154,7 +154,7 @@ def _of_rebalances(decided: pa.Table, groups: GroupLabels) -> Iterable[Metric]:
     rebalances: Values = defaultdict(float)
     failed: Values = defaultdict(float)
     moved: Values = defaultdict(float)
-    # In whole milliseconds: sums of fractions depend on the order of rows, and a counter must never go down.
+    # Sums are in whole milliseconds: sums of fractions depend on the order of rows, and a counter must never decrease.
     unread_ms: dict[tuple[str, ...], int] = defaultdict(int)
     unknown: Values = defaultdict(float)
     last: Values = {}
@@ -195,8 +195,9 @@ def _of_messages(decided: pa.Table, groups: GroupLabels) -> Iterable[Metric]:
         decided, "cluster", "group_id", *COST_NAMES
     ):
         key = groups.of(cluster, group)
-        # Both kinds begin at 0 with the first message of any: a rate then has the first of the other one too.
-        if any(one is not None for one in (exact, estimated, waiting, waiting_estimated)):
+        # Both kinds begin at 0 with the first message of either, so that a rate includes the first one of the other
+        # kind.
+        if any(figure is not None for figure in (exact, estimated, waiting, waiting_estimated)):
             for kind, twice, late in (("known", exact, waiting), ("estimated", estimated, waiting_estimated)):
                 repeated[*key, kind] += twice or 0
                 waited[*key, kind] += late or 0
@@ -257,14 +258,15 @@ def _of_findings(
     own = {kind: label(kind) for kind in list(kinds)[:MOST_KINDS]}
     for cluster, group, any_kind, severity, closed_at in _rows(found, *columns):
         key, kind, name = groups.of(cluster, group), own.get(any_kind, OTHER), groups.cluster(cluster)
-        # A closed one stays as 0: what fires on it resolves at once. That a source is away is known while it is.
+        # A closed finding stays as 0, so that its alerts resolve at once. The absence of a source is known while it
+        # lasts.
         if cluster not in unknown or any_kind == KIND:
             current[*key, kind, severity or ""] += closed_at is None
         opened[name, kind, severity or ""] += 1
         closed[name, kind, severity or ""] += closed_at is not None
     if freshness is not None:
         for row in freshness.findings(_open(found)):
-            # A job that is gone is a finding about all of its clusters.
+            # A job that has gone is a finding about all of its clusters.
             name = groups.cluster(row["cluster"]) if row["cluster"] in freshness.clusters else ""
             current[name, "", row["kind"], row["severity"]] += 1
     names = ("kind", "severity")
@@ -274,7 +276,7 @@ def _of_findings(
 
 
 def _open(found: pa.Table) -> list[Row]:
-    """Return the open findings, of which a job may report what is said here without it."""
+    """Return the open findings, so that those of liveness are not counted twice."""
     rows = _rows(found, "finding_id", "closed_at")
     return [{"finding_id": name} for name, closed_at in rows if closed_at is None]
 
@@ -282,7 +284,7 @@ def _open(found: pa.Table) -> list[Row]:
 def _of_widespread(
     found: pa.Table, widespread: Sequence[WidespreadKind], kinds: Collection[str], groups: GroupLabels
 ) -> Metric:
-    many = {(one.cluster, one.kind): one.groups for one in widespread}
+    many = {(kind_open.cluster, kind_open.kind): kind_open.groups for kind_open in widespread}
     is_open: dict[tuple[str, str], bool] = defaultdict(bool)
     for cluster, kind, closed_at in _rows(found, "cluster", "kind", "closed_at"):
         if kind in kinds:
@@ -294,7 +296,7 @@ def _of_widespread(
         values[key] += many.get(place, 0)
         if is_now and place not in many:
             alone.add(key)
-    # Of the clusters that are summed as `other`, one whose few groups are in trouble counts for all.
+    # Among the clusters that are summed as `other`, one with few groups in trouble counts for all.
     values |= dict.fromkeys(alone, 0.0)
     text = "Groups with a kind of findings that is widespread in their cluster; 0 where it is not."
     return _gauge("widespread_finding_groups", text, ("cluster", "kind"), values)

@@ -16,10 +16,10 @@ from streaming.tables.arrow_rows import as_schema
 from streaming.tables.schema import TABLES
 from streaming.views.reader import Reader
 
-# What a table's rows are summed to. Sums of parts, summed the same way, are those of the whole.
+# The sums of a table's rows. Sums of parts, summed the same way, are the sums of the whole.
 Sums: TypeAlias = Mapping[str, pa.Table]
 Summing: TypeAlias = Callable[[pa.Table], Sums]
-# Of the sums of all files of a table together; those of further files are computed each time.
+# The sums of all files of a table take at most this; those of further files are computed each time.
 MOST_ROWS = 1_000_000
 
 
@@ -53,7 +53,7 @@ class FileSums:
         with self._summing:
             before, now, held = self._kept.get(name, {}), dict[str, Sums](), 0
             parts: list[Sums] = []
-            # Not the library's data set: it opens every file of the table, for one that is new.
+            # The library's data set is not used, because it opens every file of the table for a single new one.
             files = pa_fs.PyFileSystem(DeltaStorageHandler(table.table_uri))
             for path in table.get_add_actions(flatten=True)["path"].to_pylist():
                 sums = before.get(path) or sum_rows(_rows_of(files, name, path, columns))
@@ -76,5 +76,5 @@ def _rows_of(files: pa_fs.FileSystem, name: str, path: str, columns: Sequence[st
     """Return columns of one file; those that it does not have are null."""
     with files.open_input_file(path) as opened:
         file = pq.ParquetFile(opened)
-        there = [one for one in columns if one in file.schema_arrow.names]
-        return as_schema(file.read(columns=there), pa.schema([TABLES[name].schema.field(one) for one in columns]))
+        there = [column for column in columns if column in file.schema_arrow.names]
+        return as_schema(file.read(columns=there), pa.schema([TABLES[name].schema.field(column) for column in columns]))

@@ -8,17 +8,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from prometheus_client.core import GaugeMetricFamily, Metric
 
-from dashboard.metrics.labels import GroupLabels
+from dashboard.metrics.group_labels import GroupLabels
 from streaming.views.freshness import Freshness
 
 
 def unknown_of(freshness: Freshness, clusters: Iterable[str]) -> frozenset[str]:
     """Return the clusters, of these and of those that jobs know, of which the present is unknown."""
-    return frozenset(one.cluster for one in freshness.blind(clusters) if one.state == "unknown")
+    return frozenset(cluster.cluster for cluster in freshness.blind(clusters) if cluster.state == "unknown")
 
 
 def known_rows(rows: pa.Table, unknown: Collection[str]) -> pa.Table:
-    """Return the rows that say what is so now: without those of unknown clusters."""
+    """Return the rows about the present, without those of unknown clusters."""
     if not unknown:
         return rows
     return rows.filter(pc.invert(pc.is_in(rows["cluster"], pa.array(sorted(unknown), rows["cluster"].type))))
@@ -27,7 +27,7 @@ def known_rows(rows: pa.Table, unknown: Collection[str]) -> pa.Table:
 def of_knowledge(freshness: Freshness, clusters: Iterable[str], groups: GroupLabels, prefix: str) -> Iterable[Metric]:
     """Yield which clusters are known, since when others are not, and how many jobs live.
 
-    What is summed as `other` is known where all of it is, and blind since the first of it was.
+    The sum `other` is known if all of its clusters are, and blind since the first of them was.
     """
     known: dict[str, float] = {}
     since: dict[str, float] = {}

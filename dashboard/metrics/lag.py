@@ -7,8 +7,8 @@ from collections.abc import Collection
 
 import pyarrow.compute as pc
 
+from dashboard.metrics.group_labels import GroupLabels
 from dashboard.metrics.known_sources import known_rows
-from dashboard.metrics.labels import GroupLabels
 from streaming.tables.arrow_rows import from_arrow_columns
 from streaming.views.progress import recent_rows
 from streaming.views.reader import Reader
@@ -26,10 +26,10 @@ def lag_by_group(reader: Reader, groups: GroupLabels, unknown: Collection[str] =
     if recent is None:
         return {}
     rows = reader.read("queue_progress", columns=[*_QUEUE, "event_time", "lag"], where={"event_time": recent})
-    # The last of each queue, in the order of the rows: so one thread.
+    # The last row of each queue counts, in the order of the rows, which needs one thread.
     newest = rows.sort_by("event_time").group_by(_QUEUE, use_threads=False)
     found = newest.aggregate([("lag", "last", pc.ScalarAggregateOptions(skip_nulls=False))])
-    # Summed by Arrow: there are far more queues than groups. A group without an observed lag has none.
+    # Arrow sums them, because there are far more queues than groups. A group without an observed lag has none.
     found = known_rows(found, unknown).group_by(["cluster", "group_id"]).aggregate([("lag_last", "sum")])
     sums: dict[tuple[str, ...], float] = defaultdict(float)
     for cluster, group, lag in zip(*from_arrow_columns(found, ["cluster", "group_id", "lag_last_sum"]), strict=True):

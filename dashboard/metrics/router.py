@@ -10,8 +10,8 @@ from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.exposition import choose_encoder
 
 from dashboard.metrics.families import PREFIX, TABLES_READ, families
+from dashboard.metrics.group_labels import GroupLabels
 from dashboard.metrics.known_sources import of_knowledge
-from dashboard.metrics.labels import GroupLabels
 from dashboard.reading.questions import Reading
 from dashboard.reading.snapshots import LIVENESS
 from dashboard.reading.widespread_findings import widespread
@@ -36,7 +36,7 @@ class _Families:
 def metrics(request: Request) -> Response:
     """Return the metrics of the tables: OpenMetrics, or the older text format for those who do not accept it.
 
-    While the tables cannot be read there are only those that say whether the present is known.
+    While the tables cannot be read, only the metrics of whether the present is known are returned.
     """
     reading: Reading = request.app.state.reading
     settings: Metrics = request.app.state.metrics
@@ -63,7 +63,7 @@ def metrics(request: Request) -> Response:
     except Exception as error:
         if not is_unreadable(error):
             raise
-        # The tables cannot be read; whether the present is known is no question to them.
+        # The tables cannot be read, but whether the present is known does not depend on them.
         names = list(reading.freshness.clusters)
         present = of_knowledge(reading.freshness, names, GroupLabels((), names, settings), PREFIX)
         content = encode(_Families([*present, *of_alerts(is_running)]))

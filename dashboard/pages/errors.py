@@ -1,4 +1,4 @@
-"""Dashboard: what cannot be answered, as a page for people and as JSON for programs."""
+"""Dashboard: errors, as a page for people and as JSON for programs."""
 
 from __future__ import annotations
 

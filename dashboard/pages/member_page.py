@@ -15,7 +15,7 @@ from streaming.terminal.format import queue_name
 SESSIONS = 100
 QUEUES = 200
 HOSTS = 10
-# A client id may be in very many groups: its queues are looked up in those that it joined last.
+# A client id may be in very many groups; queues are looked up in those that it joined last.
 GROUPS = 100
 _SPAN = ("cluster", "group_id", "topic", "broker", "queue_id", "origin", "valid_from", "valid_to")
 _SESSION = ("cluster", "group_id", "address", "client", "joined_at", "left_at")
@@ -27,7 +27,7 @@ def member_page(reading: Reading, member: str, cluster: str) -> dict[str, Any]:
     Args:
         reading: The tables.
         member: Its id.
-        cluster: Only there; empty = in all clusters.
+        cluster: Only there; empty: in all clusters.
 
     Returns:
         Counts are of all its sessions; ``searched`` is in how many of its ``current`` groups queues were looked up.
@@ -48,7 +48,7 @@ def member_page(reading: Reading, member: str, cluster: str) -> dict[str, Any]:
     return {
         "member": member,
         "cluster": cluster,
-        "lost": [one for one in states if one.state == "unknown"],
+        "lost": [state for state in states if state.state == "unknown"],
         "sessions": shown.rows,
         "session_count": len(all_sessions),
         "held": held[:QUEUES],
@@ -71,5 +71,7 @@ def _held(reading: Reading, member: str, groups: set[tuple[str, str]]) -> list[R
     where = {"cluster": clusters, "group_id": names, "member_id": member}
     found = reading.tables.read("assignments", columns=_SPAN, where=where, keep=lambda rows: rows["valid_to"].is_null())
     spans = [span for span in plain_rows(found) if (span["cluster"], span["group_id"]) in groups]
-    spans.sort(key=lambda one: (one["cluster"], one["group_id"], one["topic"], one["broker"] or "", one["queue_id"]))
-    return [one | {"queue": queue_name(one["topic"], one["broker"], one["queue_id"])} for one in spans]
+    spans.sort(
+        key=lambda span: (span["cluster"], span["group_id"], span["topic"], span["broker"] or "", span["queue_id"])
+    )
+    return [span | {"queue": queue_name(span["topic"], span["broker"], span["queue_id"])} for span in spans]

@@ -12,7 +12,7 @@ from dashboard.pages.templating import STATIC
 router = APIRouter()
 
 TYPES = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml", ".txt": "text/plain; charset=utf-8"}
-# Pages name each file with its version: a new one has another address.
+# Pages name each file with its version, so a new version has another address.
 KEPT = "public, max-age=31536000, immutable"
 
 

@@ -32,7 +32,7 @@ def answer(question: Question, reader: Reader, queries: Queries, given: Mapping[
 
     Args:
         reader: What reads the tables. queries: What runs the SQL.
-        given: Parameters by name; times in epoch milliseconds; None = not given.
+        given: Parameters by name; times in epoch milliseconds; None: not given.
 
     Raises:
         ValueError: A parameter is missing, unknown or out of range.
@@ -65,5 +65,8 @@ def answer_of(found: pa.Table) -> Answer:
 
 def without_zones(rows: pa.Table) -> pa.Table:
     """Return the rows with times in UTC that name no zone: DuckDB compares and truncates them as such."""
-    fields = [pa.field(one.name, pa.timestamp("us")) if pa.types.is_timestamp(one.type) else one for one in rows.schema]
+    fields = [
+        pa.field(field.name, pa.timestamp("us")) if pa.types.is_timestamp(field.type) else field
+        for field in rows.schema
+    ]
     return rows.cast(pa.schema(fields))

@@ -23,10 +23,10 @@ DIALECTS: Sequence[Dialect] = get_args(Dialect)
 Value: TypeAlias = str | int
 
 _PARAMETER = re.compile(r"(?<![:\w]):([a-z_]+)\b")
-# The range of event times: without a span every row counts.
+# This is the range of event times, so without a span every row counts.
 _UNLIMITED = 2**31
 _FIRST_MS, _LAST_MS = 946_684_800_000, 4_102_444_800_000
-# What each parameter is when it is not given; None: it must be. An empty text means any.
+# The default of each parameter; None: it is required. An empty text means any.
 _DEFAULTS: Mapping[str, Value | None] = {
     "since": _FIRST_MS,
     "until": _LAST_MS,
@@ -48,7 +48,7 @@ PARAMETERS: Mapping[str, str] = {
     "limit": "how many rows at most",
 }
 TIMES = frozenset({"since", "until", "at"})
-# With their ranges; queue -1 is shared by message.
+# Numbers have these ranges; queue -1 is shared by message.
 NUMBERS = {"queue": (-1, 2**63 - 1), "limit": (1, 1_000_000)}
 
 
@@ -75,7 +75,9 @@ class Question:
         """Return the tables that the question reads, each with the columns that its text may name."""
         identifiers = set(re.findall(r"\w+", self.texts["duckdb"]))
         read = re.findall(r"\b(?:FROM|JOIN)\s+(\w+)", self.texts["duckdb"])
-        return {name: [one for one in TABLES[name].names if one in identifiers] for name in read if name in TABLES}
+        return {
+            name: [column for column in TABLES[name].names if column in identifiers] for name in read if name in TABLES
+        }
 
     @property
     def required(self) -> frozenset[str]:
@@ -86,7 +88,7 @@ class Question:
         """Return the value of every parameter, times as ``YYYY-MM-DD HH:MM:SS.mmm`` in UTC.
 
         Args:
-            given: By name; times in epoch milliseconds; None = not given.
+            given: By name; times in epoch milliseconds; None: not given.
 
         Raises:
             ValueError: One is unknown, missing, of the wrong type or out of range.
@@ -115,7 +117,7 @@ class Question:
 
         Args:
             given: As ``values`` takes it.
-            is_limited: False = all rows, whatever the limit.
+            is_limited: False: all rows, whatever the limit.
 
         Raises:
             ValueError: As ``values``.
@@ -130,7 +132,7 @@ class Question:
 @functools.cache
 def questions() -> Mapping[str, Question]:
     """Return the ready questions by name, in the order of their names."""
-    found = {one.name: one.read_text(encoding="utf-8") for one in files(__package__).iterdir() if _is_sql(one.name)}
+    found = {file.name: file.read_text(encoding="utf-8") for file in files(__package__).iterdir() if _is_sql(file.name)}
     names = sorted(name.removesuffix(".sql") for name in found if name.count(".") == 1)
     return {name: _question(name, found) for name in names}
 
@@ -159,7 +161,7 @@ def _question(name: str, found: Mapping[str, str]) -> Question:
     for dialect in DIALECTS:
         other = found.get(f"{name}.{dialect}.sql")
         texts[dialect] = text if other is None else _split(other)[1]
-    names = [one.strip() for one in parameters.removeprefix("parameters:").split(",")]
+    names = [parameter.strip() for parameter in parameters.removeprefix("parameters:").split(",")]
     return Question(name, title, " ".join(explanation), names, texts)
 
 
@@ -182,7 +184,7 @@ def _value(name: str, value: object) -> Value | None:
             raise ValueError(f"{name}: {value!r} is not a number from {least} to {most}")
         return value
     if not isinstance(value, str):
-        raise ValueError(f"{name}: {value!r} is no text")
+        raise ValueError(f"{name}: {value!r} is not a text")
     return value
 
 

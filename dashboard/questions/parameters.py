@@ -17,7 +17,7 @@ def given_in(question: Question, texts: Mapping[str, str], now_ms: int) -> dict[
         now_ms: What times like ``15m`` are before.
 
     Raises:
-        ValueError: One is unknown, or no time or number.
+        ValueError: One is unknown, or is not a time or number.
     """
     return {name: _value(name, text, now_ms) for name, text in texts.items() if text and _is_taken(question, name)}
 
@@ -43,6 +43,6 @@ def _value(name: str, text: str, now_ms: int) -> object:
         return parse_time(text, now_ms)
     if name in NUMBERS:
         if len(text) > LONGEST_NUMBER or not text.isascii() or not text.removeprefix("-").isdecimal():
-            raise ValueError(f"{name}: {text[:50]!r} is no number")
+            raise ValueError(f"{name}: {text[:50]!r} is not a number")
         return int(text)
     return text

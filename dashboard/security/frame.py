@@ -17,13 +17,13 @@ from dashboard.security.token import is_session, session_of
 from streaming.machine.http_access import AllowedHosts, bearer, is_token
 
 LOGIN = "/login"
-# Open to every client: they reveal nothing of the tables.
+# Every client may request these, which reveal nothing of the tables.
 OPEN_PATHS = frozenset({LOGIN, "/healthz", "/readyz"})
 OPEN_FOLDER = "/static/"
-# Answers of these have no end.
+# Answers of these are endless.
 STREAMS = frozenset({"/live"})
 READING = frozenset({"GET", "HEAD"})
-MAX_PATH_BYTES = 64 << 10  # an id has at most 10 kB, of which each byte may take three
+MAX_PATH_BYTES = 64 << 10  # an id has at most 10 kB, and each byte may take three
 MAX_BODY_BYTES = 4 << 10
 
 
@@ -31,9 +31,9 @@ class SecurityFrame:
     """Wraps the application.
 
     Args:
-        app: What is wrapped.
+        app: The wrapped application.
         state: What the application shares with its routers; the server reads it.
-        token: Empty = none is required.
+        token: Empty: none is required.
         hosts: Names of this server.
         limit: Requests of one address.
         timeout_s: How long an answer may take.
@@ -94,7 +94,7 @@ class SecurityFrame:
                 await self._app(scope, receive, framed)
             return
         if is_head:
-            # Every answer has the headers that a GET has.
+            # Every answer has the headers of a GET.
             scope = {**scope, "method": "GET"}
         try:
             async with asyncio.timeout(self._timeout_s):

@@ -25,5 +25,5 @@ HEADERS: Final = {
     "cross-origin-resource-policy": "same-origin",
     "permissions-policy": "camera=(), geolocation=(), microphone=()",
 }
-# Responses are private to a client, and requested again each time: the tables change.
+# Responses are private to a client, and requested again each time because the tables change.
 UNLESS_SET: Final = {"cache-control": "private, no-cache"}

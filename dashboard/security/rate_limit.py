@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 
-# An address without a request for long has a full bucket, so forgetting it changes nothing.
+# An address without recent requests has a full bucket, so forgetting it changes nothing.
 REMEMBERED_ADDRESSES = 4_096
 BURST = 4
 

@@ -11,7 +11,7 @@ from streaming.alerts.delivery_error import DeliveryError, unsendable
 from streaming.alerts.finding_costs import FindingCosts, ReadCosts
 from streaming.alerts.findings_reader import CurrentFindings
 from streaming.alerts.holds import Holds, cooling_key
-from streaming.alerts.notices import Bundle, Notice, bundled, notice, vanished
+from streaming.alerts.notices import Bundle, Notice, bundled, notice_of, vanished
 from streaming.alerts.retries import Retries
 from streaming.machine.logs import logger
 from streaming.settings.alerts import Alerts
@@ -19,7 +19,7 @@ from streaming.settings.model import Widespread
 
 _log = logger("alerts")
 
-# A row that is away for less may be back: tables are put in place one by one.
+# A row may be missing for a shorter time, because tables are replaced one by one.
 MISSING_MS = 60_000
 
 
@@ -66,7 +66,7 @@ class AlertEngine:
         accepted = 0
         for channel, compose in self._channels.items():
             bundles = self._messages(channel, findings, now_ms, is_last=is_last)
-            # Services limit how often one sends. While apprise waits for that, other channels wait too.
+            # Services limit the rate of messages. While apprise waits for that, other channels wait as well.
             most = 1 if channel in self._settings.channels and not is_last else len(bundles)
             for bundle in bundles[:most]:
                 accepted += self._send(channel, compose, bundle, now_ms)
@@ -82,42 +82,42 @@ class AlertEngine:
 
     def _note_missing(self, missing: Set[str], now_ms: int) -> None:
         opened = [item for sent in self.state.channels.values() for item in sent.opened.items()]
-        changed = [one for name, one in opened if (name in missing) is (one.missing_since_ms is None)]
-        for one in changed:
-            one.missing_since_ms = now_ms if one.missing_since_ms is None else None
+        changed = [sent for name, sent in opened if (name in missing) is (sent.missing_since_ms is None)]
+        for sent in changed:
+            sent.missing_since_ms = now_ms if sent.missing_since_ms is None else None
         if changed:
             self._write(now_ms)
 
     def _messages(self, channel: str, findings: CurrentFindings, now_ms: int, *, is_last: bool) -> list[Bundle]:
-        """Return what is due for a channel: what it refused before alone, what it often did not accept last."""
+        """Return the messages due for a channel: refused findings alone, and often failed ones last."""
         retries, most = self._retries[channel], self._settings.max_findings
         sent = self.state.of(channel)
         pending = self._pending(sent, findings, now_ms, is_last=is_last)
-        retries.keep({(one.finding_id, one.status) for one in pending})
-        alone = [one for one in pending if retries.is_refused((one.finding_id, one.status))]
-        fresh = [one for one in pending if not retries.is_refused((one.finding_id, one.status))]
-        # A message is sent when the first of its group has waited for others.
+        retries.keep({(notice.finding_id, notice.status) for notice in pending})
+        alone = [notice for notice in pending if retries.is_refused((notice.finding_id, notice.status))]
+        fresh = [notice for notice in pending if not retries.is_refused((notice.finding_id, notice.status))]
+        # A message is sent once the first finding of its group has waited long enough for others.
         ready = {
-            one.key[:2]
-            for one in fresh
-            if one.status == "opened" and self._holds.has_waited(one.finding_id, now_ms, is_last=is_last)
+            notice.key[:2]
+            for notice in fresh
+            if notice.status == "opened" and self._holds.has_waited(notice.finding_id, now_ms, is_last=is_last)
         }
-        due = [one for one in fresh if one.status == "closed" or one.key[:2] in ready]
-        again = [one for one in alone if retries.is_due((one.finding_id, one.status), now_ms)]
+        due = [notice for notice in fresh if notice.status == "closed" or notice.key[:2] in ready]
+        again = [notice for notice in alone if retries.is_due((notice.finding_id, notice.status), now_ms)]
         due, again = (self._costs.added(those, findings.current, sent.opened) for those in (due, again))
         found = [*bundled(due, most), *bundled(again, 1)]
         return sorted(found, key=lambda bundle: retries.attempts(bundle.notices))
 
     def _pending(self, sent: Sent, findings: CurrentFindings, now_ms: int, *, is_last: bool) -> list[Notice]:
-        """Return what a channel was not sent yet."""
-        closed = [notice(row, "closed") for name, row in findings.closed.items() if name in sent.opened]
+        """Return the notices that a channel was not sent yet."""
+        closed = [notice_of(row, "closed") for name, row in findings.closed.items() if name in sent.opened]
         ended = [
-            vanished(name, one, now_ms)
-            for name, one in sorted(sent.opened.items())
-            if one.missing_since_ms is not None and one.missing_since_ms + MISSING_MS <= now_ms
+            vanished(name, finding, now_ms)
+            for name, finding in sorted(sent.opened.items())
+            if finding.missing_since_ms is not None and finding.missing_since_ms + MISSING_MS <= now_ms
         ]
         opened = [
-            notice(row, "opened")
+            notice_of(row, "opened")
             for name, row in findings.current.items()
             if name not in sent.opened
             and self._holds.counts(row)
@@ -126,7 +126,7 @@ class AlertEngine:
         return [*closed, *ended, *opened]
 
     def _send(self, channel: str, compose: Compose, bundle: Bundle, now_ms: int) -> int:
-        """Send the requests of a message one by one; what was accepted is remembered at once."""
+        """Send the requests of a message one by one; accepted ones are remembered at once."""
         accepted = 0
         retries = self._retries[channel]
         if not retries.may_try(now_ms):
@@ -136,8 +136,8 @@ class AlertEngine:
         except Exception as error:  # noqa: BLE001 - a message that cannot be made keeps no other from being sent
             self._note_failure(channel, bundle.notices, unsendable(error))
             return 0
-        # A channel takes the message as one request, or each of its findings by itself.
-        parts = [[one] for one in bundle.notices] if len(requests) == len(bundle.notices) else [bundle.notices]
+        # A channel gets the message as one request, or one request for each finding.
+        parts = [[notice] for notice in bundle.notices] if len(requests) == len(bundle.notices) else [bundle.notices]
         for request, notices in zip(requests, parts, strict=True):
             failure = self._attempt(request)
             if failure is None:
@@ -168,46 +168,57 @@ class AlertEngine:
             pause_ms = retries.failed(notices, now_ms, error.retry_after_ms)
         event = "an alert was refused" if error.is_refusal else "a channel of alerts failed"
         _log.warning(event, channel=channel, reason=str(error), findings=len(notices), retry_ms=pause_ms)
-        resolutions = [one for one in notices if one.status == "closed"]
+        resolutions = [notice for notice in notices if notice.status == "closed"]
         if error.is_refusal and resolutions:
             self._note_refused_resolutions(channel, resolutions, now_ms)
 
     def _note_refused_resolutions(self, channel: str, notices: Sequence[Notice], now_ms: int) -> None:
-        """Give up those that the channel has refused for too long: nothing else would end them."""
+        """Give up resolutions that the channel has refused for too long; nothing else would end them."""
         opened = self.state.of(channel).opened
-        for one in notices:
-            sent = opened[one.finding_id]
+        for notice in notices:
+            sent = opened[notice.finding_id]
             sent.refused_since_ms = now_ms if sent.refused_since_ms is None else sent.refused_since_ms
             if now_ms < sent.refused_since_ms + self._settings.resolve_for_ms:
                 continue
-            del opened[one.finding_id]
-            values = {"kind": one.kind, "cluster": one.cluster, "group_id": one.group_id, "finding_id": one.finding_id}
+            del opened[notice.finding_id]
+            values = {
+                "kind": notice.kind,
+                "cluster": notice.cluster,
+                "group_id": notice.group_id,
+                "finding_id": notice.finding_id,
+            }
             _log.error("a resolution is refused for too long and given up: end it there", channel=channel, **values)
         self._write(now_ms)
 
     def _remember(self, sent: Sent, notices: Sequence[Notice], now_ms: int) -> None:
-        for one in notices:
-            if one.status == "opened":
-                sent.cooling[cooling_key(*one.key)] = now_ms
-                sent.opened[one.finding_id] = SentFinding(
-                    one.cluster, one.group_id, one.kind, one.severity, one.opened_at_ms, now_ms, one.cost
+        for notice in notices:
+            if notice.status == "opened":
+                sent.cooling[cooling_key(*notice.key)] = now_ms
+                sent.opened[notice.finding_id] = SentFinding(
+                    notice.cluster,
+                    notice.group_id,
+                    notice.kind,
+                    notice.severity,
+                    notice.opened_at_ms,
+                    now_ms,
+                    notice.cost,
                 )
             else:
-                sent.opened.pop(one.finding_id, None)
+                sent.opened.pop(notice.finding_id, None)
         self._write(now_ms)
 
     def _write(self, now_ms: int) -> None:
         self.state.write(now_ms - self._settings.cool_down_ms)
 
     def _refresh(self, findings: CurrentFindings, now_ms: int) -> int:
-        """Send open alerts to an Alertmanager again: it drops those that are not repeated."""
+        """Send open alerts to an Alertmanager again, because it drops alerts that are not repeated."""
         compose = self._channels.get("alertmanager")
         due_ms = now_ms if self._refreshed_ms is None else self._refreshed_ms + self._settings.alertmanager_refresh_ms
         if compose is None or now_ms < due_ms:
             return 0
         opened, retries = self.state.of("alertmanager").opened, self._retries["alertmanager"]
-        before = {name for name, one in opened.items() if one.sent_at_ms < now_ms}
-        again = [notice(row, "opened") for name, row in findings.current.items() if name in before]
+        before = {name for name, finding in opened.items() if finding.sent_at_ms < now_ms}
+        again = [notice_of(row, "opened") for name, row in findings.current.items() if name in before]
         current = self._costs.added(again, findings.current, opened)
         accepted, most = 0, self._settings.max_findings
         for bundle in (Bundle(current[first : first + most]) for first in range(0, len(current), most)):
@@ -219,7 +230,7 @@ class AlertEngine:
                 retries.accepted()
                 accepted += 1
             elif error.is_refusal:
-                # It takes those of a request that it can take, and gets all of them at the next time.
+                # It accepts the valid alerts of a request, and gets all of them again next time.
                 _log.warning("repeated alerts were refused", channel="alertmanager", reason=str(error))
             else:
                 self._note_failure("alertmanager", bundle.notices, error)

@@ -1,4 +1,4 @@
-"""Shell: what was sent, in a file that is replaced as a whole: a process that starts again sends nothing twice."""
+"""Shell: what was sent, in a file that is replaced as a whole, so that a restarted process sends nothing twice."""
 
 from __future__ import annotations
 

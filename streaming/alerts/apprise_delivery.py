@@ -13,10 +13,10 @@ from streaming.alerts.delivery_error import DeliveryError, answered
 if TYPE_CHECKING:
     from apprise import NotifyBase
 
-# Its services log the status of an answer in this form, beside texts that may hold what is secret.
+# Its services log the status of an answer in this form, beside texts that may contain secrets.
 _STATUS = re.compile(r"\berror=(\d{3})\b")
 
-# What it logs is kept from all handlers but those that it adds itself: it may hold parts of an address.
+# Its log lines may contain parts of an address, so only the handlers that it adds itself get them.
 _LOGGER = logging.getLogger("apprise")
 _LOGGER.propagate = False
 _LOGGER.setLevel(logging.WARNING)
@@ -34,7 +34,7 @@ def send(message: Message, timeout_s: float) -> None:
     Raises:
         DeliveryError: It was not accepted.
     """
-    # The import takes 0.4 s, and only those who have such a channel need it.
+    # The import takes 0.4 s, and only processes with such a channel need it.
     from apprise import Apprise
 
     service = _service(message.url, timeout_s)
@@ -56,19 +56,19 @@ def _service(url: str, timeout_s: float) -> NotifyBase | None:
         app_id="rebalance-monitor",
         app_desc="Rebalance monitor",
         app_url="",
-        # Its pictures lie on a server of others.
+        # Its pictures would be loaded from a third-party server.
         image_url_mask="",
         image_url_logo="",
         http_redirects=False,
         storage_mode="memory",
-        # It sends in this thread.
+        # Messages are sent in this thread.
         async_mode=False,
         service_timeout=0,
     )
     service = Apprise.instantiate(url, asset=asset)
     if service is not None:
         service.socket_connect_timeout = service.socket_read_timeout = timeout_s
-        # A failure is one, and is tried again later.
+        # One attempt is enough here: a failure is retried later.
         service.retry, service.optional = 0, False
         if service.overflow_mode == OverflowMode.UPSTREAM:
             service.overflow_mode = OverflowMode.TRUNCATE

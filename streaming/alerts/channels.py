@@ -14,18 +14,18 @@ from functools import partial
 from typing import Any, TypeAlias
 
 from streaming.alerts.notices import Bundle
-from streaming.alerts.templates import Texts
+from streaming.alerts.templates import Templates
 from streaming.settings.alerts import Alerts
 from streaming.terminal.format import time_text
 
 Body: TypeAlias = Mapping[str, Any] | Sequence[Mapping[str, Any]]
-# In an address of apprise: the key of the one finding that its message is about.
+# This marks, in an address of apprise, the key of the one finding that a message is about.
 FINDING = "{finding}"
-# Of apprise: by these its services choose a colour, a priority, and whether an incident is opened or resolved.
+# By these types, apprise's services choose a colour, a priority, and whether to open or resolve an incident.
 _TYPES = {"critical": "failure", "warning": "warning"}
-# What calls people in chats, or a whole channel; followed by a digit it is a part of a RocketMQ client's id.
+# An @ notifies people in chats, or a whole channel; before a digit it is part of a RocketMQ client's id.
 _CALL = re.compile(r"@(?!\d)|(?<=<)@")
-# An Alertmanager drops an alert that is not sent again; so long after the last time.
+# An Alertmanager drops an alert that is not repeated within this time.
 ALERTMANAGER_KEEPS = 4
 
 
@@ -64,11 +64,11 @@ class Message(Request):
     body: Mapping[str, str]
 
 
-# Makes the requests of a message, at a time in epoch milliseconds.
+# A function of this type makes the requests of a message, at a time in epoch milliseconds.
 Compose: TypeAlias = Callable[[Bundle, int], list[Request]]
 
 
-def channels(settings: Alerts, texts: Texts) -> dict[str, Compose]:
+def channels(settings: Alerts, texts: Templates) -> dict[str, Compose]:
     """Return the channels that are configured, by name."""
     found: dict[str, Compose] = {}
     if settings.webhook_url.get_secret_value():
@@ -81,7 +81,7 @@ def channels(settings: Alerts, texts: Texts) -> dict[str, Compose]:
     return found
 
 
-def _webhook(settings: Alerts, texts: Texts, bundle: Bundle) -> Request:
+def _webhook(settings: Alerts, texts: Templates, bundle: Bundle) -> Request:
     title, text = texts.of(bundle)
     token = settings.webhook_token.get_secret_value()
     return Request(
@@ -96,30 +96,30 @@ def _webhook(settings: Alerts, texts: Texts, bundle: Bundle) -> Request:
             "group_id": bundle.notices[0].group_id,
             "title": title,
             "text": text,
-            "findings": [one.shown() for one in bundle.notices],
+            "findings": [notice.shown() for notice in bundle.notices],
         },
         settings.webhook_url.get_secret_value(),
         {"Idempotency-Key": bundle.identity} | ({"Authorization": f"Bearer {token}"} if token else {}),
     )
 
 
-def _alertmanager(settings: Alerts, texts: Texts, bundle: Bundle, now_ms: int) -> Request:
-    # API v2, PostableAlerts. Alerts that are open are sent again, with an end ahead of the next time. One that ends
-    # before it starts is refused; a source's clock may be ahead of ours.
+def _alertmanager(settings: Alerts, texts: Templates, bundle: Bundle, now_ms: int) -> Request:
+    # This is PostableAlerts of API v2. Open alerts are repeated, each with an end after the next repetition. One that
+    # ends before it starts is refused, and a source's clock may be ahead of ours.
     ends_at = now_ms + ALERTMANAGER_KEEPS * settings.alertmanager_refresh_ms
     body = []
-    for one in bundle.notices:
-        title, text = texts.of(Bundle([one]))
-        starts_at = min(one.opened_at_ms, now_ms)
-        closes_at = ends_at if one.closed_at_ms is None else max(starts_at, min(one.closed_at_ms, now_ms))
+    for notice in bundle.notices:
+        title, text = texts.of(Bundle([notice]))
+        starts_at = min(notice.opened_at_ms, now_ms)
+        closes_at = ends_at if notice.closed_at_ms is None else max(starts_at, min(notice.closed_at_ms, now_ms))
         alert: dict[str, Any] = {
             "labels": {
                 "alertname": "RebalanceFinding",
-                "cluster": one.cluster,
-                "group": one.group_id,
-                "kind": one.kind,
-                "severity": one.severity,
-                "finding_id": one.finding_id,
+                "cluster": notice.cluster,
+                "group": notice.group_id,
+                "kind": notice.kind,
+                "severity": notice.severity,
+                "finding_id": notice.finding_id,
             },
             "annotations": {"summary": title, "description": text},
             "startsAt": time_text(starts_at),
@@ -132,13 +132,13 @@ def _alertmanager(settings: Alerts, texts: Texts, bundle: Bundle, now_ms: int) -
     return Request("alertmanager", bundle.identity, body, url)
 
 
-def _messages(name: str, url: str, texts: Texts, bundle: Bundle, _: int) -> list[Request]:
-    parts = [Bundle([one]) for one in bundle.notices] if FINDING in url else [bundle]
+def _messages(name: str, url: str, texts: Templates, bundle: Bundle, _: int) -> list[Request]:
+    parts = [Bundle([notice]) for notice in bundle.notices] if FINDING in url else [bundle]
     return [_message(name, url, texts, part) for part in parts]
 
 
-def _message(name: str, url: str, texts: Texts, bundle: Bundle) -> Message:
-    title, text = (_CALL.sub(r"\g<0>" + "\N{ZERO WIDTH SPACE}", one) for one in texts.of(bundle))
+def _message(name: str, url: str, texts: Templates, bundle: Bundle) -> Message:
+    title, text = (_CALL.sub(r"\g<0>" + "\N{ZERO WIDTH SPACE}", part) for part in texts.of(bundle))
     kind = "success" if bundle.status == "closed" else _TYPES.get(bundle.severity, "info")
     key = hashlib.blake2b(bundle.notices[0].finding_id.encode(), digest_size=16).hexdigest()
     body = {"title": title, "text": text, "type": kind}

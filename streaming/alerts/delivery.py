@@ -19,7 +19,7 @@ from streaming.settings.alerts import Alerts
 from streaming.settings.errors import SettingsError
 
 _LONGEST_NUMBER = 12
-# These libraries log the address of every request, and at level debug its headers.
+# These libraries log the address of every request, and its headers at level debug.
 _TALKATIVE = ("httpcore2", "httpx2", "oauthlib", "requests_oauthlib", "urllib3")
 
 
@@ -59,7 +59,7 @@ def _post(client: httpx2.Client, request: Request, now: Callable[[], int]) -> No
     try:
         answer = client.post(request.url, content=request.content, headers=headers)
     except (httpx2.HTTPError, httpx2.InvalidURL) as error:
-        # Its text may hold the address.
+        # The error's text may contain the address.
         raise DeliveryError(type(error).__name__) from None
     if not answer.is_success:
         raise answered(answer.status_code, _retry_after_ms(answer.headers.get("retry-after", ""), now()))
@@ -68,15 +68,15 @@ def _post(client: httpx2.Client, request: Request, now: Callable[[], int]) -> No
 def check_addresses(settings: Alerts) -> None:
     """Raise a ``SettingsError`` that names the addresses that cannot be called."""
     mistakes = [
-        f"alerts.channels.{name}: is no address that apprise knows"
+        f"alerts.channels.{name}: is not an address that apprise knows"
         for name, url in sorted(settings.channels.items())
         if (text := url.get_secret_value()) and not apprise_delivery.is_known(text.replace(FINDING, "0"))
     ]
     for name in ("webhook_url", "alertmanager_url"):
         try:
             httpx2.URL(getattr(settings, name).get_secret_value())
-        except (httpx2.InvalidURL, ValueError):  # Their texts hold the address.
-            mistakes.append(f"alerts.{name}: is no address that can be called")
+        except (httpx2.InvalidURL, ValueError):  # The error's text contains the address.
+            mistakes.append(f"alerts.{name}: is not an address that can be called")
     if mistakes:
         raise SettingsError(mistakes)
 
@@ -89,6 +89,6 @@ def _retry_after_ms(header: str, now_ms: int) -> int:
         until = parsedate_to_datetime(header)
     except ValueError:
         return 0
-    # A date without a zone is one of UTC.
+    # A date without a zone is in UTC.
     until = until if until.tzinfo is not None else until.replace(tzinfo=datetime.UTC)
     return max(0, round(until.timestamp() * 1_000) - now_ms)

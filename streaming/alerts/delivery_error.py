@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import traceback
 
-# RFC 9110: what a client may answer by trying again. All other 4xx are about the request.
+# RFC 9110 lets a client retry after these. All other 4xx codes are about the request itself.
 _TRANSIENT = frozenset({408, 425, 429})
 
 
@@ -23,12 +23,12 @@ class DeliveryError(Exception):
 
 
 def answered(status: int, retry_after_ms: int = 0) -> DeliveryError:
-    """Return the error of an answer of HTTP that is no success."""
+    """Return the error of an unsuccessful HTTP response."""
     is_refusal = 400 <= status < 500 and status not in _TRANSIENT
     return DeliveryError(f"HTTP {status}", retry_after_ms, is_refusal=is_refusal)
 
 
 def unsendable(error: Exception) -> DeliveryError:
-    """Return an unexpected error as that of its message; its text may hold what is secret."""
+    """Return an unexpected error as that of its message, without its text, which may contain secrets."""
     last = traceback.extract_tb(error.__traceback__)[-1]
     return DeliveryError(f"{type(error).__name__} in {last.name}", is_refusal=True)

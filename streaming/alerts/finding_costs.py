@@ -14,7 +14,7 @@ from streaming.machine.logs import logger
 from streaming.tables.schema import Row
 from streaming.views.rebalance_costs import Cost
 
-# Reads the costs of findings, by their ids; of some there is none.
+# A function of this type reads the costs of findings by their ids; some findings have none.
 ReadCosts: TypeAlias = Callable[[Iterable[Row]], Mapping[str, Cost]]
 _AT_ONCE = 200
 
@@ -38,11 +38,11 @@ class FindingCosts:
         """Return notices with their costs: as they were sent before, or as the tables have them.
 
         Args:
-            current: Open findings by id; those of others are forgotten.
+            current: Open findings by id; the costs of all others are forgotten.
             sent: Those that were sent before.
         """
         self._found = {name: cost for name, cost in self._found.items() if name in current}
-        wanted = {one.finding_id for one in notices} & current.keys() - sent.keys() - self._found.keys()
+        wanted = {notice.finding_id for notice in notices} & current.keys() - sent.keys() - self._found.keys()
         unread = [current[name] for name in sorted(wanted)]
         try:
             for first in range(0, len(unread), _AT_ONCE):
@@ -51,7 +51,7 @@ class FindingCosts:
                 self._found |= {row["finding_id"]: found.get(row["finding_id"]) for row in rows}
         except (DeltaError, OSError) as error:
             _log.warning("what rebalances cost cannot be read: alerts are sent without it", reason=str(error))
-        return [replace(one, cost=self._of(one.finding_id, sent)) for one in notices]
+        return [replace(notice, cost=self._of(notice.finding_id, sent)) for notice in notices]
 
     def _of(self, name: str, sent: Mapping[str, SentFinding]) -> Cost | None:
         return sent[name].cost if name in sent else self._found.get(name)

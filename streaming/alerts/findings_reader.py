@@ -16,7 +16,7 @@ from streaming.views.reader import Reader
 from streaming.views.rebalance_costs import Cost, costs_before
 from streaming.views.widespread import WidespreadKind, widespread_kinds
 
-# What is widespread ends with time, too, where no table changes; it is computed this often.
+# A kind also ceases to be widespread as time passes without a change of tables, so it is computed this often.
 _EVERY_MS = 10_000
 
 
@@ -27,7 +27,7 @@ class CurrentFindings:
     Attributes:
         current: Open findings by id. closed: Those of a set of ids that closed, by id.
         missing: Those of the set without a row.
-        widespread: What is open in many groups at once.
+        widespread: Kinds that are open in many groups at once.
     """
 
     current: Mapping[str, Row]
@@ -57,7 +57,7 @@ class FindingsReader:
         self._ended: Mapping[str, Row] = {}
         self._many: Sequence[WidespreadKind] = ()
         self._many_at_ms = 0
-        # What no job can write down, as it was at the last read; and since when the tables cannot be read.
+        # Findings that no job can write, as of the last read; and since when the tables cannot be read.
         self._unwritten: Mapping[str, Row] = {}
         self._unreadable_since_ms: int | None = None
         self._answered_s: float | None = None
@@ -68,7 +68,7 @@ class FindingsReader:
         Raises:
             DeltaError, OSError: The tables cannot be read.
         """
-        # First: a store that is away is given up sooner than for a table.
+        # Liveness is read first, because its read gives up sooner on an unavailable store than a table's does.
         self._freshness = self._liveness.read()
         if self._freshness.unread:
             raise OSError(self._freshness.unread)
@@ -93,7 +93,7 @@ class FindingsReader:
     def unreadable(self, reason: str) -> CurrentFindings | None:
         """Return the findings as they were last read, and that they cannot be read; None: not for long yet."""
         now_ms = self._now_ms()
-        # A store that hangs is known to be away late.
+        # A store that hangs is recognized as unavailable only late.
         waited_ms = 0 if self._answered_s is None else round(1_000 * (time.monotonic() - self._answered_s))
         since_ms = self._unreadable_since_ms = self._unreadable_since_ms or now_ms - waited_ms
         if now_ms - since_ms < UNREADABLE_AFTER_MS:
@@ -103,7 +103,7 @@ class FindingsReader:
         return CurrentFindings({**self._current, **self._unwritten}, {}, frozenset(), self._many)
 
     def _with_unwritten(self, found: CurrentFindings) -> CurrentFindings:
-        """Add what no job can write down: that none lives, or that it learns nothing of a cluster."""
+        """Add findings that no job can write: that no job is alive, or that it learns nothing of a cluster."""
         self._unreadable_since_ms, self._answered_s = None, time.monotonic()
         before = self._unwritten
         rows = self._freshness.findings(found.current.values())
@@ -121,7 +121,7 @@ class FindingsReader:
         now_ms = self._now_ms()
         if not is_new and now_ms < self._many_at_ms + _EVERY_MS:
             return
-        # Where none of these kinds is open, nothing is held back.
+        # While none of these kinds is open, nothing is held back.
         is_any = any(row["kind"] in self._widespread.kinds for row in self._current.values())
         self._many = widespread_kinds(reader, self._widespread, now_ms) if is_any else ()
         self._many_at_ms = now_ms

@@ -1,4 +1,4 @@
-"""Shell: follows the findings for months: what fails is logged and tried again, and its health can be read."""
+"""Shell: follows the findings for months; failures are logged and retried, and its health can be read."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ _log = logger("alerts")
 
 @dataclass
 class AlertsStatus:
-    """What other threads may know of the alerts of this process.
+    """What other threads may read about the alerts of this process.
 
     Attributes:
-        is_running: Whether the findings were followed at the last try; None = no channel is configured.
+        is_running: Whether the findings were followed at the last try; None: no channel is configured.
     """
 
     is_running: bool | None = None
@@ -42,7 +42,7 @@ def follow(
     """Send what is due, again and again, until ``wait`` returns that it is time to stop.
 
     Args:
-        wait: Waits for so many seconds, or until the stop.
+        wait: Waits for that many seconds, or until the stop.
         settings: How often, and how long after an unexpected error.
         status: Is kept up to date.
     """
@@ -63,7 +63,7 @@ def follow(
             except Exception as error:  # noqa: BLE001 - alerts that end silently are worse than ones that fail
                 status.is_running = False
                 pause_ms = backoff.failed("", 0)
-                # Its text may hold what is secret.
+                # The error's text may contain secrets.
                 place = traceback.extract_tb(error.__traceback__)[-1]
                 reason = f"{type(error).__name__} in {place.name} ({place.filename}:{place.lineno})"
                 _log.error("alerts failed unexpectedly; tried again", reason=reason, retry_ms=pause_ms)

@@ -33,12 +33,14 @@ class Holds:
         self._many: Sequence[WidespreadKind] = ()
 
     def update(self, findings: CurrentFindings, now_ms: int) -> None:
-        """Take the current findings; what begins or ends to be widespread is logged."""
-        self._first_noticed = {one: self._first_noticed.get(one, now_ms) for one in findings.current}
-        before, now = ({(one.cluster, one.kind): one for one in many} for many in (self._many, findings.widespread))
+        """Take the current findings, and log which kinds become widespread or cease to be."""
+        self._first_noticed = {
+            finding_id: self._first_noticed.get(finding_id, now_ms) for finding_id in findings.current
+        }
+        before, now = ({(kind.cluster, kind.kind): kind for kind in many} for many in (self._many, findings.widespread))
         for place in sorted(now.keys() - before.keys()):
-            one = now[place]
-            values = {"cluster": one.cluster, "kind": one.kind, "groups": one.groups, "of_groups": one.of_groups}
+            held = now[place]
+            values = {"cluster": held.cluster, "kind": held.kind, "groups": held.groups, "of_groups": held.of_groups}
             _log.warning("findings are widespread: they are not sent", **values)
         for cluster, kind in sorted(before.keys() - now.keys()):
             _log.info("findings are widespread no longer", cluster=cluster, kind=kind)
@@ -65,7 +67,7 @@ class Holds:
         last = sent.cooling.get(cooling_key(row["cluster"], row["group_id"], row["kind"]))
         if last is not None and now_ms < last + self._settings.cool_down_ms:
             return True
-        if any(one.has(row) for one in self._many) or self._may_be_widespread(row, now_ms, is_last=is_last):
+        if any(kind.has(row) for kind in self._many) or self._may_be_widespread(row, now_ms, is_last=is_last):
             return True
         return in_maintenance(self._settings.maintenance, row["cluster"] or "", row["group_id"] or "", now_ms)
 
@@ -83,5 +85,5 @@ class Holds:
 
 
 def cooling_key(cluster: str | None, group: str | None, kind: str) -> str:
-    """Return what a cool-down is of."""
+    """Return the key of a cool-down."""
     return json.dumps([cluster or "", group or "", kind])

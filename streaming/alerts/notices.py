@@ -1,6 +1,6 @@
 """Shell: notices: one finding that opened or closed, and those of one group together. No I/O.
 
-What comes from the tables is untrusted: texts are made printable and cut before anything else reads them.
+Texts from the tables are untrusted: they are made printable and cut before anything else reads them.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Notice:
         cluster, group_id, kind: Cut; an empty group is the cluster itself. key: What they are in the tables.
         opened_at_ms, closed_at_ms: Epoch milliseconds.
         about: The queues, members, clients and subscriptions that it speaks of, each bounded, and its cause.
-        cost: What the group's rebalances cost in the hour up to the opening; None = not observed.
+        cost: What the group's rebalances cost in the hour up to the opening; None: not observed.
     """
 
     finding_id: str
@@ -69,7 +69,7 @@ class Notice:
         }
 
 
-def notice(row: Row, status: Status) -> Notice:
+def notice_of(row: Row, status: Status) -> Notice:
     """Return the notice of a row of ``findings``."""
     return Notice(
         finding_id=row["finding_id"],
@@ -88,7 +88,7 @@ def notice(row: Row, status: Status) -> Notice:
 
 
 def vanished(finding_id: str, last: SentFinding, now_ms: int) -> Notice:
-    """Return the notice that a finding ended whose row the tables no longer hold, by what was last sent of it."""
+    """Return the notice that a finding ended whose row is gone from the tables, built from what was last sent."""
     return Notice(
         finding_id=finding_id,
         status="closed",
@@ -116,30 +116,32 @@ class Bundle:
 
     @property
     def identity(self) -> str:
-        """Return what is the same whenever this message is sent again."""
-        text = "\n".join(f"{one.finding_id} {one.status}" for one in self.notices)
+        """Return an identity that stays the same whenever this message is sent again."""
+        text = "\n".join(f"{notice.finding_id} {notice.status}" for notice in self.notices)
         return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
     @property
     def status(self) -> Status:
         """Return ``opened`` if any of them opened."""
-        return "opened" if any(one.status == "opened" for one in self.notices) else "closed"
+        return "opened" if any(notice.status == "opened" for notice in self.notices) else "closed"
 
     @property
     def severity(self) -> str:
         """Return the worst severity."""
-        present = {one.severity for one in self.notices}
-        return next((one for one in ("critical", "warning", "info") if one in present), "info")
+        present = {notice.severity for notice in self.notices}
+        return next((severity for severity in ("critical", "warning", "info") if severity in present), "info")
 
 
 def bundled(notices: Iterable[Notice], most: int) -> list[Bundle]:
-    """Return the notices of each group as messages of at most so many, in the order of clusters and groups."""
+    """Return each group's notices as messages of at most ``most``, in the order of clusters and groups."""
     groups: dict[tuple[str, str], list[Notice]] = {}
-    for one in notices:
-        groups.setdefault(one.key[:2], []).append(one)
+    for notice in notices:
+        groups.setdefault(notice.key[:2], []).append(notice)
     found = []
     for key in sorted(groups):
-        ordered = sorted(groups[key], key=lambda one: (one.status != "opened", one.opened_at_ms, one.finding_id))
+        ordered = sorted(
+            groups[key], key=lambda notice: (notice.status != "opened", notice.opened_at_ms, notice.finding_id)
+        )
         found += [Bundle(ordered[first : first + most]) for first in range(0, len(ordered), most)]
     return found
 
@@ -149,8 +151,8 @@ def _printable(value: Any) -> Any:
     if isinstance(value, str):
         return _cut(value, LONGEST_NAME)
     if isinstance(value, dict):
-        return {name: _printable(one) for name, one in value.items()}
-    return [_printable(one) for one in value[:MOST_NAMED]] if isinstance(value, list) else value
+        return {name: _printable(part) for name, part in value.items()}
+    return [_printable(part) for part in value[:MOST_NAMED]] if isinstance(value, list) else value
 
 
 def _cut(text: str | None, longest: int) -> str:

@@ -1,4 +1,4 @@
-"""Shell: when what was not accepted is sent again: a channel that fails pauses, a message that is refused waits alone.
+"""Shell: when a failed message is sent again: a failing channel pauses, a refused message waits alone.
 
 No I/O.
 """
@@ -11,12 +11,12 @@ from typing import TypeAlias
 
 from streaming.alerts.notices import Notice, Status
 
-# A finding that is to be sent as opened or closed.
+# This is a finding to be sent as opened or closed.
 Pending: TypeAlias = tuple[str, Status]
 
 
 class Backoff:
-    """When each of some things may be tried again: after 1, 2, 4, ... times the first pause, up to the longest.
+    """Decide when something may be tried again: after 1, 2, 4, ... times the first pause, up to the longest.
 
     Args:
         first_ms, most_ms: The first and the longest pause.
@@ -78,8 +78,8 @@ class Retries:
         return self._refused.may_try(pending, now_ms)
 
     def attempts(self, notices: Iterable[Notice]) -> int:
-        """Return how often in vain one of them was sent. Those with fewer attempts come first: none starves others."""
-        return max(self._attempts[_pending(one)] for one in notices)
+        """Return the most failed attempts of any of them; fewer attempts come first, so none starves others."""
+        return max(self._attempts[_pending(notice)] for notice in notices)
 
     def failed(self, notices: Iterable[Notice], now_ms: int, at_least_ms: int) -> int:
         """Begin a pause of the channel, which failed with a message; return its length."""
@@ -89,9 +89,9 @@ class Retries:
     def refused(self, notices: Iterable[Notice], now_ms: int, at_least_ms: int) -> int:
         """Begin a pause of what was in a refused message; the channel works. Return the longest."""
         self._channel.succeeded("")
-        pending = [_pending(one) for one in notices]
+        pending = [_pending(notice) for notice in notices]
         self._attempts.update(pending)
-        return max(self._refused.failed(one, now_ms, at_least_ms) for one in pending)
+        return max(self._refused.failed(key, now_ms, at_least_ms) for key in pending)
 
     def accepted(self) -> None:
         """End the pauses of the channel."""
@@ -100,9 +100,9 @@ class Retries:
     def keep(self, pending: Collection[Pending]) -> None:
         """Forget what is no longer to be sent."""
         self._refused.keep(pending)
-        for one in self._attempts.keys() - pending:
-            del self._attempts[one]
+        for key in self._attempts.keys() - pending:
+            del self._attempts[key]
 
 
-def _pending(one: Notice) -> Pending:
-    return one.finding_id, one.status
+def _pending(notice: Notice) -> Pending:
+    return notice.finding_id, notice.status

@@ -14,7 +14,7 @@ from streaming.alerts.channels import Request, channels
 from streaming.alerts.delivery import Deliver, check_addresses, open_delivery
 from streaming.alerts.findings_reader import FindingsReader
 from streaming.alerts.follower import AlertsStatus, follow
-from streaming.alerts.templates import Texts
+from streaming.alerts.templates import Templates
 from streaming.machine.clock import now_ms
 from streaming.machine.file_lock import exclusive_lock
 from streaming.machine.folder_check import write_error
@@ -77,7 +77,7 @@ def run(
 def in_background(
     root: Location, settings: Alerts, widespread: Widespread, status: AlertsStatus | None = None
 ) -> Iterator[None]:
-    """Send from a thread while the context is open, if there is a channel; what is wrong with it is raised at once.
+    """Send from a thread while the context is open, if there is a channel; its mistakes are raised at once.
 
     Args:
         widespread: When a kind of findings is widespread, and is not sent.
@@ -127,9 +127,9 @@ def _engine(
     )
 
 
-def _texts(settings: Alerts) -> Texts:
+def _texts(settings: Alerts) -> Templates:
     try:
-        return Texts(settings.title, settings.text, settings.link)
+        return Templates(settings.title, settings.text, settings.link)
     except ValueError as error:
         raise SettingsError([f"alerts.title, alerts.text: {error}"]) from error
 

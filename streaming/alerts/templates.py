@@ -12,22 +12,22 @@ from streaming.alerts.notices import Bundle
 
 LONGEST_TITLE = 250
 LONGEST_TEXT = 3_000
-# Ids may be longer than what receivers take for an address.
+# Ids may be longer than the addresses that receivers accept.
 LONGEST_LINK = 2_000
-# Ids are values, never part of a template; what users write may neither reach Python nor change values.
+# Ids are values and never part of a template; users' templates may neither reach Python nor change values.
 _SANDBOX = ImmutableSandboxedEnvironment(undefined=StrictUndefined, autoescape=False)
 _CONTROL = re.compile(r"[^\n\t\x20-\x7e\xa0-\U0010ffff]")
 
 
-class Texts:
+class Templates:
     """The title and text of messages.
 
     Args:
         title, text: Templates; they get ``findings``, ``status``, ``severity``, ``cluster``, ``group_id``, ``link``.
-        link: Address of the pages; empty = none.
+        link: Address of the pages; empty: none.
 
     Raises:
-        ValueError: One is no template.
+        ValueError: One of them is not a template.
     """
 
     def __init__(self, title: str, text: str, link: str = "") -> None:
@@ -35,16 +35,16 @@ class Texts:
         try:
             self._title, self._text = _SANDBOX.from_string(title), _SANDBOX.from_string(text)
         except TemplateError as error:
-            raise ValueError(f"is no template: {error}") from error
+            raise ValueError(f"is not a template: {error}") from error
 
     def of(self, bundle: Bundle) -> tuple[str, str]:
         """Return title (one line) and text of a message, without control characters, cut.
 
-        A template that fails gives the kinds of the findings: an alert is not lost for a mistake in it.
+        A failing template yields the kinds of the findings instead, so that no alert is lost.
         """
         first = bundle.notices[0]
         values = {
-            "findings": [one.shown() for one in bundle.notices],
+            "findings": [notice.shown() for notice in bundle.notices],
             "status": bundle.status,
             "severity": bundle.severity,
             "cluster": first.cluster,
@@ -54,7 +54,7 @@ class Texts:
         try:
             title, text = self._title.render(values), self._text.render(values)
         except (TemplateError, ArithmeticError, TypeError, ValueError, LookupError, AttributeError) as error:
-            title = f"{bundle.status}: {', '.join(sorted({one.kind for one in bundle.notices}))}"
+            title = f"{bundle.status}: {', '.join(sorted({notice.kind for notice in bundle.notices}))}"
             text = f"The template of alerts failed: {type(error).__name__}"
         return _plain(" ".join(title.split()), LONGEST_TITLE), _plain(text.strip(), LONGEST_TEXT)
 

@@ -20,17 +20,17 @@ from udfs.strategies.problem import Assignment, Participant, Problem, Topic
 from udfs.strategies.registry import names, qualified_name
 
 VOTE = "kafka.vote"
-# All topics of a case together: more would not fit into memory with their answer.
+# This limits all topics of a case together; more would not fit into memory with their answer.
 MAX_QUEUES_OF_CASE = 1_000_000
-# What some programs write in front of UTF-8.
+# Some programs write this mark in front of UTF-8.
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _MODES = get_args(Mode)
-# What most topics are counted with, made once.
+# Most topics use these counts, so they are made once.
 _COUNTED = tuple(QueueInfo(number) for number in range(1_000))
 
 
 class CaseMember(msgspec.Struct, kw_only=True):
-    """A member as a case names it; what is absent is none."""
+    """A member as a case names it; absent fields are unknown."""
 
     member_id: str
     instance_id: str | None = None
@@ -138,7 +138,7 @@ def answer_case(case: Case, number: int = 1) -> CaseAnswer:
 
 
 def read_problem(case: Case) -> Problem:
-    """Make the core's question of a case.
+    """Convert a case into the core's problem.
 
     Two members of one id are two connections of one client; where a coordinator makes the ids, in whose maps the later
     replaces the earlier one.
@@ -176,7 +176,7 @@ def read_problem(case: Case) -> Problem:
 
 def _queues(topic: CaseTopic, per_broker: bool) -> tuple[QueueInfo, ...]:
     if topic.queues is not None:
-        # Clients hold a topic's queues in a set; in Kafka's a broker is no part of a partition's name.
+        # Clients hold a topic's queues in a set; a broker is not part of the name of Kafka's partitions.
         distinct = {(queue.broker or "" if per_broker else "", queue.queue_id): queue for queue in topic.queues}
         return tuple(distinct[key] for key in sorted(distinct))
     count = topic.queue_count or 0
@@ -209,7 +209,7 @@ def _by_name(problem: Problem, assignment: Assignment) -> dict[str, list[Answere
     held: dict[str, Sequence[QueueRef]] = {}
     for member in problem.members:
         queues = assignment[member.member_id]
-        # Connections of one id are one client to their broker; a queue that one member is given twice stays that.
+        # To their broker, connections of one id are one client; a queue that one member is given twice is kept twice.
         held[member.name] = list(dict.fromkeys([*held[member.name], *queues])) if member.name in held else queues
     return {
         name: [AnsweredQueue(queue.topic, queue.broker, queue.queue_id) for queue in queues]

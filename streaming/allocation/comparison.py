@@ -14,7 +14,7 @@ from udfs.strategies.problem import Assignment, Participant, Problem, Topic
 from udfs.strategies.registry import names, qualified_name, registered
 
 TOPIC = "topic"
-# The rooms, machines and lists that some strategies need are made up, so that each shows what it does.
+# The rooms, machines and lists that some strategies need are invented, so that each can show what it does.
 _ROOM = "room1"
 
 

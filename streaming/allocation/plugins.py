@@ -21,7 +21,7 @@ from udfs.strategies.registry import Registered, register
 
 GROUP = "rebalance_monitor.strategies"
 
-# Importing it and all its trials; one answer. Ours take milliseconds.
+# The first limit is for the import and all trials, the second for one answer. Built-in strategies take milliseconds.
 LOAD_LIMIT_S: Final = 30.0
 ANSWER_LIMIT_S: Final = 10.0
 # A strategy that times out repeatedly would delay every group behind it.
@@ -135,7 +135,7 @@ def _tried(point: EntryPoint) -> Registered:
         except StrategyError as error:
             if error.code in _GUARDS_CODES:
                 raise
-            # An error that it raises itself, for example for a missing setting, is a valid result, too.
+            # An error that the strategy raises itself, for example for a missing setting, is a valid result as well.
             continue
         if again != answer:
             raise StrategyError("breaks_law", "it is not deterministic: the same input gave another result")
@@ -160,7 +160,7 @@ def _broken_promise(problem: Problem, entry: Registered, counts: list[int]) -> s
 
 
 def _trials() -> list[Problem]:
-    """Return questions that show the usual mistakes: none, one, more members than queues, unknown topics, owners."""
+    """Return problems that expose the usual mistakes: none, one, more members than queues, unknown topics, owners."""
     problems = []
     for members in (1, 2, 3, 7):
         for queues in (0, 1, 5, 8):

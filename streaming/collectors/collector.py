@@ -1,4 +1,4 @@
-"""Shell: what every collector of a live cluster is to the job and to `collect`."""
+"""Shell: the interface of every collector of a live cluster, for the job and for `collect`."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class CollectorStatus(msgspec.Struct, frozen=True, kw_only=True):
     answered_at_ms: int | None = None
 
 
-# A poll takes less; a server that hangs makes it wait for its timeouts.
+# A poll normally takes less; a hanging server makes it wait for its timeouts.
 _ANSWERS_WITHIN_MS = 15_000
 PROBLEMS: dict[State, str] = {
     "away": "the cluster does not answer",
@@ -79,7 +79,7 @@ def source_status_of(status: CollectorStatus, made_at_ms: int) -> SourceStatus:
 class Collector(Protocol):
     """Watches or polls one cluster from ``start`` to ``stop`` and appends events to an ``EventLog``.
 
-    It only reads, survives an unavailable cluster, and continues after a restart from the remembered state without
+    It only reads, survives an unavailable cluster, and resumes after a restart from the remembered state without
     reporting anything that did not happen. Changes of its state are logged.
     """
 
@@ -163,7 +163,7 @@ class CollectorCluster:
         max_offsets_per_batch: int,  # noqa: ARG002
         is_tolerant: bool,  # noqa: ARG002
     ) -> DataFrame | None:
-        """Return nothing: all is in the folder of collected events."""
+        """Return nothing, because all events are in the folder of collected events."""
         return None
 
     def start(self) -> None:
@@ -180,11 +180,11 @@ class CollectorCluster:
         return self._collector.observe_once()
 
     def flush_clock(self) -> bool:
-        """Return that no clock is pending: it is written after the events that it covers."""
+        """Return that no clock is pending, because it is written after the events that it covers."""
         return False
 
     def collector_status(self) -> CollectorStatus:
-        """Return how the collector fares."""
+        """Return the collector's status."""
         return status_with_log(self._collector.status(), self._log)
 
     def status(self) -> str | None:
@@ -201,7 +201,7 @@ class CollectorCluster:
         return source_status_of(self.collector_status(), self._made_at_ms)
 
     def connection_error(self, error: BaseException) -> str | None:  # noqa: ARG002
-        """Return that it was something else: the query reads a folder."""
+        """Return None, because the query reads a folder."""
         return None
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from streaming.collectors.event_log.folder_reader import FolderReader
 from streaming.machine.logs import logger
-from streaming.pipeline.pending_losses import Losses
+from streaming.pipeline.pending_losses import PendingLosses
 from streaming.spark.checkpoint import Checkpoint, ControlFolder, Identity
 from streaming.stores.places import Place, place_of
 
@@ -38,7 +38,7 @@ class LossWatch:
     def __init__(
         self, settings: Settings, checkpoint: Checkpoint, identity: Identity, clusters: Callable[[], Sequence[str]]
     ) -> None:
-        losses = Losses(checkpoint.root / "losses.json", ControlFolder(checkpoint.control))
+        losses = PendingLosses(checkpoint.root / "losses.json", ControlFolder(checkpoint.control))
         self._folder: FolderReader | None = None
         if settings.events.folder:
             sources = [number for number, name in enumerate(identity.sources) if name.startswith(("events:", "files:"))]
@@ -59,7 +59,7 @@ class LossWatch:
         """Report the losses; return whether the query must skip it instead of failing."""
         if self._folder is not None:
             self._folder.step()
-        # A failure without an explanation is skipped, too, or it would repeat forever.
+        # A gap without an explanation is skipped as well, or the failure would repeat forever.
         self.is_tolerant = self._is_behind() or self._has_failed
         self._has_failed = False
         return self.is_tolerant
@@ -99,12 +99,12 @@ class LossWatch:
 
 
 def _topic_readers(
-    settings: Settings, query: Place, losses: Losses, clusters: Callable[[], Sequence[str]]
+    settings: Settings, query: Place, losses: PendingLosses, clusters: Callable[[], Sequence[str]]
 ) -> list[TopicReader]:
     found: list[TopicReader] = []
     events, followed = settings.kafka_events, set(settings.followed().values())
     if events.topic:
-        from streaming.collectors.kafka.client_options import KafkaOptions
+        from streaming.collectors.kafka.options import KafkaOptions
         from streaming.collectors.kafka.topic_reader import TopicReader
 
         options = KafkaOptions(

@@ -83,7 +83,7 @@ class FollowedSystem:
 
 
 class _FollowedKafka(FollowedSystem):
-    """Kafka: beside a job, Spark reads the group records itself."""
+    """Kafka, whose group records Spark reads itself beside a job."""
 
     def attached(self, settings: Settings, folder: Place, offsets_read: OffsetsRead) -> AttachedCluster:
         from streaming.collectors.kafka.factory import KafkaCluster
@@ -98,8 +98,8 @@ class _FollowedKafka(FollowedSystem):
 
 
 FOLLOWED: dict[str, FollowedSystem] = {
-    one.profile.name: one
-    for one in (
+    system.profile.name: system
+    for system in (
         _FollowedKafka(KAFKA, "HOST:PORT"),
         FollowedSystem(ROCKETMQ, "NAMESRV[;NAMESRV]", filters_topics=True),
         FollowedSystem(METAQ, "ZK[/root]", filters_topics=True),
@@ -128,7 +128,7 @@ def check_events_topic(settings: Settings, *, was_read: bool) -> None:
     events = settings.kafka_events
     if not events.topic or was_read:
         return
-    from streaming.collectors.kafka.client_options import KafkaOptions
+    from streaming.collectors.kafka.options import KafkaOptions
     from streaming.collectors.kafka.permissions import require_topic
 
     servers = events.bootstrap_servers or settings.kafka.bootstrap_servers

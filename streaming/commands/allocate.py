@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 NOT_READ_EXIT = 1
 _BLOCK_BYTES = 1 << 16
 _BEFORE = re.compile(r"[0-9]{1,9}")
-# What is made up for people has to fit into memory, also as 160 points a member on MetaQ's ring.
+# Invented groups must fit into memory, even with 160 points for each member on MetaQ's ring.
 _MOST_MEMBERS = 10_000
 _MOST_QUEUES = 1_000_000
 
@@ -65,7 +65,7 @@ def _answer_lines() -> None:
     all_read = True
     number = 0
     answers = sys.stdout.buffer
-    # Output of custom strategies must not mix with the results.
+    # The output of custom strategies must not mix with the results.
     with redirect_stdout(sys.stderr):
         installed_user_strategies()
         for lines in _blocks(sys.stdin.buffer):

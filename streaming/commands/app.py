@@ -62,7 +62,7 @@ app.command()(pack)
 def run_app() -> None:
     """Run the command of the arguments; print errors as messages, not as tracebacks."""
     _open_what_was_closed()
-    # A store's client writes pages of warnings while it looks for credentials; errors are ours to report.
+    # A store's client writes pages of warnings while it looks for credentials; errors are reported here.
     os.environ.setdefault("RUST_LOG", "error")
     try:
         app()
@@ -73,17 +73,17 @@ def run_app() -> None:
     except (SetupError, CheckpointError, StateVersionError, TableError) as error:
         complain(str(error))
     except BrokenPipeError:
-        # The reader of our output has closed it, e.g. head(1).
+        # The reader of the output has closed it, e.g. head(1).
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(0)
     except OSError as error:
-        # A full disk, a folder that was taken away: what had begun is cut off.
+        # The disk is full or a folder was removed: the output is cut off.
         place = f"{error.filename}: " if error.filename else ""
         complain(f"{place}{error.strerror or one_line(error)}", exit_code=FAILED)
     except Exception as error:
         if not is_of_delta(error):
             raise
-        # A damaged log, or a right that was taken away meanwhile.
+        # The log is damaged, or a right was revoked meanwhile.
         complain(f"the tables cannot be used: {one_line(error)}", exit_code=FAILED)
 
 

@@ -46,7 +46,7 @@ def _unknown_usage(*, as_json: bool) -> Iterator[None]:
     except TyperException as error:
         if getattr(error, "exit_code", None) == EXIT_CODES["critical"]:
             error.exit_code = EXIT_CODES["unknown"]
-            # Monitors show stdout; stderr gets the usage.
+            # Monitors show stdout, so the usage goes to stderr.
             sys.stdout.write(_unknown_line(error.format_message(), as_json=as_json))
         raise
 
@@ -147,7 +147,7 @@ def _evaluated(
 
 
 def sentence(found: Evaluation) -> str:
-    """Return the state and its reasons in one line without what plugins use as marks.
+    """Return the state and its reasons in one line without the characters that plugins use as separators.
 
     Example:
         >>> from streaming.views.objectives import Evaluation
@@ -162,17 +162,17 @@ def sentence(found: Evaluation) -> str:
         where = _plain("/".join(filter(None, (first["cluster"], first["group_id"]))))
         reasons.append(f"open findings: {', '.join([*kinds[:_NAMED], *more])}, first of {where}")
     reasons += [_missed(figure) for figure in found.figures if figure.state != "ok"]
-    recordings = [f"{_plain(one.cluster)} is {one.text}" for one in found.recordings]
+    recordings = [f"{_plain(recording.cluster)} is {recording.text}" for recording in found.recordings]
     more = [f"{len(recordings) - _NAMED} more recordings"] if len(recordings) > _NAMED else []
     text = "; ".join([*(reasons or [_nothing(found)]), *_widespread(found), *recordings[:_NAMED], *more])
     return _plain(f"REBALANCES {found.state.upper()} - {text}", _LONGEST)
 
 
 def _blind(found: Evaluation) -> str:
-    """Return of which clusters the present is not known, and why; one reason of several clusters is said once."""
+    """Return the clusters whose present is unknown, and why; a reason that several clusters share is written once."""
     texts: dict[str, list[str]] = {}
-    for one in found.blind:
-        texts.setdefault(one.text, []).append(_plain(one.cluster))
+    for cluster in found.blind:
+        texts.setdefault(cluster.text, []).append(_plain(cluster.cluster))
     shown = [f"{_several(names)} {text}" if names != [""] else _no_cluster(found) for text, names in texts.items()]
     more = [f"{len(shown) - _NAMED} more"] if len(shown) > _NAMED else []
     return "; ".join([*shown[:_NAMED], *more])
@@ -188,7 +188,7 @@ def _several(names: list[str]) -> str:
 
 
 def _nothing(found: Evaluation) -> str:
-    """Return that nothing is wrong, no more than was looked at."""
+    """Return that nothing is wrong, for exactly what was checked."""
     counted = " that count" if found.widespread or found.info else ""
     info = f" ({found.info} of severity info)" if found.info else ""
     objectives = [figure for figure in found.figures if figure.warning or figure.critical]
@@ -197,8 +197,8 @@ def _nothing(found: Evaluation) -> str:
 
 
 def _widespread(found: Evaluation) -> list[str]:
-    """Return what is not counted because it is open in many groups."""
-    names = [_plain(one.text) for one in found.widespread]
+    """Return the kinds that are not counted because they are open in many groups."""
+    names = [_plain(kind.text) for kind in found.widespread]
     more = [f"{len(names) - _NAMED} more"] if len(names) > _NAMED else []
     return [f"widespread, not counted: {', '.join([*names[:_NAMED], *more])}"] if names else []
 
@@ -233,12 +233,12 @@ def _json(found: Evaluation) -> dict[str, object]:
         "exit_code": EXIT_CODES[found.state],
         "message": sentence(found),
         "widespread": [
-            {"cluster": one.cluster, "kind": one.kind, "groups": one.groups, "of_groups": one.of_groups}
-            for one in found.widespread
+            {"cluster": kind.cluster, "kind": kind.kind, "groups": kind.groups, "of_groups": kind.of_groups}
+            for kind in found.widespread
         ],
         "findings": with_times(list(found.findings), time_columns("findings")),
-        "blind": [_freshness(one) for one in found.blind],
-        "recordings": [_freshness(one) for one in found.recordings],
+        "blind": [_freshness(cluster) for cluster in found.blind],
+        "recordings": [_freshness(recording) for recording in found.recordings],
         "objectives": [
             {
                 "name": figure.name,

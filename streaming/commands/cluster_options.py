@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import typer
 
-from streaming.collectors.kafka.log_tail import STDIN
+from streaming.collectors.kafka.log_files import STDIN
 from streaming.collectors.registry import FOLLOWED
 from streaming.settings.locations import location_of, without_key
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from streaming.settings.model import Settings
 
 _NAMES = " ".join(f"{system}=NAME" for system in FOLLOWED)
-_TITLES_WITH_TOPICS = ", ".join(one.profile.title for one in FOLLOWED.values() if one.filters_topics)
+_TITLES_WITH_TOPICS = ", ".join(followed.profile.title for followed in FOLLOWED.values() if followed.filters_topics)
 
 ClusterNames: TypeAlias = Annotated[
     list[str] | None,
@@ -72,7 +72,7 @@ ExcludeTopics: TypeAlias = Annotated[
     ),
 ]
 
-# Where each system's cluster is, as ``with_addresses`` hands it to a command: system -> address, if given.
+# The address of each system's cluster, if given, as ``with_addresses`` passes it to a command.
 Addresses: TypeAlias = Mapping[str, str | None]
 EACH_ADDRESS = [f"--{system}" for system in FOLLOWED]
 
@@ -100,10 +100,12 @@ def _address_parameters() -> list[inspect.Parameter]:
             default=None,
             annotation=Annotated[
                 str | None,
-                typer.Option(f"--{system}", metavar=one.metavar, help=f"Follow this live {one.profile.title} cluster."),
+                typer.Option(
+                    f"--{system}", metavar=followed.metavar, help=f"Follow this live {followed.profile.title} cluster."
+                ),
             ],
         )
-        for system, one in FOLLOWED.items()
+        for system, followed in FOLLOWED.items()
     ]
 
 
@@ -114,7 +116,7 @@ def address_settings() -> dict[str, str]:
     return {system: f"{system}.{section.address}" for system, section in SECTIONS.items()}
 
 
-class LiveOptions:
+class ClusterOptions:
     """The command line's live clusters, as settings, and its mistakes.
 
     Args:
@@ -137,14 +139,14 @@ class LiveOptions:
         self.mistakes: list[str] = []
         places = address_settings()
         self.given = [system for system, address in addresses.items() if address is not None]
-        # Without an address here, it is in the settings.
+        # If there is no address here, it is in the settings.
         meant = self.given or list(FOLLOWED)
         self.settings: dict[str, object] = {places[system]: address for system, address in addresses.items()}
         self._name_clusters(clusters, meant)
         for system in meant:
             self.settings[f"{system}.include_groups"] = list(include_groups) or None
             self.settings[f"{system}.exclude_groups"] = list(exclude_groups) or None
-        with_topics = [system for system, one in FOLLOWED.items() if one.filters_topics]
+        with_topics = [system for system, followed in FOLLOWED.items() if followed.filters_topics]
         for system in filter(meant.__contains__, with_topics):
             self.settings[f"{system}.include_topics"] = list(include_topics) or None
             self.settings[f"{system}.exclude_topics"] = list(exclude_topics) or None
@@ -156,7 +158,7 @@ class LiveOptions:
         self.settings["kafka.logs"] = list(kafka_logs) or None
 
     def missing(self, config: Path | None, env: Mapping[str, str]) -> list[str]:
-        """Return what is certainly missing, even if the settings cannot be loaded: no other check reports it."""
+        """Return what is certainly missing even if the settings cannot be loaded, since no other check reports it."""
         from streaming.settings.layers import is_setting
 
         if config is not None or any(map(is_setting, env)):
@@ -176,7 +178,7 @@ class LiveOptions:
                 self.mistakes.append(f"--cluster {text}: ambiguous: write --cluster {self.given[0]}={text}")
                 continue
             else:
-                self.settings |= {f"{one}.cluster": text for one in meant}
+                self.settings |= {f"{system}.cluster": text for system in meant}
                 named_now = set(meant)
             if named & named_now:
                 self.mistakes.append(f"--cluster {text}: the cluster already has a name")
@@ -208,13 +210,15 @@ def incomplete_clusters(settings: Settings) -> list[str]:
 
 
 def unfit_logs(settings: Settings) -> list[str]:
-    """Return what is wrong with the brokers' logs to read."""
+    """Return the mistakes in the paths of the brokers' logs."""
     mistakes = []
     paths = settings.kafka.logs
     if paths.count(STDIN) and len(paths) > 1:
-        mistakes.append(f"--kafka-log {STDIN} goes alone")
-    files = [one for one in paths if one != STDIN and not has_magic(one)]
-    return mistakes + [f"--kafka-log {without_key(one)}: {_no_file(one)}" for one in files if not Path(one).is_file()]
+        mistakes.append(f"--kafka-log {STDIN} cannot be combined with other logs")
+    files = [path for path in paths if path != STDIN and not has_magic(path)]
+    return mistakes + [
+        f"--kafka-log {without_key(file)}: {_no_file(file)}" for file in files if not Path(file).is_file()
+    ]
 
 
 def _no_file(text: str) -> str:
@@ -226,7 +230,7 @@ def _no_file(text: str) -> str:
 
 
 def _unknown_properties(settings: Settings) -> list[str]:
-    """Return which properties of Kafka's clients there are not."""
+    """Return the unknown properties of Kafka's clients."""
     sections = {"kafka.options": settings.kafka, "kafka_events.options": settings.kafka_events}
     options = {where: section.plain_options() for where, section in sections.items()}
     if not any(options.values()):

@@ -17,12 +17,13 @@ from urllib.parse import quote
 
 import typer
 
-from streaming.collectors.kafka.log_collector import CoordinatorLogCollector, LogBehindLines, brokers_logs
+from streaming.collectors.kafka.coordinator_log_collector import CoordinatorLogCollector, LogBehindLines, brokers_logs
 from streaming.collectors.registry import FOLLOWED
 from streaming.commands.cluster_options import (
     EACH_ADDRESS,
     Addresses,
     ClusterNames,
+    ClusterOptions,
     ExcludeGroups,
     ExcludeTopics,
     IncludeGroups,
@@ -30,7 +31,6 @@ from streaming.commands.cluster_options import (
     KafkaLogs,
     KafkaProperties,
     KafkaSource,
-    LiveOptions,
     address_settings,
     incomplete_clusters,
     unfit_logs,
@@ -47,7 +47,7 @@ from udfs.model.systems import KAFKA
 
 if TYPE_CHECKING:
     from streaming.collectors.collector import Collector, CollectorStatus
-    from streaming.collectors.collector_liveness import CollectorLivenessWriter
+    from streaming.collectors.collector_liveness_writer import CollectorLivenessWriter
     from streaming.collectors.event_log import EventLog
     from streaming.settings.model import Settings
     from streaming.tables.liveness import SourceStatus
@@ -55,7 +55,7 @@ if TYPE_CHECKING:
 FAILED_EXIT = 1
 _TO_TOPIC = "kafka:"
 _TOPIC_NAME = re.compile(r"[A-Za-z0-9._-]{1,249}")
-# How long a stop waits for a disk or a broker to take what waits in memory.
+# A stop waits this long for a disk or a broker to take the events in memory.
 _LAST_WRITE_S = 8.0
 _RETRY_S = 0.25
 
@@ -96,10 +96,10 @@ def collect(
 
     mistakes: list[str] = []
     folder, topic = _place(out, events, kafka_events, mistakes)
-    # Beside another system's cluster, --kafka only gives the topic's broker.
+    # Beside another system's cluster, --kafka only names the topic's broker.
     others = [system for system, address in addresses.items() if address and system != KAFKA.name]
     only_topic = topic is not None and "/" not in topic and bool(others)
-    live = LiveOptions(
+    live = ClusterOptions(
         {**addresses, KAFKA.name: None} if only_topic else addresses,
         cluster or [],
         include_groups=include_group or [],
@@ -134,7 +134,7 @@ def collect(
     sys.exit(_collect(settings, system, _Logs(settings, system, place, topic, memory), once=once))
 
 
-def _with_nothing_else(live: LiveOptions) -> dict[str, object]:
+def _with_nothing_else(live: ClusterOptions) -> dict[str, object]:
     """Return the settings of the command line; a cluster that is named there is the only one."""
     places = address_settings()
     others: dict[str, object] = {places[system]: "" for system in places if live.given and system not in live.given}
@@ -164,8 +164,8 @@ def _place(
     return None, topic
 
 
-def _unfit(settings: Settings, live: LiveOptions, topic: str | None) -> list[str]:
-    """Return what is wrong with settings that are valid each by itself."""
+def _unfit(settings: Settings, live: ClusterOptions, topic: str | None) -> list[str]:
+    """Return the mistakes in settings that are valid one by one."""
     mistakes = []
     followed = settings.followed()
     if not followed:
@@ -173,7 +173,7 @@ def _unfit(settings: Settings, live: LiveOptions, topic: str | None) -> list[str
         mistakes.append(f"nothing to follow: give one of {either}, with --cluster NAME")
     elif len(followed) > 1 and len(live.given) < 2:
         mistakes.append(
-            f"the settings name several clusters; choose one: {' or '.join(f'--{one}' for one in followed)}"
+            f"the settings name several clusters; choose one: {' or '.join(f'--{system}' for system in followed)}"
         )
     else:
         mistakes += incomplete_clusters(settings)
@@ -190,10 +190,10 @@ def _without_broker(settings: Settings, topic: str | None) -> list[str]:
 
 
 def _unfit_logs(settings: Settings, topic: str | None) -> list[str]:
-    """Return what is wrong with the brokers' logs to read."""
+    """Return the mistakes in the paths of the brokers' logs."""
     mistakes = unfit_logs(settings)
     if any(system != KAFKA.name for system in settings.followed()):
-        mistakes.append("--kafka-log goes with --kafka, or with no cluster")
+        mistakes.append("--kafka-log needs --kafka, or no cluster at all")
     elif not settings.kafka.cluster:
         mistakes.append("--kafka-log needs --cluster NAME: the name of this cluster in the tables")
     if not settings.followed():
@@ -277,7 +277,7 @@ class _Logs:
 
     def _into_topic(self, part: str) -> EventLog:
         from streaming.collectors.event_log import EventTopic, LogLimits
-        from streaming.collectors.kafka.client_options import KafkaOptions
+        from streaming.collectors.kafka.options import KafkaOptions
 
         settings = self._settings
         followed = settings.kafka if self._system == KAFKA.name else None
@@ -288,9 +288,9 @@ class _Logs:
         return EventTopic(self._topic, client, self._topic_memory(part), LogLimits(**settings.event_log.bounds()))
 
     def liveness(self, status: Callable[[], CollectorStatus]) -> CollectorLivenessWriter:
-        """Return what shows beside the events that the collector lives."""
+        """Return the writer of the collector's liveness beside the events."""
         from streaming.collectors.collector import source_status_of, status_with_log
-        from streaming.collectors.collector_liveness import CollectorLivenessWriter
+        from streaming.collectors.collector_liveness_writer import CollectorLivenessWriter
         from streaming.machine.process import since_boot_ms
         from streaming.tables.liveness import collector_place
 
@@ -307,11 +307,11 @@ class _Logs:
         )
 
     def close(self) -> None:
-        """Leave the logs to other processes."""
+        """Release the logs to other processes."""
         self._held.close()
 
     def _keep_others_out(self, lock: Place) -> Guard:
-        """Hold the lock until the end: two writers of one cluster would write every event twice."""
+        """Hold the lock until the end, because two writers of one cluster would write every event twice."""
         lock.parent.mkdir(parents=True, exist_ok=True)
         problem = f"another collector of {self._cluster} runs with {lock.parent}"
         return self._held.enter_context(
@@ -340,16 +340,16 @@ def _collect(settings: Settings, system: str, logs: _Logs, *, once: bool) -> int
     if once:
         if lines is not None:
             lines.read_to_end(stop)
-        for one in collectors:
-            answered &= one.observe_once()
+        for collector in collectors:
+            answered &= collector.observe_once()
     else:
-        for one in collectors:
-            one.start()
+        for collector in collectors:
+            collector.start()
         only_lines = lines if len(collectors) == 1 else None
         while not stop.wait(_RETRY_S) and not (only_lines is not None and only_lines.is_over):
             liveness.write_if_due()
-    for one in collectors:
-        one.stop()
+    for collector in collectors:
+        collector.stop()
     written = _write_the_rest(logs)
     liveness.end(is_once=once)
     logs.close()

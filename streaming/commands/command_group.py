@@ -1,4 +1,4 @@
-"""Shell: the list of commands: whole sentences in its help, and one shape of what is wrong with arguments."""
+"""Shell: the list of commands: whole sentences in its help, and one form for mistakes in arguments."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class CommandGroup(TyperGroup):
             exit_code = super().main(args, *more, **named)
         except TyperException as error:
             if error.format_message().startswith("Usage: "):
-                # Nothing but the name of a list of commands was given: the message is its help.
+                # Only the name of a list of commands was given, so the message is its help.
                 sys.stderr.write(f"{error.format_message()}\n")
                 sys.exit(error.exit_code)
             complain(usage_sentence(error), exit_code=error.exit_code)
@@ -39,7 +39,7 @@ class CommandGroup(TyperGroup):
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """Write each command with the first sentence of its help, whole."""
         found = [(name, self.get_command(ctx, name)) for name in self.list_commands(ctx)]
-        rows = [(name, _first_sentence(one.help or "")) for name, one in found if one is not None]
+        rows = [(name, _first_sentence(command.help or "")) for name, command in found if command is not None]
         with formatter.section("Commands"):
             formatter.write_dl(rows)
 
@@ -61,7 +61,7 @@ def complain(*mistakes: str, exit_code: int = USAGE_EXIT) -> NoReturn:
 
     Args:
         mistakes: Sentences; further lines of one, such as a remedy, are written as they are.
-        exit_code: 2 where the same command will never do; 1 where it may later.
+        exit_code: 2: the same command can never work; 1: it may work later.
     """
     for mistake in mistakes:
         sys.stderr.write(f"error: {mistake}\n")
@@ -69,7 +69,7 @@ def complain(*mistakes: str, exit_code: int = USAGE_EXIT) -> NoReturn:
 
 
 def usage_sentence(error: TyperException) -> str:
-    """Return what is wrong with arguments as one sentence that names the option or argument."""
+    """Return the mistake in the arguments as one sentence that names the option or argument."""
     message = error.format_message()
     possible = getattr(error, "possibilities", None)
     option = getattr(error, "option_name", None)

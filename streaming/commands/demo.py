@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from streaming.job import Job
     from streaming.settings.model import Settings
 
-# On a terminal the demo runs until stopped; elsewhere it stops after this time.
+# On a terminal the demo runs until it is stopped; elsewhere it stops after this time.
 UNATTENDED_MS = 60_000
 _OURS = ".rebalance-monitor-demo"
 
@@ -52,7 +52,7 @@ def demo(
     from streaming.machine.clock import now_ms
     from streaming.settings.model import load
     from streaming.simulator.fleet import Fleet
-    from streaming.simulator.live import LiveWriter
+    from streaming.simulator.live_writer import LiveWriter
     from streaming.supervisor import FAILED_EXIT, supervise
     from streaming.views.job_summary import print_summary, summarise
 
@@ -65,7 +65,7 @@ def demo(
             "events.folder": events.absolute(),
             "job.tables": tables,
             "job.checkpoint": folder / "checkpoint",
-            # A demo shows at once what a long-running job may show a little later.
+            # A demo shows at once what a long-running job may show later.
             "job.materialize_interval_ms": 2_000,
         },
         env=os.environ,
@@ -77,7 +77,7 @@ def demo(
         ending = threading.Timer((length_ms or 0) / 1000, job.stop.request)
         ending.daemon = True
         if length_ms is not None:
-            # What counts is the time in which there is something to see: from the first batch on.
+            # The time counts from the first batch on, when there is something to see.
             job.when_running(ending.start)
         with _pages(settings, job), LiveWriter(fleet, events, folder / "truth.jsonl") as simulator:
             exit_code = supervise(job)
@@ -89,14 +89,14 @@ def demo(
 @contextmanager
 def _pages(settings: Settings, job: Job) -> Iterator[None]:
     """Serve the pages over the demo's tables, at the address of the settings or, where that is taken, a free one."""
-    from dashboard.server import PageServer
+    from dashboard.server import DashboardServer
 
     tables, chosen, widespread = settings.job.tables, settings.dashboard, settings.widespread
     try:
-        server = PageServer(tables, chosen, widespread=widespread, must_exist=False)
+        server = DashboardServer(tables, chosen, widespread=widespread, must_exist=False)
     except SetupError:
         free = chosen.model_copy(update={"port": 0})
-        server = PageServer(tables, free, widespread=widespread, must_exist=False)
+        server = DashboardServer(tables, free, widespread=widespread, must_exist=False)
     with server.in_background():
         sys.stderr.write(f"pages: {server.url}\n")
         job.status.pages = server.url

@@ -93,18 +93,18 @@ def _row(kept: Kept, *, dry_run: bool) -> Row:
         "files_after": upkeep.files_after,
         "files_compacted": upkeep.files_compacted,
         "files_deleted": upkeep.files_deleted,
-        "rows_dropped": sum(one.rows for one in upkeep.dropped),
+        "rows_dropped": sum(dropped.rows for dropped in upkeep.dropped),
         "keep_hours": None if kept.keep_ms is None else kept.keep_ms // _HOUR_MS,
         "setting": None if upkeep.table == "groups" else setting,
         "held_back": kept.is_held_back,
         "dropped": [
             {
-                "cluster": one.cluster,
-                "rows": one.rows,
-                "before": one.before_ms,
-                "newest": newest if isinstance(newest, int) else newest.get(one.cluster or ""),
+                "cluster": dropped.cluster,
+                "rows": dropped.rows,
+                "before": dropped.before_ms,
+                "newest": newest if isinstance(newest, int) else newest.get(dropped.cluster or ""),
             }
-            for one in upkeep.dropped
+            for dropped in upkeep.dropped
         ],
     }
 
@@ -136,19 +136,19 @@ def _keeps(row: Row) -> str:
 
 
 def _reasons(rows: Sequence[Row], *, dry_run: bool) -> Iterator[str]:
-    """Write why rows go, and why old ones do not: three short lines for each table and cluster."""
+    """Write why rows are dropped, and why old ones are not: three short lines for each table and cluster."""
     from streaming.terminal.escape import printable
     from streaming.terminal.format import time_text
 
     done = "to drop" if dry_run else "dropped"
     for row in rows:
-        for one in row["dropped"]:
-            of_cluster = "" if one["cluster"] is None else f", cluster {printable(one['cluster'])}"
+        for dropped in row["dropped"]:
+            of_cluster = "" if dropped["cluster"] is None else f", cluster {printable(dropped['cluster'])}"
             newest = "newest batch" if row["table"] == "rejected_events" else "newest event"
             yield ""
-            yield f"{row['table']}{of_cluster}: {one['rows']} rows {done}"
-            yield f"  before {time_text(one['before'])}: {row['setting']} = {row['keep_hours']}"
-            yield f"  {newest} {time_text(one['newest'])}"
+            yield f"{row['table']}{of_cluster}: {dropped['rows']} rows {done}"
+            yield f"  before {time_text(dropped['before'])}: {row['setting']} = {row['keep_hours']}"
+            yield f"  {newest} {time_text(dropped['newest'])}"
         if row["held_back"]:
             yield ""
             yield f"{row['table']}: old rows stay until every table that follows has applied them: run the job"
@@ -166,7 +166,7 @@ def _engine(settings: Settings, writer: str) -> Iterator[Engine]:
     if writer != DELTA_SPARK:
         yield DeltaRsEngine()
         return
-    # Which stores Spark is to reach depends on it.
+    # The stores that Spark must reach depend on it.
     chosen = settings.model_copy(update={"tables": settings.tables.model_copy(update={"writer": writer})})
     tables = absolute(settings.job.tables)
     spark = start_session(chosen, shared=[tables] if isinstance(tables, Path) else [])

@@ -41,7 +41,7 @@ def _given_location(text: str, read: Callable[[object], Location] = tables_of) -
 
 
 def _given_path(text: str | Path) -> Path:
-    # An empty path is a variable that was not set, and would be the folder we are in.
+    # An empty path comes from an unset variable, and would mean the working folder.
     if not str(text).strip():
         raise typer.BadParameter("is empty; . is the folder in which the command runs")
     try:
@@ -104,7 +104,7 @@ def time_ms(option: str, text: str | None) -> int | None:
     """Read a time that was given with an option.
 
     Raises:
-        typer.BadParameter: It is none.
+        typer.BadParameter: It is not a time.
     """
     if text is None:
         return None
@@ -121,11 +121,11 @@ def chosen_of(option: str, text: str | None, values: Sequence[str]) -> Any:
     """Return the value of an option that takes one of few, in any case; None when it was not given.
 
     Raises:
-        typer.BadParameter: It is none of them.
+        typer.BadParameter: It is not one of them.
     """
     from streaming.settings.suggestions import one_of
 
-    same = [one for one in values if text is not None and one.casefold() == text.casefold()]
+    same = [value for value in values if text is not None and value.casefold() == text.casefold()]
     if text is not None and not same:
         raise typer.BadParameter(f"{option}: {one_of(text, values)}")
     return same[0] if same else None
@@ -135,7 +135,7 @@ def span_ms(text: str | None, option: str) -> int | None:
     """Return the span in ms; None when the option was not given.
 
     Raises:
-        typer.BadParameter: It is no span.
+        typer.BadParameter: It is not a span.
     """
     from streaming.settings.model import duration_ms
 

@@ -58,7 +58,8 @@ def query(
 
     if name is None:
         listed = [
-            {"name": one.name, "title": one.title, "parameters": list(one.parameters)} for one in questions().values()
+            {"name": question.name, "title": question.title, "parameters": list(question.parameters)}
+            for question in questions().values()
         ]
         if as_json:
             write_json_lines(listed, frozenset())
@@ -80,7 +81,9 @@ def query(
         chosen = question(name)
     try:
         if sql is not None:
-            sys.stdout.write(f"-- {chosen.title}\n{chosen.bound(next(one for one in DIALECTS if one == sql), given)}")
+            sys.stdout.write(
+                f"-- {chosen.title}\n{chosen.bound(next(dialect for dialect in DIALECTS if dialect == sql), given)}"
+            )
             return
         chosen.values(given)
     except ValueError as error:
@@ -123,8 +126,8 @@ def _print(found: Answer, *, as_json: bool, is_wide: bool) -> None:
     if as_json:
         write_json_lines(found.rows, found.times)
     elif found.rows:
-        columns = [(one.upper().replace("_", "-"), one) for one in found.columns]
-        shown = [time_field(*one) if one[1] in found.times else name_field(*one) for one in columns]
+        columns = [(name.upper().replace("_", "-"), name) for name in found.columns]
+        shown = [time_field(*column) if column[1] in found.times else name_field(*column) for column in columns]
         show_rows(found.rows, shown, is_wide=is_wide)
     else:
         sys.stderr.write("no rows\n")

@@ -13,6 +13,7 @@ from streaming.commands.cluster_options import (
     EACH_ADDRESS,
     Addresses,
     ClusterNames,
+    ClusterOptions,
     ExcludeGroups,
     ExcludeTopics,
     IncludeGroups,
@@ -20,7 +21,6 @@ from streaming.commands.cluster_options import (
     KafkaLogs,
     KafkaProperties,
     KafkaSource,
-    LiveOptions,
     incomplete_clusters,
     unfit_logs,
     with_addresses,
@@ -80,9 +80,9 @@ def run(
     from streaming.settings.model import load
 
     servers, topic = _events_topic(kafka_events)
-    # With a topic of events and no cluster to name, --kafka only gives the topic's broker.
+    # With a topic of events and no cluster, --kafka only names the topic's broker.
     only_topic = bool(topic) and not any(name.startswith("kafka=") or "=" not in name for name in cluster or [])
-    live = LiveOptions(
+    live = ClusterOptions(
         {**addresses, KAFKA.name: None} if only_topic else addresses,
         cluster or [],
         include_groups=include_group or [],
@@ -117,13 +117,13 @@ def run(
             os.environ,
         )
     except SettingsError as error:
-        # A source may also be in settings that could not be loaded.
+        # The settings that could not be loaded may name a source.
         given = any([events, kafka_events, config, *live.given, *filter(is_setting, os.environ)])
         missing = live.missing(config, os.environ)
         raise SettingsError([*mistakes, *error.mistakes, *missing, *_misused(events, given, once, flush)]) from error
     mistakes += _misused(settings.events.folder, _has_source(settings), once, flush) + _incomplete(settings)
     if kafka_log and not settings.kafka.bootstrap_servers:
-        mistakes.append("--kafka-log goes with --kafka")
+        mistakes.append("--kafka-log needs --kafka")
     if mistakes:
         hand_on(settings.storage.plain_options(), os.environ)
         require_stores(settings.places(), mistakes=mistakes)

@@ -21,7 +21,7 @@ def serve(
 
     Only this machine reaches them, unless --host names another address; then the setting dashboard.token is needed.
     """
-    from dashboard.server import PageServer
+    from dashboard.server import DashboardServer
     from streaming.alerts import service as alerts
     from streaming.alerts.follower import AlertsStatus
     from streaming.machine import logs
@@ -32,14 +32,14 @@ def serve(
     logs.configure(settings.log.level, settings.log.format)
     with answering():
         status = AlertsStatus()
-        server = PageServer(
+        server = DashboardServer(
             settings.job.tables,
             settings.dashboard,
             metrics=settings.metrics,
             widespread=settings.widespread,
             alerts=status,
         )
-    # The server passes a signal on to the handler before it: alerts end what they send, and then the process ends.
+    # The server passes a signal on to the previous handler: alerts finish sending, and then the process ends.
     stop = StopRequest()
     with (
         closing(server),

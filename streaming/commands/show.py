@@ -55,7 +55,7 @@ def _show(
     cluster: str | None = None,
     group: str | None = None,
 ) -> None:
-    """Write rows, or that there is nothing; the columns of one cluster or group are left out where room is scarce."""
+    """Write rows, or that there are none; columns of a single cluster or group are left out where space is scarce."""
     from streaming.terminal.output import show_rows, write_json_lines
     from streaming.views.reader import time_columns
 
@@ -70,7 +70,7 @@ def _show(
 
 
 def _warn_if_blind(freshness: Freshness, clusters: Iterable[str], cluster: str | None) -> None:
-    """Write on standard error of which clusters the present is not known, and why."""
+    """Write on standard error the clusters whose present is unknown, and why."""
     from streaming.terminal.escape import printable
 
     for lost in freshness.blind(clusters):
@@ -112,8 +112,8 @@ def show_groups(
     from udfs.model.systems import SYSTEMS
 
     filters = Filters(
-        states=frozenset(chosen_of("--state", one, STATES) for one in state or []),
-        healths=frozenset(chosen_of("--health", one, HEALTH) for one in health or []),
+        states=frozenset(chosen_of("--state", text, STATES) for text in state or []),
+        healths=frozenset(chosen_of("--health", text, HEALTH) for text in health or []),
         system=chosen_of("--system", system, [*SYSTEMS]) if system is not None else None,
         finding=finding,
         search=search,

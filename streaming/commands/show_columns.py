@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from streaming.tables.schema import Row
     from streaming.terminal.output import Shown
 
-# So many characters of the id of a rebalance are shown where there is little room; `explain` takes them.
+# Where there is little space, this many characters of a rebalance's id are shown; `explain` accepts them.
 _ID_SHOWN = 8
 
 
@@ -39,7 +39,7 @@ def group_columns() -> list[Shown]:
 
 
 def member_columns(rows: Sequence[Row]) -> list[Shown]:
-    """Return the columns of members with their queues; what some member has by the names of Kafka's own tool."""
+    """Return the columns of members with their queues; optional ones are named as in Kafka's own tool."""
     from streaming.terminal.format import queues_text
     from streaming.terminal.member_names import brief_id
     from streaming.terminal.output import Shown, field, name_field, time_field, widened
@@ -132,7 +132,7 @@ def name_columns() -> list[Shown]:
 
 
 def _id_columns() -> list[Shown]:
-    """Return the id of a rebalance, whole or as its begin."""
+    """Return the id of a rebalance, whole or only its beginning."""
     from streaming.terminal.output import Shown, field
 
     begin = Shown("REBALANCE", lambda row: row["rebalance_id"][:_ID_SHOWN], is_brief=True)

@@ -43,8 +43,8 @@ def simulate(
     from streaming.machine.clock import now_ms
     from streaming.settings.model import duration_ms
     from streaming.simulator.fleet import RECORDINGS_START_MS, Fleet
-    from streaming.simulator.live import LiveWriter
-    from streaming.simulator.load import write_load
+    from streaming.simulator.live_writer import LiveWriter
+    from streaming.simulator.load_fleet import write_load
     from streaming.simulator.recording import record
     from streaming.simulator.truth import rfc3339
     from udfs.model.timestamps import LATEST_MS

@@ -20,7 +20,7 @@ from streaming.commands.options import (
     time_ms,
 )
 
-# The queue is there, and nobody has it, or it is not known who: no mistake, and no owner.
+# The queue exists but has no owner, or an unknown one: this is not a mistake.
 NO_OWNER_EXIT = 1
 
 

@@ -11,7 +11,7 @@ def write_atomically(path: Path, content: bytes, *, modified_ns: int | None = No
     """Write a file atomically and durably.
 
     Args:
-        modified_ns: Its time of modification, for readers that use it; None = now.
+        modified_ns: Its time of modification, for readers that use it; None: now.
 
     Raises:
         OSError: It was not written; the unfinished file is removed.
@@ -26,11 +26,11 @@ def write_atomically(path: Path, content: bytes, *, modified_ns: int | None = No
             os.utime(hidden, ns=(modified_ns, modified_ns))
         hidden.replace(path)
     except OSError:
-        # On a full disk half a file would take what room is left.
+        # On a full disk, half a file would occupy the remaining space.
         with contextlib.suppress(OSError):
             hidden.unlink()
         raise
-    # The name too; not every file system can sync folders: the file exists anyway.
+    # The name is synced too. Not every file system can sync folders; the file exists anyway.
     with contextlib.suppress(OSError):
         _sync(path.parent)
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from streaming.machine.clock import now_ms
 from streaming.setup.errors import SetupError
 
-# Some network file systems know no locks: there, nothing is guarded.
+# Some network file systems have no locks; nothing is guarded there.
 _NO_LOCKS = frozenset({errno.ENOLCK, errno.ENOTSUP, errno.ENOSYS, errno.EINVAL})
 _MOST_BYTES = 1024
 
@@ -36,7 +36,7 @@ def exclusive_lock(lock_file: Path, *, problem: str, remedy: str) -> Iterator[No
         except OSError as error:
             if error.errno not in _NO_LOCKS:
                 raise
-        # For errors of others only: a full disk does not keep the lock from being held.
+        # This text only serves the errors of other processes, so a full disk does not prevent the lock.
         with contextlib.suppress(OSError):
             os.ftruncate(lock, 0)
             os.pwrite(lock, f"{os.getpid()} {now_ms()} {socket.gethostname()}".encode(), 0)

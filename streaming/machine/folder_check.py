@@ -10,7 +10,7 @@ from pathlib import Path
 def write_error(folder: Path) -> str | None:
     """Return why files cannot be made in a folder, which may have to be made itself; None when they can.
 
-    A disk that is full is found only by writing.
+    A full disk is noticed only by writing.
     """
     place = folder.absolute()
     try:

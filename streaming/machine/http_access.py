@@ -100,5 +100,5 @@ def _is_address(name: str) -> bool:
 
 
 def _digest(text: str) -> bytes:
-    # Texts of equal length: the comparison does not reveal the token's.
+    # Both texts have equal length, so the comparison does not reveal the token's.
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()

@@ -45,7 +45,7 @@ def configure(level: Level, form: Literal["auto", "text", "json"]) -> None:
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(level.upper())
-    # Its errors are also raised as the query's exception.
+    # Spark's errors are also raised as the query's exception.
     logging.getLogger("py4j").setLevel(logging.CRITICAL)
     root.addFilter(_is_worth_logging)
 
@@ -61,6 +61,6 @@ def logger(name: str) -> structlog.stdlib.BoundLogger:
     return found
 
 
-# Kafka's C client logs for itself; what matters reaches the callers as exceptions.
+# Kafka's C client writes its own log; what matters reaches the callers as exceptions.
 LIBRDKAFKA = logging.getLogger("librdkafka")
 LIBRDKAFKA.setLevel(logging.CRITICAL)

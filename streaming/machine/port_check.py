@@ -27,7 +27,7 @@ def require_reachable(addresses: Sequence[str], *, what: str, remedy: str) -> No
             socket.create_connection((host.strip("[]"), int(port)), _TIMEOUT_S).close()
         except OSError as error:
             failures.append(f"{address}: {error.strerror or error}")
-        except UnicodeError:  # Python's error for a label that is longer than those of host names.
+        except UnicodeError:  # Python raises this for a label longer than host names allow.
             failures.append(f"{address}: is not a host name")
         else:
             return

@@ -10,7 +10,7 @@ from pathlib import Path
 def process_identity(pid: int) -> str:
     """Return the boot of the machine, the space of process ids, and the start of a process; empty if it is unknown."""
     try:
-        # Behind the name, which may hold anything: man 5 proc, field 22.
+        # The field follows the process name, which may contain anything: man 5 proc, field 22.
         started = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19]
         return f"{boot_id()} {os.readlink('/proc/self/ns/pid')} {started}"
     except (OSError, IndexError):

@@ -47,7 +47,7 @@ class BatchClock:
             self._ms.update(parts)
             self.totals.update(parts)
 
-    def take(self) -> str:
+    def drain_note(self) -> str:
         """Return what was added since the last call, as a commit's note; empty when nothing was."""
         with self._lock:
             if not self._batches:

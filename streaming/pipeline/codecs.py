@@ -14,7 +14,7 @@ import pyarrow as pa
 from streaming.stores.places import Place
 
 _PIECE_BYTES = 1 << 16
-# The libraries' errors for corrupt bytes. A disk's own errors have a number.
+# The libraries raise these errors for corrupt bytes. A disk's own errors have a number.
 BROKEN = (EOFError, OSError, ValueError, zlib.error, lzma.LZMAError)
 
 
@@ -61,7 +61,7 @@ def _zstandard(file: BinaryIO) -> Iterator[bytes]:
             intact += len(piece)
             yield piece
     except OSError:
-        # The piece in which it breaks is lost: once more, byte by byte.
+        # The piece in which it breaks would be lost, so it is read again byte by byte.
         read = _arrow_reader(file)
         while intact:
             intact -= len(read(min(intact, _PIECE_BYTES)))
@@ -70,7 +70,7 @@ def _zstandard(file: BinaryIO) -> Iterator[bytes]:
 
 
 def _arrow_reader(file: BinaryIO) -> Callable[[int], bytes]:
-    # A file of a disk has a name, and is read without Python.
+    # A file on a disk has a name, and is read without Python.
     if hasattr(file, "name"):
         compressed = pa.OSFile(file.name)
     else:
@@ -89,6 +89,6 @@ _READERS: dict[str, Callable[[BinaryIO], Iterator[bytes]]] = {
     ".zst": _zstandard,
     ".zstd": _zstandard,
 }
-# Suffixes of compressed files in lower case: those that are read, and those that are rejected.
+# These are the suffixes of compressed files in lower case: those that are read, and those that are rejected.
 DECOMPRESSED = tuple(_READERS)
 REFUSED = (".lz4", ".snappy", ".deflate", ".zip", ".7z", ".rar", ".tar", ".tgz", ".br", ".lzo", ".z")

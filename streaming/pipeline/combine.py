@@ -21,11 +21,11 @@ from udfs.model.journal import Rejected
 from udfs.model.rejection import Rejection, rejected
 from udfs.packets.packet import encode_packet
 
-# What ``combine`` takes: the columns of every source (streaming/pipeline/sources.py), and the batch's own timestamp.
+# ``combine`` takes the columns of every source (streaming/pipeline/sources.py), and the batch's own timestamp.
 RAW_SCHEMA = (
     "source string, place string, number bigint, key binary, value binary, timestamp_ms bigint, batch_ms bigint"
 )
-# What it answers: one row for each task, cluster and shard.
+# It returns one row for each task, cluster and shard.
 PACKET_SCHEMA = "cluster string, shard int, payload binary"
 _PACKETS = pa.schema([("cluster", pa.string()), ("shard", pa.int32()), ("payload", pa.binary())])
 
@@ -131,7 +131,7 @@ def _read(combiner: Combiner, source: str, batch: pa.RecordBatch, followed: Foll
             return f"{OFFSETS_TOPIC}-{place}:{number}"
         if number is not None:
             return f"{place}:{number}"
-        # Spark writes a file's name as in a URL.
+        # Spark writes a file's name in URL encoding.
         return line_position(unquote(place), values[index].as_py() or b"")
 
     rows = RawRows(source, values, position)

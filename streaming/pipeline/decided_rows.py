@@ -18,12 +18,12 @@ from udfs.model.queue_progress import QueueProgress
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-# So many become Arrow's columns at a time: a rejected input may be long, and progress has up to a hundred rows in one.
+# This many rows become Arrow columns at a time: a rejected input may be long, and one row holds up to 100 of progress.
 _ROWS_AT_ONCE = 1_000
 
 
 class _JournalRow(msgspec.Struct):
-    """A change whose body stays the text that it is."""
+    """A change whose body stays text."""
 
     cluster: str
     group_id: str | None
@@ -48,7 +48,7 @@ def rebalance_row(body: str) -> Row:
     """Return a row of ``rebalances`` out of its JSON."""
     row = msgspec.structs.asdict(_rebalance.decode(body))
     for name in ("triggers", "outages"):
-        row[name] = [msgspec.structs.asdict(one) for one in row[name]]
+        row[name] = [msgspec.structs.asdict(item) for item in row[name]]
     return row
 
 
@@ -87,14 +87,14 @@ def progress_rows(body: str) -> list[Row]:
             "committed_at": committed_at,
             "end_offset": end,
             "end_at": end_at,
-            # An end may be older than the commit.
+            # The end may have been observed before the commit.
             "lag": None if committed is None or end is None or end < committed else end - committed,
         }
         for queue_id, committed, committed_at, end, end_at in progress.queues
     ]
 
 
-# Kind of a decided row -> the table of these.
+# The kind of a decided row gives its table.
 TABLE_OF = {"rebalance": REBALANCES, "change": CHANGES, "rejected": REJECTED_EVENTS, "progress": QUEUE_PROGRESS}
 
 

@@ -17,9 +17,9 @@ import msgspec
 from streaming.pipeline.codecs import BROKEN, DECOMPRESSED, REFUSED, decompressed
 from streaming.stores.places import Place
 
-# A line within what Spark's reader gets is held several times over in the JVM; beyond this, files are read here.
+# The JVM holds a line several times over while Spark reads it; larger files are read here.
 LARGEST_FOR_SPARK_BYTES = 64 << 20
-# Names of files that are read here, whatever their size. Hadoop does not support a colon in a name.
+# Files with such names are read here, whatever their size: Hadoop does not support a colon in a name.
 READ_HERE = rf"(?i)(:|({'|'.join(map(re.escape, DECOMPRESSED + REFUSED))})$)"
 _BLOCK_BYTES = 16 << 20
 _OF_A_COLLECTOR = re.compile(r"[0-9]{20}-.+\.jsonl")  # streaming/collectors/event_log/readers.py
@@ -59,7 +59,8 @@ def read_whole(path: Place, *, longest_bytes: int, kept_bytes: int) -> Iterator[
     """Return the content of a file.
 
     Args:
-        longest_bytes: A longer line is no event. kept_bytes: How much of what is no event is kept.
+        longest_bytes: A longer line is not an event. kept_bytes: How much of a line or file that is not an event is
+            kept.
     """
     problem = why_unreadable(path)
     if problem is None and path.suffix.lower() in REFUSED:
@@ -74,7 +75,7 @@ def read_whole(path: Place, *, longest_bytes: int, kept_bytes: int) -> Iterator[
     except FileNotFoundError:
         pass
     except BROKEN as error:
-        # Only the system's own errors have a number.
+        # Only errors of the operating system have a number.
         if isinstance(error, OSError) and error.errno is not None:
             problem = _unreadable(error)
         else:
@@ -90,7 +91,7 @@ def why_unreadable(path: Place) -> UnreadableInput | None:
     A deleted file is skipped, as by Spark, except for a collector's file: its retention deleted it.
     """
     try:
-        # Opening a pipe would wait for its other end.
+        # Opening a pipe would block until its other end is opened.
         if not stat.S_ISREG(path.stat().st_mode):
             raise OSError(errno.EINVAL, "It is not a regular file")
         path.open("rb").close()
@@ -114,7 +115,7 @@ def _content(path: Place) -> Iterator[bytes]:
 
 
 def _blocks(pieces: Iterator[bytes]) -> Iterator[bytes]:
-    """Return the same bytes in larger blocks; what came before an error comes before it."""
+    """Return the same bytes in larger blocks; bytes read before an error are returned before it is raised."""
     waiting: list[bytes] = []
     length = 0
     try:

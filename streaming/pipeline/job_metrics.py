@@ -19,7 +19,7 @@ from streaming.terminal.escape import printable
 from streaming.terminal.live_view import LiveStatus
 
 PREFIX = "rebalance_monitor_job_"
-# A name of a cluster is cut here; users name clusters.
+# Longer names of clusters, which users choose, are cut.
 LONGEST = 120
 _NOT_READY = ("starting", "checking", "stopping", "stopped")
 
@@ -67,15 +67,15 @@ class JobCollector(Collector):
             labels=["cluster", "system"],
         )
         shown: set[str] = set()
-        for one in self._status.clusters:
-            name = printable(one.name)[:LONGEST]
+        for cluster in self._status.clusters:
+            name = printable(cluster.name)[:LONGEST]
             if name in shown:
                 continue
             shown.add(name)
-            groups.add_metric([name, one.system], one.groups)
-            members.add_metric([name, one.system], one.members)
-            if one.changed_ms is not None:
-                changed.add_metric([name, one.system], one.changed_ms / 1_000)
+            groups.add_metric([name, cluster.system], cluster.groups)
+            members.add_metric([name, cluster.system], cluster.members)
+            if cluster.changed_ms is not None:
+                changed.add_metric([name, cluster.system], cluster.changed_ms / 1_000)
         yield from (groups, members, changed)
 
 

@@ -34,14 +34,14 @@ from streaming.tables.liveness import (
 from streaming.views.freshness import Now, collector_status
 from udfs.model.journal import ClusterObserved
 
-# A clock that jumps by less was adjusted, not set.
+# A clock that jumps by less was adjusted rather than set.
 _STEP_MS = 2_000
 _log = logger("job")
 
 
 @dataclass
 class _Known:
-    """One cluster: its newest event, and when that came, by a clock that nobody sets."""
+    """One cluster: its newest event, and when that arrived, by a clock that nobody can set."""
 
     system: str | None
     known_until: int
@@ -99,14 +99,14 @@ class LivenessWriter:
             unknown_after_ms=settings.time.source_silent_after_ms,
             live_within_ms=settings.time.max_clock_skew_ms,
             is_caught_up=is_caught_up,
-            # The job's own collectors come last, and count.
+            # The job's own collectors come last and take precedence.
             sources=lambda: [*_collectors_beside(settings.events.folder), *sources()],
         )
 
     # -- what the job reports -----------------------------------------------------------------------------------
 
     def enter(self, state: JobState) -> None:
-        """Note what the job does from now on."""
+        """Record what the job does from now on."""
         if state != self._state[0]:
             self._state = (state, now_ms(), "")
 
@@ -130,8 +130,8 @@ class LivenessWriter:
     def _observe(self, row: ClusterObserved, now: int, came_at_ms: int, *, is_behind: bool) -> None:
         before = self._clusters.get(row.cluster)
         lag_ms = max(0, now - row.latest_ms)
-        # Events far behind the cluster's own clock are late: a slow file, or a clock that was set back. They show
-        # nothing of the present.
+        # Events far behind the cluster's own clock are late, from a slow file or a clock that was set back. They show
+        # nothing about the present.
         if before is not None and row.clock_ms is not None and row.latest_ms + self._unknown_after_ms < row.clock_ms:
             return
         self._clusters[row.cluster] = _Known(
@@ -152,7 +152,7 @@ class LivenessWriter:
 
     def silent(self) -> dict[str, SilentCluster]:
         """Return the live clusters of which nothing has come for too long."""
-        found = {one.cluster: one for one in self._sources()}
+        found = {source.cluster: source for source in self._sources()}
         now = since_boot_ms()
         with self._lock:
             return {
@@ -197,7 +197,7 @@ class LivenessWriter:
         self.end("finished" if is_once and not stop.is_requested else "stopped")
 
     def end(self, state: JobState, reason: str = "") -> None:
-        """Write how the job has ended, and rest."""
+        """Write how the job has ended, and stop."""
         if self._root is None or self._ending.is_set():
             return
         self._ending.set()
@@ -210,14 +210,14 @@ class LivenessWriter:
         try:
             jobs, _ = read_liveness(root)
         except OSError:
-            return  # Writing will fail too, and is logged.
+            return  # Writing will fail as well, and is logged there.
         for job in jobs:
             if job.app_id == self._app_id:
                 age_ms = max(0, now_ms() - job.written_at)
-                for one in job.clusters:
-                    came_at_ms = since_boot_ms() - age_ms - one.age_ms
-                    self._clusters[one.cluster] = _Known(
-                        one.system, one.known_until, one.newest, came_at_ms, is_live=one.is_live
+                for cluster in job.clusters:
+                    came_at_ms = since_boot_ms() - age_ms - cluster.age_ms
+                    self._clusters[cluster.cluster] = _Known(
+                        cluster.system, cluster.known_until, cluster.newest, came_at_ms, is_live=cluster.is_live
                     )
 
     def _run(self) -> None:
@@ -225,7 +225,7 @@ class LivenessWriter:
             self.write()
 
     def write(self) -> None:
-        """Write what is so now; a failure is logged once."""
+        """Write the current liveness; a failure is logged once."""
         assert self._root is not None
         place = liveness_place(self._root, self._app_id)
         with self._writing:
@@ -244,7 +244,7 @@ class LivenessWriter:
     def now(self) -> JobLiveness:
         """Return the liveness as it is now."""
         self._note_clock()
-        problems = {one.cluster: one for one in self._sources()}
+        problems = {source.cluster: source for source in self._sources()}
         now, boot_ms, pid = now_ms(), since_boot_ms(), os.getpid()
         (state, since, reason), batch, step = self._state, self._batch, self._step
         with self._lock:
@@ -310,4 +310,7 @@ def _collectors_beside(folder: Location | None) -> list[SourceStatus]:
         found = read_collectors(place_of(folder))
     except OSError:
         return []  # The query reads that folder, too, and reports it.
-    return [collector_status(one, Now.read()) for one in sorted(found, key=lambda one: one.written_at)]
+    return [
+        collector_status(collector, Now.read())
+        for collector in sorted(found, key=lambda collector: collector.written_at)
+    ]

@@ -1,7 +1,8 @@
-"""Shell: writes into the journal that nothing comes from a cluster, while it lasts.
+"""Shell: writes into the journal that a cluster sends no events, while that lasts.
 
-The query cannot: a batch needs its sources, and the one that is away may hold all others up. The core reports the same
-gap once the next event shows its end, under the same id. What is written here comes behind that, and has the reason.
+The query cannot do it: a batch needs its sources, and an unavailable one may block all others. The core reports the
+same gap under the same id once the next event shows its end. The rows written here come after that, and have the
+reason.
 """
 
 from __future__ import annotations
@@ -26,13 +27,13 @@ from udfs.shard.source_gaps import KIND, silent_found
 
 # No batch decided these changes.
 _NO_BATCH = -1
-# So long after the first event the core has reported the gap itself: its clock follows behind the lateness.
+# This long after the first event the core has reported the gap itself, because its clock trails by the lateness.
 _CORE_REPORTS_MS = 8_000
 _log = logger("job")
 
 
 class SilentCluster(NamedTuple):
-    """A live cluster of which nothing comes: its newest event time, and why nothing comes."""
+    """A live cluster without new events: its newest event time, and why none come."""
 
     newest_ms: int
     reason: str
@@ -56,14 +57,14 @@ class OutageFindings:
         self._settle_ms = lateness_ms + _CORE_REPORTS_MS
         rows = self._reader.rows("findings", where={"kind": KIND}, keep=lambda found: found["closed_at"].is_null())
         self._open: dict[str, FindingOpened] = {row["cluster"]: _opened(row) for row in rows}
-        # Clusters of which something has come again: when, since the machine's boot, and the event time.
+        # Clusters whose events have come back: when, since the machine's boot, and the event time.
         self._back: dict[str, tuple[int, int]] = {}
 
     def step(self, silent: Mapping[str, SilentCluster], known_until: Mapping[str, int]) -> bool:
         """Write what has changed; return whether anything has.
 
         Args:
-            silent: The clusters of which nothing comes. known_until: The last knowledge of each cluster.
+            silent: The clusters without new events. known_until: The last knowledge of each cluster.
         """
         changes: list[Change] = []
         for cluster, found in sorted(silent.items()):

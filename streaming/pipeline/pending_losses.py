@@ -20,7 +20,7 @@ _log = logger("job")
 
 
 class _Memory(msgspec.Struct, kw_only=True):
-    """What is kept.
+    """The content of the file.
 
     Attributes:
         answered: Source -> its part (a writer, a partition) -> file or offset before which all was read or reported.
@@ -32,7 +32,7 @@ class _Memory(msgspec.Struct, kw_only=True):
     pending: list[tuple[str, Loss]] = msgspec.field(default_factory=list)
 
 
-class Losses:
+class PendingLosses:
     """Reports what a job has missed, by marks in its control folder.
 
     Args:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from streaming.tables.schema import Table
 
 _log = logger("job")
-# Of a job with a batch every two seconds each would be 43,000 lines a day.
+# A job with a batch every two seconds would log 43,000 lines a day.
 LOGGED_EVERY_MS = 60_000
 
 
@@ -40,7 +40,7 @@ class ProgressListener:
         self._position = position
         self.clock = BatchClock()
         self._totals = Totals()
-        # Tables are written side by side: what is shown last must be what was read last.
+        # Tables are written concurrently, and the newest read must be shown last.
         self._showing = threading.Lock()
         self._changed_ms: dict[str, int] = {}
         self._progress: tuple[int, str] | None = None
@@ -83,14 +83,14 @@ class ProgressListener:
     def progress(self, query: StreamingQuery) -> None:
         """Update with the query's last progress, once."""
         java = query._jsq.lastProgress()
-        # The whole is a long text; it is compared far more often than it changes.
+        # The whole progress is a long text that is compared far more often than it changes.
         if java is None or (progress := (java.batchId(), java.timestamp())) == self._progress:
             return
         self._progress = progress
         last = query.lastProgress
         if last is None:
             return
-        # Also when nothing came: after a start, and behind the ends of transactions, which are no rows.
+        # This also applies when nothing came: after a start, and behind transaction markers, which are not rows.
         for source in last["sources"]:
             if self._position is not None:
                 self._position.ended(last["batchId"], source.get("endOffset"))
@@ -109,11 +109,11 @@ class ProgressListener:
         self._log_batch(events)
 
     def _log_batch(self, events: int) -> None:
-        """Log a batch for those who debug; for all others the first one, and then what a minute's batches did."""
+        """Log each batch at level debug; otherwise the first one, and then a summary of each minute."""
         status = self._status
         _log.debug("batch", batch=status.batch, events=events, duration_ms=status.batch_ms)
         now, before = now_ms(), self._logged
-        # A clock that was set back logs once more.
+        # If the clock was set back, one more line is logged.
         if before is not None and 0 <= now - before.at_ms < LOGGED_EVERY_MS:
             return
         last = _Logged(now, status.batches, status.events, status.rebalance_count, status.batches_ms)

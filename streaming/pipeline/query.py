@@ -42,7 +42,7 @@ def packets(
     from pyspark.sql import functions
 
     raw = reduce(lambda left, right: left.unionByName(right), sources)
-    # Within a streaming query this is the batch's own timestamp, the same when the batch is done again.
+    # Within a streaming query this is the batch's own timestamp, the same when the batch is repeated.
     stamped = raw.withColumn("batch_ms", functions.unix_millis(functions.current_timestamp()))
     combine_rows = combine(config, followed=followed, access=access)
 
@@ -64,12 +64,12 @@ def decisions(packed: DataFrame, config: CoreConfig, *, checkpoint: Place | None
     def advance_shard(
         key: tuple[str, int], frames: Iterable[pd.DataFrame], state: StateHandle
     ) -> Iterator[pd.DataFrame]:
-        # The workers are processes of their own: each finds users' strategies once.
+        # Each worker is its own process and finds users' strategies once.
         installed_user_strategies()
         exempt_loaded_modules()
         return advance(key, frames, state)
 
-    # Here too, so that the job's own log names the ones that are not loaded.
+    # They are also loaded here, so that the job's own log names those that are rejected.
     installed_user_strategies()
     return packed.groupBy("cluster", "shard").applyInPandasWithState(
         advance_shard, DECIDED_SCHEMA, STATE_SCHEMA, "append", "NoTimeout"

@@ -91,7 +91,7 @@ class ListedFiles:
         try:
             return wanted, _lines(self._folder / str(wanted))
         except FileNotFoundError:
-            # Small ones are deleted some minutes after they were joined into one.
+            # Small entries are deleted some minutes after they were compacted into one.
             last = min(number for number in _numbers(self._folder, ".compact") if number >= wanted)
             return last, _lines(self._folder / f"{last}.compact")
 
@@ -102,7 +102,7 @@ def _lines(entry: Place) -> list[bytes]:
 
 
 def _numbers(folder: Place, suffix: str = "") -> Iterator[int]:
-    """Return the numbers of the entries of a log; names with another suffix are none."""
+    """Return the numbers of the entries of a log; names with another suffix are not entries."""
     if folder.is_dir():
         names = (file.name for file in folder.iterdir())
         yield from (

@@ -1,7 +1,7 @@
 """Shell: up to where the running query reads a topic of Kafka.
 
-What a batch reads is planned before it begins. What is written while it runs is read by a later batch, also after a
-kill: Spark repeats a batch with the offsets that it had. So what a batch has planned counts as read once it has begun.
+A batch's offsets are planned before it begins. Records written while it runs are read by a later batch, even after a
+kill, because Spark repeats a batch with its offsets. So planned offsets count as read once the batch has begun.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class QueryPosition:
             begun = self._begun
             if begun not in (self._checked, self._batch):
                 self._checked = begun
-                # Where it cannot be read now, its end will show it.
+                # If the plan cannot be read now, the batch's end will show the position.
                 with suppress(OSError, ValueError):
                     self._note(begun, topic_offsets(read_planned(self._query, begun), self._topic))
             return self._offsets

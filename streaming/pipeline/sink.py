@@ -20,7 +20,7 @@ from streaming.pipeline.decided_rows import change_row, progress_rows, rebalance
 from streaming.settings.locations import Location
 from streaming.stores.locks import Guard
 from streaming.tables.arrow_rows import as_schema, to_arrow
-from streaming.tables.delta_spark import DeltaSparkTable
+from streaming.tables.delta_spark_table import DeltaSparkTable
 from streaming.tables.engine import DeltaRsEngine, Engine
 from streaming.tables.schema import CHANGES, QUEUE_PROGRESS, REBALANCES, REJECTED_EVENTS, Row
 from streaming.tables.writer import Mark, TableRows, TableWriter
@@ -36,9 +36,9 @@ if TYPE_CHECKING:
 DRIVER_ROWS = 20_000
 DRIVER_REJECTED = 500
 DRIVER_PROGRESS = 500
-# Of decided rows, as text. Each slice is a job of Spark over all of them.
+# This is the size of a slice of decided rows, as text. Each slice is a Spark job over all of them.
 SLICE_BYTES = 32_000_000
-# This many rows come to the driver with the job that computes the batch.
+# Up to this many rows come to the driver with the job that computes the batch.
 FIRST_ROWS = 2_000
 # At most this many rebalances of one batch are listed in the live view.
 NEWEST_REBALANCES = 200
@@ -48,7 +48,7 @@ _begun = msgspec.json.Decoder(ClusterBegun)
 _observed = msgspec.json.Decoder(ClusterObserved)
 _unfinished = msgspec.json.Decoder(Unfinished)
 
-# Kind and body of a row that a batch decided; no body where it was rejected.
+# A decided row has a kind and a body; a rejected input has no body.
 _Decision: TypeAlias = tuple[str, str]
 
 
@@ -81,11 +81,11 @@ class Sink:
         app_id: Marks this checkpoint's commits; another checkpoint has another.
         materializer: Is notified of new changes.
         report: Called with what each batch decided, once it is written.
-        resume: Called with the clusters whose groups have more to do: another batch must follow, though nothing comes.
+        resume: Called with the clusters whose groups have more work: another batch must follow, even without new input.
         begun: Called with the clusters of which a shard has its first state.
         observed: Called with the clusters of which events came, once a batch is written.
         large_above: Rows of one batch above which they come in slices.
-        engine: What writes the tables; None = delta-rs. Tables of Spark are written by the executors.
+        engine: What writes the tables; None: delta-rs. Tables of Spark are written by the executors.
         guard: Called before a batch is written; raises when another job may write instead.
         clock: Gets how long writing took; what it has of the batches before is part of the journal's commit.
     """
@@ -126,7 +126,7 @@ class Sink:
             if isinstance(self._changes, DeltaSparkTable):
                 self._notice(self._write_large(decided, batch_id))
                 return
-            # One job over the whole frame, in one stage: then all work on the batch's state is done.
+            # One job over the whole frame, in one stage, completes all work on the batch's state.
             few = _first(decided, min(FIRST_ROWS, self._large_above) + 1)
             if few:
                 self._guard()
@@ -251,7 +251,7 @@ class Sink:
             table.append(rows, self._mark(table, batch_id))
 
     def _mark(self, table: TableWriter, batch_id: int) -> Mark:
-        return Mark(self._app_id, batch_id, self._clock.take() if table is self._changes else "")
+        return Mark(self._app_id, batch_id, self._clock.drain_note() if table is self._changes else "")
 
 
 class _Size(NamedTuple):
@@ -276,7 +276,7 @@ def _first(decided: DataFrame, rows: int) -> list[_Decision]:
     from pyspark.sql import functions
 
     body = functions.when(functions.col("kind") != "rejected", functions.col("body")).alias("body")
-    # Sorted, because a mere limit would leave partitions out, and with them what they do to the state.
+    # The rows are sorted, because a mere limit would skip partitions, and with them their changes of the state.
     return [(kind, body) for kind, body in decided.select("kind", body).orderBy("kind").limit(rows).collect()]
 
 

@@ -28,18 +28,18 @@ RAW_COLUMNS = {
     "value": "binary",
     "timestamp_ms": "bigint",
 }
-# What a Kafka record's place is, in SQL.
+# This SQL expression is a Kafka record's place.
 TOPIC_AND_PARTITION = "concat_ws('-', topic, partition)"
 PARTITION_ALONE = "CAST(partition AS STRING)"
-# Names of files that are still being written, before their rename.
+# Files that are still being written have such names until their rename.
 _UNFINISHED = r"(\.tmp|\.part|\.partial|\.crdownload|\.swp|~|\._COPYING_)$"
-# What a path would mean to Spark beside itself.
+# Spark would read these characters of a path as a pattern.
 _GLOB_CHARACTER = re.compile(r"[\[\]{}*?\\]")
-# Longer than any recording is old. Spark's default ignores files a week older than the newest one.
+# No recording is older than this. Spark's default ignores files a week older than the newest one.
 _ANY_AGE = "36500d"
 
 
-# How long a read file that was not yet deleted is remembered.
+# A file that was read and not yet deleted is remembered for this long.
 _DISPOSABLE_AGE = "1d"
 
 
@@ -57,7 +57,7 @@ def folder_source(spark: SparkSession, folder: Place, *, max_files_per_batch: in
 
     names = (
         _files(spark.readStream.format("binaryFile"), max_files_per_batch)
-        # The contents are never read: existing files are only listed.
+        # The contents are never read; existing files are only listed.
         .schema("path string, modificationTime timestamp, length bigint, content binary")
         .load(_plain(folder))
         .where(_is_finished())
@@ -82,7 +82,7 @@ def _own_files(spark: SparkSession, folder: Place, source: str) -> DataFrame:
 
 
 def _text(spark: SparkSession) -> DataStreamReader:
-    # Only a line feed ends a line: a lone carriage return is white space in JSON.
+    # Only a line feed ends a line, because a lone carriage return is white space in JSON.
     return spark.readStream.format("text").schema("value string").option("lineSep", "\n")
 
 
@@ -121,7 +121,7 @@ def _lines(lines: DataFrame, source: str) -> DataFrame:
         functions.col("_metadata.file_name").alias("place"),
         functions.lit(None).cast("bigint").alias("number"),
         functions.lit(None).cast("binary").alias("key"),
-        # The bytes as they are: the text source does not decode them.
+        # The bytes stay as they are, because the text source does not decode them.
         functions.col("value").cast("binary").alias("value"),
         functions.lit(None).cast("bigint").alias("timestamp_ms"),
     )

@@ -17,7 +17,7 @@ from streaming.settings.locations import Location
 from streaming.tables.schema import FINDINGS, GROUPS, Table
 from streaming.views.reader import Reader
 
-# Columns to read. Those of findings do not include the id: only the number of open ones is needed.
+# These columns are read. Findings need no id, because only the number of open ones matters.
 _COLUMNS = {GROUPS.name: ("cluster", "system", "members"), FINDINGS.name: ("closed_at",)}
 
 

@@ -11,7 +11,7 @@ from pydantic import AfterValidator, Field, SecretStr
 
 from streaming.settings.sections import BearerToken, Folder, Pattern, Section, SomeCount, SomeSpan, Span, pattern
 
-# Channels of their own settings; state and logs know all channels by their names.
+# These channels have settings of their own; state and logs use these names.
 _OWN_CHANNELS = ("webhook", "alertmanager")
 _CHANNEL = re.compile(r"[a-z0-9][a-z0-9_-]{0,49}")
 _WINDOW = re.compile(r"(\S+?)/(\S+?)((?: (?:cluster|group)=\S+)*)")
@@ -20,7 +20,7 @@ _WINDOW = re.compile(r"(\S+?)/(\S+?)((?: (?:cluster|group)=\S+)*)")
 def _url(address: SecretStr) -> SecretStr:
     text = address.get_secret_value()
     if text and not _is_url(text):
-        raise ValueError("is no address that begins with http:// or https://")
+        raise ValueError("is not an address that begins with http:// or https://")
     return address
 
 
@@ -29,7 +29,7 @@ def _is_url(text: str) -> bool:
         parts = urlsplit(text)
         port, host = parts.port, (parts.hostname or "").encode("idna")
         text.encode()
-    except ValueError:  # A part that is none; its text may hold what is secret.
+    except ValueError:  # A part is not a header; the error's text may contain secrets.
         return False
     return parts.scheme in ("http", "https") and bool(host) and port != 0 and text.isprintable() and " " not in text
 

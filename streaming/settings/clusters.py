@@ -30,7 +30,7 @@ class LiveCluster(Section):
     @field_validator(*_PATTERNS, mode="before", check_fields=False)
     @classmethod
     def _list(cls, patterns: object) -> object:
-        """Accept a single one as a list: a variable cannot hold more."""
+        """Accept a single value as a list, because an environment variable cannot hold more."""
         return [patterns] if isinstance(patterns, str) else patterns
 
     @field_validator(*_PATTERNS, check_fields=False)
@@ -56,7 +56,7 @@ class Kafka(LiveCluster, ClientOptions):
     @field_validator("logs", mode="before")
     @classmethod
     def _logs(cls, paths: object) -> object:
-        """Accept a single one as a list: a variable cannot hold more."""
+        """Accept a single value as a list, because an environment variable cannot hold more."""
         return [paths] if isinstance(paths, str) else paths
 
     @field_validator("log_timezone")
@@ -134,7 +134,7 @@ class Clusters(Section):
     def followed(self) -> dict[str, str]:
         """Return the live clusters to follow: system -> name, always in the same order."""
         sections = {system: self.cluster(system) for system in SECTIONS}
-        return {system: one.cluster for system, one in sections.items() if getattr(one, one.address)}
+        return {system: section.cluster for system, section in sections.items() if getattr(section, section.address)}
 
 
 SECTIONS: dict[str, type[LiveCluster]] = {name: field.annotation for name, field in Clusters.model_fields.items()}  # type: ignore[misc]

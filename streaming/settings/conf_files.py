@@ -10,7 +10,7 @@ from importlib.resources.abc import Traversable
 from pathlib import Path
 
 _PACKAGE = files("streaming")
-# The wheel, and the zip that executors get, carry a copy inside the package; a checkout has conf/ beside it.
+# The wheel, and the zip for executors, have a copy inside the package; a checkout has conf/ beside it.
 _PLACES: tuple[Traversable, ...] = (
     _PACKAGE / "conf",
     *([_PACKAGE.parent / "conf"] if isinstance(_PACKAGE, Path) else []),

@@ -8,13 +8,13 @@ from importlib.resources.abc import Traversable
 from typing import Any, TypeAlias
 
 ENVIRONMENT_PREFIX = "REBALANCE_MONITOR_"
-# Variables of the same prefix that are not settings of the job.
+# These variables have the prefix but are not settings of the job.
 _OTHER_VARIABLES = frozenset({"CACHE"})
-# Properties of client libraries: their names contain dots.
+# These sections hold properties of client libraries, whose names contain dots.
 _PROPERTIES = (("kafka", "options"), ("kafka_events", "options"), ("spark", "conf"))
 
 Layer: TypeAlias = dict[str, Any]
-# Where the innermost setting of a path was last given.
+# The place where the setting of a path was last given.
 Origins: TypeAlias = dict[tuple[str, ...], str]
 
 

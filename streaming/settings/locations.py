@@ -7,23 +7,23 @@ from collections.abc import Mapping, MutableMapping
 from pathlib import Path
 from typing import TypeAlias
 
-# A path is a folder of this machine, a text the URI of a store.
+# A path is a folder of this machine; a text is the URI of a store.
 Location: TypeAlias = Path | str
 
 STORES = ("s3", "abfss", "gs", "hdfs")
-# How the variables begin that their users have.
+# The environment variables of each store's users begin with these.
 STORE_VARIABLES = ("AWS_", "AZURE_", "GOOGLE_", "HADOOP_")
 _SUPPORTED = f"a folder, file, {', '.join(STORES)} and s3a are known"
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):(?=/)")
-# With a known scheme, too: s3:lake is no folder that anybody wants.
+# This also matches known schemes without slashes: nobody wants a folder named s3:lake.
 _STORE = re.compile(rf"({'|'.join(STORES)}|s3a|file):", re.IGNORECASE)
-# What begins so is no name that anybody gives to a folder here; each would become one.
+# Nobody names a folder here like this, and each of these texts would become one.
 _MISTAKEN = (
     (re.compile(r"[A-Za-z]:[\\/]|\\\\"), f"is a path of Windows; {_SUPPORTED}"),
     (re.compile(r"~(/|$)"), "begins with ~, which is replaced by a shell and not here; write the whole path"),
     (re.compile(r"kafka:"), "names a Kafka topic: collect takes one as --out, run as --kafka-events"),
 )
-# The text between // and the next slash.
+# The authority: the text between // and the next slash.
 _AUTHORITIES = {
     "s3": (re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]+"), "bucket (letters, digits, . _ -): write s3://BUCKET/PATH"),
     "gs": (re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]+"), "bucket (letters, digits, . _ -): write gs://BUCKET/PATH"),
@@ -56,7 +56,7 @@ def location_of(value: object) -> Location:
     found = _SCHEME.match(text) or _STORE.match(text)
     if found is None:
         if "://" in text:
-            raise ValueError(f"is no URI of a known scheme, and no folder's name; {_SUPPORTED}")
+            raise ValueError(f"is neither a URI of a known scheme nor the name of a folder; {_SUPPORTED}")
         return Path(text)
     scheme, rest = found[1].lower(), text[found.end() :]
     if scheme == "file":
@@ -65,7 +65,7 @@ def location_of(value: object) -> Location:
     if scheme not in STORES:
         raise ValueError(f"has the scheme {scheme}; {_SUPPORTED}")
     if not rest.startswith("//"):
-        raise ValueError(f"is no URI: write {scheme}://, or ./{found[1]}: for a folder of this name")
+        raise ValueError(f"is not a URI: write {scheme}://, or ./{found[1]}: for a folder of this name")
     return _of_store(scheme, rest.removeprefix("//").rstrip("/"))
 
 
@@ -74,7 +74,7 @@ def _local(rest: str) -> Path:
     if rest.startswith("//") and host not in ("", "localhost"):
         raise ValueError("names a host; write file:///PATH for a folder of this machine")
     if not rest.startswith("/") or not slash:
-        raise ValueError("is no URI: write file:///PATH")
+        raise ValueError("is not a URI: write file:///PATH")
     return Path("/" + path.lstrip("/"))
 
 
@@ -86,7 +86,7 @@ def _of_store(scheme: str, rest: str) -> str:
     if not pattern.fullmatch(authority):
         raise ValueError(f"names no {wanted}")
     if any(name in ("", ".", "..") for name in names) or re.search(r"[?#\x00-\x1f]", rest):
-        raise ValueError("has a part that is no name: empty, . or .., or with ? or #")
+        raise ValueError("has a part that is not a name: empty, . or .., or with ? or #")
     return f"{scheme}://{rest}"
 
 

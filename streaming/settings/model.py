@@ -124,7 +124,7 @@ class EventLogLimits(Section):
 
 def _store_variable(name: str) -> str:
     if not name.upper().startswith(STORE_VARIABLES):
-        raise ValueError(f"is no option of a store: their names begin with {', '.join(STORE_VARIABLES)}")
+        raise ValueError(f"is not an option of a store: their names begin with {', '.join(STORE_VARIABLES)}")
     return name.upper()
 
 
@@ -293,7 +293,7 @@ def duration_ms(text: str) -> int:
     """Read a span of time as people write it: ``250ms``, ``2s``, ``10m``, ``1h``, ``2d``; a bare number is seconds.
 
     Raises:
-        ValueError: It is none, or longer than a hundred years.
+        ValueError: It is not a span, or is longer than a hundred years.
 
     Example:
         >>> duration_ms("1.5s"), duration_ms("10m"), duration_ms("3")
@@ -317,7 +317,7 @@ def _sentence(problem: Mapping[str, Any], origins: Mapping[tuple[str, ...], str]
         return f"{origin}: {name}: there is no such setting"
     if problem["type"] == "missing":
         return f"{origin}: {name}: is missing"
-    if problem["type"] == "value_error":  # Our own message, which names the mistake.
+    if problem["type"] == "value_error":  # The message is our own and names the mistake.
         return f"{origin}: {name}: {problem['msg'].removeprefix('Value error, ')}"
     shown = "" if SECRET_OPTIONS.search(name) else f", not {problem['input']!r}"
     message = (

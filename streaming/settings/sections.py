@@ -24,20 +24,20 @@ from streaming.settings.locations import location_of
 
 SECRET_OPTIONS = re.compile(r"password|secret|jaas|\.key$|token|_url$|^alerts\.channels", re.IGNORECASE)
 
-# RFC 9110, 5.5: what every server and client reads as the same text.
+# RFC 9110, 5.5: every server and client reads these characters as the same text.
 _HEADER_TEXT = re.compile(r"([\x21-\x7e]([\x20-\x7e]*[\x21-\x7e])?)?")
 
-# Longer than the range of event times, 2000 to 2100.
+# This is longer than the range of event times, 2000 to 2100.
 CENTURY_H = 876_600
 CENTURY_MS = CENTURY_H * 3_600_000
-INT_MAX, LONG_MAX = 2**31 - 1, 2**63 - 1  # as Java and Arrow count
+INT_MAX, LONG_MAX = 2**31 - 1, 2**63 - 1  # the ranges of Java and Arrow
 
 
 def local_folder(value: object) -> Path:
     """Read the path of a folder or file of this machine.
 
     Raises:
-        ValueError: It is none, or the URI of a store.
+        ValueError: It is not a path, or it is the URI of a store.
     """
     location = location_of(value)
     if not isinstance(location, Path):
@@ -56,7 +56,7 @@ def pattern(text: str) -> str:
     """Return a regular expression as it was given.
 
     Raises:
-        ValueError: It is none.
+        ValueError: It is not a regular expression.
     """
     try:
         re.compile(text)

@@ -1,4 +1,4 @@
-"""Shell: what a name that there is not was meant to be."""
+"""Shell: suggestions for unknown names."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import difflib
 from collections.abc import Collection, Iterable
 
 _MOST = 3
-# Similarity is computed for each name; of more names only those that contain the text are suggested.
+# Similarity is computed for each name; among more names, only those that contain the text are suggested.
 _MOST_COMPARED = 20_000
-# With fewer letters in common a suggestion is rather a guess.
+# With fewer common letters a suggestion would be a guess.
 _SIMILARITY = 0.7
 
 
@@ -31,13 +31,13 @@ def closest(text: str, names: Iterable[str]) -> list[str]:
     if len(by_key) > _MOST_COMPARED:
         return [name for key, name in by_key.items() if wanted in key][:_MOST]
     similar = difflib.get_close_matches(wanted, by_key, n=_MOST, cutoff=_SIMILARITY)
-    # A part of a name is meant more often than one that merely has the same letters.
+    # A text is more often part of the intended name than an anagram of it.
     containing = [key for key in by_key if len(wanted) > 2 and wanted in key]
     return [by_key[key] for key in dict.fromkeys([*similar, *containing])][:_MOST]
 
 
 def did_you_mean(text: str, names: Collection[str]) -> str:
-    """Return the end of a sentence that suggests names in place of one that there is not; empty where none is close.
+    """Return the end of a sentence that suggests names in place of an unknown one; empty if none is close.
 
     Example:
         >>> did_you_mean("orderz", ["orders", "payments"]), did_you_mean("x", ["orders"])

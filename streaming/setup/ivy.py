@@ -19,11 +19,11 @@ from streaming.setup.errors import SetupError
 from streaming.setup.java import find_java
 
 CACHE_VARIABLE = "REBALANCE_MONITOR_CACHE"
-# Not of the prefix REBALANCE_MONITOR_, under which every variable but the cache is a setting of the job.
+# The name lacks the prefix REBALANCE_MONITOR_, since every such variable but the cache is a setting of the job.
 SETTINGS_VARIABLE = "IVY_SETTINGS_FILE"
 _CONNECT_TIMEOUT_MS = 20_000
 _READ_TIMEOUT_MS = 60_000
-# Enough for a set of fifty jars of which each fails: Ivy names the reason before the list.
+# This is enough for fifty jars that all fail; Ivy names the reason before the list.
 _TAIL_LINES = 2_000
 
 

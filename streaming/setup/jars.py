@@ -8,7 +8,7 @@ from streaming.settings.conf_files import conf_path
 from streaming.setup import ivy
 from streaming.setup.errors import SetupError
 
-# Schemes whose jars the monitor fetches itself.
+# The monitor fetches the jars of these schemes itself.
 _LISTED = {"s3"}
 
 

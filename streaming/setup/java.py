@@ -13,7 +13,7 @@ from streaming.setup.errors import SetupError
 # Source: Spark 4.2.0, docs/index.md#Downloading: "Spark runs on Java 17/21".
 SUPPORTED_VERSIONS = (17, 21)
 _ANSWER_TIMEOUT_S = 30
-# Where Linux distributions and macOS put what is installed but not on the PATH.
+# Linux distributions and macOS install Java here without putting it on the PATH.
 _USUAL_PLACES = ("/usr/lib/jvm/*", "/Library/Java/JavaVirtualMachines/*/Contents/Home")
 
 

@@ -107,7 +107,7 @@ def _pip(arguments: list[str]) -> None:
     """Run pip; it prints errors only."""
     quiet = ["--disable-pip-version-check", "--no-input", "--quiet"]
     command = [str(_PYTHON), "-m", "pip", "install", *quiet, *arguments]
-    # A user's wish to install into the home folder does not fit a virtual environment.
+    # A user's setting to install into the home folder does not fit a virtual environment.
     environment = {**os.environ, "PIP_USER": "0"}
     if subprocess.run(command, cwd=_ROOT, env=environment, check=False).returncode != 0:
         raise SetupError(

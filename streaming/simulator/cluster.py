@@ -13,9 +13,9 @@ from udfs.model.events import AnyEvent, Clock, QueueInfo, TopicQueues
 from udfs.model.systems import System
 
 CLOCK_INTERVAL_MS = 5_000
-# Disorder stays below the default of allowed_lateness (2 s); what comes later is scripted, never chance.
+# Disorder stays below the default of allowed_lateness (2 s); later events are scripted, never random.
 USUAL_DELAY_MS, LONGEST_DELAY_MS = 400, 1_900
-# Topics change half a second past a full second, groups never do: so both have the same time only on purpose.
+# Topics change half a second past a full second and groups never do, so both share a time only on purpose.
 TOPIC_CHANGE_MS = 500
 # Repeats stay below the default of repeat_span (10 minutes).
 LONGEST_REPEAT_MS = 240_000
@@ -53,7 +53,7 @@ class SimulatedTopic:
     def __init__(self, name: str, brokers: tuple[str | None, ...], count: int) -> None:
         self.name = name
         self.brokers = brokers
-        self.count = count  # of each broker
+        self.count = count  # for each broker
         self.reported: int | None = None
 
     def queues(self, count: int) -> tuple[QueueInfo, ...]:
@@ -85,7 +85,7 @@ class Cluster:
         self.disorder = disorder
         self.topics: dict[str, SimulatedTopic] = {}
         self.groups: list[GroupOfCluster] = []
-        # One kind of collector writes CloudEvents.
+        # Only one kind of collector writes CloudEvents.
         self._envelope = f"/collectors/{name}" if system == "metaq" else None
         self._held: dict[str, int] = {}
         self._post = post
@@ -205,17 +205,17 @@ class Cluster:
         self._at_topic_time(self.now + wait, self._change_some_topic)
 
     def _change_some_topic(self) -> None:
-        topic = self.rng.choice(sorted(self.topics.values(), key=lambda one: one.name))
+        topic = self.rng.choice(sorted(self.topics.values(), key=lambda topic: topic.name))
         if self.is_silent() or topic.reported is None or self._held.get(topic.name, 0) > self.now:
             pass
         elif self.rng.random() < 0.25 or topic.count >= 24:
-            self._emit_topic(topic)  # the same again: no change
+            self._emit_topic(topic)  # a repeated report is no change
         elif self.system != "kafka" and topic.count and self.rng.random() < 0.15:
             before = topic.count
             self.grow(topic, 0, 0)
             self.timeline.at(self.now + 12_000, lambda: self.grow(topic, before, 0))
         elif topic.count:
-            # A consumer's own metadata may be newer than the last poll, or older.
+            # A consumer's own metadata may be newer or older than the last poll.
             poll = self.rng.randrange(0, CLOCK_INTERVAL_MS) if self.system == "kafka" else 0
             self.grow(topic, topic.count + self.rng.randint(1, 4), poll)
         self._plan_topic_change()

@@ -14,7 +14,7 @@ from streaming.simulator.truth import ExpectedRebalance, SilentSource, Truth
 from udfs.model.events import AnyEvent
 from udfs.model.systems import System
 
-# Recordings begin here, so that the same seed gives the same bytes.
+# Recordings begin at this time, so that the same seed gives the same bytes.
 RECORDINGS_START_MS = 1_767_225_600_000  # 2026-01-01T00:00:00Z
 CLUSTERS: tuple[tuple[str, System], ...] = (
     ("kafka-main", "kafka"),
@@ -110,9 +110,9 @@ class Fleet:
         """Every rebalance that a reader of all events so far must find."""
         return self._truth.rebalances()
 
-    def take_truth(self) -> list[ExpectedRebalance]:
-        """Return the truth that was not taken before, and forget it: a fleet may live long."""
-        return self._truth.take()
+    def drain_truth(self) -> list[ExpectedRebalance]:
+        """Return the truth that was not returned before, and forget it: a fleet may run for long."""
+        return self._truth.drain()
 
     @property
     def silences(self) -> list[SilentSource]:

@@ -45,7 +45,7 @@ class GroupLife:
 
     def _unless_silent(self, action: Callable[[], None]) -> None:
         if self.cluster.is_silent():
-            # By the length of the silence: planned actions still happen, in order.
+            # Actions are postponed by the length of the silence, so that planned ones still happen in order.
             wait = self.cluster.silent_to - self.cluster.silent_from + 1_000
             self.busy_for(wait + 30_000)
             self.later(wait, action)

@@ -11,7 +11,7 @@ from streaming.simulator.timeline import HEARTBEAT
 from streaming.simulator.truth import Cause, ExpectedRebalance
 from udfs.model.events import GroupDeleted, GroupSettings
 
-# Late evidence must come well after everything else of its time was read and applied.
+# Late evidence must arrive well after everything else of its time was read and applied.
 LATE_BY_MS = (15_000, 30_000)
 
 
@@ -78,7 +78,7 @@ class HeartbeatGroup(HeartbeatMembers):
 
     def _forget_departed(self) -> None:
         if len(self.members) > 4 * self.size:
-            self.members = {name: one for name, one in self.members.items() if one.alive or one.present}
+            self.members = {name: member for name, member in self.members.items() if member.alive or member.present}
 
     def scale_out(self) -> None:
         """One to three newcomers, together or one after another."""

@@ -49,9 +49,9 @@ class SimulatedMember:
         self.alive = False
         self.present = False
         self.heartbeat_at = 0  # its last reported heartbeat
-        self.life = 0  # heartbeats of an earlier life fall silent
+        self.life = 0  # heartbeats of an earlier life stop
         self.timeout_ms = 0  # as far as readers know
-        self.bound = False  # has a twin, or is one: nothing else may happen to it
+        self.bound = False  # it has a twin or is one, so nothing else may happen to it
 
     @property
     def is_free(self) -> bool:
@@ -76,7 +76,7 @@ class HeartbeatMembers(GroupLife):
         self.mode = "clustering"
         self.strategy: str | None = None
         self.setting = 0
-        # RocketMQ's consumers have strategies of their own; where the group's is not reported, theirs are.
+        # RocketMQ's consumers have their own strategies, which are reported where the group's is not.
         self.reports_strategies = cluster.system == "rocketmq" and rng.random() < 0.5
         self.deletes = rng.random() < 0.15
         self.may_repeat = not self.deletes
@@ -99,7 +99,7 @@ class HeartbeatMembers(GroupLife):
             self.caused("queue_count_changed", topic=topic)
 
     def topic_grown(self, topic: str) -> None:
-        """Nothing: its members assign the queues that the source reports."""
+        """Ignore it, because members assign the queues that the source reports."""
 
     def source_falls_silent(self) -> None:
         for member in self.members.values():

@@ -54,11 +54,14 @@ def cooperative(members: list[Member], counts: dict[str, int]) -> dict[str, Part
         return {}
     least, with_one_more = divmod(len(everything), len(members))
     assigned: dict[str, Partitions] = {}
-    hungry: list[str] = []  # have less than the least share
-    content: list[str] = []  # have exactly that, and may get one more
+    hungry: list[str] = []  # members below the least share
+    content: list[str] = []  # members with exactly the least share, which may get one more
     richer = 0
     for member_id, _, _, held in sorted(members, key=lambda member: _place_in_a_java_map(member[0], len(members))):
-        mine = sorted((one for one in held if one in set(everything)), key=lambda one: (one[1], one[0]))
+        mine = sorted(
+            (partition for partition in held if partition in set(everything)),
+            key=lambda partition: (partition[1], partition[0]),
+        )
         if len(mine) < least:
             assigned[member_id] = mine
             hungry.append(member_id)
@@ -70,7 +73,7 @@ def cooperative(members: list[Member], counts: dict[str, int]) -> dict[str, Part
             content.append(member_id)
     taken = {partition for mine in assigned.values() for partition in mine}
     hungry.sort()
-    # A member that reaches the least share only now comes after those that had it.
+    # A member that reaches the least share only now comes after those that already had it.
     content.sort()
     place = 0
     for partition in everything:

@@ -39,14 +39,14 @@ class PolledGroup(GroupLife):
         self.rest()
 
     def topic_grown(self, topic: str) -> None:
-        """Nothing: its members assign the queues that the source reports."""
+        """Ignore it, because members assign the queues that the source reports."""
 
     def on_topic_changed(self, topic: str) -> None:
         if any(topic in topics for _, topics in self.reported.values()):
             self._caused(Cause("queue_count_changed", topic=topic))
 
     def source_falls_silent(self) -> None:
-        """Nothing: members of polls do not expire without heartbeats."""
+        """Ignore it, because members of polls do not expire without heartbeats."""
 
     def _caused(self, cause: Cause) -> None:
         place = (self.cluster.name, self.cluster.system, self.group_id, self.now)
@@ -141,10 +141,10 @@ class ForeignGroup(GroupLife):
         self.later(self.rng.randrange(10_000, 40_000), self._emit)
 
     def on_topic_changed(self, topic: str) -> None:
-        """Nothing."""
+        """Ignore it."""
 
     def topic_grown(self, topic: str) -> None:
-        """Nothing."""
+        """Ignore it."""
 
     def source_falls_silent(self) -> None:
-        """Nothing."""
+        """Ignore it."""

@@ -13,7 +13,7 @@ from streaming.simulator.fleet import Fleet
 from streaming.simulator.serializer import line
 from streaming.simulator.truth import rfc3339, truth_lines
 
-# Each cluster has two collectors that share its events as they come, so that lines are out of order across files.
+# Each cluster has two collectors that share its events as they arrive, so lines are out of order across files.
 COLLECTORS = ("a", "b")
 FILE_SPAN_MS = 30_000
 
@@ -37,7 +37,7 @@ def record(fleet: Fleet, out: Path, duration_ms: int) -> Recording:
     which folders are read; their bytes depend on nothing but the fleet.
 
     Raises:
-        FileExistsError: There are events in the folder already: two recordings are no recording.
+        FileExistsError: The folder contains events already, and two recordings cannot be mixed.
     """
     folder = out / "events"
     folder.mkdir(parents=True, exist_ok=True)
@@ -65,7 +65,7 @@ def record(fleet: Fleet, out: Path, duration_ms: int) -> Recording:
         truth_file=str(out / "truth.jsonl"),
         files=len(names),
         events=events,
-        rebalances=sum(one.required for one in truth),
+        rebalances=sum(rebalance.required for rebalance in truth),
         from_time=rfc3339(fleet.start_ms),
         to_time=rfc3339(end),
     )

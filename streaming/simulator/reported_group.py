@@ -14,7 +14,7 @@ from udfs.model.events import GroupDeleted, GroupSnapshot, MemberInfo, Progress,
 
 COMMIT_INTERVAL_MS = 5_000
 _RHYTHM_OF = 3  # commits that show how often a member commits
-# After the coordinator noticed, the others come back with their next heartbeat.
+# Once the coordinator has noticed, the others rejoin with their next heartbeat.
 REJOIN_MS = (100, 3_000)
 CUSTOM_STRATEGY = "acme.tiers"
 LEADERS = {
@@ -79,7 +79,7 @@ class ReportedGroup(GroupLife):
     def complete(self, causes: list[Cause], missed: int = 0, generation: int | None = None) -> None:
         """Complete a rebalance: assign, report the new generation, and record its causes."""
         counts = {name: self.cluster.topics[name].count for name in self.topics}
-        subscribed = {name for one in self.consumers for name in one.subscriptions}
+        subscribed = {name for consumer in self.consumers for name in consumer.subscriptions}
         grown = sorted(name for name in subscribed & self.subscribed if self.counts[name] != counts[name])
         causes = [*self.pending, *causes, *(Cause("queue_count_changed", topic=name) for name in grown)]
         self.pending, self.counts, self.subscribed = [], counts, subscribed
@@ -93,14 +93,21 @@ class ReportedGroup(GroupLife):
             self.later(self.rng.randrange(150, 900), self._follow_up)
 
     def _assign(self) -> dict[str, Partitions]:
-        members = [(one.member_id, one.instance_id, one.subscriptions, list(one.held)) for one in self.consumers]
+        members = [
+            (consumer.member_id, consumer.instance_id, consumer.subscriptions, list(consumer.held))
+            for consumer in self.consumers
+        ]
         return LEADERS[self.strategy](members, self.counts)
 
     def _hand_out_but_what_moves(self, wanted: dict[str, Partitions]) -> bool:
-        held = {partition: one.member_id for one in self.consumers for partition in one.held}
+        held = {partition: consumer.member_id for consumer in self.consumers for partition in consumer.held}
         moving = False
         for consumer in self.consumers:
-            now = [one for one in wanted[consumer.member_id] if held.get(one, consumer.member_id) == consumer.member_id]
+            now = [
+                partition
+                for partition in wanted[consumer.member_id]
+                if held.get(partition, consumer.member_id) == consumer.member_id
+            ]
             moving = moving or len(now) < len(wanted[consumer.member_id])
             self._give(consumer, now)
         return moving
@@ -149,16 +156,16 @@ class ReportedGroup(GroupLife):
         empty = not self.consumers
         members = tuple(
             MemberInfo(
-                member_id=one.member_id,
-                client_id=one.client_id,
-                host=one.host,
-                instance_id=one.instance_id,
-                subscriptions=one.subscriptions,
+                member_id=consumer.member_id,
+                client_id=consumer.client_id,
+                host=consumer.host,
+                instance_id=consumer.instance_id,
+                subscriptions=consumer.subscriptions,
                 strategies=(self.strategy,),
                 session_timeout_ms=self.timeout_ms,
                 rebalance_timeout_ms=300_000,
             )
-            for one in self.consumers
+            for consumer in self.consumers
         )
         event = GroupSnapshot(
             **self.fields(),
@@ -169,7 +176,8 @@ class ReportedGroup(GroupLife):
             leader=None if empty else self.consumers[0].member_id,
             members=members,
             assignments={
-                one.member_id: tuple(QueueRef(topic, number) for topic, number in one.held) for one in self.consumers
+                consumer.member_id: tuple(QueueRef(topic, number) for topic, number in consumer.held)
+                for consumer in self.consumers
             },
         )
         self.cluster.emit(event, may_repeat=self.may_repeat, rng=self.rng)
@@ -183,7 +191,7 @@ class ReportedGroup(GroupLife):
 
     def _begin(self) -> None:
         if self.generation == 0 and self.rng.random() < 0.3:
-            self._emit_snapshot()  # the coordinator's record of a group just made: no rebalance
+            self._emit_snapshot()  # the coordinator's record of a new group is no rebalance
         self.between_generations(200, lambda: self._join(self.size))
 
     def new_consumer(self) -> Consumer:
@@ -192,7 +200,7 @@ class ReportedGroup(GroupLife):
         client_id = f"consumer-{self.group_id}-{self._names}"
         instance = f"{self.group_id}-{self._names}" if self.static else None
         host = f"/10.{self.rng.randrange(8)}.{self.rng.randrange(16)}.{self.rng.randrange(2, 250)}"
-        # The leader of the cooperative strategy here is the one for equal subscriptions.
+        # The simulated leader of the cooperative strategy only supports equal subscriptions.
         picky = self.rng.random() < 0.15 and self.strategy != "cooperative-sticky"
         wanted = self.some_topics() if picky else tuple(sorted(self.topics))
         return Consumer(self._member_id(instance or client_id), client_id, host, instance, wanted)
@@ -203,7 +211,7 @@ class ReportedGroup(GroupLife):
     def _join(self, number: int) -> None:
         came = [self.new_consumer() for _ in range(number)]
         self.consumers += came
-        self.complete([Cause("member_joined", one.member_id) for one in came])
+        self.complete([Cause("member_joined", consumer.member_id) for consumer in came])
 
     def _commit_all(self) -> None:
         for consumer in self.consumers:
@@ -218,10 +226,10 @@ class ReportedGroup(GroupLife):
             consumer.commits += 1
 
     def on_topic_changed(self, topic: str) -> None:
-        """Nothing: only a new generation is a rebalance here."""
+        """Ignore it, because only a new generation is a rebalance here."""
 
     def source_falls_silent(self) -> None:
-        """Nothing: its records are read later."""
+        """Ignore it, because its records are read later."""
 
     def topic_grown(self, topic: str) -> None:
         if topic in self.topics:
@@ -231,7 +239,7 @@ class ReportedGroup(GroupLife):
         if self.busy_until > self.now:
             self.between_generations(self.busy_until - self.now + 300, self._notice_growth)
             return
-        subscribed = {name for one in self.consumers for name in one.subscriptions}
+        subscribed = {name for consumer in self.consumers for name in consumer.subscriptions}
         if any(self.counts.get(name) != self.cluster.topics[name].count for name in subscribed):
             self.complete([])
 
@@ -259,7 +267,7 @@ class ReportedGroup(GroupLife):
     def _goodbye(self, consumer: Consumer) -> Cause:
         """Remove a consumer that left, and return the visible kind of its departure."""
         if self.static:
-            # A static consumer sends no leave; its coordinator waits for its session to end.
+            # A static consumer sends no leave, so its coordinator waits for its session to end.
             raise ValueError(f"{consumer.member_id} is static")
         self._commit(consumer)
         self.consumers.remove(consumer)
@@ -271,7 +279,7 @@ class ReportedGroup(GroupLife):
             self.crash_one()
             return
         leaving = self.rng.sample(self.consumers, min(len(self.consumers), self.rng.choice((1, 1, 2))))
-        causes = [self._goodbye(one) for one in leaving]
+        causes = [self._goodbye(consumer) for consumer in leaving]
         self._soon(causes)
 
     def _soon(self, causes: list[Cause]) -> None:
@@ -293,11 +301,11 @@ class ReportedGroup(GroupLife):
             return
         self.consumers.remove(consumer)
         if consumer.commits:
-            # How often it commits must be known, and another one go on.
-            is_known = consumer.commits > _RHYTHM_OF and any(one.commits > _RHYTHM_OF for one in self.consumers)
+            # Its rhythm of commits must be known, and another member must continue.
+            is_known = consumer.commits > _RHYTHM_OF and any(other.commits > _RHYTHM_OF for other in self.consumers)
             cause = Cause("session_expired", consumer.member_id, also=() if is_known else ("member_gone",))
         else:
-            # Commits of the queues' previous owners may count as evidence, or not.
+            # Commits of the queues' previous owners may or may not count as evidence.
             also = ("session_expired",) if self.commits and consumer.held else ()
             cause = Cause("member_gone", consumer.member_id, also=also)
         self.complete([cause])
@@ -332,7 +340,7 @@ class ReportedGroup(GroupLife):
         """All members leave; later some join, after the group was deleted or not."""
         if self.static:
             return
-        causes = [self._goodbye(one) for one in list(self.consumers)]
+        causes = [self._goodbye(consumer) for consumer in list(self.consumers)]
         self._soon(causes)
         back = self.rng.randrange(10_000, 30_000)
         if self.deletes:

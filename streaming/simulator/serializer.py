@@ -16,7 +16,7 @@ def line(delivery: Delivery) -> bytes:
     """
     plain = _without_nothing(msgspec.to_builtins(delivery.event))
     if not isinstance(plain, dict):
-        raise TypeError(f"{type(delivery.event).__name__} is no event")
+        raise TypeError(f"{type(delivery.event).__name__} is not an event")
     if isinstance(delivery.event, GroupSnapshot):
         plain.setdefault("members", [])  # the event reports that there are no members
     if delivery.otherwise_written:
@@ -36,7 +36,7 @@ def line(delivery: Delivery) -> bytes:
 
 def _without_nothing(value: object) -> object:
     if isinstance(value, dict):
-        return {key: _without_nothing(one) for key, one in value.items() if one is not None and one is not False}
+        return {key: _without_nothing(part) for key, part in value.items() if part is not None and part is not False}
     if isinstance(value, list | tuple):
-        return [_without_nothing(one) for one in value]
+        return [_without_nothing(part) for part in value]
     return value

@@ -9,7 +9,7 @@ import msgspec
 
 from udfs.model.events import AnyEvent
 
-# What happens within one millisecond happens in this order.
+# Actions within one millisecond happen in this order.
 ACTION, HEARTBEAT, EXPIRY = 0, 1, 2
 
 
@@ -40,7 +40,7 @@ class Delivery(msgspec.Struct, frozen=True):
     Attributes:
         deliver_at: When it reaches the log; an event time before that of its neighbours makes disorder.
         otherwise_written: Written in the contract's other notation: key order, RFC 3339 or epoch ms.
-        envelope: The CloudEvents source of an event with an id; None = no envelope.
+        envelope: The CloudEvents source of an event with an id; None: no envelope.
     """
 
     deliver_at: int
@@ -62,6 +62,6 @@ class Post:
         heapq.heappush(self._queue, (delivery.deliver_at, self._sent, delivery))
 
     def until(self, time_ms: int | None) -> Iterator[Delivery]:
-        """Return the events delivered up to and including ``time_ms``; None = all."""
+        """Return the events delivered up to and including ``time_ms``; None: all."""
         while self._queue and (time_ms is None or self._queue[0][0] <= time_ms):
             yield heapq.heappop(self._queue)[2]

@@ -101,29 +101,34 @@ class Truth:
 
     def rebalances(self) -> list[ExpectedRebalance]:
         """Return what a reader of everything reported so far must have found, in order of time."""
-        return _sorted(one for one in [*self._counted.values(), *self._others] if self._is_decided(one))
+        return _sorted(
+            rebalance for rebalance in [*self._counted.values(), *self._others] if self._is_decided(rebalance)
+        )
 
-    def take(self) -> list[ExpectedRebalance]:
+    def drain(self) -> list[ExpectedRebalance]:
         """Return as ``rebalances``, each only once: returned ones are forgotten."""
         taken = self.rebalances()
-        self._counted = {key: one for key, one in self._counted.items() if not self._is_decided(one)}
-        self._others = [one for one in self._others if not self._is_decided(one)]
+        self._counted = {key: rebalance for key, rebalance in self._counted.items() if not self._is_decided(rebalance)}
+        self._others = [rebalance for rebalance in self._others if not self._is_decided(rebalance)]
         return taken
 
-    def _is_decided(self, one: ExpectedRebalance) -> bool:
-        return one.event_time <= self.newest.get(one.cluster, 0)
+    def _is_decided(self, rebalance: ExpectedRebalance) -> bool:
+        return rebalance.event_time <= self.newest.get(rebalance.cluster, 0)
 
 
 def _sorted(rebalances: Iterable[ExpectedRebalance]) -> list[ExpectedRebalance]:
-    ordered = sorted(rebalances, key=lambda one: (one.event_time, one.cluster, one.group_id, one.generation or 0))
-    for one in ordered:
-        one.causes.sort(key=lambda cause: (cause.kind, cause.member_id or "", cause.topic or ""))
+    ordered = sorted(
+        rebalances,
+        key=lambda rebalance: (rebalance.event_time, rebalance.cluster, rebalance.group_id, rebalance.generation or 0),
+    )
+    for rebalance in ordered:
+        rebalance.causes.sort(key=lambda cause: (cause.kind, cause.member_id or "", cause.topic or ""))
     return ordered
 
 
 def truth_lines(rebalances: Iterable[ExpectedRebalance]) -> bytes:
     """Write expected rebalances as JSON lines, times in RFC 3339."""
-    return b"".join(msgspec.json.encode(_as_written(one)) + b"\n" for one in rebalances)
+    return b"".join(msgspec.json.encode(_as_written(rebalance)) + b"\n" for rebalance in rebalances)
 
 
 def read_truth(lines: bytes) -> list[ExpectedRebalance]:
@@ -134,8 +139,8 @@ def read_truth(lines: bytes) -> list[ExpectedRebalance]:
 _TIMES = ("event_time", "late_until")
 
 
-def _as_written(one: ExpectedRebalance) -> dict[str, object]:
-    plain: dict[str, object] = msgspec.to_builtins(one)
+def _as_written(rebalance: ExpectedRebalance) -> dict[str, object]:
+    plain: dict[str, object] = msgspec.to_builtins(rebalance)
     for name in _TIMES:
         if isinstance(plain.get(name), int):
             plain[name] = rfc3339(int(str(plain[name])))

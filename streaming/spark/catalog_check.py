@@ -15,13 +15,13 @@ if TYPE_CHECKING:
 
 _SESSION = "spark_catalog"
 _OF_CATALOG = "spark.sql.catalog."
-# Hands tables on to Spark's own catalogue; anything else in its place has a memory of its own.
+# This class passes tables on to Spark's own catalogue; any other one keeps them itself.
 _DELTA = "org.apache.spark.sql.delta.catalog.DeltaCatalog"
 _LASTING = (
     'set "spark.sql.catalogImplementation" = "hive" and "spark.sql.warehouse.dir" under [spark.conf], name a schema of'
     " another catalogue, or a folder or URI with --tables"
 )
-# How Hadoop reports that it cannot read a store at all.
+# Hadoop reports with these that it cannot read a store at all.
 _NO_FILE_SYSTEM = re.compile(r'Class \S+ not found|No FileSystem for scheme "\w+"')
 _JARS = (
     'the jars of s3a:// are fetched where [spark.conf] names a place there, e.g. "spark.sql.warehouse.dir" ='
@@ -44,7 +44,7 @@ def require_schema(spark: SparkSession, schema: str, scratch: Path) -> Path | No
     from pyspark.errors import PySparkException
 
     catalog = schema.partition(".")[0]
-    # A platform lists catalogues that no setting names.
+    # A platform may have catalogues that no setting names.
     if not spark.conf.get(f"{_OF_CATALOG}{catalog}", None) and catalog not in _listed(spark):
         raise SetupError(
             f"Spark knows no catalogue {catalog}",

@@ -67,7 +67,7 @@ class Checkpoint:
         self._identity_file = root / "identity.json"
 
     def log_file(self, name: str) -> Path:
-        """Return where output of the JVM goes: beside a checkpoint on a disk, else into the temporary folder.
+        """Return the file for the JVM's output: beside a checkpoint on a disk, else in the temporary folder.
 
         Raises:
             CheckpointError: Another user has made the folder of this one's logs.

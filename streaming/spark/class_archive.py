@@ -13,7 +13,7 @@ import tempfile
 from pathlib import Path
 
 _SILENT = ("-Xlog:cds*=off", "-Xlog:class+path=off")
-_FLEET = ("--duration", "60s", "--groups", "6")  # of the simulator: a job over it loads what any job does
+_FLEET = ("--duration", "60s", "--groups", "6")  # of the simulator: a job over it loads the classes that any job needs
 
 
 def archive_file() -> Path:

@@ -11,7 +11,7 @@ from streaming.allocation.plugin_files import package_files, plugin_files
 from streaming.settings.conf_files import conf_folder
 
 _PACKAGES = ("streaming", "udfs")
-# An archive of the same files has the same bytes.
+# The fixed time makes archives of the same files have the same bytes.
 _TIME = (1980, 1, 1, 0, 0, 0)
 
 

@@ -16,9 +16,9 @@ from streaming.spark.root_cause import reason
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-# What the functions that executors run import, beside the monitor's own code.
+# Functions that executors run import these, beside the monitor's own code.
 NEEDED = ("msgspec", "numpy", "pandas", "pyarrow", "kazoo", "structlog", "udfs.stateful", "streaming.pipeline.combine")
-# So many tasks: each of a few executors gets one.
+# With this many tasks each of a few executors gets one.
 _TASKS = 4
 _PROBLEMS = pa.schema([("problem", pa.string())])
 

@@ -1,4 +1,4 @@
-"""Shell: takes a checkpoint's last batch back, so that it is computed again from the state before it."""
+"""Shell: rolls a checkpoint's last batch back, so that it is computed again from the state before it."""
 
 from __future__ import annotations
 

@@ -5,16 +5,16 @@ from __future__ import annotations
 import re
 
 WAY_OUT = "nothing is lost: once the cause is removed, the same command continues where this one stopped"
-# How tracebacks of Python and of Java name an error; in both the root cause is the last.
+# Tracebacks of Python and Java name an error like this; in both the root cause is the last.
 _NAMED = re.compile(
     r"^(?:Caused by: |: |Exception in thread \S+ )?((?:[\w$]+\.)*(?:\w+Error|\w*Exception): .+)$", re.MULTILINE
 )
-# Of the errors of the state each message is one line, with place and remedy, whole.
+# Each message of the state's errors is one complete line, with place and remedy.
 _STATE = re.compile(r"^(?:\w+\.)*State(?:Damaged|Version)Error: (.+?)(?:\s+SQLSTATE: \w+)*$", re.MULTILINE)
 _SQLSTATE = re.compile(r"\s+SQLSTATE: \w+")
 _FILE = re.compile(r"Encountered error while reading file (\S+)\.\s")
 _PLAN = "=== Streaming Query ==="
-_ASIDE = ("WARNING:", "NOTE:", "Picked up ")  # of the JVM, about itself
+_ASIDE = ("WARNING:", "NOTE:", "Picked up ")  # the JVM's lines about itself
 _LONGEST = 500
 
 

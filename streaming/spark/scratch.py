@@ -1,4 +1,4 @@
-"""Shell: what this process and its JVM write for themselves alone; what a killed one left, the next one removes."""
+"""Shell: temporary files of this process and its JVM; the next process removes what a killed one has left."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from streaming.setup.errors import SetupError
 
 _PREFIX = "rebalance-monitor-"
 _LOCK, _UNHELD_LOCK = "lock", "lock.unheld"
-# How long the JVM may take to clean up behind itself, or to write the archive of its classes.
+# The JVM may take this long to clean up after itself, or to write the archive of its classes.
 _JVM_END_S = 60.0
 
 
@@ -32,7 +32,8 @@ def scratch_folder() -> Path:
     remove_abandoned(temporary)
     try:
         folder = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=temporary))
-        # Held until this process ends. It gets its name when it is held: before that no other process can take it.
+        # The lock is held until this process ends. The folder gets its name only then, so no other process can take it
+        # before.
         lock = os.open(folder / _UNHELD_LOCK, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
         fcntl.flock(lock, fcntl.LOCK_EX)
         (folder / _UNHELD_LOCK).rename(folder / _LOCK)
@@ -52,7 +53,7 @@ def remove_abandoned(temporary: Path) -> None:
                 continue
             lock = os.open(folder / _LOCK, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
         except OSError:
-            continue  # It is being made or removed by another.
+            continue  # Another process is creating or removing it.
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:

@@ -30,28 +30,28 @@ if TYPE_CHECKING:
     from streaming.settings.locations import Location
     from streaming.settings.model import Settings
 
-# Delta as it is published; a platform has its own.
+# This is the published Delta; a platform has its own.
 _DELTA = {
     "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
     "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
 }
-# Settings that tables and state need on every master.
+# Tables and state need these settings on every master.
 _ALWAYS = {
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.streaming.stateStore.providerClass": (
         "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
     ),
     "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
-    # Each write of a shard's state would first read the whole old state, only to count the keys.
+    # Otherwise each write of a shard's state would first read the whole old state only to count the keys.
     "spark.sql.streaming.stateStore.rocksdb.trackTotalNumberOfRows": "false",
-    # The way of reading Kafka's offsets that sees internal topics too.
+    # This way of reading Kafka's offsets includes internal topics.
     "spark.sql.streaming.kafka.useDeprecatedOffsetFetching": "true",
-    # A batch is packed by combine: the fewer pieces it comes in, the better it packs.
+    # Combine packs each piece of a batch, so fewer pieces pack better.
     "spark.sql.execution.arrow.maxRecordsPerBatch": "200000",
     "spark.sql.streaming.metricsEnabled": "true",
     "spark.ui.showConsoleProgress": "false",
 }
-# What one machine with few cores needs beside that; a cluster has its own settings.
+# One machine with few cores needs these in addition; a cluster has its own settings.
 _LOCAL = {
     "spark.ui.enabled": "false",
     "spark.databricks.delta.snapshotPartitions": "1",
@@ -61,16 +61,16 @@ _LOCAL = {
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.sql.files.openCostInBytes": "65536",
-    # The checkpoint on a local disk: without Hadoop's own library, each rename by way of FileContext starts ten
-    # processes (readlink), sixty in a batch. `_write_no_checksums` belongs to it.
+    # With the checkpoint on a local disk and without Hadoop's native library, each rename through FileContext starts
+    # ten processes (readlink), sixty in a batch. `_write_no_checksums` belongs to it.
     "spark.sql.streaming.checkpointFileManagerClass": (
         "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
     ),
 }
 
-# What the JVM runs in a small batch is planning, which is never hot: the second compiler takes more than half of all
-# that it computes. Large batches are computed in Python.
-# Without the second, Java keeps 48 MB for what it compiles: full after some minutes, and then it compiles no more.
+# In a small batch the JVM mostly plans, which is never hot: the second compiler would take more than half of all
+# its CPU time. Large batches are computed in Python.
+# Without the second compiler, Java's code cache is 48 MB; it is full after some minutes, and then compiling stops.
 _LOCAL_JAVA = ("-XX:TieredStopAtLevel=1", "-XX:ReservedCodeCacheSize=240m")
 
 _CLASS_PATH = "spark.driver.extraClassPath"
@@ -98,7 +98,7 @@ def session_conf(settings: Settings) -> dict[str, str]:
             conf |= _LOCAL
             conf[_JAVA_OPTIONS] = " ".join([*_LOCAL_JAVA, *archive_options()])
         conf |= scheme_conf(locations_of(settings))
-        conf |= checkpoint_conf(settings.job.checkpoint)  # behind what is for a disk; its jar is the monitor's own
+        conf |= checkpoint_conf(settings.job.checkpoint)  # after the settings for a disk; its jar is the monitor's own
     return conf | settings.spark.conf
 
 
@@ -140,7 +140,7 @@ def start_session(
 
     Args:
         log_file: Gets all output of Spark's JVM and its Python workers, so that standard error stays the monitor's
-            own; the file of the start before is kept beside it. None = standard error.
+            own; the file of the start before is kept beside it. None: standard error.
         shared: Folders that executors read or write, too.
 
     Raises:
@@ -191,7 +191,7 @@ def start_session(
                 prepare_executors(spark, scratch_folder(), shared)
             return spark
     except (PySparkException, Py4JError) as error:
-        # A JVM that ended at once has the reason only in its log.
+        # If the JVM ended at once, only its log has the reason.
         output = log_file.read_text(errors="replace") if log_file is not None and _has_no_java(error) else str(error)
         log = None if _is_submitted() else log_file
         raise SetupError(f"Spark does not start: {reason_in(output)}", _remedy(log)) from error
@@ -249,7 +249,7 @@ def _local_places(conf: Mapping[str, str], scratch: Path) -> dict[str, str]:
     Args:
         conf: The other settings, with the user's own, which go before these.
     """
-    # The one JVM reads jars in place; named by spark.jars they would be copied for every session.
+    # A single JVM reads jars in place; named in spark.jars, they would be copied for every session.
     class_path = [*map(str, spark_jars()), *filter(None, [conf.get(_CLASS_PATH)])]
     return {
         "spark.local.dir": conf.get("spark.local.dir", str(scratch)),
@@ -307,7 +307,7 @@ def _name_files_in_utf8() -> None:
 
 
 def _drop_foreign_spark_home() -> None:
-    """Use the Spark inside pyspark: a SPARK_HOME of another version fails late and darkly."""
+    """Use the Spark inside pyspark, because a SPARK_HOME of another version fails late and obscurely."""
     import pyspark
 
     if os.environ.get("SPARK_HOME", str(Path(pyspark.__file__).parent)) != str(Path(pyspark.__file__).parent):

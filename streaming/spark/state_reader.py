@@ -58,7 +58,7 @@ def read_shards(spark: SparkSession, query: Place, batch_id: int | None = None) 
     Args:
         query: Spark's own checkpoint folder. The job that writes it need not stop.
     """
-    # Access to queries starts their manager, without whose coordinator no state store loads.
+    # Accessing the queries starts their manager, without whose coordinator no state store loads.
     _ = spark.streams.active
     reader = spark.read.format("statestore")
     if batch_id is not None:
@@ -145,8 +145,8 @@ def export_to(folder: Place, shards: Sequence[StoredShard], config: CoreConfig, 
 def clusters_of(spark: SparkSession, checkpoint: Place) -> list[str]:
     """Return the clusters that a checkpoint's state knows, also those of which nothing was decided yet."""
     if next((checkpoint / "commits").glob("[0-9]*"), None) is None:
-        return []  # Spark refuses to read the state of a query without a batch.
-    # Access to queries starts their manager, without whose coordinator no state store loads.
+        return []  # Spark cannot read the state of a query without a batch.
+    # Accessing the queries starts their manager, without whose coordinator no state store loads.
     _ = spark.streams.active
     keys = spark.read.format("statestore").load(hadoop_uri(checkpoint)).selectExpr("key.cluster AS cluster").distinct()
     return sorted(row["cluster"] for row in keys.collect() if row["cluster"])

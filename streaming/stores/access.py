@@ -16,7 +16,7 @@ from streaming.stores.failure import NO_CREDENTIALS, NO_TLS, StoreAwayError
 from streaming.stores.name_nodes import name_nodes
 from streaming.stores.store_path import PATIENCE, StorePath
 
-# Hidden from readers of a folder of events.
+# Readers of a folder of events do not see such a name.
 _PROBE = ".probe-"
 _IN_SETTINGS = "or the same names under [storage.options]"
 _CREDENTIALS = {
@@ -46,7 +46,7 @@ _ENDPOINTS = {
     "gs": ("GOOGLE_BASE_URL",),
     "hdfs": (),
 }
-# What to look at when a store is away.
+# These hints say what to check when a store is unavailable.
 _CHECK = {scheme: f"check the network and {(*names, 'the URI')[0]}" for scheme, names in _ENDPOINTS.items()} | {
     "hdfs": "check the network, and host and port of the name nodes"
 }
@@ -68,7 +68,7 @@ def require_stores(
         StoreAwayError: There is no other mistake, but a store does not answer now.
     """
     found = [*mistakes]
-    away: dict[str, str] = {}  # A server that does not answer is waited for once.
+    away: dict[str, str] = {}  # servers that do not answer are waited for only once
     waiting: dict[str, list[str]] = {}
     for option, place in (*writes.items(), *(reads or {}).items()):
         if not isinstance(place, str) or not _is_store(place):
@@ -120,7 +120,7 @@ def access_error(location: Location, *, writes: bool = True) -> str | None:
         return None
     probe = place / f"{_PROBE}{uuid.uuid4().hex}"
     try:
-        # Not empty: for a name alone HDFS needs no data node.
+        # The file is not empty, because HDFS needs no data node for a name alone.
         probe.write_bytes(b"probe")
         probe.unlink(missing_ok=True)
     except StoreAwayError as error:
@@ -152,7 +152,7 @@ def _require_name_node(place: StorePath, env: Mapping[str, str] = os.environ) ->
     Hadoop's servers answer HTTP with an error.
 
     Raises:
-        ValueError: Nothing says where the name nodes are.
+        ValueError: The name nodes are not configured.
         StoreAwayError: None of them answers.
     """
     if _scheme(place) != "hdfs":

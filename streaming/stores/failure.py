@@ -9,11 +9,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 _COLOUR = re.compile(r"\x1b\[\d+m")
-# A signature may stand behind the question mark.
+# A signature may follow the question mark.
 _QUERY = re.compile(r"(https?://[^\s?]+)\?\S*")
 _ANSWER = re.compile(r"<Code>([^<]*)</Code>.*?(?:<Message>([^<]*)</Message>|$)", re.DOTALL)
 _REFUSED = re.compile(r"\b(401|403) |privileges|Unauthenticated|Unauthorized|PermissionDenied|AccessControlException")
-# What passes by itself: the server is away, overloaded, or HDFS is starting.
+# These failures pass by themselves: the server is unavailable or overloaded, or HDFS is starting.
 _AWAY = re.compile(
     r"\b(?:50[0234]|408|429) [A-Z]|Status Code: 50[0234]|error sending request|timed out|SocketTimeout|dns error"
     r"|UnknownHost|failed to lookup address|[Cc]onnection (?:refused|reset|aborted)|[Uu]nreachable|NoRouteToHost"
@@ -23,7 +23,7 @@ _AWAY = re.compile(
 # a cloud without an identity, for which its metadata server has no credentials.
 NO_TLS = re.compile(r"InvalidContentType|invalid peer certificate(?!: Expired)")
 NO_CREDENTIALS = re.compile(r"no credentials found in chain|://(?:169\.254\.|metadata\.)")
-# Of the client's threads or of a name node, below some errors.
+# Some errors end with a stack trace of the client's threads or of a name node.
 _STACK = re.compile(r"\n\s*(?:0: |at [\w.$/]+\().*", re.DOTALL)
 _SEQUENCE = re.compile(r"\s*(?:↳|\n)\s*")
 
@@ -43,7 +43,7 @@ def is_passing(reason: str) -> bool:
 
 
 def is_unreadable(error: Exception) -> bool:
-    """Return whether tables could not be read: whoever reads them raises what it likes for a store that is away."""
+    """Return whether tables could not be read; readers raise different errors for an unavailable store."""
     return isinstance(error, OSError) or is_of_delta(error) or is_passing(str(error))
 
 
@@ -75,7 +75,7 @@ def store_error(uri: str) -> Iterator[None]:
 
 def is_of_delta(error: Exception) -> bool:
     """Return whether delta-rs has raised it."""
-    # Spark's workers import this module: deltalake is large, and only what uses a store has loaded it.
+    # Spark's workers import this module; deltalake is large, and it is loaded only in processes that use a store.
     from deltalake.exceptions import DeltaError
 
     return isinstance(error, DeltaError)

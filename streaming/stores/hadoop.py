@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 from streaming.settings.locations import STORES, Location, location_of
 
-# Both of Hadoop 3.5; each variable: https://docs.rs/object_store, "from_env".
+# Options are those of Hadoop 3.5; for the variables see https://docs.rs/object_store, "from_env".
 _S3A = "spark.hadoop.fs.s3a."
 _AZURE = "spark.hadoop.fs.azure."
 _GCS = "spark.hadoop.fs.gs."
@@ -26,12 +26,12 @@ _S3_KEYS = {
 }
 _SDK = "software.amazon.awssdk.auth.credentials"
 _AZURE_IDENTITY = ("AZURE_CLIENT_ID", "AZURE_STORAGE_CLIENT_ID")
-# Where a machine of Azure gets the tokens of its own identity.
+# A machine of Azure gets the tokens of its own identity here.
 _AZURE_MACHINE = ("IDENTITY_ENDPOINT", "AZURE_MSI_ENDPOINT", "AZURE_MSI_RESOURCE_ID", "AZURE_OBJECT_ID")
 _STORE = re.compile(rf"(?:{'|'.join(STORES)}|s3a)://[^/,]")
 _TRUE = frozenset({"1", "true", "yes", "on", "y"})
 _ACCOUNT_KEY = "account.key"
-# What Spark's pages and logs do not show: its own default, and the keys of Azure.
+# Spark's pages and logs redact these: its own default, and the keys of Azure.
 _SECRET = "(?i)secret|password|token|access[.]?key|account[.]key"
 
 
@@ -64,7 +64,7 @@ class _Variables:
         return self._env[name] if name in self._unknown else f"${{env.{name}}}"
 
     def lacks(self, name: str) -> bool:
-        """Return whether Hadoop would look for a variable in vain."""
+        """Return whether Hadoop would not find a variable."""
         return name in self._unknown
 
 
@@ -127,7 +127,7 @@ def checkpoint_conf(checkpoint: Location) -> dict[str, str]:
 def _s3a(_uri: str, env: _Variables) -> Iterator[tuple[str, str]]:
     endpoint = env.get("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT")
     region = env.get("AWS_REGION", "AWS_DEFAULT_REGION")
-    # As delta-rs: the bucket is in the path unless the host name is to have it. Amazon's own host names have it.
+    # As in delta-rs, the bucket is in the path unless the host name shall contain it. Amazon's own host names do.
     by_host = env.is_set("AWS_VIRTUAL_HOSTED_STYLE_REQUEST")
     if endpoint:
         yield f"{_S3A}endpoint", endpoint
@@ -142,9 +142,9 @@ def _s3a(_uri: str, env: _Variables) -> Iterator[tuple[str, str]]:
             if env.lacks(name):
                 yield f"{_S3A}{option}", env.option(name)
     elif env.get("AWS_WEB_IDENTITY_TOKEN_FILE"):
-        # The service account of a pod, which is in no list of S3A's own.
+        # This is the service account of a pod, which none of S3A's default lists contains.
         yield f"{_S3A}aws.credentials.provider", f"{_SDK}.WebIdentityTokenFileCredentialsProvider"
-    # Not the stream for analytics: checkpoints and lines of events are read whole, from the front.
+    # The stream for analytics is not used: checkpoints and lines of events are read whole, from the front.
     yield f"{_S3A}input.stream.type", "classic"
 
 

@@ -31,12 +31,12 @@ from streaming.stores.store_path import StorePath
 
 LENGTH_S = 30.0
 _RENEW_S = 5.0
-# Of the length: behind so much without a renewal nothing is written any more. The rest is for what is under way.
+# After this share of the length without a renewal nothing is written any more. The rest is for writes in progress.
 _SAFE_SHARE = 0.7
 _PROBE_S = 0.5
 _SCHEMA = '{"type":"struct","fields":[{"name":"none","type":"long","nullable":true,"metadata":{}}]}'
 _NAME = "lease"
-# Old commits are of no use: the log stays as short as delta-rs keeps it.
+# Old commits are useless, so the log stays as short as delta-rs keeps it.
 _PROPERTIES = {"delta.checkpointInterval": "100", "delta.logRetentionDuration": "interval 1 minutes"}
 _log = logger("stores")
 
@@ -50,7 +50,7 @@ class Holder(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         id: Of this one use of the lease.
-        host, pid: Of the process. process: Tells it apart from a later one of the same number; empty = unknown.
+        host, pid: Of the process. process: Tells it apart from a later one of the same number; empty: unknown.
         since_ms: When it was taken. renewed_ms: When this was written; both on the holder's clock.
         is_released: It is free.
     """
@@ -149,7 +149,7 @@ class Lease:
             max_commit_retries=0,
             app_transactions=[Transaction(_NAME, number)],
         )
-        with contextlib.suppress(CommitFailedError):  # Refused; or written, and the answer was lost.
+        with contextlib.suppress(CommitFailedError):  # It was refused; or it was written, and the answer was lost.
             self._table.create_write_transaction([], "append", self._table.schema(), commit_properties=properties)
         self._table.update_incremental()
         newest = _holder(self._table)

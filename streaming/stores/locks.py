@@ -10,7 +10,7 @@ from typing import TypeAlias
 from streaming.machine.file_lock import exclusive_lock
 from streaming.stores.places import Place
 
-# Raises when what was locked may no longer be written.
+# A function of this type raises when the locked place may no longer be written.
 Guard: TypeAlias = Callable[[], None]
 
 
@@ -20,7 +20,7 @@ def exclusive_use(lock: Place, *, problem: str, remedy: str) -> Iterator[Guard]:
 
     Args:
         lock: A file whose folder must be there; on a store the folder of a lease.
-        problem: What it means that another holds it. remedy: What people may do then.
+        problem: The error's text when another process holds it. remedy: What people may do then.
 
     Raises:
         SetupError: Another holds it.
@@ -30,7 +30,7 @@ def exclusive_use(lock: Place, *, problem: str, remedy: str) -> Iterator[Guard]:
         with exclusive_lock(lock, problem=problem, remedy=remedy):
             yield lambda: None
         return
-    # Not above: commands that use no store shall not wait for delta-rs to load.
+    # The import is here, so that commands without a store do not wait for delta-rs to load.
     from streaming.stores.lease import Lease
 
     lease = Lease(lock, problem=problem, remedy=remedy)
@@ -42,7 +42,7 @@ def exclusive_use(lock: Place, *, problem: str, remedy: str) -> Iterator[Guard]:
 
 
 def all_of(*guards: Guard) -> Guard:
-    """Return what raises when one of these does."""
+    """Return a guard that raises when any of these does."""
 
     def check() -> None:
         for guard in guards:

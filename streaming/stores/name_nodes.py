@@ -21,7 +21,7 @@ def name_nodes(authority: str, env: Mapping[str, str]) -> list[str]:
         authority: Of the URI: with a port, one name node; else the name of a nameservice.
 
     Raises:
-        ValueError: Nothing says which they are; the message has the remedy.
+        ValueError: They are not configured; the message has the remedy.
     """
     if ":" in authority:
         return [authority]

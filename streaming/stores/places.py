@@ -12,7 +12,7 @@ from streaming.machine.atomic_file import write_atomically
 from streaming.settings.locations import Location
 from streaming.stores.store_path import StorePath
 
-# A file or folder, wherever it is.
+# A place is a file or folder of this machine or of a store.
 Place: TypeAlias = Path | StorePath
 
 
@@ -25,7 +25,7 @@ def write_whole(place: Place, content: bytes, *, modified_ns: int | None = None)
     """Write a file that appears whole or not at all, and is durable then.
 
     Args:
-        modified_ns: Its time of modification where it can be chosen: on a disk. None = now.
+        modified_ns: Its time of modification where it can be chosen: on a disk. None: now.
 
     Raises:
         OSError: It was not written.

@@ -21,12 +21,12 @@ from streaming.stores.failure import store_error
 if TYPE_CHECKING:
     from pyarrow.fs import FileInfo, FileSystem
 
-# Of the folder itself: a store knows folders only by what is in them, and Spark refuses one that is not there.
+# This file marks the folder itself: a store knows folders only by their content, and Spark refuses a missing one.
 MARKER = ".keep"
-# Who is asked about the present gives up soon; what runs for months does not. A file of a table may be large.
+# Readers of the present give up soon; processes that run for months do not. A file of a table may be large.
 PATIENCE = {"max_retries": "2", "retry_timeout": "10s", "connect_timeout": "3s", "timeout": "10s"}
 _TABLE_PATIENCE = {"max_retries": "5", "retry_timeout": "10s", "connect_timeout": "3s", "timeout": "15s"}
-# One request for as much.
+# One request reads this much.
 _READ_BYTES = 1 << 20
 
 
@@ -40,12 +40,12 @@ def access_variables() -> dict[str, str]:
 
 
 def table_patience(uri: str) -> dict[str, str] | None:
-    """Return the options by which delta-rs gives up soon; None: those of no store of objects."""
+    """Return the options by which delta-rs gives up soon; None: the place is not on an object store."""
     return dict(_TABLE_PATIENCE) if "://" in uri and not uri.startswith("hdfs://") else None
 
 
 class StoreStat(NamedTuple):
-    """What is known of an object."""
+    """The metadata of an object."""
 
     st_size: int
     st_mode: int = stat.S_IFREG | stat.S_IRUSR | stat.S_IWUSR
@@ -145,7 +145,7 @@ class StorePath:
     def write_bytes(self, content: bytes) -> None:
         """Put a file, whole."""
         with store_error(self.uri):
-            # The stream of delta-rs takes bytes alone: what is no more than a buffer reaches it so.
+            # The stream of delta-rs takes only bytes, so other buffers are converted.
             stream = self._access().open_output_stream(self.key, compression=None, buffer_size=len(content) + 1)
             stream.write(content)
             stream.close()
@@ -170,12 +170,12 @@ class StorePath:
         with store_error(self.uri):
             found = self._access().get_file_info(FileSelector(self.key, allow_not_found=True))
         for info in sorted(found, key=lambda info: str(info.path)):
-            # A folder's own marker of Hadoop or a console has the folder's name, and a slash.
+            # The marker that Hadoop or a console writes for a folder has the folder's name and a slash.
             if info.base_name and info.path.strip("/") != self.key:
                 yield StorePath(f"{self.uri}/{info.base_name}", self._options, info)
 
     def glob(self, pattern: str) -> Iterator[StorePath]:
-        """Return what in the folder itself has such a name."""
+        """Return the entries of the folder with such a name."""
         return (path for path in self.iterdir() if fnmatchcase(path.name, pattern))
 
     def _found(self) -> FileInfo:

@@ -10,7 +10,7 @@ from streaming.tables.schema import COUNT, LONG, TEXT, TIME, TRUTH, Table
 
 _SIMPLE = {TEXT: "string", COUNT: "integer", LONG: "long", TRUTH: "boolean", TIME: "timestamp"}
 
-# Commits are many: checkpoints of the log must be rare enough to be cheap, and old commits must be removed.
+# There are many commits, so checkpoints of the log must be rare enough to be cheap, and old commits be removed.
 CHECKPOINT_INTERVAL = 50
 PROPERTIES = {
     "delta.enableChangeDataFeed": "true",

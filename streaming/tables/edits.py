@@ -10,14 +10,14 @@ import pyarrow as pa
 from streaming.tables.arrow_rows import from_arrow_columns
 from streaming.tables.writer import Edit
 
-# Beside the columns of the table: whether the row of this key is removed.
+# This column beside those of the table says whether the row of this key is removed.
 REMOVED = "_gone"
 
 
 def source_of(edit: Edit, key: Sequence[str]) -> pa.Table:
     """Return the added rows, and the removed ones that are not added again."""
     coming = set(_keys(edit.added, key))
-    # Once for each key: a MERGE refuses two rows of the source for one of the table.
+    # Each key occurs once, because a MERGE refuses two rows of the source for one of the table.
     removed: dict[tuple[Any, ...], int] = {}
     for index, each in enumerate(_keys(edit.removed, key)):
         if each not in coming:

@@ -12,8 +12,8 @@ from streaming.settings.locations import Location, catalog_schema
 from streaming.stores.hadoop import schemes_of
 from streaming.stores.locks import Guard, exclusive_use
 from streaming.stores.store_path import StorePath
-from streaming.tables import delta_rs
-from streaming.tables.delta_rs import DeltaRsTable
+from streaming.tables import delta_rs_table
+from streaming.tables.delta_rs_table import DeltaRsTable
 from streaming.tables.errors import TableError
 from streaming.tables.location import WRITER_PROPERTY, is_table, table_uri
 from streaming.tables.projector import DriverProjector, Projector, Replaced
@@ -23,9 +23,9 @@ from streaming.tables.writer import TableWriter
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from streaming.tables.delta_spark import DeltaSparkTable
+    from streaming.tables.delta_spark_table import DeltaSparkTable
 
-AUTO, DELTA_RS, DELTA_SPARK = "auto", delta_rs.NAME, "delta-spark"
+AUTO, DELTA_RS, DELTA_SPARK = "auto", delta_rs_table.NAME, "delta-spark"
 WRITERS = (DELTA_RS, DELTA_SPARK)
 
 
@@ -77,7 +77,7 @@ class DeltaSparkEngine(Engine):
         self._spark = spark.newSession()
 
     def table(self, root: Location, table: Table, *, adds_columns: bool = True) -> DeltaSparkTable:
-        from streaming.tables.delta_spark import DeltaSparkTable
+        from streaming.tables.delta_spark_table import DeltaSparkTable
 
         return DeltaSparkTable(self._spark, root, table, adds_columns=adds_columns)
 

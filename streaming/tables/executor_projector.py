@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from streaming.tables.arrow_rows import as_schema
-from streaming.tables.delta_spark import DeltaSparkTable
+from streaming.tables.delta_spark_table import DeltaSparkTable
 from streaming.tables.edits import REMOVED, source_of
 from streaming.tables.journal_piece import ENTRY_COLUMNS, JournalPiece, Share, entries_of, in_order
 from streaming.tables.predicates import matching
@@ -27,12 +27,12 @@ from streaming.tables.writer import COMMIT_VERSION, Mark
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, Row
 
-# About so many changes are applied by one call in a Python worker.
+# One call in a Python worker applies about this many changes.
 _CHANGES_A_PART = 20_000
 _PART = "_part"
-# Beside the rows of group_minutes: those of groups, which they begin from.
+# This column carries the rows of groups, from which those of group_minutes begin.
 _PRESENT = "_present"
-# Beside the rows of an edit: whether its part takes rows out of the table.
+# This column says whether the part of an edit removes rows from the table.
 _REMOVES = "_removes"
 _WITHDRAWN = "spans_withdrawn"
 
@@ -61,7 +61,7 @@ class ExecutorProjector(Projector):
         listener: Counts the rows of tables again after each commit to one that it counts.
     """
 
-    # A MERGE has its mark from the session, which all tables share.
+    # A MERGE takes its mark from the session, which all tables share.
     tables_at_once = 1
 
     def __init__(
@@ -146,7 +146,7 @@ class ExecutorProjector(Projector):
             present = groups.select("cluster", "group_id", functions.struct(*GROUPS.names).alias(_PRESENT))
             current = current.unionByName(present, allowMissingColumns=True)
         current = current.withColumn(_PART, _part_of("topic" if of_topics else "group_id", parts))
-        columns = ", ".join(f"`{one.name}` {sql_type(one.type)}" for one in projection.table.columns)
+        columns = ", ".join(f"`{column.name}` {sql_type(column.type)}" for column in projection.table.columns)
         together = wanted.groupBy(_PART).cogroup(current.groupBy(_PART))
         return together.applyInArrow(
             partial(apply_part, projection.table.name), f"{columns}, {REMOVED} BOOLEAN, {_REMOVES} BOOLEAN"

@@ -17,7 +17,10 @@ def small_files(listing: pa.Table, file_bytes: int) -> int:
 def files_to_compact(listing: pa.Table, file_bytes: int) -> int:
     """Return how many files would be joined to larger ones: from the smallest on, while they fit into one file."""
     joined, files, size = 0, 0, 0
-    for file_size in [*sorted(one for one in listing["size_bytes"].to_pylist() if one <= file_bytes), file_bytes]:
+    for file_size in [
+        *sorted(size_bytes for size_bytes in listing["size_bytes"].to_pylist() if size_bytes <= file_bytes),
+        file_bytes,
+    ]:
         if size + file_size > file_bytes:
             joined += files if files > 1 else 0
             files, size = 0, 0

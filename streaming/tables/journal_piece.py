@@ -46,12 +46,12 @@ class JournalPiece(NamedTuple):
         return changes.appended(self.after, self.upto, columns)
 
 
-# First and last group of a share, each with its cluster, in the order of ``_between``.
+# A share runs from its first to its last group, each with its cluster, in the order of ``_between``.
 Share: TypeAlias = tuple[tuple[str, str], tuple[str, str]]
 
 
 def piece_of(changes: TableWriter, after: int, upto: int, limit: int) -> JournalPiece:
-    """Return the piece after a version: as many versions as hold about so many changes, and at least one.
+    """Return the piece after a version: as many versions as hold about this many changes, and at least one.
 
     Raises:
         LogTruncatedError: The log no longer reaches back that far.
@@ -73,15 +73,15 @@ def snapshot_of(changes: TableWriter, after: int, upto: int) -> JournalPiece:
 
 
 def _counted(versions: pa.Array) -> Iterator[tuple[int, int]]:
-    for one in pc.value_counts(versions).to_pylist():
-        yield one["values"], one["counts"]
+    for version in pc.value_counts(versions).to_pylist():
+        yield version["values"], version["counts"]
 
 
 def shares_of(changes: TableWriter, piece: JournalPiece, limit: int) -> list[Share | None]:
     """Cut the groups of a piece (and what is of a cluster alone), in order, into runs of about as many changes.
 
     Returns:
-        None = all groups.
+        None: all groups.
     """
     if piece.rows <= limit:
         return [None]
@@ -137,7 +137,7 @@ def _together(parts: Iterable[pa.Table]) -> pa.Table:
 
 def in_order(rows: pa.Table) -> pa.Table:
     """Return changes in the order of their histories."""
-    # Numbers restart with a new checkpoint, so the journal's own order has precedence.
+    # Numbers restart with a new checkpoint, so the journal's own order takes precedence.
     return rows.sort_by([(name, "ascending") for name in _HISTORY])
 
 

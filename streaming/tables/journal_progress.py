@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-# A version of the journal has fewer shares than this, there are fewer tables, and a piece is of fewer versions.
+# A version of the journal has fewer shares than this; there are fewer tables, and a piece has fewer versions.
 _SHARE_BITS, _STAGE_BITS, _LENGTH_BITS = 18, 4, 10
 SHARES = 1 << _SHARE_BITS
 _STAGES = 1 << _STAGE_BITS
 _LENGTHS = 1 << _LENGTH_BITS
 # A piece of this length or longer begins with the journal.
 _FROM_THE_BEGINNING = _LENGTHS - 1
-# What a piece that is done has instead of a share.
+# A completed piece has this in place of a share.
 _DONE = SHARES - 1
 
 
@@ -27,7 +27,7 @@ class JournalProgress(NamedTuple):
         after: All of it up to this version is in all tables.
         upto: Where the next piece ends, if it has been begun; 0: it has not.
         share: So many shares of that piece are in all tables.
-        stage: And the next share is in the table at the place before this one, in the order of ``PROJECTIONS``; 0 = in
+        stage: And the next share is in the table at the place before this one, in the order of ``PROJECTIONS``; 0: in
             none. The commit that ends a share has the next share instead.
     """
 

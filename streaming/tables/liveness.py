@@ -1,4 +1,4 @@
-"""Shell: what a job leaves beside its tables: that it lives, and how far it knows each cluster.
+"""Shell: what a job writes beside its tables: that it is alive, and how far it knows each cluster.
 
 `<tables>/_liveness/<app id>.json` is one small file for each checkpoint, replaced every few seconds. It is no Delta
 table: a commit every few seconds would cost a job whose tables Spark writes a tenth of a core, and any job hundreds of
@@ -19,16 +19,16 @@ from streaming.stores.store_path import PATIENCE, StorePath
 
 VERSION = 1
 FOLDER = "_liveness"
-# Below a folder of events; what begins so is read by no reader of events.
+# The file is below a folder of events, whose readers ignore names that begin like this.
 COLLECTORS = "_collectors"
-# Beyond so many clusters those that were heard of longest ago are left out.
+# Beyond this many clusters, those with the oldest events are left out.
 MAX_CLUSTERS = 10_000
 LONGEST_REASON = 300
 
 JobState: TypeAlias = Literal[
     "starting", "running", "catching_up", "reconnecting", "stopping", "stopped", "finished", "failed"
 ]
-# A job in one of these has ended, and has said so.
+# A job in one of these states has ended in order.
 ENDED: frozenset[JobState] = frozenset(("stopped", "finished", "failed"))
 
 
@@ -85,7 +85,7 @@ class ClusterLiveness(msgspec.Struct, kw_only=True, omit_defaults=True):
         is_live: Its events have come about when they happened; else what was read is a recording.
         is_followed: The job's own collector follows it; else its events come from elsewhere.
         behind_ms: How far the newest event was behind the job's clock when it came, while there was more to read.
-        problem: Why nothing comes, as the collector reports it; empty: none is known.
+        problem: Why no events come, as the collector reports it; empty: no problem is known.
         partial: What part of the cluster does not answer, while the rest does; empty: none.
     """
 
@@ -153,7 +153,7 @@ def read_liveness(root: Location) -> tuple[list[JobLiveness], str]:
     """
     jobs, problem = [], ""
     folder = _folder(root)
-    # delta-rs lets other threads run while it waits for this answer, and not while it waits for a listing.
+    # delta-rs lets other threads run while it waits for this answer, but not while it waits for a listing.
     found: Iterable[Place] = folder.glob("*.json") if folder.exists() else ()
     for file in sorted(found, key=lambda place: place.name):
         try:

@@ -42,7 +42,7 @@ def is_table(root: Location, name: str, *, soon: bool = False) -> bool:
 def table_to_read(root: Location, name: str) -> DeltaTable | None:
     """Return a table for somebody who waits: a store that is away is given up soon; None: it is not there."""
     uri = table_uri(root, name)
-    # Not is_table(): no other thread runs while delta-rs waits for that answer of a store.
+    # is_table() would block all other threads while delta-rs waits for the store.
     with contextlib.suppress(TableNotFoundError):
         return DeltaTable(uri, storage_options=table_patience(uri))
     return None
@@ -66,7 +66,7 @@ def check_writer(delta: DeltaTable, writer: str, uri: str) -> None:
 
 
 def check_columns(delta: DeltaTable, table: Table, uri: str) -> list[str]:
-    """Return the columns that a table of an older release lacks; columns of others stay.
+    """Return the columns that a table of an older release lacks; columns that others have added stay.
 
     Raises:
         TableError: A column has another type: it is another table.
@@ -86,7 +86,7 @@ def _plain(kind: object) -> object:
     """Return a type without the comments inside."""
     if isinstance(kind, dict):
         return {key: _plain(value) for key, value in kind.items() if key != "metadata"}
-    return [_plain(one) for one in kind] if isinstance(kind, list) else kind
+    return [_plain(part) for part in kind] if isinstance(kind, list) else kind
 
 
 def _text(kind: object) -> str:

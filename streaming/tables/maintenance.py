@@ -21,10 +21,10 @@ from streaming.tables.retention import RETENTIONS, OldRows
 from streaming.tables.schema import CHANGES, GROUPS, TABLES
 from streaming.tables.writer import LogTruncatedError, TableWriter, Upkeep
 
-# Every change of a group is in `group_minutes`; groups without changes move in `queue_progress`; and a cluster without
+# Each change of a group is in `group_minutes`; progress without changes is in `queue_progress`; and a cluster without
 # groups has topics.
 _EVENT_TIMES = {"group_minutes": "minute", "queue_progress": "event_time", "topics": "valid_from"}
-# When the monitor last wrote: inputs are rejected, and rebalances decided, at the times of its own batches.
+# These show when the monitor last wrote, since inputs are rejected and rebalances decided at its own batch times.
 _BATCH_TIMES = {"rejected_events": "seen_at", "rebalances": "detected_at"}
 
 
@@ -64,7 +64,7 @@ def optimize(
         dry_run: Whether nothing is changed, and only returned what would be.
         report: Is called for each finished table.
         now_ms: No age is measured from a later time: a clock ahead must not age all other rows.
-        engine: What writes the tables; None = delta-rs.
+        engine: What writes the tables; None: delta-rs.
     """
     engine = engine or DeltaRsEngine()
     writers = {

@@ -5,7 +5,7 @@ share. Within one the table that is written last waits for all others, and its m
 table that it does not concern gets no commit. After a crash the highest mark of any table is where to resume, and the
 tables whose own marks are of that share have it already.
 
-What is in memory at a time is bounded by ``CHANGES_AT_ONCE``, whatever waits in the journal: a piece is as many
+``CHANGES_AT_ONCE`` bounds the memory, however much waits in the journal: a piece is as many
 versions as hold so many changes, and a version that holds more is taken in shares, each of some groups with their whole
 history in it, and each with commits of its own.
 """
@@ -32,18 +32,18 @@ from streaming.tables.projector import Replaced
 from streaming.tables.schema import CHANGES, GROUP_MINUTES, GROUPS, MEMBERS
 from streaming.tables.writer import LogTruncatedError, Mark, TableWriter
 
-# So many changes are applied to the tables at once. A crash in the midst of a large version is continued by this cut.
+# This many changes are applied to the tables at once. After a crash within a large version, the same cut is used.
 CHANGES_AT_ONCE = 100_000
-# And so many versions of the journal, for the rows of all are counted first.
+# A piece has at most this many versions of the journal, because the rows of all are counted first.
 VERSIONS_AT_ONCE = 1_000
-# Tables are written side by side while a piece is at most so large; of a larger one, the rows of one are in memory.
+# Up to this size of a piece, tables are written concurrently; of a larger one, only one table's rows are in memory.
 _SMALL_PIECE = 10_000
-# The table that waits for all others should be done soon: new members are merely appended. `group_minutes` reads
+# The table that waits for all others should be quick: new members are merely appended. `group_minutes` reads
 # `groups` as they were before the share.
 _AT_THE_END = {GROUPS.name: 1, MEMBERS.name: 2}
-# Of the interval: so much before its end it is done, because doing it takes time too.
+# The work begins this share of the interval before its end, because it takes time as well.
 _BEFORE_THE_END = 0.2
-# Of its thread, where 0 is the job's own. Measured while 302,000 rows of a fleet's first sight came into the tables:
+# The niceness of its thread; the job's own is 0. Measured while the tables got 302,000 rows of a new fleet:
 # batches of heartbeats took 1.09 times as long as before (1.56 with 0), the tables 1.1 times as long.
 _NICENESS = 10
 
@@ -59,9 +59,9 @@ class Materializer:
 
     Args:
         root: Root folder of the tables; those that are missing are made.
-        interval_ms: 0 = with each batch, in the batch's own thread.
+        interval_ms: 0: with each batch, in the batch's own thread.
         listener: Follows the rows of the tables; starts over when another process has changed them meanwhile.
-        engine: What writes the tables; None = delta-rs.
+        engine: What writes the tables; None: delta-rs.
         guard: Called before tables are written; raises when another job may write instead.
     """
 
@@ -81,10 +81,10 @@ class Materializer:
         self._journal: TableWriter = engine.table(root, CHANGES)
         self._tables = {projection.table.name: engine.table(root, projection.table) for projection in PROJECTIONS}
         self._projector = engine.projector(self._journal, self._tables, listener)
-        # Under which id it is marked: a recreated journal is another one.
+        # Progress is marked under this id; a recreated journal has another one.
         self._app_id = progress_id(self._journal.identity)
         self._progress: JournalProgress | None = None
-        # Of each table, as it was when the progress was read: whether it had its part of a share that was begun.
+        # For each table, when the progress was read: whether it had its part of a share that was begun.
         self._marks: dict[str, int] = {}
         self._working = threading.Lock()
         self._waiting = threading.Condition()
@@ -133,7 +133,7 @@ class Materializer:
             self.run()
 
     def wait_until_idle(self, timeout: float) -> bool:
-        """Wait until nothing is left to follow, or following failed; False after so many seconds."""
+        """Wait until nothing is left to follow, or following failed; False after the timeout."""
         with self._waiting:
             return self._waiting.wait_for(lambda: self._failure is not None or self._idle(), timeout)
 
@@ -186,7 +186,7 @@ class Materializer:
     def _followed(self, end: int) -> bool:
         """Advance by one piece or share; return whether that was the last."""
         progress = self._read_progress() if self._progress is None else self._progress
-        # After a failure the content of the tables counts, not what this process remembers.
+        # After a failure the tables decide, not what this process remembers.
         self._progress = None
         if progress.after < end:
             self._guard()
@@ -225,7 +225,7 @@ class Materializer:
                     " recreated from what the journal still holds. What it no longer holds is missing in them; keep"
                     " copies of the folders if you need it."
                 ) from error
-            # Recreated tables begin with all that is still there.
+            # Recreated tables begin with everything that is still in the journal.
             return self._projector.snapshot(after, upto)
 
     def _advance(self, piece: JournalPiece, progress: JournalProgress) -> JournalProgress:
@@ -260,7 +260,9 @@ class Materializer:
 
     def _steps(self, changes: Any, begun: JournalProgress, end: JournalProgress) -> list[_Step]:
         """Return the tables that still need a share, with the marks of their commits; the last one ends the share."""
-        concerned = [stage for stage, one in enumerate(PROJECTIONS) if self._projector.is_concerned(one, changes)]
+        concerned = [
+            stage for stage, projection in enumerate(PROJECTIONS) if self._projector.is_concerned(projection, changes)
+        ]
         concerned.sort(key=lambda stage: _AT_THE_END.get(PROJECTIONS[stage].table.name, 0))
         marks = {stage: to_mark(begun._replace(stage=stage + 1)) for stage in concerned}
         missing = [stage for stage in concerned if self._marks[PROJECTIONS[stage].table.name] < marks[stage]]
@@ -288,7 +290,7 @@ class Materializer:
 
 
 def _lanes(steps: Sequence[_Step]) -> list[list[_Step]]:
-    """Return what goes side by side: each step alone, but `groups` after `group_minutes`; the last step at the end."""
+    """Return steps that may run concurrently; `groups` follows `group_minutes`, and the last step is at the end."""
     lanes: dict[str, list[_Step]] = {}
     for step in steps:
         table = step[0].table

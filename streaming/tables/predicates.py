@@ -11,12 +11,12 @@ import pyarrow.compute as pc
 from streaming.tables.journal_entries import RowFilter
 from streaming.tables.schema import TIME
 
-# A longer list of values takes longer to plan than the files that it spares take to read.
+# Planning a longer list of values costs more than reading the files that it would skip.
 LISTED = 500
 
 
 def predicate_of(wanted: RowFilter) -> str | None:
-    """Return SQL that holds for all rows that match, and for few others; None = it would hold for all."""
+    """Return SQL that holds for all rows that match, and for few others; None: it would hold for all."""
     tests = [one_of(f"`{column}`", values) for column, values in wanted.among.items()]
     for column, (first, last) in wanted.between.items():
         tests.append(f"`{column}` BETWEEN {literal_time(first)} AND {literal_time(last)}")

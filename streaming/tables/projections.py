@@ -79,7 +79,7 @@ def _apply_to_members(entries: Sequence[Entry], rows: RowEdits, _present: Presen
     sessions = _by_group(rows, lambda row: (row["member_id"], row["joined_at"]))
     for cluster, group_id, _, body in entries:
         of_group = sessions.setdefault((cluster, group_id), {})
-        if isinstance(body, journal.MemberOpened):  # MemberChanged is one too
+        if isinstance(body, journal.MemberOpened):  # MemberChanged is a subclass
             edit = of_group.pop((body.member_id, body.joined_at), None)
             if edit is None:
                 edit = rows.add({})
@@ -102,7 +102,7 @@ def _described(body: journal.MemberOpened) -> Row:
     for name in _LISTS:
         described[name] = None if described[name] is None else list(described[name])
     if described["former_member_id"] is None:
-        # Once reported, it stays: later descriptions do not repeat it.
+        # Once reported it stays, because later descriptions do not repeat it.
         del described["former_member_id"]
     return described
 
@@ -129,16 +129,16 @@ def _apply_to_groups(entries: Sequence[Entry], rows: RowEdits, _present: Present
 def _group_row(body: journal.GroupChanged) -> Row:
     row = msgspec.structs.asdict(body)
     if body.member_epochs is not None:
-        row["member_epochs"] = [msgspec.structs.asdict(one) for one in body.member_epochs]
+        row["member_epochs"] = [msgspec.structs.asdict(epoch) for epoch in body.member_epochs]
     if body.reconciling is not None:
-        row["reconciling"] = [_reconciling(one) for one in body.reconciling]
+        row["reconciling"] = [_reconciling(member) for member in body.reconciling]
     return row
 
 
 def _reconciling(member: journal.ReconcilingMember) -> Row:
     row = msgspec.structs.asdict(member)
     return row | {
-        name: [msgspec.structs.asdict(one) for one in row[name]] for name in ("assigned", "revoking", "target")
+        name: [msgspec.structs.asdict(topic) for topic in row[name]] for name in ("assigned", "revoking", "target")
     }
 
 
@@ -186,7 +186,7 @@ def _apply_to_minutes(entries: Sequence[Entry], rows: RowEdits, present: Present
             edit.now |= _with_rebalance(edit.now, body)
         elif isinstance(body, journal.MemberReplaced):
             for name in _OUTAGES:
-                observed = [value for one in body.outages if (value := getattr(one, name)) is not None]
+                observed = [value for outage in body.outages if (value := getattr(outage, name)) is not None]
                 edit.now[name] = _sum(edit.now[name], sum(observed) if observed else None)
         elif (pause_ms := _pause_of(body)) is not None:
             edit.now["queue_pause_ms"] = (edit.now["queue_pause_ms"] or 0) + pause_ms
@@ -212,7 +212,7 @@ def _state(row: Mapping[str, Any] | None) -> Row:
 
 
 def _with_rebalance(minute: Row, body: journal.Rebalanced) -> Row:
-    # Before its first rebalance 0 means that there was none; queues may have been taken over already.
+    # Before the first rebalance, 0 means that there was none; queues may have been taken over already.
     before = {name: minute[name] if minute["rebalances"] else minute[name] or None for name in _PER_MINUTE}
     return {
         "rebalances": minute["rebalances"] + 1,
@@ -222,8 +222,8 @@ def _with_rebalance(minute: Row, body: journal.Rebalanced) -> Row:
     }
 
 
-def _sum(one: int | None, other: int | None) -> int | None:
-    return one if other is None else (one or 0) + other
+def _sum(first: int | None, other: int | None) -> int | None:
+    return first if other is None else (first or 0) + other
 
 
 # -- topics and findings ------------------------------------------------------------------------------------------
@@ -283,9 +283,9 @@ def _found(body: journal.FindingFields) -> Row:
     fields["kind"] = fields.pop("finding")
     for name in ("queues", "members", "clients", "subscriptions"):
         if fields[name]:
-            fields[name] = [_as_row(one) for one in fields[name]]
+            fields[name] = [_as_row(item) for item in fields[name]]
         else:
-            fields[name] = fields[f"{name}_left_out"] = None  # it speaks of none
+            fields[name] = fields[f"{name}_left_out"] = None  # it names none
     return fields
 
 
@@ -318,7 +318,7 @@ GROUPS_PROJECTION = Projection(
     schema.GROUPS, kinds_of(journal.GroupChanged, journal.GroupRemoved), _groups, _apply_to_groups
 )
 
-# Marks name tables by their places: a new one goes to the end. `materializer.py` writes groups after group_minutes,
+# Marks name tables by their places, so a new one goes to the end. `materializer.py` writes groups after group_minutes,
 # which read their version before.
 PROJECTIONS: tuple[Projection, ...] = (
     Projection(schema.ASSIGNMENTS, SPAN_KINDS, span_filter, apply_to_spans),

@@ -27,7 +27,7 @@ from streaming.tables.schema import GROUP_MINUTES, GROUPS, Row, Table
 from streaming.tables.writer import Edit, Mark, TableWriter
 from udfs.model.garbage_collection import makes_no_cycles
 
-# A piece of so many changes is read once; of more, they are counted first.
+# A piece of up to this many changes is read once; the changes of a larger one are counted first.
 _HELD_CHANGES = 10_000
 
 
@@ -44,7 +44,7 @@ class Projector(Protocol):
     """What reads pieces of the journal and applies them; ``changes`` are the rows of a share, wherever they are.
 
     Attributes:
-        tables_at_once: To so many tables changes may be applied at a time, each by a thread of its own.
+        tables_at_once: Changes may be applied to this many tables at a time, each by a thread of its own.
     """
 
     tables_at_once: int

@@ -18,12 +18,12 @@ import pyarrow.compute as pc
 
 from streaming.tables.schema import TABLES
 
-# Beside the columns of a thing: up to which time its rows go, exclusive, and how many these are.
+# Two columns beside the key: rows before this time are dropped, and how many these are.
 BOUND, ROWS = "bound", "rows"
-# Property of a table: of each cluster, as JSON, the time before which rows may be missing.
+# This property of a table holds, as JSON, the time for each cluster before which rows may be missing.
 DROPPED_BEFORE = "rebalance-monitor.dropped-before"
 _GROUP = ("cluster", "group_id")
-# Of what last rows are of.
+# Last rows belong to these things.
 _NEVER_NULL = (*_GROUP, "topic", "queue_id")
 
 
@@ -33,7 +33,7 @@ class AgeRule(NamedTuple):
     Attributes:
         time: The column that must be old; where it is the end of a span, an open one is null and never old.
         last_of: The newest row with the same values in these columns holds until now: it stays, however old, while
-            ``groups`` has its group; empty = no row does.
+            ``groups`` has its group; empty: no row does.
         is_event_time: Whether it is compared with the events of the cluster; otherwise with the monitor's own batches.
     """
 
@@ -65,7 +65,7 @@ class OldRows(NamedTuple):
         rule: How their age is measured.
         before_ms: Rows with an older time are dropped: of each cluster, or of all. A cluster that is not named keeps
             its rows.
-        groups: The groups that there are, as (cluster, group_id): the last rows of others are dropped too.
+        groups: The existing groups, as (cluster, group_id); the last rows of all others are dropped as well.
     """
 
     rule: AgeRule
@@ -118,7 +118,7 @@ def counting_sql(old: OldRows, table: str, dialect: Dialect) -> str:
     by = ", ".join(old.rule.last_of)
     of_last = ", ".join(f"last_rows.{name}" for name in old.rule.last_of)
     rows = f"(SELECT {by}, {time} FROM {table} WHERE {where})"
-    # A join, for a window would sort all rows.
+    # A join is used, because a window would sort all rows.
     return (
         f"SELECT {of_last}, last_rows.last, count(*) AS old_rows,"
         f" sum(CASE WHEN old.{time} < last_rows.last THEN 1 ELSE 0 END) AS superseded"
@@ -131,12 +131,12 @@ def join(old: OldRows, dialect: Dialect) -> str:
     """Return SQL by which rows of ``target`` are those that ``source``, of ``to_drop``, drops."""
     time = old.rule.time
     same = _same(old.rule.last_of, "target", "source")
-    # Files without old rows are passed over by the constant.
+    # The constant lets files without old rows be skipped.
     return " AND ".join([*same, f"target.{time} < {dialect.time(old.newest_ms)}", f"target.{time} < source.{BOUND}"])
 
 
 def to_drop(old: OldRows, counted: pa.Table) -> pa.Table:
-    """Return of each thing how many rows go, and before which time, from what ``counting_sql`` found.
+    """Return for each key how many rows are dropped, and before which time, from the result of ``counting_sql``.
 
     Without last rows it is each cluster, and the time is that of ``condition``.
     """
@@ -155,7 +155,7 @@ def to_drop(old: OldRows, counted: pa.Table) -> pa.Table:
 
 
 def count_dropped(old: OldRows, to_delete: pa.Table) -> tuple[Dropped, ...]:
-    """Return how many rows go of each cluster, in order."""
+    """Return how many rows of each cluster are dropped, in order."""
     sums: dict[str | None, int] = {}
     for cluster, rows in zip(to_delete["cluster"].to_pylist(), to_delete[ROWS].to_pylist(), strict=True):
         sums[cluster] = sums.get(cluster, 0) + rows
@@ -163,25 +163,25 @@ def count_dropped(old: OldRows, to_delete: pa.Table) -> tuple[Dropped, ...]:
 
 
 def noted(old: OldRows, dropped: tuple[Dropped, ...], properties: Mapping[str, str]) -> str:
-    """Return the property that says before which times rows may be missing, once these are dropped."""
+    """Return the property with the times before which rows may be missing, once these are dropped."""
     times = dict(dropped_before(properties))
     if not isinstance(old.before_ms, int):
-        for one in dropped:
-            if one.cluster is not None:
-                times[one.cluster] = max(times.get(one.cluster, one.before_ms), one.before_ms)
+        for rows in dropped:
+            if rows.cluster is not None:
+                times[rows.cluster] = max(times.get(rows.cluster, rows.before_ms), rows.before_ms)
     return json.dumps(times, sort_keys=True)
 
 
 def dropped_before(properties: Mapping[str, str]) -> Mapping[str, int]:
-    """Return of each cluster the time before which a table with these properties may lack rows that are over."""
+    """Return for each cluster the time before which a table with these properties may lack ended rows."""
     times: dict[str, int] = json.loads(properties.get(DROPPED_BEFORE) or "{}")
     return times
 
 
-def _same(names: Sequence[str], one: str, other: str) -> list[str]:
-    """Return SQL by which rows of two tables are of one thing; engines hash what is compared by ``=``."""
+def _same(names: Sequence[str], table: str, other: str) -> list[str]:
+    """Return SQL by which rows of two tables have the same key; engines hash what is compared by ``=``."""
     signs = ("=" if name in _NEVER_NULL else "IS NOT DISTINCT FROM" for name in names)
-    return [f"({one}.{name} {sign} {other}.{name})" for name, sign in zip(names, signs, strict=True)]
+    return [f"({table}.{name} {sign} {other}.{name})" for name, sign in zip(names, signs, strict=True)]
 
 
 def _thing(rule: AgeRule) -> tuple[str, ...]:

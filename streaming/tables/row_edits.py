@@ -25,13 +25,13 @@ class RowEdit:
 
 
 class RowEdits:
-    """The current rows that may change, and those that come into being."""
+    """The current rows that may change, and the new ones."""
 
     def __init__(self, current: Iterable[Row]) -> None:
         self.edits = [RowEdit(dict(row), row, index) for index, row in enumerate(current)]
 
     def add(self, row: Row) -> RowEdit:
-        """Take up a row that was not there."""
+        """Add a new row."""
         edit = RowEdit(row)
         self.edits.append(edit)
         return edit
@@ -50,7 +50,7 @@ def _differs(before: Row | None, now: Row | None, names: Sequence[str]) -> bool:
 
 
 def ended(row: Row, begin: str, end: str, at: int) -> Row | None:
-    """Return the row with its end; what has no length leaves no row."""
+    """Return the row with its end; an empty span leaves no row."""
     return None if at <= row[begin] else {**row, end: at}
 
 
@@ -61,7 +61,7 @@ class OpenSpans:
         self._by_queue: dict[tuple[Any, ...], dict[str, RowEdit]] = {}
 
     def add(self, edit: RowEdit) -> None:
-        """Take up an open span."""
+        """Add an open span."""
         row = edit.now or {}
         self._by_queue.setdefault(_queue_key(row), {})[row["member_id"]] = edit
 
@@ -76,13 +76,13 @@ class OpenSpans:
         fields = msgspec.structs.asdict(body)
         members = self._by_queue.setdefault(_queue_key(fields), {})
         if isinstance(body, QueueAssigned):
-            # A span that is open continues, as after a restored state.
+            # An open span continues, as after a restored state.
             if body.member_id not in members:
                 row = {"cluster": cluster, "group_id": group_id, "valid_to": None, **fields}
                 members[body.member_id] = rows.add(row)
             return
         edit = members.pop(body.member_id, None)
-        # Recreated tables do not know what was open before them.
+        # Recreated tables do not know the spans that were open before.
         if edit is not None and edit.now is not None:
             edit.now = ended(edit.now, "valid_from", "valid_to", body.valid_to)
 
@@ -98,7 +98,8 @@ class OpenSpans:
         """End the open spans of a member's old id, and begin the same ones under its new id."""
         begun = {"member_id": body.member_id, "instance_id": body.instance_id, "valid_from": at}
         outages = {
-            (one.topic, one.broker, one.queue_id): (one.outage_min_ms, one.outage_max_ms) for one in body.outages
+            (outage.topic, outage.broker, outage.queue_id): (outage.outage_min_ms, outage.outage_max_ms)
+            for outage in body.outages
         }
         for key, members in self._by_queue.items():
             edit = members.pop(body.former_member_id, None)
@@ -127,7 +128,7 @@ class OpenSpans:
             elif row["valid_to"] is not None and row["valid_to"] >= since:
                 edit.now = {**row, "valid_to": None}
                 ended_since.append(edit)
-        for edit in ended_since:  # after all that began since: one of the same queue and member may be among these
+        for edit in ended_since:  # after those that began since, which may include the same queue and member
             self.add(edit)
 
     def holders(self, origin: str) -> Holders:

@@ -214,7 +214,7 @@ MEMBERS = Table(
         Column("lives_by", TEXT, "heartbeats (expires without them) or snapshots"),
         *described("session_timeout_ms"),
         Column("former_member_id", TEXT, "Previous id of a static member that rejoined under this one"),
-        *described(*SHOWN[SHOWN.index("client_version") :]),  # all that are newer come at the end
+        *described(*SHOWN[SHOWN.index("client_version") :]),  # newer ones come at the end
         CLIENT,
         ADDRESS,
     ),

@@ -34,8 +34,8 @@ def apply_to_spans(entries: Sequence[Entry], rows: RowEdits, _present: Present) 
     for cluster, group_id, event_time, body in entries:
         spans = open_spans.setdefault((cluster, group_id), OpenSpans())
         if isinstance(body, QueuesReassigned):
-            for one in unpack_reassignment(body, spans.holders(body.origin)):
-                spans.apply(one, rows, cluster, group_id)
+            for span in unpack_reassignment(body, spans.holders(body.origin)):
+                spans.apply(span, rows, cluster, group_id)
         elif isinstance(body, QueueResumed):
             spans.resume(body)
         elif isinstance(body, journal.MemberReplaced):

@@ -14,7 +14,7 @@ from streaming.tables.schema import COUNT, LONG, TEXT, TIME, TRUTH, Table
 _SIMPLE = {TEXT: "STRING", COUNT: "INT", LONG: "BIGINT", TRUTH: "BOOLEAN", TIME: "TIMESTAMP"}
 
 
-# A longer list of values is no use for passing over files, and slow to plan.
+# A longer list of values does not help to skip files, and is slow to plan.
 _LISTED = 500
 
 

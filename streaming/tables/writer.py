@@ -1,8 +1,8 @@
 """Shell: the protocol between the content of tables and the engine that commits to them; each engine implements it.
 
-No code of ours writes a Delta log: `delta_rs.py` commits by delta-rs in the driver, `delta_spark.py` through Spark.
-A table remembers its writer in a property, for a newly chosen engine must not find commits that it does not
-expect.
+No code of ours writes a Delta log: `delta_rs_table.py` commits with delta-rs in the driver, `delta_spark_table.py`
+through Spark. A table records its writer in a property, so that a newly chosen engine never finds commits that it does
+not expect.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from streaming.tables.journal_entries import RowFilter
 from streaming.tables.retention import Dropped, OldRows
 from streaming.tables.schema import Table
 
-# Beside the rows of ``appended``: the version of the table that brought them.
+# This column of ``appended`` has the table's version that brought the row.
 COMMIT_VERSION = "_commit_version"
 
 
@@ -32,7 +32,7 @@ class Mark(NamedTuple):
     note: str = ""
 
 
-# Rows, or what streams them, the same ones whenever it is called: a lost race begins again.
+# Rows, or a function that streams the same rows whenever it is called, because a lost race begins again.
 TableRows: TypeAlias = pa.Table | Callable[[], pa.RecordBatchReader]
 
 
@@ -47,7 +47,7 @@ class Upkeep(NamedTuple):
     """What was done to one table, or would be.
 
     Attributes:
-        files_after: None = nothing was done.
+        files_after: None: nothing was done.
         files_compacted: Files that were joined to larger ones, or rewritten in order.
         files_deleted: Files that no version needs any longer, and what crashes left.
         dropped: Rows that were too old.

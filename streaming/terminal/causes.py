@@ -7,7 +7,7 @@ from typing import Any
 
 from streaming.terminal.member_names import client_of
 
-# What a kind of trigger is called in a sentence about one member or topic, and in which colour.
+# Text of each kind of trigger in a sentence about one member or topic, and its colour.
 CAUSE_TEXTS = {
     "group_created": ("group created", "cyan"),
     "session_expired": ("{member} expired", "red"),

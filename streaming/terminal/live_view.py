@@ -23,16 +23,16 @@ from streaming.terminal.table_layout import middle_cut
 REFRESHES_PER_SECOND = 4
 KEPT_REBALANCES = 200
 KEPT_NOTES = 20
-# From this width on there is room for more columns; below the other only for what matters most.
+# From the first width on there is room for more columns; below the second only the most important ones fit.
 MIDDLE = 100
 NARROW = 60
-# A screen with fewer lines shows no clusters, one with fewer yet nothing but figures and rebalances.
+# A screen with fewer lines shows no clusters; one with even fewer shows only figures and rebalances.
 LOW = 12
 FLAT = 6
 
-# How long it takes as a rule until the first rebalance is shown, on quiet cores and on busy ones.
+# The first rebalance is usually shown within these times, on quiet cores and on busy ones.
 FIRST_REBALANCE_S = (25, 90)
-# What each state at the start waits for.
+# Each state at the start waits for this.
 STARTS = {
     "starting": "the settings are read",
     "checking clusters": "connecting to the clusters, reading their versions",
@@ -72,7 +72,7 @@ class ObservedRebalance:
 
 @dataclass(frozen=True)
 class ClusterStatus:
-    """One cluster now. ``changed_ms`` is the event time of its last change; None = unknown."""
+    """One cluster now. ``changed_ms`` is the event time of its last change; None: unknown."""
 
     name: str
     system: str
@@ -95,11 +95,11 @@ class LiveStatus:
         parts_ms: What of that each part took, by the names of Spark's ``durationMs``.
         clusters: By name.
         rebalances: Newest first, by the batch that decided them.
-        findings: Open now; None = not counted.
+        findings: Open now; None: not counted.
         rejected: Inputs that were not applied as sent, since the start.
         tables: Their folder.
-        pages: Where a browser shows them; empty = nowhere.
-        following: How much of a large batch they have by now; empty = nothing large is left.
+        pages: Where a browser shows them; empty: nowhere.
+        following: How much of a large batch they have by now; empty: nothing large is left.
         notes: Warnings and errors, newest last.
     """
 
@@ -125,7 +125,7 @@ class LiveStatus:
 
     def add_rebalances(self, rows: Iterable[Mapping[str, Any]], count: int | None = None) -> None:
         """Add the rebalances of one batch, in any order; ``count`` is their number if these are only the newest."""
-        ordered = sorted(rows, key=lambda one: (one["event_time"], one["cluster"], one["group_id"]))
+        ordered = sorted(rows, key=lambda row: (row["event_time"], row["cluster"], row["group_id"]))
         self.rebalance_count += len(ordered) if count is None else count
         self.rebalances.extendleft(map(ObservedRebalance.of, ordered[-KEPT_REBALANCES:]))
 
@@ -197,7 +197,7 @@ class LiveView:
             self._live.stop()
             self._live = None
             logging.getLogger().handlers[:] = self._handlers
-            # The view disappears with its notes: the last ones are printed again.
+            # The view disappears with its notes, so the last ones are printed again.
             for record in self._notes.records:
                 for handler in self._handlers:
                     handler.handle(record)
@@ -217,7 +217,7 @@ def render(status: LiveStatus, now_ms: int, width: int, height: int, footer: str
     below: list[RenderableType] = [_line(note, "yellow") for note in notes]
     if height >= FLAT:
         below.append(_line(foot, "dim"))
-    # The head takes two lines, clusters and rebalances one for their headings; the last line stays free.
+    # The head takes two lines, and the headings of clusters and rebalances one each; the last line stays free.
     room = height - 2 - len(blank) - (len(clusters) + 2 if clusters else 0) - 1 - len(below) - 1
     parts: list[RenderableType] = [_head(status, now_ms, width), *blank]
     if clusters:
@@ -260,7 +260,7 @@ def _head(status: LiveStatus, now_ms: int, width: int) -> RenderableType:
         title.append(f"  batch {status.batch}{took}", "dim")
     if status.following:
         title.append(f"  the tables have {status.following}", "yellow")
-    groups, members = (sum(getattr(one, name) for one in status.clusters) for name in ("groups", "members"))
+    groups, members = (sum(getattr(cluster, name) for cluster in status.clusters) for name in ("groups", "members"))
     figures = [
         (_brief(groups), _noun(groups, "group"), "bold"),
         (_brief(members), _noun(members, "member"), "bold"),
@@ -325,20 +325,20 @@ def _rebalances(status: LiveStatus, room: int, width: int) -> RenderableType:
         table.add_column("moved", no_wrap=True, justify="right", width=5)
     table.add_column("cause", no_wrap=True, overflow="ellipsis", ratio=1)
     id_width = max(4, width - group_width - 24) if is_narrow else max(16, width - 85)
-    for one in list(status.rebalances)[:room]:
-        _, colour = CAUSE_TEXTS.get(one.trigger, ("", ""))
-        cause = _line(describe_cause(one.triggers, one.group_id, id_width), colour)
-        if one.failed:
+    for rebalance in list(status.rebalances)[:room]:
+        _, colour = CAUSE_TEXTS.get(rebalance.trigger, ("", ""))
+        cause = _line(describe_cause(rebalance.triggers, rebalance.group_id, id_width), colour)
+        if rebalance.failed:
             cause = Text.assemble(("failed: ", "bold red"), cause)
-        time = datetime.datetime.fromtimestamp(one.event_time / 1_000, datetime.UTC)
+        time = datetime.datetime.fromtimestamp(rebalance.event_time / 1_000, datetime.UTC)
         cells: list[RenderableType] = [f"{time:%H:%M:%S}"]
         if not is_narrow:
-            cells.append(_line(one.cluster))
-        cells.append(_line(middle_cut(printable(one.group_id), group_width)))
+            cells.append(_line(rebalance.cluster))
+        cells.append(_line(middle_cut(printable(rebalance.group_id), group_width)))
         if not is_narrow:
-            cells.append(_count(one.members_after))
+            cells.append(_count(rebalance.members_after))
         if width >= MIDDLE:
-            cells.append(_count(one.queues_moved))
+            cells.append(_count(rebalance.queues_moved))
         table.add_row(*cells, cause)
     return table
 

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import re
 
-# A UUID, whole or the end of an id; some clients' are a part of one.
+# The random part is a UUID, as the whole id or its end; some clients use a part of one.
 _HEX = r"[0-9a-f]{8}(?:-[0-9a-f]{4,12}){1,4}"
 _UUID = re.compile(_HEX)
 _UUID_END = re.compile(rf"[-_]{_HEX}$")
-# Java's Uuid and librdkafka's write 16 random bytes so, for members of Kafka's newer protocols.
+# Java's Uuid and librdkafka write 16 random bytes like this, for members of Kafka's newer protocols.
 _BASE64_UUID = re.compile(r"[A-Za-z0-9_-]{22}")
 _SHOWN = 8
 
 
 def client_of(member_id: str, client_id: str | None = None) -> str:
-    """Return what stays of a member when it comes back: its id without a random part, else its client id.
+    """Return the part of a member that stays when it comes back: its id without a random part, else its client id.
 
     Args:
-        client_id: As its description has it; None = not known.
+        client_id: As its description has it; None: not known.
 
     Example:
         >>> client_of("orders-1-7d4fbd2e-8f0e-4a52-9d4b-0f6c6d2e8a11"), client_of("nGq0YGz5S2K8mVf1l2Qq7g", "orders-1")

@@ -16,7 +16,7 @@ from streaming.terminal.format import brief_time_text, time_text
 from streaming.terminal.table_layout import table_lines
 
 USAGE_EXIT = 2
-# Of a table that is written to a file or a pipe.
+# A table that is written to a file or a pipe has this width.
 UNBOUNDED_WIDTH = 10_000
 
 Render = Callable[[Any], str]
@@ -28,10 +28,10 @@ class Shown(NamedTuple):
     Attributes:
         header: As the source system's own tools write it, where they have it.
         cell: Returns the text of a row.
-        brief: The same where there is little room; None = as ``cell``.
+        brief: The same where there is little room; None: as ``cell``.
         is_wide: Only shown with ``--wide``.
-        is_brief: Only shown without it: others say the same at length.
-        is_name: Of which the middle is left out where there is no room.
+        is_brief: Only shown without ``--wide``, where other columns have the same in full.
+        is_name: Its middle is left out where there is no space.
     """
 
     header: str
@@ -129,7 +129,7 @@ def with_times(value: object, times: frozenset[str]) -> object:
 
 @contextmanager
 def answering() -> Iterator[None]:
-    """Convert what cannot be answered into a sentence on stderr and exit code 2: the same arguments will never do."""
+    """Turn unanswerable requests into a sentence on stderr and exit code 2: the same arguments can never work."""
     from streaming.tables.errors import AmbiguousError, NoTablesError, NotFoundError
 
     try:

@@ -8,7 +8,7 @@ from collections.abc import Set as AbstractSet
 from rich.cells import cell_len, set_cell_size
 
 _GAP = "  "
-# Names are cut down to this width, so that the last column keeps so much.
+# Names are cut down to the first width, so that the last column keeps the second.
 _LEAST_NAME = 12
 _LAST_KEEPS = 24
 _CUT = "…"
@@ -59,7 +59,7 @@ def middle_cut(text: str, width: int) -> str:
     """Return a text of at most this width, without its middle where it is longer."""
     if cell_len(text) <= width:
         return text
-    # The end of a name tells it from its neighbours as often as its begin.
+    # The end of a name distinguishes it from its neighbours as often as its beginning does.
     end = ""
     for character in reversed(text):
         if cell_len(character + end) > (width - 1) // 2:

@@ -6,12 +6,12 @@ import datetime
 import re
 
 HOW_TO_WRITE = "write 15m or -2h (before now), yesterday, 2026-01-31T03:12:00Z or epoch milliseconds"
-# Fewer digits are rather a year or a date; 0 is before everything.
+# Fewer digits are more likely a year or a date; 0 is before everything.
 _EPOCH_MS = re.compile(r"0|\d{11,14}")
 _BEFORE_NOW = re.compile(r"-?((?:\d{1,9}(?:\.\d{1,9})?(?:ms|s|m|h|d|w))+)(?:\s+ago)?")
 _PART = re.compile(r"([\d.]+)(ms|s|m|h|d|w)")
 _UNIT_MS = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000, "w": 604_800_000}
-# As tables show times where there is little room: without the year.
+# Tables show times like this where there is little space: without the year.
 _WITHOUT_YEAR = re.compile(r"\d{2}-\d{2} \d{2}:\d{2}:\d{2}")
 _DAY_MS = 86_400_000
 
@@ -24,7 +24,7 @@ def parse_time(text: str, now_ms: int) -> int:
     show it, is the last such one.
 
     Raises:
-        ValueError: It is none.
+        ValueError: It is not a time.
 
     Example:
         >>> now_ms = 1767225600007  # 2026-01-01T00:00:00.007Z
@@ -55,8 +55,8 @@ def parse_time(text: str, now_ms: int) -> int:
 
 def _with_year(text: str, now_ms: int) -> int:
     year = datetime.datetime.fromtimestamp(now_ms // 1_000, datetime.UTC).year
-    # Clocks differ by less than a day; what is further ahead was a year ago.
-    for earlier in range(5):  # the 29th of February is in one year of four
+    # Clocks differ by less than a day; a time further ahead was a year ago.
+    for earlier in range(5):  # the 29th of February exists in one year of four
         try:
             time_ms = _epoch_ms(f"{year - earlier}-{text}")
         except ValueError:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, ViewportSize, expect
 
-from dashboard.server import PageServer
+from dashboard.server import DashboardServer
 from streaming.settings.model import load
 from tests.browser.day_tables import write_day, write_hostile
 from tests.kit.chromium import chromium
@@ -43,20 +43,22 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 # Not for the session either: each server looks at its tables ten times a second, also when no test asks it.
 @pytest.fixture(scope="package")
-def serve() -> Iterator[Callable[..., PageServer]]:
+def serve() -> Iterator[Callable[..., DashboardServer]]:
     """Serve tables until the tests of the pages end."""
     with ExitStack() as stack:
 
-        def start(root: Path, port: int = 0, token: str = "") -> PageServer:
+        def start(root: Path, port: int = 0, token: str = "") -> DashboardServer:
             overrides = {"dashboard.port": port, "dashboard.poll_interval_ms": 100, "dashboard.token": token}
-            server = PageServer(root, load(overrides=overrides | {"dashboard.requests_per_second": 10_000}).dashboard)
+            server = DashboardServer(
+                root, load(overrides=overrides | {"dashboard.requests_per_second": 10_000}).dashboard
+            )
             return stack.enter_context(server.in_background())
 
         yield start
 
 
 @pytest.fixture(scope="package")
-def day_url(serve: Callable[..., PageServer], day: Path) -> str:
+def day_url(serve: Callable[..., DashboardServer], day: Path) -> str:
     return serve(day).url.rstrip("/")
 
 
@@ -64,13 +66,13 @@ TOKEN = "a-token-that-only-tests-have"
 
 
 @pytest.fixture(scope="package")
-def guarded_url(serve: Callable[..., PageServer], day: Path) -> str:
+def guarded_url(serve: Callable[..., DashboardServer], day: Path) -> str:
     """Serve the day to those who have ``TOKEN``."""
     return serve(day, token=TOKEN).url.rstrip("/")
 
 
 @pytest.fixture(scope="package")
-def hostile_url(serve: Callable[..., PageServer], hostile: Path) -> str:
+def hostile_url(serve: Callable[..., DashboardServer], hostile: Path) -> str:
     return serve(hostile).url.rstrip("/")
 
 

@@ -18,7 +18,7 @@ from dashboard.questions.answer import without_zones
 from dashboard.questions.catalog import questions
 from dashboard.reading.overview import BUSIEST
 from dashboard.reading.window import HOUR_MS
-from dashboard.server import PageServer
+from dashboard.server import DashboardServer
 from streaming.settings.locations import location_of
 from streaming.tables.schema import TABLES, Row
 from streaming.terminal.format import queue_name, time_text
@@ -112,7 +112,7 @@ def test_charts_draw_the_rows_that_their_tables_list(page: Page, day_url: str, r
 
 
 def test_charts_of_many_groups_and_minutes_draw_what_their_downloads_have(
-    page: Page, tmp_path: Path, serve: Callable[..., PageServer]
+    page: Page, tmp_path: Path, serve: Callable[..., DashboardServer]
 ) -> None:
     write_many(tmp_path)
     url = serve(tmp_path).url.rstrip("/")
@@ -199,7 +199,7 @@ def test_the_page_of_the_job_shows_tables_and_commits(page: Page, day_url: str, 
 
 
 def test_the_page_of_the_job_shows_the_delays_of_each_hour(
-    page: Page, tmp_path: Path, serve: Callable[..., PageServer]
+    page: Page, tmp_path: Path, serve: Callable[..., DashboardServer]
 ) -> None:
     write_many(tmp_path)
     page.goto(serve(tmp_path).url + "job")
@@ -212,7 +212,7 @@ def test_the_page_of_the_job_shows_the_delays_of_each_hour(
 
 
 def test_reported_owners_are_shown_beside_the_recomputed_ones(
-    page: Page, story_tables: Path, serve: Callable[..., PageServer]
+    page: Page, story_tables: Path, serve: Callable[..., DashboardServer]
 ) -> None:
     url, tables = serve(story_tables).url.rstrip("/"), Reader(location_of(str(story_tables)))
     page.goto(f"{url}/group?cluster=c1&group=orders")

@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from dashboard.reading import window
-from dashboard.server import PageServer
+from dashboard.server import DashboardServer
 from streaming.settings.model import load
 from streaming.tables.liveness import FOLDER
 from tests.browser.conftest import Watch
@@ -39,8 +39,8 @@ def add(root: Path, number: int) -> None:
     )
 
 
-def server_over(root: Path, port: int = 0) -> PageServer:
-    return PageServer(root, load(overrides={"dashboard.port": port, "dashboard.poll_interval_ms": 50}).dashboard)
+def server_over(root: Path, port: int = 0) -> DashboardServer:
+    return DashboardServer(root, load(overrides={"dashboard.port": port, "dashboard.poll_interval_ms": 50}).dashboard)
 
 
 @pytest.mark.parametrize("path", ["/rebalances?since=0", "/group?cluster=c&group=orders"])
@@ -74,7 +74,7 @@ def test_a_page_continues_when_the_server_is_back(page: Page, small: Path, watch
         page.close()
 
 
-def test_what_a_reader_opened_stays_open(page: Page, small: Path, serve: Callable[..., PageServer]) -> None:
+def test_what_a_reader_opened_stays_open(page: Page, small: Path, serve: Callable[..., DashboardServer]) -> None:
     url = serve(small).url
     page.goto(url + "group?cluster=c&group=orders")
     expect(page.locator("#live-state")).to_have_text("live")
@@ -85,7 +85,7 @@ def test_what_a_reader_opened_stays_open(page: Page, small: Path, serve: Callabl
     assert page.locator("figure details").first.get_attribute("open") is not None
 
 
-def test_what_is_chosen_and_not_yet_shown_stays(page: Page, small: Path, serve: Callable[..., PageServer]) -> None:
+def test_what_is_chosen_and_not_yet_shown_stays(page: Page, small: Path, serve: Callable[..., DashboardServer]) -> None:
     url = serve(small).url
     page.goto(url + "rebalances?since=0")
     expect(page.locator("#live-state")).to_have_text("live")

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page
 
-from dashboard.server import PageServer
+from dashboard.server import DashboardServer
 from tests.browser.day_tables import T0, write_rows
 
 QUEUES, SPANS = 1_000, 20
@@ -43,7 +43,7 @@ def crowded(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def lanes(page: Page, crowded: Path, serve: Callable[..., PageServer]) -> Page:
+def lanes(page: Page, crowded: Path, serve: Callable[..., DashboardServer]) -> Page:
     page.goto(serve(crowded).url + "group?cluster=c&group=crowded")
     page.locator("[data-lanes][data-drawn]").wait_for()
     return page

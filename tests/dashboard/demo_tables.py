@@ -9,7 +9,7 @@ import msgspec
 from streaming.pipeline.decided_rows import progress_rows
 from streaming.simulator.fleet import RECORDINGS_START_MS, Fleet
 from streaming.tables.arrow_rows import to_arrow
-from streaming.tables.delta_rs import DeltaRsTable
+from streaming.tables.delta_rs_table import DeltaRsTable
 from streaming.tables.schema import QUEUE_PROGRESS, REJECTED_EVENTS
 from streaming.tables.writer import Mark
 from tests.core_config import core_config

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from streaming.tables.delta_rs import DeltaRsTable
+from streaming.tables.delta_rs_table import DeltaRsTable
 from streaming.tables.materializer import Materializer
 from streaming.tables.schema import CHANGES
 from tests.job.commands import CONFIG, Ended, ManyRuns, Running, follow, once

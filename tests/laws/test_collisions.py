@@ -9,8 +9,8 @@ import pytest
 
 import udfs.ingest.heartbeat_columns
 import udfs.packets.packet
-import udfs.shard.group_dispatcher
 import udfs.shard.shard
+import udfs.shard.shard_groups
 import udfs.shard.state
 from tests.udfs.shard.plain_group import PlainLogic
 from tests.udfs.shard.shard_script import Cluster, beat, clock, count, join, leave
@@ -102,7 +102,7 @@ def test_members_of_one_key_have_the_history_of_members_of_different_keys(
     def same(member_ids: list[str]) -> Any:
         return np.full(len(member_ids), 7 << 24, dtype=np.uint64)
 
-    for module in (udfs.shard.shard, udfs.shard.group_dispatcher, udfs.shard.state):
+    for module in (udfs.shard.shard, udfs.shard.shard_groups, udfs.shard.state):
         monkeypatch.setattr(module, "cut_keys", same)
     merged = history(Cluster(group_logic, RULES))
     assert merged == apart

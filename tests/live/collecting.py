@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from streaming.collectors.event_log import EventFiles
-from streaming.collectors.kafka.client_options import KafkaOptions
-from streaming.collectors.kafka.standalone import StandaloneKafkaCollector
+from streaming.collectors.kafka.options import KafkaOptions
+from streaming.collectors.kafka.standalone_kafka_collector import StandaloneKafkaCollector
 from tests.kit.brokers import Broker
 from tests.simulation.core_run import CoreRun, run_of
 

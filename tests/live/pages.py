@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 
 from playwright.sync_api import Page, expect
 
-from dashboard.server import PageServer
+from dashboard.server import DashboardServer
 from streaming.settings.model import load
 from streaming.terminal.format import queue_name
 from tests.browser.conftest import Watch
@@ -23,9 +23,9 @@ _OWNERS = '[aria-label="Queues and their owners"]'
 _CELLS = "rows => rows.map(row => [...row.cells].slice(0, 3).map(cell => cell.innerText.trim()))"
 
 
-def server_over(tables: Path, port: int = 0) -> PageServer:
+def server_over(tables: Path, port: int = 0) -> DashboardServer:
     """Return a server of the pages that is not started."""
-    return PageServer(tables, load(overrides={"dashboard.port": port}).dashboard)
+    return DashboardServer(tables, load(overrides={"dashboard.port": port}).dashboard)
 
 
 class LivePages:

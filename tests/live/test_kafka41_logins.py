@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from streaming.collectors.kafka.client_options import KafkaOptions
 from streaming.collectors.kafka.coordinator_releases import CoordinatorReleases, Place, api_versions, tls_of
+from streaming.collectors.kafka.options import KafkaOptions
 from streaming.collectors.kafka.permissions import offsets_partitions, require_rights
 from streaming.setup.errors import SetupError
 from tests.job.commands import ManyRuns

@@ -12,12 +12,12 @@ from urllib.parse import urlencode
 
 import pytest
 
-from dashboard.server import PageServer
+from dashboard.server import DashboardServer
 from streaming.alerts import service
 from streaming.machine.clock import now_ms
 from streaming.settings.model import load
 from streaming.tables.arrow_rows import to_arrow
-from streaming.tables.delta_rs import DeltaRsTable
+from streaming.tables.delta_rs_table import DeltaRsTable
 from streaming.tables.materializer import Materializer
 from streaming.tables.schema import CHANGES, REBALANCES, Row
 from streaming.tables.writer import Mark
@@ -89,9 +89,9 @@ def planted(tmp_path_factory: pytest.TempPathFactory) -> PlantedTables:
 
 
 @pytest.fixture(scope="module")
-def server(planted: PlantedTables) -> Iterator[PageServer]:
+def server(planted: PlantedTables) -> Iterator[DashboardServer]:
     settings = load(overrides={"dashboard.port": 0, "dashboard.poll_interval_ms": 100})
-    with PageServer(planted.root, settings.dashboard, metrics=settings.metrics).in_background() as running:
+    with DashboardServer(planted.root, settings.dashboard, metrics=settings.metrics).in_background() as running:
         yield running
 
 
@@ -102,7 +102,7 @@ def manager(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
 
 
 @pytest.fixture(scope="module")
-def scraper(tmp_path_factory: pytest.TempPathFactory, server: PageServer, manager: Service) -> Iterator[Service]:
+def scraper(tmp_path_factory: pytest.TempPathFactory, server: DashboardServer, manager: Service) -> Iterator[Service]:
     """Prometheus with the rules as they are, but sixty times as fast: minutes are seconds."""
     folder = tmp_path_factory.mktemp("prometheus")
     for name in ("recording.yml", "alerts.yml"):

@@ -1,7 +1,7 @@
 """Core: heartbeat lines that differ only in a few values: parsed as blocks of bytes, many at once. No I/O.
 
-Of lines of one length, the first is read as every line is. Where all others have the same bytes outside of its
-time, group, member id and event id, they are equal there; inside, digits and plain characters mean themselves.
+Among lines of one length, the first is parsed normally. Where all others have the same bytes outside of its
+time, group, member id and event id, they agree with it; inside, digits and plain characters stand for themselves.
 All other lines are left to be parsed one by one.
 """
 
@@ -20,11 +20,11 @@ from udfs.model.arrays import Int64, UInt64
 
 Bools = npt.NDArray[np.bool_]
 
-_FEWEST = 64  # lines of one length for which a block is worth it
+_FEWEST = 64  # a block pays off from this many lines of one length
 _LONGEST = 2048
-_MISSES = 4  # shapes that few lines of one length have, before the rest of them is left
-_SHARE = 16  # few: less than one in so many
-_AT_ONCE = 8192  # lines: their bytes stay in a core's cache
+_MISSES = 4  # after this many shapes that few lines share, the other lines of that length are left
+_SHARE = 16  # fewer than one line in this many counts as few
+_AT_ONCE = 8192  # the bytes of this many lines fit a core's cache
 _UINT64_BYTES = 8
 _VALUE = rb' *"([a-z_]+)" *: *(?:"([^"]*)"|([1-9][0-9]{0,14})) *'
 _OBJECT = re.compile(rb"\{" + _VALUE + rb"(?:," + _VALUE + rb")*\}")
@@ -95,7 +95,7 @@ def _of_one_length(
     data: npt.NDArray[np.uint8], bounds: npt.NDArray[np.int32], rows: Int64, length: int
 ) -> Iterator[UniformHeartbeats]:
     size = -(-length // _UINT64_BYTES) * _UINT64_BYTES
-    # 8 bytes are read at once; the last lines may be too near to the end for that.
+    # Eight bytes are read at once; the last lines may be too near the end for that.
     rows = rows[bounds[rows] <= len(data) - size]
     everywhere = np.ndarray((max(0, len(data) - size + 1),), f"V{size}", data, strides=(1,))
     misses = 0

@@ -1,6 +1,6 @@
 """Core: one batch of raw rows in, packets for the shards out. No I/O.
 
-It packs, it does not drop: it knows neither timeouts nor the events in other partitions.
+It packs and drops nothing, because it knows neither timeouts nor the events in other partitions.
 """
 
 from __future__ import annotations
@@ -181,9 +181,9 @@ class Combiner:
         for cluster, times in self._times(columns).items():
             newest, recorded = int(times.max()), self._recorded(times)
             for shard in range(shards):
-                one = packet(cluster, shard)
-                one.newest_ms, one.recorded_ms, one.system = newest, recorded, systems[cluster]
-                one.speakers, one.ahead = spoken.get(cluster, ([], []))
+                sent = packet(cluster, shard)
+                sent.newest_ms, sent.recorded_ms, sent.system = newest, recorded, systems[cluster]
+                sent.speakers, sent.ahead = spoken.get(cluster, ([], []))
             home = packet(cluster, shard_of(cluster_key(cluster), shards))
             home.first_and_last_times = first_and_last_times(times, self._config.source_silent_after_ms)
         for cluster, shard, heartbeats in pack_heartbeats(columns, shards):
@@ -329,7 +329,7 @@ def line_position(place: str, raw: bytes) -> str:
 
 
 def _mark(packet: Packet, mark: ControlMark) -> None:
-    # "resume" has no content: its arrival triggers the batch in which groups with remaining input continue.
+    # A "resume" mark has no content: its arrival triggers the batch in which groups with remaining input continue.
     if mark.control == "flush":
         packet.flush = True
     elif mark.control == "lost":

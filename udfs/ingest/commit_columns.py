@@ -92,8 +92,8 @@ def pack_ends(events: Sequence[QueueEnds]) -> dict[str, PackedEnds]:
     for event in events:
         brokers = SYSTEMS[event.system].counts_queues_per_broker
         rows.setdefault(event.cluster, []).extend(
-            ((event.topic, one.broker if brokers else None, one.queue_id), event.event_time, one.end_offset)
-            for one in event.queues
+            ((event.topic, queue.broker if brokers else None, queue.queue_id), event.event_time, queue.end_offset)
+            for queue in event.queues
         )
     return {
         cluster: PackedEnds.pack(

@@ -1,6 +1,6 @@
 """Core: names the problem of bytes that do not decode into an event. No I/O.
 
-It never decides whether an input is an event, only why it is none. Reasons are checked in a fixed order, so that
+It never decides whether an input is an event, only why it is not one. Reasons are checked in a fixed order, so that
 the order of an object's keys does not matter: the bytes, the version, the type, then the fields as the contract
 lists them.
 """
@@ -17,7 +17,7 @@ from udfs.model.events import SCHEMA_VERSION, AnyEvent
 from udfs.model.rejection import Rejection
 
 EVENT_TYPES: dict[str, Any] = {cls.__struct_config__.tag: cls for cls in get_args(AnyEvent)}
-# name, type, whether it is needed: of each field, in the order of the contract
+# for each field, in the order of the contract: name, type, whether it is required
 _FIELDS = {
     kind: [(field.encode_name, field.type, field.required) for field in msgspec.structs.fields(cls)]
     for kind, cls in EVENT_TYPES.items()
@@ -73,9 +73,9 @@ def _not_json(text: bytes, error: Exception) -> Rejection:
             return Rejection("trailing_bytes", message)
         return Rejection("not_json", message)
     if constants:
-        return Rejection("number_not_finite", f"{constants[0]} is no JSON number")
+        return Rejection("number_not_finite", f"{constants[0]} is not a JSON number")
     if _SURROGATE.search(json.dumps(content, ensure_ascii=False)):
-        return Rejection("lone_surrogate", "half of a surrogate pair is no character")
+        return Rejection("lone_surrogate", "half of a surrogate pair is not a character")
     return Rejection("not_json", str(error))
 
 

@@ -18,8 +18,8 @@ from udfs.ingest.parser import BareHeartbeat
 from udfs.model.arrays import Int64, UInt64
 from udfs.model.events import Heartbeat
 from udfs.model.systems import SYSTEMS
+from udfs.packets.packed_texts import PackedTexts
 from udfs.packets.packet import PackedHeartbeats, hash_column, mix
-from udfs.packets.texts import PackedTexts
 
 Booleans: TypeAlias = npt.NDArray[np.bool_]
 
@@ -34,7 +34,7 @@ class HeartbeatColumns(msgspec.Struct):
     """Heartbeats without a description: columns of text, and of times.
 
     Attributes:
-        systems, clusters: As codes, for few are different. member_keys: As ``packet.member_key`` makes them.
+        systems, clusters: As codes, because few are distinct. member_keys: As ``packet.member_key`` makes them.
     """
 
     systems: pa.DictionaryArray
@@ -213,7 +213,7 @@ def _table(columns: HeartbeatColumns, shards: int) -> _Table:
 def _members(columns: HeartbeatColumns, row_groups: Int64) -> tuple[Int64, UInt64, pa.StringArray, Int64, Int64]:
     """Return the distinct members and pairs, as ``_Table`` has them."""
     places = (row_groups.astype(np.uint64) << _GROUP_SHIFT) | (columns.member_keys >> _KEY_SHIFT)
-    # By key, as the shards search them; repeated heartbeats of a member are adjacent.
+    # Members are sorted by key, as the shards search them; repeated heartbeats of a member are adjacent.
     order = np.argsort(places)
     places, names = places[order], columns.member_ids.take(pa.array(order))
     is_again = np.zeros(len(order), np.bool_)

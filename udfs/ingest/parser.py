@@ -1,4 +1,4 @@
-"""Core: from the bytes of one line or record to an event, or to the reason why it is none. No I/O.
+"""Core: from the bytes of one line or record to an event, or to the reason why it is not one. No I/O.
 
 ``parse`` defines the outcome of one input. ``decode_lines`` is the fast way for many: what it accepts,
 ``parse`` accepts with the same outcome; all else it leaves to ``parse``.
@@ -70,7 +70,7 @@ def parse(raw: bytes, batch_ms: int, config: CoreConfig) -> AnyEvent | Rejection
 
     Args:
         raw: One line or record, not blank. batch_ms: The batch's own timestamp.
-    Returns: the event, all its times epoch ms; or why it is none.
+    Returns: the event, all its times epoch ms; or why it is not one.
     """
     text = raw.removeprefix(BYTE_ORDER_MARK)
     violation = _bytes_violation(raw, text, config)
@@ -197,7 +197,7 @@ def _time_of(time: int | str, name: str) -> int | Rejection:
         if read == "without_zone":
             return Rejection(f"{name}_without_zone", f"{time!r:.100} has no time zone: Z or an offset is required")
         if not isinstance(read, int):
-            return Rejection(f"{name}_unparsable", f"{time!r:.100} is no RFC 3339 time")
+            return Rejection(f"{name}_unparsable", f"{time!r:.100} is not an RFC 3339 time")
         time = read
     if time < EARLIEST_MS:
         hint = "; epoch seconds? milliseconds are required" if time * 1000 >= EARLIEST_MS else ""

@@ -33,7 +33,7 @@ _Named: TypeAlias = dict[str, list[tuple[int, str]]]
 def speakers(
     columns: HeartbeatColumns, commits: Sequence[CommitColumns], events: Iterable[AnyEvent], latest_ms: int
 ) -> dict[str, tuple[list[Spoken], list[Spoken]]]:
-    """Return of each cluster the two newest event times by different producers: up to the latest, and beyond it."""
+    """Return for each cluster the two newest event times by different producers: up to the latest, and beyond it."""
     found: dict[str, list[Spoken]] = {}
     for cluster, times, keys in columns.speaking():
         found.setdefault(cluster, []).extend(_newest_of(times, keys, latest_ms))
@@ -57,8 +57,8 @@ def speakers(
         found.setdefault(cluster, []).extend(_keyed(named, group_keys(cluster, [name for _, name in named])))
     return {
         cluster: (
-            two_newest(one for one in spoken if one[0] <= latest_ms),
-            two_newest(one for one in spoken if one[0] > latest_ms),
+            two_newest(time_and_key for time_and_key in spoken if time_and_key[0] <= latest_ms),
+            two_newest(time_and_key for time_and_key in spoken if time_and_key[0] > latest_ms),
         )
         for cluster, spoken in found.items()
     }

@@ -20,7 +20,7 @@ LOAD_DENOMINATOR: Final = 4
 TREEIFY_THRESHOLD: Final = 8
 MAX_CAPACITY: Final = 1 << 30
 _FEW: Final = 64
-# A table of characters is no larger than so many times the texts.
+# A table of characters is at most this many times as large as the texts.
 _TABLE_TO_TEXTS: Final = 4
 
 # From here on UTF-16 order and code point order differ: surrogates come before U+E000.

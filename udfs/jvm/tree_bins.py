@@ -13,7 +13,7 @@ of keys. These rules give the chain:
 
 So of each tree two things count: a new key's parent, and the root. Java balances by red and black nodes. Here the tree
 is the 2-3-4 tree that a red-black tree depicts: a black node and its red children are one node of up to three keys.
-Which of these keys is the black one follows without colours: of two keys the one that was there first, of three the
+Which of these keys is black follows without colours: of two keys it is the one that was there first, of three the
 middle one. The root is the black key of the topmost node. A new key's parent is a key next to it in its leaf: where
 there is one on either side, the red one, as that is below the black one.
 

@@ -31,7 +31,7 @@ import msgspec
 from udfs.kafka.consumer_protocol import ConsumerSubscription, read_assignment, read_subscription
 from udfs.kafka.group_records import RECORD_TYPES, read_group_record
 from udfs.kafka.library_evidence import libraries_of, text_of
-from udfs.kafka.wire import WireError, WireReader
+from udfs.kafka.wire_reader import WireError, WireReader
 from udfs.model.events import (
     MAX_NAME_LENGTH,
     SCHEMA_VERSION,
@@ -60,7 +60,7 @@ NEWEST_VERSION = 4  # of the values of types 1 and 2
 FIRST_FLEXIBLE_VERSION = 4
 OFFSETS_TOPIC = "__consumer_offsets"
 NO_TIMESTAMP = -1  # kafka-clients RecordBatch#NO_TIMESTAMP
-# A group made by committing alone has "", before anybody joined.
+# A group that only commits has made has "" until a member joins.
 _FOLLOWED_PROTOCOL_TYPES = ("consumer", "")
 
 UNDECODABLE = "kafka_record_undecodable"
@@ -69,10 +69,10 @@ WITHOUT_TIME = "kafka_record_without_time"
 
 
 class GroupPatterns:
-    """Which groups are followed: those that some included pattern matches whole, and no excluded one."""
+    """Choose which groups are followed: those that an included pattern matches as a whole, and no excluded one."""
 
     def __init__(self, include: Sequence[str], exclude: Sequence[str] = ()) -> None:
-        # A group id may hold any character, a line feed too.
+        # A group id may contain any character, even a line feed.
         self._include = [re.compile(pattern, re.DOTALL) for pattern in include]
         self._exclude = [re.compile(pattern, re.DOTALL) for pattern in exclude]
 
@@ -118,7 +118,7 @@ def events_of(
         if key_type not in COMMIT_TYPES and key_type != CLASSIC_GROUP_TYPE and key_type not in RECORD_TYPES:
             return []
         group = reader.string()
-        # The empty group id is for committing alone, and deprecated (KIP-289): no member can join it.
+        # The empty group id serves commits alone and is deprecated (KIP-289): no member can join it.
         if not group or not patterns.follow(group):
             return []
         if key_type in COMMIT_TYPES:
@@ -257,19 +257,19 @@ def _classic_group(value: bytes, group: str, timestamp_ms: int | None, cluster: 
         generation=generation,
     )
     if protocol_type not in _FOLLOWED_PROTOCOL_TYPES:
-        # Their members' own bytes are no subscriptions and no queues.
+        # The bytes of their members describe neither subscriptions nor queues.
         snapshot.state, snapshot.protocol = NOT_FOLLOWED, protocol_type
         snapshot.members = tuple(
-            unread_member(one.member_id, one.client_id, one.host, one.instance_id) for one in members
+            unread_member(member.member_id, member.client_id, member.host, member.instance_id) for member in members
         )
         return [snapshot]
 
     described: list[MemberInfo] = []
     assignments: dict[str, tuple[QueueRef, ...]] | None = {}
     undecodable: list[Outcome] = []
-    # In the coordinator's own order, in which the leader received them too.
+    # The order is the coordinator's, in which the leader received them as well.
     for member in members:
-        written = [one.assignment for one in members] if member.member_id == leader else []
+        written = [other.assignment for other in members] if member.member_id == leader else []
         try:
             described.append(_describe(member, strategy, written))
         except WireError as error:
@@ -281,7 +281,7 @@ def _classic_group(value: bytes, group: str, timestamp_ms: int | None, cluster: 
             if assignments is not None:
                 assignments[member.member_id] = read_assignment(member.assignment)
         except WireError as error:
-            # One member's assignment is unknown: so are the members without partitions.
+            # If one member's assignment is unknown, the members without partitions are unknown as well.
             assignments = None
             undecodable.append(_member_rejection(member, "assignment", error, cluster, group))
     snapshot.state = STABLE if members else EMPTY
@@ -318,7 +318,7 @@ def _read_member(reader: WireReader, version: int) -> _RawMember:
         instance_id=instance_id,
         client_id=client_id,
         host=host,
-        # Before version 1 one time-out was both (Kafka GroupMetadataManager#readGroupMessageValue).
+        # Before version 1, one timeout served as both (Kafka GroupMetadataManager#readGroupMessageValue).
         rebalance_timeout_ms=session_timeout_ms if rebalance_timeout_ms < 0 else rebalance_timeout_ms,
         session_timeout_ms=session_timeout_ms,
         subscription=subscription,
@@ -373,7 +373,7 @@ def unread_member(member_id: str, client_id: str, host: str, instance_id: str | 
 def polled_member(
     member_id: str, client_id: str, host: str, instance_id: str | None, subscription: bytes, strategy: str | None
 ) -> MemberInfo:
-    """Return a classic member whose bytes another source than its group's record has: without timeouts.
+    """Return a classic member whose bytes do not come from its group's record, so without timeouts.
 
     Raises:
         WireError: The subscription is none.

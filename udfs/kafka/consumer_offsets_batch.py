@@ -23,7 +23,7 @@ from udfs.kafka.consumer_offsets import (
     read_commit_key,
 )
 from udfs.kafka.group_records import RECORD_TYPES
-from udfs.kafka.wire import WireError
+from udfs.kafka.wire_reader import WireError
 from udfs.model.arrays import Int64, UInt64
 from udfs.model.events import Progress
 from udfs.model.observations import UNKNOWN
@@ -36,13 +36,13 @@ Bytes = npt.NDArray[np.uint8]
 
 _HANDLED_TYPES = (*COMMIT_TYPES, CLASSIC_GROUP_TYPE, *RECORD_TYPES)
 _TYPE_BYTES = 2
-# Of a commit's value in versions 0 to 3: the position of the int16 length of its text, and all bytes but the text's.
+# In versions 0 to 3 of a commit's value: where the int16 length of its text is, and how many bytes the rest takes.
 _TEXT_AT = np.array([10, 10, 10, 14], np.int64)
 _BYTES_BESIDE_TEXT = np.array([20, 28, 20, 24], np.int64)
 _SHORTEST_COMMIT = 20
 _OFFSET_AT = 2  # an int64, in all versions
 _OFFSET_BYTES = 8
-# In version 4 a varint, which counts one more than the text has bytes; at the end the number of tagged fields: none,
+# Version 4 has a varint, one more than the text's bytes; at the end comes the number of tagged fields: none,
 # or one, which is the topic's id (tag 0, 16 bytes).
 _FLEXIBLE_TEXT_AT = 14
 _FLEXIBLE_BYTES_BESIDE_TEXT = 24
@@ -142,7 +142,7 @@ def _offsets(values: pa.BinaryArray, rows: Int64) -> Int64:
     starts, _, content = _layout(values)
     if not len(rows):
         return np.zeros(0, np.int64)
-    # The number that begins at each byte: of these only a few are read.
+    # A number begins at each byte; only a few of them are read.
     numbers: Int64 = np.ndarray((len(content) - _OFFSET_BYTES + 1,), ">i8", content, strides=(1,))
     return np.maximum(numbers[starts[rows] + _OFFSET_AT].astype(np.int64), UNKNOWN)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import msgspec
 
-from udfs.kafka.wire import WireError, WireReader
+from udfs.kafka.wire_reader import WireError, WireReader
 from udfs.model.events import QueueRef
 
 _GENERATION_BYTES = 4
@@ -56,7 +56,7 @@ def read_subscription(data: bytes, strategy: str | None) -> ConsumerSubscription
     rack = reader.nullable_string() if version >= 3 else None
     owned_generation = generation if generation >= 0 else None
     if strategy == STICKY:
-        # It revokes everything before it joins: its former queues are in the user data only.
+        # It revokes everything before it joins, so its former queues are only in the user data.
         owned, owned_generation = _sticky_data(user_data)
     elif strategy == COOPERATIVE_STICKY and owned_generation is None and user_data is not None:
         owned_generation = _cooperative_generation(user_data)

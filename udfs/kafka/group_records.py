@@ -13,7 +13,7 @@ import base64
 from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
-from udfs.kafka.wire import WireError, WireReader
+from udfs.kafka.wire_reader import WireError, WireReader
 from udfs.model.events import (
     MAX_NAME_LENGTH,
     SCHEMA_VERSION,
@@ -47,7 +47,7 @@ RECORD_TYPES: dict[int, tuple[RecordProtocol, RecordKind]] = {
     22: ("streams", "member_current"),
     23: ("streams", "topology"),
 }
-# An assignor of the coordinator may have the name of a client's.
+# An assignor of the coordinator may share its name with a client's.
 SERVER_SIDE = "server."
 _OF_MEMBERS = ("member", "member_target", "member_current")
 _VERSION = 0
@@ -100,7 +100,7 @@ def _read_value(protocol: RecordProtocol, kind: RecordKind, key_fields: Fields, 
         raise WireError(f"version {version} of the value; {_VERSION} is supported")
     fields = _read_fields(protocol, kind, key_fields, reader)
     if protocol == "consumer" and kind != "member":
-        reader.skip_tagged_fields()  # the other protocols have further fields, not the same ones in each release
+        reader.skip_tagged_fields()  # the other protocols have further fields, which differ between releases
     return fields
 
 
@@ -120,7 +120,7 @@ def _read_fields(protocol: RecordProtocol, kind: RecordKind, key_fields: Fields,
     if protocol == "streams":
         return _streams_target(reader) if kind == "member_target" else _streams_current(reader)
     if kind == "member_target":
-        # The coordinator's sets of them iterate in an order that depends on it.
+        # The iteration order of the coordinator's sets depends on it.
         return {"partitions": _partitions_as_written(reader, _topic_id)}
     return _current(reader, may_revoke=protocol == "consumer")
 
@@ -243,8 +243,8 @@ def _streams_target(reader: WireReader) -> Fields:
 
 def _streams_current(reader: WireReader) -> Fields:
     fields = _epochs(reader, _STREAMS_STATES) | _streams_target(reader)
-    # Active, standby and warm-up tasks: what is being revoked of any kind is still held.
-    fields["revoking"] = tuple(one for _ in range(3) for one in _partitions(reader, _name))
+    # These are active, standby and warm-up tasks; what is being revoked is still held, whatever its kind.
+    fields["revoking"] = tuple(partitions for _ in range(3) for partitions in _partitions(reader, _name))
     return fields
 
 
@@ -256,16 +256,16 @@ def _partitions(reader: WireReader, name: Callable[[WireReader], str]) -> tuple[
 def _partitions_as_written(reader: WireReader, name: Callable[[WireReader], str]) -> tuple[TopicPartitions, ...]:
     """Read partitions by topic or subtopology, distinct, in the record's order of both.
 
-    It is the order of the coordinator's map, in which topics that share a slot follow each other as they were put.
+    That is the order of the coordinator's map, in which topics that share a slot keep the order of insertion.
     """
 
-    def one() -> tuple[str, tuple[int, ...]]:
+    def topic_partitions() -> tuple[str, tuple[int, ...]]:
         found = name(reader), reader.int32_array()
         reader.skip_tagged_fields()
         return found
 
     held: dict[str, dict[int, None]] = {}
-    for topic, numbers in reader.array(one):
+    for topic, numbers in reader.array(topic_partitions):
         if any(number < 0 for number in numbers):
             raise WireError("a partition below 0")
         held.setdefault(topic, {}).update(dict.fromkeys(numbers))
@@ -293,7 +293,7 @@ def _topics(reader: WireReader) -> Fields:
 
     def topic() -> tuple[str, str]:
         found = _topic_id(reader), _name(reader)
-        reader.int32()  # partitions: metadata has them as well
+        reader.int32()  # partitions, which metadata has as well
         reader.array(rack_list)
         reader.skip_tagged_fields()
         return found

@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from udfs.kafka.consumer_protocol import COOPERATIVE_STICKY, STICKY, ConsumerSubscription, assignment_form, has_version
-from udfs.kafka.wire import WireError
+from udfs.kafka.wire_reader import WireError
 
 _JAVA = ("java-2.3", "java-2.4+", "java-3.2+", "java-3.4+")  # by the version that they write
 _NEWEST = len(_JAVA) - 1
@@ -94,13 +94,13 @@ def _by_assignment(version: int, user_data: bytes | None) -> tuple[str, ...]:
     return (_RDKAFKA, _OLD_RDKAFKA, _KAFKA_PYTHON, _AIOKAFKA, _JAVA[0])
 
 
-def _by_subscription(one: ConsumerSubscription, strategy: str | None, *, one_timeout: bool) -> tuple[str, ...]:
-    version, data = min(one.version, _NEWEST), one.user_data
+def _by_subscription(subscription: ConsumerSubscription, strategy: str | None, *, one_timeout: bool) -> tuple[str, ...]:
+    version, data = min(subscription.version, _NEWEST), subscription.user_data
     java = _JAVA[version]
     if version >= 2:
-        if one.rack == "" or (data == b"" and one.rack is not None):
+        if subscription.rack == "" or (data == b"" and subscription.rack is not None):
             return (_RDKAFKA,)
-        others = (_FRANZ_GO,) if one.rack is None or data is None else (_FRANZ_GO, _RDKAFKA)
+        others = (_FRANZ_GO,) if subscription.rack is None or data is None else (_FRANZ_GO, _RDKAFKA)
         if strategy == COOPERATIVE_STICKY and data is not None:
             # kafka-clients writes the generation alone.
             return (java,) if len(data) == _GENERATION_BYTES and data != _NO_QUEUES else others

@@ -20,25 +20,25 @@ STALE_METADATA = "stale_metadata"
 OWNERSHIP_IGNORED = "ownership_ignored"
 OTHER_OWNERSHIP = "other_ownership"
 WRONG_OWNERSHIP = "wrong_ownership"
-# Where each member assigns for itself: it is what some members would do that know less, or do nothing.
+# Where each member assigns for itself, members that know less, or that do nothing, would produce it.
 NOT_FOLLOWED = "not_followed"
 NOT_YET_FOLLOWED = "not_yet_followed"
 MEMBER_UNKNOWN = "member_unknown"
 OWNER_HOLDS_NOTHING = "owner_holds_nothing"
-# What it was computed from is no longer there, or too much to try.
+# The input is no longer available, or there are too many possibilities to try.
 UNEXPLAINED = "unexplained"
 # A generation without a verdict.
 MEMBERS_NOT_REPORTING = "members_not_reporting"
 REPORTED_LATE = "reported_late"
 
-# They contradict the strategy under its name; no other difference does.
+# These contradict the strategy's name; no other difference does.
 AGAINST_THE_STRATEGY: Final = frozenset({ANOTHER_LIBRARY, ANOTHER_STRATEGY, CUSTOM_STRATEGY, RACKS_IGNORED})
-# Why one generation has no verdict, though its strategy may have one.
+# These say why one generation has no verdict although its strategy may have one.
 PASSING: Final = frozenset(
     {MEMBERS_NOT_REPORTING, MEMBERS_UNKNOWN, NO_TARGET, NOT_REPORTED, REPORTED_LATE, TOPICS_UNKNOWN}
 )
 
-# What people read.
+# These texts are for people.
 SENTENCES: Mapping[str, str] = MappingProxyType(
     {
         **comparability.SENTENCES,

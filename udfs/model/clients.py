@@ -1,10 +1,10 @@
-"""Core: which client a member is: what stays the same when it comes back under another member id. No I/O."""
+"""Core: which client a member is, which stays the same when it comes back under another member id. No I/O."""
 
 from __future__ import annotations
 
 import re
 
-# What RocketMQ's clients add to their address: the process id, since 4.9 with the time of their start
+# RocketMQ's clients add this to their address: the process id, since 4.9 with the time of their start
 # (``ClientConfig#changeInstanceNameToPID``); and MetaQ's: process id, time and a counter
 # (``ConsumerZooKeeper#getConsumerUUID``). Both are new in each process.
 _OF_A_PROCESS = re.compile(r"@\d+(?:#\d+)?(?=@|$)|(?<=.)-\d+-\d{12,14}-\d+$")

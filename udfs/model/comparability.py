@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
-# The error of a rebalance whose assignment is not known here.
+# This is the error of a rebalance whose assignment is not known here.
 NOT_RECOMPUTABLE = "not_recomputable"
 
-# What members hold is not reported, or there are no members.
+# The members' queues are not reported, or there are no members.
 NOT_REPORTED = "not_reported"
 NO_MEMBERS = "no_members"
 # The strategy failed here; it is a class of the user's own; the settings that it was made with are not reported.
@@ -20,7 +20,7 @@ STRATEGY_FAILED = "strategy_failed"
 CUSTOM_STRATEGY = "custom_strategy"
 # Some topics have no metadata yet.
 TOPICS_UNKNOWN = "topics_unknown"
-# Several client libraries may have assigned, and none of them that is recomputed assigns like this.
+# Several client libraries may have assigned; none of those that are recomputed assigns like this.
 LIBRARY_UNKNOWN = "library_unknown"
 # The client library is known, and its assignment does not follow from what the records hold.
 LIBRARY_NOT_RECOMPUTED = "library_not_recomputed"
@@ -40,9 +40,9 @@ SUBSCRIPTIONS_UNKNOWN = "subscriptions_unknown"
 # not have known the new ones yet.
 GROWTH_NOT_DUE = "growth_not_due"
 
-# What the libraries that are possible compute proves nothing about this generation.
+# The results of the possible libraries prove nothing about this generation.
 OF_LIBRARIES = frozenset({LIBRARY_UNKNOWN, LIBRARY_NOT_RECOMPUTED, LIBRARY_VERSION_UNKNOWN, LEADER_METADATA_STALE})
-# The result of the strategy is not known.
+# The strategy's result is not known.
 UNKNOWN_RESULTS = frozenset(
     {
         *(CUSTOM_STRATEGY, LIBRARY_UNKNOWN, LIBRARY_NOT_RECOMPUTED, LIBRARY_VERSION_UNKNOWN),
@@ -53,7 +53,7 @@ UNKNOWN_RESULTS = frozenset(
 NO_TARGET = "no_target"
 MEMBERS_UNKNOWN = "members_unknown"
 
-# What people read.
+# These texts are for people.
 SENTENCES: Mapping[str, str] = MappingProxyType(
     {
         NOT_REPORTED: "no assignment is reported",

@@ -6,11 +6,11 @@ from typing import Final, Literal, TypeAlias
 
 import msgspec
 
-# A finding names at most so many of each; it also has the number of those left out.
+# A finding names at most this many of each, and has the number of those left out.
 MAX_NAMED = 50
 MAX_SUBSCRIPTIONS = 10
 
-# Why a queue is not read by the member that its strategy assigns it to.
+# These say why the member that a queue is assigned to does not read it.
 QueueReason: TypeAlias = Literal["not_subscribed", "not_owned"]
 NOT_SUBSCRIBED: Final = "not_subscribed"
 NOT_OWNED: Final = "not_owned"
@@ -33,7 +33,7 @@ class NamedQueue(msgspec.Struct, array_like=True, frozen=True, gc=False):
 
 
 class NamedMember(msgspec.Struct, array_like=True, frozen=True, gc=False):
-    """A member that a finding speaks of; detail: what it says of this one."""
+    """A member that a finding names; detail: what it states about this member."""
 
     member_id: str
     client: str

@@ -33,7 +33,7 @@ def makes_no_cycles(function: Callable[P, T]) -> Callable[P, T]:
 
 @functools.cache
 def exempt_loaded_modules() -> None:
-    """Exempt what is loaded from all later collections, once in the life of a process.
+    """Exempt everything loaded so far from later collections, once in the life of a process.
 
     PySpark's worker collects everything after each task. The modules of pandas, Arrow and the core are a quarter of a
     million objects, and walking them took 85 % of what the workers computed in a small batch.

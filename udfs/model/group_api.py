@@ -76,7 +76,9 @@ Progress: TypeAlias = Mapping[int, Sequence[int]]
 def observed_since(progress: Progress, offsets: Offsets, at: int) -> tuple[Progress, Offsets]:
     """Return the observations of queues from a time on: those before are of a group that was deleted then."""
     times = {queue: [time for time in of_queue if time >= at] for queue, of_queue in progress.items()}
-    observed = {queue: [one for one in of_queue if one[0] >= at] for queue, of_queue in offsets.items()}
+    observed = {
+        queue: [observation for observation in of_queue if observation[0] >= at] for queue, of_queue in offsets.items()
+    }
     some_offsets = ReadOffsets({queue: some for queue, some in observed.items() if some})
     return {queue: some for queue, some in times.items() if some}, some_offsets
 
@@ -92,7 +94,7 @@ class GroupInput(msgspec.Struct, kw_only=True):
             member of the group subscribes to (now or as of events in this list) are among them.
         heartbeats: Heartbeats without a description that are due: member id -> distinct times, ascending.
         last_heartbeat: Last applied heartbeat of each member that lives by heartbeats.
-        work_limit: The group stops between two event times after so much work: members and queues that it
+        work_limit: The group stops between two event times after this much work: members and queues that it
             processed. None: it does not stop.
         progress: Commit times by ``packet.queue_key``: those applied before and those due, ascending.
         offsets: By ``packet.queue_key`` how far the group has come: time, committed offset, end of the queue, position
@@ -171,6 +173,6 @@ class GroupLogic(Protocol):
         """Return the group as a restored snapshot of the contract, for people and for other versions to read."""
 
     def advance(
-        self, group: Any, facts: GroupInput, topics: TopicsView, dedup: DedupView, config: CoreConfig, /
+        self, group: Any, group_input: GroupInput, topics: TopicsView, dedup: DedupView, config: CoreConfig, /
     ) -> GroupOutput:
         """Apply all that is due to a group; it is changed in place."""

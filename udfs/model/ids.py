@@ -20,6 +20,6 @@ def finding_id(cluster: str, group: str, kind: str, opened_at: int) -> str:
 
 
 def _hash(*parts: str | int) -> str:
-    # Lengths before the parts: no name can run into the next.
+    # Each part follows its length, so no name can run into the next.
     text = "".join(f"{len(str(part))}:{part}" for part in parts)
     return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()

@@ -37,12 +37,12 @@ TriggerKind: TypeAlias = Literal[
 TRIGGER_ORDER: tuple[TriggerKind, ...] = get_args(TriggerKind)
 CLASSIC_UNDER_WAY = ("preparing_rebalance", "completing_rebalance")  # states while it rebalances, by its protocol
 UNDER_WAY = (*CLASSIC_UNDER_WAY, "assigning", "reconciling")
-# What a streams group waits for whose target gives no member a task, and which Kafka shows as NotReady. Rows keep this
+# A streams group whose target gives no member a task, which Kafka shows as NotReady, waits for this. Rows keep this
 # text, and views compare with it: to reword it, views must know both.
 TOPOLOGY_NOT_READY = "no member gets a task: topics of the topology are missing, or incorrectly partitioned"
-# Members at another epoch than their group's target: beyond so many a row names none of them.
+# A row names the members at another epoch than their group's target, unless there are more than this.
 MAX_MEMBER_EPOCHS = 100
-# Members of a group that reconciles, and their queues: beyond so many a row names none. Each of their records is a row.
+# Beyond this many members, or queues, of a reconciling group a row names none. Each of their records is a row.
 MAX_RECONCILING_MEMBERS = 50
 MAX_RECONCILING_QUEUES = 1_000
 
@@ -136,7 +136,7 @@ class MemberChanged(MemberOpened, kw_only=True, tag_field="kind", tag="member_ch
 
 
 class MemberClosed(msgspec.Struct, kw_only=True, tag_field="kind", tag="member_closed"):
-    """A session ends. A session of no length (left_at == joined_at) leaves no row."""
+    """A session ends. An empty one (left_at == joined_at) leaves no row."""
 
     member_id: str
     joined_at: int
@@ -220,7 +220,7 @@ class GroupChanged(VerdictFields, kw_only=True, tag_field="kind", tag="group_cha
     last_rebalance_at: int | None = None
     last_rebalance_id: str | None = None
     observed_by: str | None = None
-    # Of a group of Kafka's newer protocols:
+    # These are set for groups of Kafka's newer protocols.
     protocol: str | None = None
     epoch: int | None = None
     assignment_epoch: int | None = None
@@ -285,7 +285,7 @@ class FindingChanged(
 
 
 class FindingClosed(msgspec.Struct, kw_only=True, tag_field="kind", tag="finding_closed"):
-    """It is no longer so."""
+    """A finding is over."""
 
     finding_id: str
     closed_at: int
@@ -348,7 +348,7 @@ class ClusterBegun(msgspec.Struct, kw_only=True):
 
 
 class ClusterObserved(msgspec.Struct, kw_only=True):
-    """Events of a cluster came in a batch: how far the knowledge of the cluster goes.
+    """Events of a cluster arrived in a batch: how far the cluster is known.
 
     Attributes:
         latest_ms: The newest event time of this batch, without those ahead of it where there are others.
@@ -364,7 +364,7 @@ class ClusterObserved(msgspec.Struct, kw_only=True):
 
 
 class Unfinished(msgspec.Struct, kw_only=True):
-    """Groups of one shard had more to do than fits into a batch: another batch must follow, though nothing comes."""
+    """Groups of one shard had more work than fits a batch: another batch must follow, even without new input."""
 
     cluster: str
     groups: int

@@ -1,6 +1,6 @@
 """Core: the finding ``events_lost``: input that was deleted before it was read. No I/O.
 
-The loss is detected outside, where files and offsets are; its facts come as input, so that the finding is a
+The loss is detected outside, where files and offsets are; it arrives as input, so that the finding is a
 function of what was read.
 """
 

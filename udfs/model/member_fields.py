@@ -85,13 +85,13 @@ class MemberFields(ShownFields, kw_only=True, omit_defaults=True):
 
 
 _HINTS = get_type_hints(MemberFields, include_extras=True)
-# By name, those that rows show first.
+# Fields are kept by name; those that rows show come first.
 TRAITS: dict[str, Trait] = {
     name: next(part for part in get_args(hint) if isinstance(part, Trait)) for name, hint in _HINTS.items()
 }
 FIELDS: tuple[str, ...] = tuple(TRAITS)
 SHOWN: tuple[str, ...] = ShownFields.__struct_fields__
-# In the order of a state's bytes.
+# These are in the order of a state's bytes.
 ADDED: tuple[str, ...] = tuple(
     sorted((name for name in FIELDS if TRAITS[name].since > 1), key=lambda name: TRAITS[name].since)
 )

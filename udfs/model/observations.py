@@ -10,7 +10,7 @@ UNKNOWN: Final = -1  # an offset that an observation does not carry
 NOT_NAMED: Final = -2  # the offset of a commit that names none
 DELETED: Final = -3  # the offset where a commit was deleted
 _UNDATED: Final = -4
-# Of the commits before the last two, the newest of each of the two seconds before that of the newest one is remembered.
+# Of the commits before the last two, the newest in each of the two preceding seconds with a commit is remembered.
 SECOND_MS: Final = 1_000
 
 # (time, committed, end, position) of one queue at one time; ``UNKNOWN`` where an observation does not carry one, and
@@ -19,12 +19,12 @@ Observation: TypeAlias = tuple[int, int, int, int]
 
 
 def undated(offset: int) -> int:
-    """Return the code of an offset that a poll found committed already: nothing shows when that was."""
+    """Return the code of an offset that a poll found already committed, at an unknown time."""
     return _UNDATED - offset
 
 
 def undated_offset(committed: int) -> int | None:
-    """Return the offset of an ``undated`` code; None: it is none."""
+    """Return the offset of an ``undated`` code; None: it is not such a code."""
     return _UNDATED - committed if committed <= _UNDATED else None
 
 
@@ -61,13 +61,13 @@ def newest_of(observed: Iterable[Observation], until: int) -> Newest:
                 earlier = (commit[0], *earlier[:1])
             commit, former = (time, committed), commit
         if end_offset != UNKNOWN:
-            # Of two of one time the greater counts.
+            # Of two observations at one time the greater counts.
             end = (time, end_offset) if end is None else max(end, (time, end_offset))
         if read != UNKNOWN:
             position = (time, read)
     if commit is not None:
         undated = None
-    # Only the last two commits count, with an offset or without: more are not remembered.
+    # Only the last two commits are remembered, with or without an offset.
     if commit is not None and commit[1] == NOT_NAMED:
         commit = None
     if former is not None and former[1] == NOT_NAMED:

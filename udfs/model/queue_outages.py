@@ -16,7 +16,7 @@ class QueueOutage(msgspec.Struct, array_like=True, frozen=True, gc=False):
 
     Attributes:
         former_member_id, member_id: Who read it before, and who has it now.
-        outage_min_ms, outage_max_ms: At least and at most so long; None: not known, or not over.
+        outage_min_ms, outage_max_ms: Its length, at least and at most; None: not known, or not over.
         evidence: ``progress`` or ``sessions``; None: nothing shows up to when the former owner read.
     """
 

@@ -42,4 +42,4 @@ def spelled(queues: int | Queues | None) -> Queues | None:
 
 def ascending(held: Sequence[TopicPartitions]) -> tuple[TopicPartitions, ...]:
     """Return partitions by topic, both in ascending order."""
-    return tuple(TopicPartitions(one.topic, tuple(sorted(one.partitions))) for one in sorted(held))
+    return tuple(TopicPartitions(of_topic.topic, tuple(sorted(of_topic.partitions))) for of_topic in sorted(held))

@@ -10,7 +10,7 @@ from udfs.model.journal import Rejected
 
 
 class Rejection(msgspec.Struct, frozen=True):
-    """Why an input is no event.
+    """Why an input is not an event.
 
     Attributes:
         reason: A stable snake_case code. detail: A sentence for people, with the place inside the event.
@@ -47,7 +47,7 @@ def rejected(
 def _text(raw: bytes, limit: int) -> str:
     if len(raw) > limit:
         end = limit
-        # Never cut a character in two: step back over at most three continuation bytes.
+        # A character is never cut in two: step back over at most three continuation bytes.
         while end > max(0, limit - 3) and raw[end] & 0xC0 == 0x80:
             end -= 1
         raw = raw[:end]

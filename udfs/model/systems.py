@@ -79,7 +79,7 @@ ROCKETMQ = SystemProfile(
     needs_equal_subscriptions=True,
     has_rooms_in_names=True,
     # Every clustering consumer subscribes to ``%RETRY%<its group>`` by itself, mostly one queue for each broker
-    # (MixAll#RETRY_GROUP_TOPIC_PREFIX): that most members hold none of them is as it should be.
+    # (MixAll#RETRY_GROUP_TOPIC_PREFIX), so it is normal that most members hold none of them.
     retry_prefix="%RETRY%",
 )
 METAQ = SystemProfile(
@@ -93,7 +93,7 @@ METAQ = SystemProfile(
     offsets_count_bytes=True,
 )
 
-# In the order in which a checkpoint remembers their clusters: only ever add at the end.
+# A checkpoint remembers clusters in this order, so new systems are only ever added at the end.
 SYSTEMS: dict[str, SystemProfile] = {profile.name: profile for profile in (KAFKA, ROCKETMQ, METAQ)}
 BY_NUMBER: dict[int, str] = {profile.number: name for name, profile in SYSTEMS.items()}
 

@@ -19,7 +19,7 @@ from udfs.model.arrays import Int64
 DAY_MS = 86_400_000
 EARLIEST_MS = 946_684_800_000  # 2000-01-01T00:00:00Z
 LATEST_MS = 4_102_444_800_000  # 2100-01-01T00:00:00Z
-UNREAD = np.iinfo(np.int64).min  # in bulk: not parsed, use ``read_timestamp``
+UNREAD = np.iinfo(np.int64).min  # in bulk, a time that only ``read_timestamp`` can parse
 
 TimestampError: TypeAlias = Literal["unparsable", "without_zone"]
 
@@ -27,7 +27,7 @@ _RFC_3339 = re.compile(
     r"([0-9]{4})-([0-9]{2})-([0-9]{2})[Tt ]([0-9]{2}):([0-9]{2}):([0-9]{2})(?:\.([0-9]+))?"
     r"(?:([Zz])|([+-])([0-9]{2}):([0-9]{2}))?"
 )
-# What Arrow parses exactly as RFC 3339 defines it; everything else is parsed one by one.
+# Arrow parses these forms exactly as RFC 3339 defines them; everything else is parsed one by one.
 _PLAIN = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,9})?(Z|[+-][0-9]{2}:[0-9]{2})$"
 _EPOCH_DAY = datetime.date(1970, 1, 1).toordinal()
 

@@ -24,18 +24,19 @@ from udfs.model.events import AnyEvent, CommitsDeleted, Progress
 from udfs.model.journal import Rejected
 from udfs.model.losses import Loss
 from udfs.model.systems import SYSTEMS
+from udfs.packets.packed_texts import PackedTexts
 from udfs.packets.progress_columns import PackedEnds, PackedProgress
-from udfs.packets.texts import PackedTexts
 
 REJECTED_CLUSTER = ""
 Spoken: TypeAlias = tuple[int, int]  # an event time, and the key of its producer
 COLLECTOR = 0  # the key of the sender of ``clock``
-# A batch's timestamp is taken before its newest events are read: newer events come from a clock that is ahead.
+# A batch's timestamp is taken before its newest events are read, so an event beyond it comes from a clock that is
+# ahead.
 READ_AFTER_MS = 1_000
 
-_KEYS_KEPT = 4_096  # of clusters, groups and topics: one at a time costs as much as a thousand
+_KEYS_KEPT = 4_096  # of clusters, groups and topics; hashing one costs as much as hashing a thousand
 _CHECKSUM_BYTES = 4  # CRC-32 of all that follows it in an encoded packet
-_event = msgspec.json.Decoder(AnyEvent)  # made once: a union of types takes long to read
+_event = msgspec.json.Decoder(AnyEvent)  # made once, because a decoder of many types is slow to build
 _MIX = np.uint64(0x9E3779B97F4A7C15)
 
 
@@ -47,7 +48,7 @@ def hash_texts(texts: Sequence[str]) -> UInt64:
 
 
 def hash_column(texts: pa.StringArray) -> UInt64:
-    """Return what ``hash_texts`` returns, in half the time: no text is made of the bytes and encoded again."""
+    """Return what ``hash_texts`` returns in half the time, because the bytes are not decoded and encoded again."""
     if not len(texts):
         return np.zeros(0, np.uint64)
     return pd.util.hash_array(texts.cast(pa.binary()).to_numpy(zero_copy_only=False), categorize=False)
@@ -174,14 +175,15 @@ class PackedHeartbeats(msgspec.Struct, array_like=True):
             np.bincount(member_groups, minlength=len(group_keys)).astype("<u4").tobytes(),
             member_keys.astype("<u8", copy=False).tobytes(),
             member_names,
-            # As many pairs as members, ascending, of each at least one: one each.
+            # There are as many pairs as members and at least one each, so each member has exactly one.
             b"" if len(times) == len(member_keys) else pair_members.astype("<u4").tobytes(),
             earliest,
             later.astype(next(f"<u{width}" for width in (2, 4, 8) if int(later.max()) < 256**width)).tobytes(),
         )
 
     def columns(self) -> tuple[UInt64, Int64, UInt64, Int64, Int64]:
-        """Return the keys of the groups; of each member the index of its group, its key; of each pair its member, its
+        """Return the keys of the groups; for each member the index of its group and its key; for each pair its member,
+        its
         time.
         """
         group_keys = np.frombuffer(self.group_keys, "<u8").astype(np.uint64, copy=False)

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from udfs.model.arrays import Int64, UInt32, UInt64
 from udfs.model.observations import UNKNOWN
 from udfs.model.systems import BY_NUMBER, SYSTEMS, System
-from udfs.packets.texts import PackedTexts
+from udfs.packets.packed_texts import PackedTexts
 
 Booleans: TypeAlias = npt.NDArray[np.bool_]
 
@@ -134,7 +134,7 @@ class PackedNames(msgspec.Struct, array_like=True):
         return dict(zip(keys, map(NamedGroup, self.group_names.unpack(), systems), strict=True))
 
     def queues(self) -> tuple[UInt64, UInt32, Int64, list[str]]:
-        """Return of the queues key, index of place and number; and the places, as ``place_of`` reads them."""
+        """Return key, index of place and number of each queue; and the places, as ``place_of`` reads them."""
         return (
             np.frombuffer(self.queue_keys, "<u8").astype(np.uint64),
             np.frombuffer(self.queue_places, "<u4").astype(np.uint32),
@@ -155,7 +155,7 @@ class PackedProgress(msgspec.Struct, array_like=True):
     Attributes:
         group_keys, queue_keys: uint64[P]. times: int64[P].
         offsets, ends, positions: int64[P]; empty where all are unknown.
-        others: uint8[P], 1 where it is no commit; empty where all are.
+        others: uint8[P], 1 where a row is not a commit; empty if all are commits.
         names: Of all groups and queues in it.
     """
 
@@ -187,8 +187,8 @@ class PackedProgress(msgspec.Struct, array_like=True):
         times = np.frombuffer(self.times, "<i8").astype(np.int64)
         unknown = np.full(len(times), UNKNOWN, np.int64)
         offsets, ends, positions = (
-            np.frombuffer(one, "<i8").astype(np.int64) if one else unknown
-            for one in (self.offsets, self.ends, self.positions)
+            np.frombuffer(column, "<i8").astype(np.int64) if column else unknown
+            for column in (self.offsets, self.ends, self.positions)
         )
         return ProgressColumns(
             np.frombuffer(self.group_keys, "<u8").astype(np.uint64),

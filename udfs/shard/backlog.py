@@ -103,8 +103,10 @@ class BatchInput(NamedTuple):
     @classmethod
     def of(cls, held: Held) -> BatchInput:
         """Return waiting input, parsed."""
-        topic_changes = [(event, one) for one in held.topics if isinstance(event := read_event(one), TopicQueues)]
-        events = [(read_event(one), one) for one in held.events]
+        topic_changes = [
+            (event, carried) for carried in held.topics if isinstance(event := read_event(carried), TopicQueues)
+        ]
+        events = [(read_event(carried), carried) for carried in held.events]
         return cls(
             held.batch,
             held.clock_before,
@@ -161,7 +163,9 @@ class Backlog:
 
     def events(self) -> list[CarriedEvent]:
         """Return the waiting events of all groups, without changes of topics: those are applied already."""
-        return [carried for _, held in sorted(self._held.items()) for one in held for carried in one.events]
+        return [
+            carried for _, held in sorted(self._held.items()) for batch_input in held for carried in batch_input.events
+        ]
 
     def oldest_batch(self) -> int | None:
         """Return the oldest batch with waiting input; None if there is none."""

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 _BYTES = 7  # of data in eight characters
 _CHARACTERS = 8
-_AT_ONCE = 16384  # of 8 bytes: fits into a core's L1 cache
+_AT_ONCE = 16384  # of 8 bytes each, which fit a core's L1 cache
 
 
 def characters_for(size: int) -> int:

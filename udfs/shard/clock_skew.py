@@ -5,17 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 from udfs.model.journal import Change, FindingChanged, FindingClosed, FindingOpened
-from udfs.shard.source_gaps import Silence, finding_id
+from udfs.shard.source_gaps import SourceGaps, finding_id
 
 KIND = "clocks_ahead"
-# A batch's timestamp is taken before its newest events are read: a smaller lead proves nothing.
+# A batch's timestamp is taken before its newest events are read, so a smaller lead proves nothing.
 _OPENS_BEYOND_MS = 2_000
 _CLOSES_BELOW_MS = 1_000
-# The lead varies with each batch: the open finding says another one once it is twice as long, or half.
+# The lead varies with each batch; the open finding is updated once it has doubled or halved.
 _CHANGES_BY = 2
 
 
-def advance_skew(history: Silence, cluster: str, ahead_ms: int, batch_ms: int) -> list[Change]:
+def advance_skew(history: SourceGaps, cluster: str, ahead_ms: int, batch_ms: int) -> list[Change]:
     """Return the finding that opens, changes or closes, in the cluster's history.
 
     Args:

@@ -10,7 +10,7 @@ from udfs.model.config import CoreConfig
 from udfs.packets.packet import CarriedEvent, Packet
 from udfs.shard.state import ShardState
 
-_PACKED_SHARE = 8  # a packed heartbeat takes less than an eighth of an event's memory: so many more may wait
+_PACKED_SHARE = 8  # a packed heartbeat takes less than an eighth of an event's memory, so eight times as many may wait
 
 
 def move_clock(
@@ -47,7 +47,7 @@ def _make_room(
 ) -> int:
     """Advance the clock further if too much would wait: the oldest events are applied early."""
     whole = [carried.event_time for carried in (*state.events, *arrived) if carried.event_time >= clock]
-    whole += [one.time for one in state.unknown_member_heartbeats if one.time >= clock]
+    whole += [heartbeat.time for heartbeat in state.unknown_member_heartbeats if heartbeat.time >= clock]
     packed = [state.live.waiting_times, state.commits.waiting_times]
     packed += [packet.heartbeats.times() for packet in packets if packet.heartbeats]
     packed += [np.frombuffer(packet.progress.times, "<i8") for packet in packets if packet.progress]

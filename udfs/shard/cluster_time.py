@@ -63,8 +63,8 @@ class ClusterTime(msgspec.Struct, kw_only=True):
             newest: The newest of all event times, supported or not.
         """
         self.since = batch_ms if self.since is None else self.since
-        spoken = [one for packet in packets for one in packet.speakers]
-        ahead = [one for packet in packets for one in packet.ahead]
+        spoken = [speaker for packet in packets for speaker in packet.speakers]
+        ahead = [speaker for packet in packets for speaker in packet.ahead]
         self.spoken = two_newest([*self.spoken, *spoken])
         self.ahead = two_newest([*self.ahead, *ahead])
         if spoken:

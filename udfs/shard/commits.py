@@ -1,7 +1,7 @@
 """Core: what the groups of a shard have committed and read in each queue, and where queues end. No I/O.
 
 Commits are evidence about a queue's owner, never liveness: they wake no group. They are stored, and passed to the
-group when something else wakes it. What is newer than the clock waits.
+group when something else wakes it. Observations newer than the clock wait.
 """
 
 from __future__ import annotations
@@ -51,17 +51,17 @@ from udfs.shard.state_format import (
 Waiting: TypeAlias = tuple[int, int, int, int, int, bool]
 
 _KEY_BYTES = 8
-# So many due rows of a queue are read before a time, if there are more: they show its last two commits. And those of
+# Before a time, at most this many due rows of a queue are read, which show its last two commits; besides, those of
 # the two seconds with commits before that.
 _LAST_ROWS = 16
 
 
 class Commits:
-    """What a shard knows of queues: what was applied, and what waits for the clock.
+    """Hold what a shard knows of queues: what was applied, and what waits for the clock.
 
     Args:
         queues, offsets: What was applied, see ``QueueTable``. waiting, waiting_ends: What waits.
-        most: Queues of groups that are remembered; others are ignored as long as there are so many.
+        most: At most this many queues of groups are remembered; beyond that, others are ignored.
     """
 
     def __init__(
@@ -93,7 +93,7 @@ class Commits:
         """The times of all that waits."""
         return np.concatenate([self._waiting.times, self._waiting_ends.times])
 
-    def take(self, columns: ProgressColumns, names: Sequence[PackedNames] = ()) -> None:
+    def add(self, columns: ProgressColumns, names: Sequence[PackedNames] = ()) -> None:
         """Add observations of any time; where the same rows are named twice, the first name counts."""
         if not len(columns.times):
             return
@@ -104,30 +104,30 @@ class Commits:
         named = sum(table.name(some) for some in names) > 0
         self._has_new_queues |= added or named
         self._has_changed |= added
-        if len(table) == self._most or deleted.any():  # of a queue without a row there is nothing to forget
+        if len(table) == self._most or deleted.any():  # a queue without a row has nothing to forget
             columns = columns.where(table.find(columns.groups, columns.queues) >= 0)
         self._waiting = ProgressColumns.concat([self._waiting, columns])
         self._waiting_changed = True
 
-    def take_packed(self, packed: Sequence[PackedProgress]) -> None:
+    def add_packed(self, packed: Sequence[PackedProgress]) -> None:
         """Add the observations of packets."""
-        columns = ProgressColumns.concat([one.columns() for one in packed])
-        self.take(columns, [one.names for one in packed if one.names is not None])
+        columns = ProgressColumns.concat([progress.columns() for progress in packed])
+        self.add(columns, [progress.names for progress in packed if progress.names is not None])
 
-    def take_ends(self, packed: PackedEnds) -> None:
+    def add_ends(self, packed: PackedEnds) -> None:
         """Add where queues end."""
         self._waiting_ends = Ends._make(map(np.concatenate, zip(self._waiting_ends, packed.columns(), strict=True)))
         self._ends_changed = True
 
     def make_due(self, clock: int) -> None:
-        """Make what is before the clock due; the rest waits."""
+        """Make everything before the clock due; the rest waits."""
         due = self._waiting.times < clock
         if due.any():
             now = self._waiting.where(due)
             table = self._decoded()
             deleted, now = now.where(now.offsets == DELETED), now.where(now.offsets != DELETED)
             rows = table.find(now.groups, now.queues)
-            if (rows < 0).any():  # forgotten since it came
+            if (rows < 0).any():  # forgotten since it arrived
                 self._has_new_queues = self._has_changed = True
                 table.expect(now.groups, now.queues, self._most)
                 rows = table.find(now.groups, now.queues)
@@ -140,7 +140,7 @@ class Commits:
             self._waiting_changed = True
         ends = self._waiting_ends.times < clock
         if ends.any():
-            # Most queues are of groups of other shards.
+            # Most queues belong to groups of other shards.
             is_mine = ends & np.isin(self._waiting_ends.queues, self._decoded().keys)
             self._due_ends = Ends._make(column[is_mine] for column in self._waiting_ends)
             self._waiting_ends = Ends._make(column[~ends] for column in self._waiting_ends)
@@ -203,7 +203,7 @@ class Commits:
         return [*([] if before == UNKNOWN else [before]), *times[times > before].tolist()]
 
     def offsets_of(self, group: int) -> Offsets:
-        """Return how far a group has come in each queue: the state before this batch, and what is due."""
+        """Return each queue's offsets of a group: those from before this batch, and those that are due."""
         if self._is_empty():
             return ReadOffsets()
         table = self._decoded()
@@ -219,7 +219,7 @@ class Commits:
 
     def _newest_of(self, row: int, until: int) -> Newest:
         some, due = self._due_of(slice(row, row + 1)), self._due
-        # The last commits suffice where there are many of them, with nothing else among them.
+        # Where there are many commits and nothing else among them, the last ones suffice.
         beside = self._observed_beside(row)
         if some.stop - some.start > 2 * _LAST_ROWS:
             stop = some.start + int(due.times[some].searchsorted(until, side="right"))
@@ -248,7 +248,7 @@ class Commits:
             pairs = zip(offsets.tolist(), commits.tolist(), strict=True)
             committed = [_committed(offset) if is_commit else _undated(offset) for offset, is_commit in pairs]
         observed = zip(times.tolist(), committed, due.ends[some].tolist(), due.positions[some].tolist(), strict=True)
-        # What is due is in the order of time already.
+        # Due rows are already in the order of time.
         if found and _overlaps(found, due, some):
             return sorted({*found, *observed})
         return [*found, *observed]
@@ -284,7 +284,7 @@ class Commits:
             self._has_new_queues = self._has_changed = True
         if waiting:
             queues, times, offsets, ends, positions, commits = zip(*waiting, strict=True)
-            self.take(
+            self.add(
                 ProgressColumns(
                     np.full(len(times), group, np.uint64),
                     np.asarray(queues, np.uint64),
@@ -306,7 +306,7 @@ class Commits:
             last = np.where(columns["times"] != UNKNOWN, columns["times"], columns["end_times"])
             kept = ~table.applied | (last == UNKNOWN) | (last >= (forget_before or 0))
             kept &= ~is_ended(table) | table.moved
-            # What waits is of the next group of that name, or of one that is silent: its rows have their names already.
+            # Waiting rows belong to the next group of that name, or to a silent one; their names are known already.
             kept |= np.isin(np.arange(len(table)), table.find(self._waiting.groups, self._waiting.queues))
             if not kept.all():
                 table.keep(kept)
@@ -355,22 +355,22 @@ def _overlaps(found: Sequence[Observation], due: ProgressColumns, some: slice) -
 
 def _of_row(table: QueueTable, number: int) -> list[Observation]:
     """Return a row of the table as the observations that it was made of."""
-    one = {name: int(column[number]) for name, column in table.columns.items()}
+    row = {name: int(column[number]) for name, column in table.columns.items()}
     found: list[Observation] = [
-        (one[name], NOT_NAMED, UNKNOWN, UNKNOWN)
+        (row[name], NOT_NAMED, UNKNOWN, UNKNOWN)
         for name in ("earliest_times", "earlier_times")
-        if one[name] not in (UNKNOWN, one["former_times"])
+        if row[name] not in (UNKNOWN, row["former_times"])
     ]
-    if one["former_times"] != UNKNOWN:
-        found.append((one["former_times"], one["former_offsets"], UNKNOWN, UNKNOWN))
-    if one["times"] != UNKNOWN:
-        found.append((one["times"], _committed(one["offsets"]), UNKNOWN, UNKNOWN))
-    elif one["offsets"] != UNKNOWN:
-        found.append((0, _undated(one["offsets"]), UNKNOWN, UNKNOWN))
-    if one["end_times"] != UNKNOWN:
-        found.append((one["end_times"], UNKNOWN, one["ends"], UNKNOWN))
-    if one["position_times"] != UNKNOWN:
-        found.append((one["position_times"], UNKNOWN, UNKNOWN, one["positions"]))
+    if row["former_times"] != UNKNOWN:
+        found.append((row["former_times"], row["former_offsets"], UNKNOWN, UNKNOWN))
+    if row["times"] != UNKNOWN:
+        found.append((row["times"], _committed(row["offsets"]), UNKNOWN, UNKNOWN))
+    elif row["offsets"] != UNKNOWN:
+        found.append((0, _undated(row["offsets"]), UNKNOWN, UNKNOWN))
+    if row["end_times"] != UNKNOWN:
+        found.append((row["end_times"], UNKNOWN, row["ends"], UNKNOWN))
+    if row["position_times"] != UNKNOWN:
+        found.append((row["position_times"], UNKNOWN, UNKNOWN, row["positions"]))
     return found
 
 

@@ -9,8 +9,8 @@ import hashlib
 
 import numpy as np
 
+from udfs.shard.grouped_times import GroupedTimes
 from udfs.shard.state_format import Buffer
-from udfs.shard.time_index import GroupedTimes
 
 _ID_BYTES = 8
 

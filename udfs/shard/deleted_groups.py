@@ -1,4 +1,4 @@
-"""Core: queues of groups that are deleted, or their commits, and of those made again under their names. No I/O.
+"""Core: queues of deleted groups, of deleted commits, and of groups made again under the same name. No I/O.
 
 A row of the table that was applied and is not ``applied`` any more is deleted: once the span of the deletion is over it
 gives a last row without offsets, and is dropped. What is committed after that begins anew.
@@ -34,7 +34,7 @@ _NEVER = np.iinfo(np.int64).min
 
 
 def deletions_of(events: Iterable[AnyEvent]) -> list[int]:
-    """Return when a group was deleted, ascending: not where a record takes its place that is of another protocol."""
+    """Return when a group was deleted, ascending; a record of another protocol that takes its place is no deletion."""
     deleted, records, tombstones, snapshots = set[int](), set[int](), set[int](), set[int]()
     for event in events:
         match event:
@@ -50,7 +50,7 @@ def deletions_of(events: Iterable[AnyEvent]) -> list[int]:
 
 
 def is_ended(table: QueueTable) -> Booleans:
-    """Return of each row whether its group was deleted."""
+    """Return for each row whether its group was deleted."""
     has_values = np.zeros(len(table), np.bool_)
     for values in table.columns.values():
         has_values |= values != UNKNOWN
@@ -91,7 +91,7 @@ def apply_with_deletions(
     *,
     span_ms: int,
 ) -> SpanRows:
-    """Apply what is due, up to the deletions and after them; return what the spans that are over show.
+    """Apply due observations, up to the deletions and after them; return what the completed spans show.
 
     Args:
         deletions: As ``deletions_of_rows`` returns them. What has the very time of one comes after it.
@@ -142,7 +142,7 @@ def _apply_part(
 
 
 def _begin_anew(table: QueueTable, rows: Int64, times: Int64, reach: Reach, span_ms: int) -> SpanRows:
-    """Forget what was deleted in rows that a new commit has from now on.
+    """Forget deleted observations in rows that a new commit takes over.
 
     Returns: what they show of the span of the deletion, where the new commit came after it.
     """
@@ -159,7 +159,7 @@ def _begin_anew(table: QueueTable, rows: Int64, times: Int64, reach: Reach, span
 
 
 def _end(table: QueueTable, rows: Int64, at: int, *, shows: bool) -> None:
-    """Note that rows were deleted: only what is as new is of the next one of that name.
+    """Note that rows were deleted; only observations at least as new belong to the next group of that name.
 
     Args:
         shows: The span of the deletion gives a row.

@@ -14,7 +14,7 @@ from udfs.model.events import (
     TopicQueues,
 )
 from udfs.model.group_api import DueEvent
-from udfs.packets.packet import CarriedEvent, carry_event, order_of, read_event
+from udfs.packets.packet import CarriedEvent, carry_event, order_of
 from udfs.shard.backlog import BatchInput
 from udfs.shard.deduplication import DedupWindow
 from udfs.shard.state import Record
@@ -51,13 +51,13 @@ def sort_due(
         in_time: Heartbeats in time; those of this input are added to it.
         late_heartbeats: Late heartbeats: they become events.
     """
-    before = given.clock_before
+    before_ms = given.clock_before
     events: list[DueEvent] = []
     late_rows: dict[str, CarriedEvent] = {}
     carriers: dict[str, CarriedEvent] = {}
     both: list[tuple[AnyEvent, CarriedEvent]] = [*given.events, *given.topic_changes]
     for event, carried in sorted(both, key=lambda pair: order_of(pair[1])):
-        late = _is_older(event.event_time, before) and _is_older(event.event_time, record.last_applied)
+        late = _is_older(event.event_time, before_ms) and _is_older(event.event_time, record.last_applied)
         if isinstance(event, TopicQueues):
             late = late and event.topic in given.own_topics
         elif late and dedup.was_applied(carried.event_id, event.event_time):
@@ -69,30 +69,30 @@ def sort_due(
     late_heartbeats = list(late_heartbeats)
     for member_id, at in sorted(given.heartbeats):
         last = last_heartbeats.get(member_id)
-        if _is_older(at, before) and _is_older(at, record.last_applied) and (last is None or at < last):
+        if _is_older(at, before_ms) and _is_older(at, record.last_applied) and (last is None or at < last):
             late_heartbeats.append((member_id, at))
         elif last is None or at > last:
             times = in_time.setdefault(member_id, [])
             if not times or at > times[-1]:
                 times.append(at)
     for member_id, at in sorted(set(late_heartbeats)):
-        carried = carry_heartbeat(cluster, record, member_id, at)
+        heartbeat, carried = unpacked_heartbeat(cluster, record, member_id, at)
         late_rows[carried.event_id] = carried
-        events.append(DueEvent(read_event(carried), carried.event_id, late=True))
+        events.append(DueEvent(heartbeat, carried.event_id, late=True))
     return SortedDue(events, late_rows, carriers)
 
 
-def carry_heartbeat(cluster: str, record: Record, member_id: str, at: int) -> CarriedEvent:
-    """Return a packed heartbeat as an event of its own."""
+def unpacked_heartbeat(cluster: str, record: Record, member_id: str, event_time: int) -> tuple[Heartbeat, CarriedEvent]:
+    """Return a packed heartbeat as an event, and as the row that is rejected if the event is."""
     heartbeat = Heartbeat(
         schema_version=1,
-        event_time=at,
+        event_time=event_time,
         system=record.system,
         cluster=cluster,
         group=record.name,
         member_id=member_id,
     )
-    return carry_event(heartbeat, _PACKED, _PACKED)
+    return heartbeat, carry_event(heartbeat, _PACKED, _PACKED)
 
 
 def _is_older(time_ms: int, than: int | None) -> bool:

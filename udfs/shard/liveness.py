@@ -30,7 +30,7 @@ from udfs.shard.state_format import (
 
 Bools: TypeAlias = npt.NDArray[np.bool_]
 GROUP_SHIFT = np.uint64(8 * KEY_BYTES)  # a position is the number of a group, then the 40 bits of a member's key
-_MIXED = -1  # instead of a group's session timeout: its members have different ones
+_MIXED = -1  # in place of a group's session timeout where its members' differ
 
 
 class AppliedHeartbeats(NamedTuple):
@@ -98,7 +98,7 @@ class Liveness:
             least = np.minimum.reduceat(self.timeouts, starts[filled])
             most = np.maximum.reduceat(self.timeouts, starts[filled])
             group_timeouts[filled] = np.where(least == most, least, _MIXED)
-            # An empty group gets its neighbours' timeout: a column of one value takes no bytes.
+            # An empty group gets its neighbours' timeout, because a column of one value takes no bytes.
             group_timeouts[~filled] = group_timeouts[filled].max()
         mixed = np.flatnonzero(np.repeat(group_timeouts == _MIXED, self.counts))
         return pack_parts(

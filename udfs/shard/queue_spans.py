@@ -1,6 +1,6 @@
 """Core: observations of queues, applied to the table of queues; and what each span of event time shows. No I/O.
 
-A span is over once the cluster's clock has passed its end: then everything of it was observed, in whatever batches.
+A span is over once the cluster's clock has passed its end; by then all of it was observed, in whatever batches.
 Each queue whose commit or end changed within a span gives one row for it, with both as they were at its end.
 """
 
@@ -41,7 +41,7 @@ class Ends(NamedTuple):
 
 
 class SpanRows(NamedTuple):
-    """Queues that moved within a span that is over: rows of the table, the span's number, and what was newest then."""
+    """Queues that moved within a completed span: rows of the table, the span's number, and the newest values in it."""
 
     rows: Int64
     spans: Int64
@@ -203,7 +203,7 @@ def _observations(
         np.concatenate([columns["times"][own] != UNKNOWN, due.commits, np.zeros(len(numbers), np.bool_)]),
         np.arange(len(rows)) < len(own),
     )
-    # What came late changes nothing that is newer.
+    # Late observations do not change newer ones.
     others = ~observed.is_row
     for values, newest in (
         (observed.offsets, "times"),
@@ -214,11 +214,11 @@ def _observations(
     observed.commits[others & (observed.times <= columns["times"][rows])] = False
     order = _order(rows, observed.times)
     same = (np.diff(rows[order]) == 0) & (np.diff(observed.times[order]) == 0)
-    if same.any():  # of two of one time only the greatest end counts: the other is no change
+    if same.any():  # of two ends at one time only the greatest counts
         order = np.lexsort((observed.ends, observed.times, rows))
         observed.ends[order[:-1][same]] = UNKNOWN
     observed = _Observations._make(column[order] for column in observed)
-    # A commit shows what is committed; what a poll without one shows counts only before the first.
+    # A commit shows the committed offset; what a poll shows without one counts only before the first commit.
     committed = observed.commits[_newest(observed.is_row | observed.commits)]
     observed.offsets[committed & ~observed.commits & ~observed.is_row] = UNKNOWN
     return observed
@@ -236,7 +236,7 @@ def _write(
     rows, columns, is_row = observed.rows[last], table.columns, observed.is_row
     commit = by_commit[last]
     again = ~is_row[commit]
-    # The one before the newest commit: within this batch, or the newest of the row itself.
+    # The commit before the newest is in this batch, or it is the newest of the row itself.
     former = by_commit[np.maximum(commit[again] - 1, 0)]
     of_row, has_former = is_row[former], observed.commits[former]
     times, offsets = columns["times"][rows[again]], columns["offsets"][rows[again]]
@@ -271,7 +271,7 @@ def _write_earlier(table: QueueTable, observed: _Observations, rows: Int64, comm
     times = np.where(is_row, columns["times"][of_rows], observed.times[places])
     seconds = times // SECOND_MS
     begins = np.append(True, (of_rows[1:] != of_rows[:-1]) | (seconds[1:] != seconds[:-1]))
-    # The last commit of a second before.
+    # This is the last commit of an earlier second.
     before = np.maximum.accumulate(np.where(begins, np.arange(len(places)), 0)) - 1
 
     def last_before(at: Int64) -> tuple[Int64, Booleans]:
@@ -281,7 +281,7 @@ def _write_earlier(table: QueueTable, observed: _Observations, rows: Int64, comm
     newest = np.searchsorted(places, commit)
     first, has_first = last_before(newest)
     second, has_second = last_before(first)
-    # The row itself has what was before its newest commit.
+    # The row itself holds what came before its newest commit.
     own, own_before = columns["earlier_times"][rows], columns["earliest_times"][rows]
     earlier = np.where(has_first, times[first], own)
     columns["earliest_times"][rows] = np.where(has_first, np.where(has_second, times[second], own), own_before)

@@ -16,9 +16,9 @@ import numpy.typing as npt
 from udfs.model.arrays import Int64, UInt64
 from udfs.model.observations import UNKNOWN
 from udfs.model.systems import BY_NUMBER, KAFKA, SYSTEMS
+from udfs.packets.packed_texts import PackedTexts
 from udfs.packets.packet import mix
 from udfs.packets.progress_columns import NamedGroup, PackedNames, place_of
-from udfs.packets.texts import PackedTexts
 from udfs.shard.block_store import find_sorted
 from udfs.shard.state_format import (
     Buffer,
@@ -35,7 +35,7 @@ Booleans: TypeAlias = npt.NDArray[np.bool_]
 
 _KEY_BYTES = 8
 _UNNAMED = NamedGroup("", KAFKA.name)
-# Of each row: which values it has.
+# Flags say which values a row has.
 _APPLIED, _COMMITTED, _BEFORE, _ENDS, _READ, _MOVED, _EARLIER, _EARLIEST = (1 << bit for bit in range(8))
 COLUMNS = (
     "times",
@@ -125,12 +125,12 @@ class QueueTable:
         return pack_parts(
             self.groups.astype("<u8").tobytes(),
             pack_column(self.counts),
-            _packed([one.name for one in named]),
+            _packed([queue.name for queue in named]),
             narrow(self.keys, _KEY_BYTES),
             pack_column(self.places),
             pack_column(self.queue_ids),
             _packed(self.place_names),
-            pack_column(np.array([SYSTEMS[one.system].number for one in named], np.int64)),
+            pack_column(np.array([SYSTEMS[queue.system].number for queue in named], np.int64)),
         )
 
     def encode_offsets(self) -> bytes:
@@ -178,7 +178,7 @@ class QueueTable:
     # ---- reading
 
     def row_groups(self) -> Int64:
-        """Return of each row the index of its group."""
+        """Return for each row the index of its group."""
         return np.repeat(np.arange(len(self.groups)), self.counts)
 
     def rows_of(self, group: int) -> slice:
@@ -309,7 +309,7 @@ def _where(valid: Booleans, values: Int64) -> Int64:
 
 
 def _filled(valid: Booleans, values: Int64) -> Int64:
-    """Put a value where there is none that takes no more bytes than the others do."""
+    """Fill gaps with a value that takes no more bytes than the others do."""
     return np.where(valid, values, values[valid].max() if valid.any() else 0)
 
 

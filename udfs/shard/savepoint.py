@@ -27,13 +27,13 @@ from udfs.shard.cluster_time import ClusterTime
 from udfs.shard.commits import Waiting
 from udfs.shard.deduplication import topic_dedup_key
 from udfs.shard.queue_table import QueueRow
-from udfs.shard.source_gaps import Silence
+from udfs.shard.source_gaps import SourceGaps
 from udfs.shard.state import Record, ShardState, Written, cut_keys
 from udfs.shard.state_format import STATE_VERSION, must_hold, refusing
 from udfs.shard.topics import StoredTopic
 
 MARK = b'"restored'  # in the canonical content of every event that is restored or carries a state
-# The id of exported events: an event with this id and without a state has lost it.
+# Exported events have this id; one that has it but no state has lost its state.
 EXPORTED: Final = "state-export"
 _HASH_BYTES: Final = 16
 
@@ -82,7 +82,7 @@ class ClusterImage(msgspec.Struct, array_like=True):
     version: int
     clock: TimeMs
     newest: TimeMs
-    silence: Silence | None
+    silence: SourceGaps | None
     time: ClusterTime
     queues: list[_Queues]
     waiting_ends: list[tuple[Key, TimeMs, TimeMs]]
@@ -105,7 +105,7 @@ def export_shard(cluster: str, number: int, data: bytes, config: CoreConfig, log
     system = header.system or KAFKA.name
     if header.clock is None or header.newest is None:
         return
-    # A time at which an event did come: the export must neither fill a gap in the source nor advance the clock.
+    # An event did arrive at this time, so the export neither fills a gap in the source nor advances the clock.
     stamp = header.newest if state.time.supported is None else min(header.newest, state.time.supported)
     is_home = shard_of(cluster_key(cluster), config.shards) == number
     others = state.commits.others(state.groups.keys)
@@ -142,8 +142,8 @@ def export_shard(cluster: str, number: int, data: bytes, config: CoreConfig, log
             yield described
     for position in range(len(state.groups.keys)):
         yield from _export_group(cluster, state, position, stamp, logic)
-    for one in state.unknown_member_heartbeats:
-        yield _heartbeat(cluster, one.system, one.group, one.member_id, one.time)
+    for heartbeat in state.unknown_member_heartbeats:
+        yield _heartbeat(cluster, heartbeat.system, heartbeat.group, heartbeat.member_id, heartbeat.time)
     for carried in [*state.backlog.events(), *state.events]:
         event = read_event(carried)
         if isinstance(event, Clock):
@@ -184,7 +184,7 @@ def _export_group(
     mine = (live.waiting_members >= rows.start) & (live.waiting_members < rows.stop)
     waiting = zip(live.waiting_members[mine].tolist(), live.waiting_times[mine].tolist(), strict=True)
     heartbeats = {(row_names[row - rows.start], at) for row, at in waiting}
-    heartbeats.update(one for held in state.backlog.of(key) for one in held.heartbeats)
+    heartbeats.update(heartbeat for held in state.backlog.of(key) for heartbeat in held.heartbeats)
     for member_id, at in sorted(heartbeats):
         yield _heartbeat(cluster, record.system, record.name, member_id, at)
 
@@ -250,14 +250,14 @@ def _restore_cluster(state: ShardState, event: Clock, is_mine: Callable[[int], b
     header.clock = max(image.clock, image.clock if header.clock is None else header.clock)
     state.set_clock_before(header.clock)
     state.time = image.time
-    if is_mine(cluster_key(event.cluster)) and image.silence is not None and state.silence == Silence():
+    if is_mine(cluster_key(event.cluster)) and image.silence is not None and state.silence == SourceGaps():
         state.silence = image.silence
     for group, named, rows, waiting in image.queues:
         if is_mine(group):
             state.commits.restore(group, named, rows, waiting)
     if image.waiting_ends:
         queues, times, ends = zip(*image.waiting_ends, strict=True)
-        state.commits.take_ends(
+        state.commits.add_ends(
             PackedEnds.pack(np.asarray(queues, np.uint64), np.asarray(times, np.int64), np.asarray(ends, np.int64))
         )
 
@@ -296,8 +296,10 @@ def _restored_group(state: ShardState, event: GroupSnapshot) -> tuple[int, Writt
     )
 
 
-def _heartbeat(cluster: str, system: str, group: str, member_id: str, at: int) -> Heartbeat:
-    return Heartbeat(schema_version=1, event_time=at, system=system, cluster=cluster, group=group, member_id=member_id)
+def _heartbeat(cluster: str, system: str, group: str, member_id: str, event_time: int) -> Heartbeat:
+    return Heartbeat(
+        schema_version=1, event_time=event_time, system=system, cluster=cluster, group=group, member_id=member_id
+    )
 
 
 def _pack(event: Clock | TopicQueues | GroupSnapshot, image: GroupImage | TopicImage | ClusterImage) -> str:

@@ -36,10 +36,10 @@ from udfs.packets.progress_columns import ProgressColumns
 from udfs.shard.block_store import find_sorted
 from udfs.shard.clock_skew import advance_skew
 from udfs.shard.cluster_clock import move_clock
-from udfs.shard.group_dispatcher import Row, ShardGroups, key_collision
 from udfs.shard.liveness import AppliedHeartbeats, places_of
 from udfs.shard.progress_rows import progress_rows
 from udfs.shard.savepoint import MARK, restore
+from udfs.shard.shard_groups import Row, ShardGroups, key_collision
 from udfs.shard.state import ShardState, UnknownMemberHeartbeat, cut_keys
 
 __all__ = ["Row", "Shard"]
@@ -96,10 +96,10 @@ class Shard:
         due = self._due_events(arrived, clock)
         yield from self._report_losses_of_collectors(due, clock)
         yield from self._advance_topics(due, batch_ms)
-        state.commits.take_packed([packet.progress for packet in packets if packet.progress is not None])
+        state.commits.add_packed([packet.progress for packet in packets if packet.progress is not None])
         for packet in packets:
             if packet.ends is not None:
-                state.commits.take_ends(packet.ends)
+                state.commits.add_ends(packet.ends)
         deleted = self._assign(due)
         state.commits.make_due(clock)
         forget_before = (state.clock_before or 0) - self._config.forget_after_ms
@@ -137,7 +137,7 @@ class Shard:
         return self.state.silence.advance(self.cluster, spans, clock, self._config.source_silent_after_ms)
 
     def _observed(self, packets: Sequence[Packet], clock: int | None, batch_ms: int) -> list[ClusterObserved]:
-        """Return how far the knowledge of the cluster goes, from its home shard alone, where events came."""
+        """Return how far the cluster is known, from its home shard alone, if events came."""
         times = [time for packet in packets for span in packet.first_and_last_times for time in span]
         newest_ms = self.state.silence.newest()
         if not times or newest_ms is None:
@@ -217,7 +217,7 @@ class Shard:
             if isinstance(event, Progress):
                 queues = queue_keys(progress_queues(event))
                 times = np.full(len(queues), event.event_time, dtype=np.int64)
-                self.state.commits.take(
+                self.state.commits.add(
                     ProgressColumns.of_commits(np.full(len(queues), key, dtype=np.uint64), queues, times)
                 )
                 continue
@@ -225,14 +225,14 @@ class Shard:
         return self._delete_commits(deleted)
 
     def _delete_commits(self, deleted: Sequence[_DeletedCommits]) -> list[_DeletedCommits]:
-        """End the commits of queues; to a group that is deleted with them they are no evidence."""
+        """End the commits of queues; they are no evidence to a group that is deleted with them."""
         deletions = {key: frozenset(self._groups.deletions(key)) for key in {key for key, _, _ in deleted}}
         for key, event, _ in deleted:
             queues = queue_keys(progress_queues(event))
             groups = np.full(len(queues), key, np.uint64)
             times = np.full(len(queues), event.event_time, np.int64)
-            self.state.commits.take(ProgressColumns.of_commits(groups, queues, times, np.full(len(queues), DELETED)))
-        return [one for one in deleted if one[1].event_time not in deletions[one[0]]]
+            self.state.commits.add(ProgressColumns.of_commits(groups, queues, times, np.full(len(queues), DELETED)))
+        return [deletion for deletion in deleted if deletion[1].event_time not in deletions[deletion[0]]]
 
     # ---- heartbeats
 
@@ -244,13 +244,13 @@ class Shard:
         waiting = self.state.unknown_member_heartbeats
         self.state.unknown_member_heartbeats = []
         if waiting:
-            keys = group_keys(self.cluster, [one.group for one in waiting])
-            rows = self._rows(places, self.state.find(keys), cut_keys([one.member_id for one in waiting]))
+            keys = group_keys(self.cluster, [heartbeat.group for heartbeat in waiting])
+            rows = self._rows(places, self.state.find(keys), cut_keys([heartbeat.member_id for heartbeat in waiting]))
             members.append(rows[rows >= 0])
-            times.append(np.asarray([one.time for one in waiting], dtype=np.int64)[rows >= 0])
-            for key, row, one in zip(keys.tolist(), rows.tolist(), waiting, strict=True):
+            times.append(np.asarray([heartbeat.time for heartbeat in waiting], dtype=np.int64)[rows >= 0])
+            for key, row, heartbeat in zip(keys.tolist(), rows.tolist(), waiting, strict=True):
                 if row < 0:
-                    self._take_unknown_member(key, one, clock)
+                    self._take_unknown_member(key, heartbeat, clock)
         for packet in packets:
             if packet.heartbeats is not None:
                 existing, at = self._existing_pairs(places, packet.heartbeats, clock)

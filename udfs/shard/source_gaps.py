@@ -18,13 +18,13 @@ from udfs.model.timestamps import write_timestamp
 KIND = "source_silent"
 
 
-class Silence(msgspec.Struct, kw_only=True):
+class SourceGaps(msgspec.Struct, kw_only=True):
     """The gaps of a cluster, in its home shard.
 
     Attributes:
         last: Newest event time before the clock. pending: Event times at or after it: first and last of each span.
         opened_at: Of the open finding. number: Changes of this cluster's history written so far.
-        ahead_since: When the open finding ``clocks_ahead`` opened. ahead_ms: How far ahead it says the clocks are.
+        ahead_since: When the open finding ``clocks_ahead`` opened. ahead_ms: How far ahead it reports the clocks to be.
         losses: Open findings of lost input: id -> when it closes. A source reports one in ten minutes at most, and
             each closes after a day.
     """
@@ -44,7 +44,7 @@ class Silence(msgspec.Struct, kw_only=True):
             spans: First and last event time of spans no longer than ``after_ms``.
             after_ms: How long a gap may be.
         """
-        points = sorted({point for one in spans for point in one}.union(self.pending))
+        points = sorted({point for span in spans for point in span}.union(self.pending))
         changes: list[Change] = []
         waiting: list[int] = []
         for point in points:
@@ -70,13 +70,13 @@ class Silence(msgspec.Struct, kw_only=True):
             newest: The start of the gap, if the loss itself has none.
         """
         changes: list[Change] = []
-        for loss in sorted(losses, key=lambda one: (one.noticed_ms, one.what)):
+        for loss in sorted(losses, key=lambda loss: (loss.noticed_ms, loss.what)):
             identity = loss_id(cluster, loss)
             if identity not in self.losses:
                 self.losses[identity] = loss.noticed_ms + CLOSES_AFTER_MS
                 opened = lost_found(cluster, loss, newest)
                 self.write(cluster, opened.opened_at, opened, changes)
-        for identity, closes_at in sorted(self.losses.items(), key=lambda one: (one[1], one[0])):
+        for identity, closes_at in sorted(self.losses.items(), key=lambda item: (item[1], item[0])):
             if clock is not None and closes_at < clock:
                 del self.losses[identity]
                 closed = FindingClosed(finding_id=identity, closed_at=closes_at)
@@ -100,19 +100,21 @@ class Silence(msgspec.Struct, kw_only=True):
         opened = silent_found(cluster, last_ms, opened_at, "no event came")
         self.write(cluster, opened_at, opened, changes)
 
-    def write(self, cluster: str, at: int, body: Body, changes: list[Change]) -> None:
+    def write(self, cluster: str, event_time: int, body: Body, changes: list[Change]) -> None:
         """Write one change of the cluster's history."""
         self.number += 1
         changes.append(
-            Change(cluster=cluster, group_id=None, subject=cluster, number=self.number, event_time=at, body=body)
+            Change(
+                cluster=cluster, group_id=None, subject=cluster, number=self.number, event_time=event_time, body=body
+            )
         )
 
 
 def silent_found(cluster: str, last_ms: int, opened_at: int, reason: str) -> FindingOpened:
-    """Return the finding that nothing comes from a cluster.
+    """Return the finding that a cluster sends no events.
 
     Args:
-        last_ms: The event time of the last event. reason: Why nothing comes, without a capital or a full stop.
+        last_ms: The event time of the last event. reason: Why there are none, without a capital or a full stop.
     """
     return FindingOpened(
         finding_id=finding_id(cluster, opened_at),

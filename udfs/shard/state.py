@@ -22,7 +22,7 @@ from udfs.shard.cluster_time import ClusterTime
 from udfs.shard.commits import Commits
 from udfs.shard.deduplication import DedupStore
 from udfs.shard.liveness import HeartbeatRows, Liveness
-from udfs.shard.source_gaps import Silence
+from udfs.shard.source_gaps import SourceGaps
 from udfs.shard.state_format import (
     KEY_SHIFT,
     Buffer,
@@ -113,12 +113,12 @@ class ShardState:
             self._body("waiting_ends"),
             config.max_progress_queues,
         )
-        self.silence: Silence = _decode(self._body("silence"), Silence) or Silence()
+        self.silence: SourceGaps = _decode(self._body("silence"), SourceGaps) or SourceGaps()
         self.events: list[CarriedEvent] = _decode(self._body("waiting_events"), list[CarriedEvent]) or []
         self.unknown_member_heartbeats: list[UnknownMemberHeartbeat] = (
             _decode(self._body("strangers"), list[UnknownMemberHeartbeat]) or []
         )
-        # An older state without a cluster time: the clock replaces it.
+        # An older state has no cluster time; the clock takes its place.
         reached = None if header.clock is None else header.clock + config.allowed_lateness_ms
         self.time: ClusterTime = _decode(self._body("cluster_time"), ClusterTime) or ClusterTime(recorded=reached)
 
@@ -168,7 +168,7 @@ class ShardState:
             "waiting_progress": waiting_progress,
             "waiting_ends": waiting_ends,
             "cluster_time": msgspec.msgpack.encode(self.time) if self.time != ClusterTime() else b"",
-            "silence": msgspec.msgpack.encode(self.silence) if self.silence != Silence() else b"",
+            "silence": msgspec.msgpack.encode(self.silence) if self.silence != SourceGaps() else b"",
         }
         return pack_state(header, {name: self._section(name, body) for name, body in bodies.items()})
 
@@ -224,11 +224,13 @@ def cut_keys(member_ids: list[str]) -> UInt64:
 
 def _rows_of(written: list[Written]) -> list[HeartbeatRows]:
     """Hash all members at once, and return the rows of each group by key."""
-    sizes = [len(one.last_heartbeat) for one in written]
-    keys = cut_keys([member_id for one in written for member_id in one.last_heartbeat])
-    last = np.fromiter((at for one in written for at in one.last_heartbeat.values()), np.int64, len(keys))
+    sizes = [len(group.last_heartbeat) for group in written]
+    keys = cut_keys([member_id for group in written for member_id in group.last_heartbeat])
+    last = np.fromiter((at for group in written for at in group.last_heartbeat.values()), np.int64, len(keys))
     timeouts = np.fromiter(
-        (one.session_timeouts_ms[member_id] for one in written for member_id in one.last_heartbeat), np.int64, len(keys)
+        (group.session_timeouts_ms[member_id] for group in written for member_id in group.last_heartbeat),
+        np.int64,
+        len(keys),
     )
     rows: list[HeartbeatRows] = []
     start = 0

@@ -39,7 +39,7 @@ _LENGTH_CHARACTERS = characters_for(_LENGTH.size)
 _COLUMN = struct.Struct("<BqII")  # width, reference, values, exceptions
 _WIDTHS = (0, 1, 2, 3, 4, 5, 6)
 _EXCEPTION_BYTES = 12
-# A column of one value takes no bytes, however long: this is its limit where nothing else bounds it.
+# A column of one value takes no bytes however long it is; this is its limit where nothing else bounds it.
 _MOST_EQUAL_VALUES = 2**22
 
 

@@ -22,7 +22,7 @@ from udfs.shard.deduplication import DedupStore, topic_dedup_key
 from udfs.shard.state_format import Buffer
 
 CarriedTopic: TypeAlias = tuple[TopicQueues, CarriedEvent]
-# From when on a topic's name stood for which id: None where the topic has none, "" where there is no such topic.
+# Which id a topic's name stood for from when on; None: the topic has no id; "": there is no such topic.
 Life: TypeAlias = tuple[int, str | None]
 
 MAX_LIVES = 16  # deletions and re-creations of one topic that are remembered
@@ -54,7 +54,7 @@ class StoredTopic(msgspec.Struct, array_like=True):
         former = self.lives[-1][1] if self.lives else self.topic_id
         if self.queues is None or life == former:
             pass
-        elif former is None and exists:  # its id is reported only now
+        elif former is None and exists:  # its id was not reported before
             self.lives = [*self.lives[:-1], (self.lives[-1][0], life)] if self.lives else []
         else:
             self.lives = [*(self.lives or [(self.as_of, former)]), (time_ms, life)][-MAX_LIVES:]
@@ -142,9 +142,11 @@ class Topics:
         known = len(self._decoded().keys)  # before this batch
         if batch == self._batch:
             return known > 0 or any(history[0][0] <= time_ms for history in self._history.values())
-        changes = (next((one for one in some if one.batch >= batch), None) for some in self._changed_before.values())
-        new = [one for one in changes if one is not None and one.before is None]
-        return known > sum(one.batch > batch or one.history[0][0] > time_ms for one in new)
+        changes = (
+            next((change for change in some if change.batch >= batch), None) for some in self._changed_before.values()
+        )
+        new = [change for change in changes if change is not None and change.before is None]
+        return known > sum(change.batch > batch or change.history[0][0] > time_ms for change in new)
 
     def first_description(self, topic: str) -> Queues | None:
         """Return the first queues that the topic had."""
@@ -181,34 +183,34 @@ class Topics:
         late: list[CarriedTopic] = []
         changes: list[Change] = []
         newest: dict[tuple[str, int], CarriedTopic] = {}
-        for one in sorted(due, key=lambda one: order_of(one[1])):
-            event, carried = one
+        for due_topic in sorted(due, key=lambda due_topic: order_of(due_topic[1])):
+            event, carried = due_topic
             key = topic_key(self._cluster, event.topic)
             record = self._record(event.topic)
             owner = self._owners.setdefault(key, event.topic)
             if owner != event.topic:
-                collided.append((one, owner))
+                collided.append((due_topic, owner))
                 continue
             dedup = repeats.of(topic_dedup_key(key))
             if dedup.is_repeat(carried.event_id, event.event_time):
                 continue
             if record is not None and event.event_time < record.as_of:
-                late.append(one)
+                late.append(due_topic)
             else:
-                # Of several events about a topic at one event time only the last counts.
+                # If several events describe a topic at one event time, only the last counts.
                 former = newest.get((event.topic, event.event_time))
                 if event.topic_id is None and former is not None and former[0].topic_id is not None:
-                    one = (msgspec.structs.replace(event, topic_id=former[0].topic_id), carried)
-                newest[event.topic, event.event_time] = one
-        for one in newest.values():
-            record = self._record(one[0].topic)
+                    due_topic = (msgspec.structs.replace(event, topic_id=former[0].topic_id), carried)
+                newest[event.topic, event.event_time] = due_topic
+        for due_topic in newest.values():
+            record = self._record(due_topic[0].topic)
             former_id = None if record is None else record.topic_id
-            is_none = self._current(one[0].topic) is None  # whether or not it was ever reported
-            change = self._set(one[0], record)
+            is_none = self._current(due_topic[0].topic) is None  # whether or not it was ever reported
+            change = self._set(due_topic[0], record)
             if change is not None:
                 changes.append(change)
-            if change is not None or is_none or one[0].topic_id not in (None, former_id):
-                moves.append(one)  # a topic made anew has another id, whether or not it has other queues
+            if change is not None or is_none or due_topic[0].topic_id not in (None, former_id):
+                moves.append(due_topic)  # a re-created topic has another id, even if its queues are the same
         return moves, late, collided, changes
 
     def restore(self, record: StoredTopic) -> bool:
@@ -251,7 +253,7 @@ class Topics:
             history = [(at, shortened(queues)) for at, queues in self._history[topic]]
             short = None if before is None else shortened(before)
             found.setdefault(topic, []).append(TopicChange(self._batch, short, history))
-        return msgspec.msgpack.encode(sorted(found.items(), key=lambda one: one[0])) if found else b""
+        return msgspec.msgpack.encode(sorted(found.items(), key=lambda item: item[0])) if found else b""
 
     def _set(self, event: TopicQueues, record: StoredTopic | None) -> Change | None:
         if record is None:

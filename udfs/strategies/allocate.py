@@ -15,7 +15,7 @@ from udfs.strategies.problem import Assignment, Participant, Problem
 from udfs.strategies.registry import qualified_name, registered
 from udfs.strategies.rocketmq.averagely import averagely, by_circle
 
-# A running client names the class of its strategy, not what it was made with; without any of these settings its
+# A running client names the class of its strategy but not its arguments; without any of these settings its
 # results cannot be known.
 _MADE_WITH = {
     "rocketmq.CONFIG": ("queues",),
@@ -77,7 +77,7 @@ def select_protocol(members: Collection[Voter], tie_order: str) -> str:
     Raises:
         StrategyError: ``no_common_strategy``.
     """
-    # A member without a description has not reported what it supports: it excludes no strategy.
+    # A member without a description has not reported what it supports, so it excludes no strategy.
     voters = [member for member in members if member.strategies]
     if members and not voters:
         return KAFKA.default_strategy
@@ -105,10 +105,10 @@ def _by_message(problem: Problem, named: str | None) -> Assignment:
 
 
 def _each_by_its_own(system: System, named: str | None, problem: Problem) -> Allocation:
-    """Return each member what its own strategy, with its own settings, gives it."""
+    """Return what each member's own strategy, with its own settings, assigns to it."""
     assignments: dict[tuple[str, bytes], Assignment | None] = {}
     held: dict[str, list[QueueRef]] = {}
-    # Members mostly share one list and have no settings: what follows from them is made once.
+    # Members mostly share one list and have no settings, so results are computed once and shared.
     keys: dict[tuple[tuple[str, ...], int], tuple[str, bytes]] = {}
     for member in problem.members:
         same = (member.strategies, id(member.settings))

@@ -12,7 +12,7 @@ def md5(text: str) -> bytes:
     return hashlib.md5(text.encode("utf-8", "replace"), usedforsecurity=False).digest()
 
 
-class Ring:
+class HashRing:
     """Points on a circle of 32-bit numbers, each with the id that owns the arc before it."""
 
     def __init__(self, owners: Mapping[int, str]) -> None:

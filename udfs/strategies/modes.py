@@ -11,7 +11,7 @@ from udfs.strategies.rocketmq.all_members import TopicAllocation, allocate_each_
 from udfs.strategies.rocketmq.averagely import averagely
 from udfs.strategies.subscriptions import distinct_queues, subscribers_by_topic, topics_with_queues
 
-# Means "all queues of this broker" where queues are shared by message (RocketMQ 5, code 400).
+# This stands for "all queues of this broker" where queues are shared by message (RocketMQ 5, code 400).
 WHOLE_BROKER = -1
 
 

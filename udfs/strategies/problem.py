@@ -30,7 +30,7 @@ class Participant(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     strategies: tuple[str, ...] = ()
     owned: tuple[QueueRef, ...] | None = None
     generation: int | None = None
-    settings: Mapping[str, object] | None = None  # its own ``strategy_settings``: before the group's
+    settings: Mapping[str, object] | None = None  # its own ``strategy_settings``, which precede the group's
     pattern: str | None = None
 
 
@@ -63,7 +63,7 @@ class Topic(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         return self._named(sorted(self.queues, key=lambda queue: (keys[queue.broker], queue.queue_id)))
 
     def _named(self, queues: Sequence[QueueInfo]) -> tuple[QueueRef, ...]:
-        # By position and without a loop of its own: there are many.
+        # Topics are built by position and without a loop, because there are many queues.
         numbers, brokers = [queue.queue_id for queue in queues], [queue.broker for queue in queues]
         return tuple(map(QueueRef, repeat(self.name), numbers, brokers))
 

@@ -92,7 +92,7 @@ _STRATEGIES: dict[str, Registered] = {
 
 _BUILT_IN = frozenset(_STRATEGIES)
 
-# The names that real clients use, where they differ from the name after the system.
+# Real clients use these names, where they differ from the name after the system.
 _WIRE_NAMES = {"metaq.DEFAULT": "metaq.default", "metaq.CONSIST": "metaq.consistent-hash"}
 
 

@@ -52,7 +52,7 @@ def text_map(settings: Mapping[str, object], name: str) -> dict[str, str] | None
         return None
     if not isinstance(value, Mapping):
         raise _illegal(name, "an object of texts", value)
-    # What is no text is as good as absent: the real class does not find it either.
+    # A value that is not a text counts as absent, because the real class does not find it either.
     return {str(key): item for key, item in value.items() if isinstance(item, str)}
 
 

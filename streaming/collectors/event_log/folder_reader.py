@@ -15,15 +15,15 @@ from streaming.collectors.event_log.readers import (
 )
 from streaming.machine.clock import now_ms
 from streaming.machine.logs import logger
-from streaming.pipeline.pending_losses import Losses
+from streaming.pipeline.pending_losses import PendingLosses
 from streaming.pipeline.query_log import ListedFiles, read_committed
 from streaming.stores.places import Place
 from streaming.terminal.escape import printable
 from udfs.model.losses import Loss
 
-# Also when nothing is read: a reader that does not renew its mark is dropped in the end.
+# The mark is renewed even when nothing is read, because a reader that does not renew it is eventually dropped.
 _RENEW_EVERY_MS = 600_000
-# A job that is always behind loses files all the time: one finding for each writer in ten minutes is enough.
+# A job that is always behind keeps losing files; one finding for each writer in ten minutes is enough.
 _REPORT_EVERY_MS = 600_000
 _NS_PER_MS = 1_000_000
 _SHOWN_PATH = 500
@@ -41,7 +41,14 @@ class FolderReader:
     """
 
     def __init__(
-        self, folder: Place, reader: str, *, checkpoint: Place, query: Place, sources: Sequence[int], losses: Losses
+        self,
+        folder: Place,
+        reader: str,
+        *,
+        checkpoint: Place,
+        query: Place,
+        sources: Sequence[int],
+        losses: PendingLosses,
     ) -> None:
         self._folder = folder
         self._name = printable(str(folder))
@@ -49,13 +56,13 @@ class FolderReader:
         self._checkpoint = printable(str(checkpoint))
         self._query = query
         self._listed = [ListedFiles(query, source) for source in sources]
-        # By source and writer: numbers of files that were read, those that are answered for left out.
+        # Numbers of files that were read, by source and writer, without those that were answered for.
         self._numbers: list[dict[str, set[int]]] = [{} for _ in sources]
         self._losses = losses
         self._source = f"events:{self._name}"
         self._mark: ReaderMark | None = None
         self._may_mark = True
-        # Writer -> number of the file before which all was read or reported; None: the folder was never read.
+        # Each writer maps to the file before which everything was read or reported; None: the folder was never read.
         self._answered = losses.answered(self._source)
         self._kept_ms = 0
         self._reported_ms: dict[str, int] = {}
@@ -63,11 +70,11 @@ class FolderReader:
     def step(self) -> None:
         """Update what was read and deleted; report losses; renew the mark."""
         self._take_read()
-        # Before the marks of deletions are read: from now on writers wait for this reader.
+        # This comes before the marks of deletions are read, so that writers wait for this reader from now on.
         self._renew(self._answered or {})
         deleted = {writer: read_deleted(self._folder, writer) for writer in writers_that_deleted(self._folder)}
         if self._answered is None:
-            # What was deleted before it began, a new reader does not miss.
+            # A new reader does not miss files that were deleted before it began.
             first = {writer: max(self._read_of(writer), default=mark.newest) for writer, mark in deleted.items()}
             self._answered = first
             self._losses.report(self._source, first)
@@ -97,7 +104,7 @@ class FolderReader:
             if spans:
                 self._reported_ms[writer] = now
                 losses += [(cluster, self._loss(writer, span, now)) for cluster in mark.clusters for span in spans]
-            # A file is noted before it is deleted, and read after it was listed: losses up to here are complete.
+            # A file is noted before it is deleted, and read after it was listed, so losses up to here are complete.
             answers[writer] = max({answers.get(writer, 0), *(last for _, last in spans)} | self._read_of(writer))
         self._answered = answers
         if losses or now - self._kept_ms >= _REPORT_EVERY_MS:

@@ -14,13 +14,13 @@ MIB = 1024 * 1024
 
 
 class LogFull(OSError):  # noqa: N818 - what it is called in a sentence
-    """The log cannot be written, and as many events as may wait in memory wait: nothing of these was taken."""
+    """The log cannot be written and its memory is full: none of these events was taken."""
 
 
 class EventLog(Protocol):
     """A durable log of events, and a small memory beside it for its writer.
 
-    A log that cannot be written (a full disk, a broker that is away) takes events all the same, up to a bound, and
+    A log that cannot be written (a full disk, an unavailable broker) still takes events, up to a bound, and
     writes them in their order as soon as it can. The writer's remembered state waits behind the events before
     it: after a kill nothing is remembered that the log does not hold.
     """
@@ -53,8 +53,8 @@ class LogLimits:
         memory_bytes: Of events that wait in memory while the log cannot be written.
         segment_bytes: A file of a folder is not longer, but for a single event that is.
         retention_ms: Older files are deleted once all readers have read them. None: files of any age stay.
-        unread_retention_ms: Older files are deleted though a reader has not read them; a reader that was not active for
-            so long is no longer waited for. None: no file is deleted unread for its age.
+        unread_retention_ms: Older files are deleted even if a reader has not read them; a reader that was not active
+            for this long is no longer waited for. None: no file is deleted unread because of its age.
         retention_bytes: While a writer's files take more, its oldest are deleted, read or not. None: no
             limit.
         retention_at_least_ms: No younger file is deleted.

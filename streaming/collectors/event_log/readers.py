@@ -21,7 +21,7 @@ from streaming.stores.places import Place, write_whole
 MARK_VERSION = 1
 _READER = ".reader"
 _DELETED = ".deleted"
-# One for each time that files were deleted, every ten seconds at most: half an hour; readers compare every few seconds.
+# One range for each deletion, at most every ten seconds, makes half an hour; readers compare every few seconds.
 _RANGES_AT_MOST = 200
 _log = logger("events")
 _Mark = TypeVar("_Mark", "ReaderMark", "DeletedMark")
@@ -102,7 +102,7 @@ def read_readers(folder: Place) -> list[ReaderMark]:
 
 
 def write_deleted(folder: Place, writer: str, mark: DeletedMark) -> None:
-    """Write which files a writer deletes; before it does.
+    """Write which files a writer is about to delete.
 
     Raises:
         OSError: The folder cannot be written.

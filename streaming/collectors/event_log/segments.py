@@ -25,7 +25,7 @@ class _Segment(NamedTuple):
 class Segments:
     """Names files ``<nanoseconds>-<writer>.jsonl``: their order is that in which they were written.
 
-    No name comes twice, though readers may delete what they have read, and each has a millisecond of its own, by which
+    No name is used twice, although readers may delete files, and each name has its own millisecond, by which
     readers get the order.
 
     Args:
@@ -54,7 +54,7 @@ class Segments:
         self._bytes += size
 
     def drop_unfinished(self) -> None:
-        """Delete what a writer of this name that was killed left unfinished: it was never acknowledged."""
+        """Delete unfinished files of a killed writer of this name: they were never acknowledged."""
         for file in self._folder.glob(".*.jsonl.tmp"):
             if self._number_of(file.name[1:].removesuffix(".tmp")) is not None:
                 file.unlink(missing_ok=True)
@@ -62,7 +62,7 @@ class Segments:
             (self._folder / f".{self._name}.{mark}.tmp").unlink(missing_ok=True)
 
     def retain(self, now_ns: int, clusters: Iterable[str] = ()) -> None:
-        """Delete what need not be kept any longer, the oldest first; every few seconds is often enough.
+        """Delete files beyond their retention, the oldest first; every few seconds is often enough.
 
         The deleted files are recorded before: a job that has not read them reports the loss.
 
@@ -87,9 +87,9 @@ class Segments:
             write_deleted(self._folder, self._name, self._deleted)
             is_marked = True
         except OSError:
-            is_marked = False  # on a full disk the mark has no room until a file is deleted
+            is_marked = False  # on a full disk there is no space for the mark until a file is deleted
         for segment in due:
-            # A reader may have been first; what cannot be deleted is found again at the next start.
+            # A reader may have been faster; a file that cannot be deleted is found again at the next start.
             with contextlib.suppress(OSError):
                 file_of(self._folder, self._name, segment.number).unlink()
         if not is_marked:

@@ -25,7 +25,7 @@ class _Append:
 
 
 class WriteBuffer:
-    """What was taken and is not yet written: appends, and the memories behind them, in their order.
+    """Records that were accepted but not yet written: appends, and the memories that follow them, in order.
 
     Args:
         write: Writes records, and removes stored records from the front of the list. Raises ``OSError``

@@ -8,7 +8,7 @@ from typing import TypeVar
 from confluent_kafka import KafkaError, KafkaException
 
 AnswerT = TypeVar("AnswerT")
-# The client ends a request by itself at its timeout, and says why: that is waited for.
+# The client ends a request at its timeout and gives the reason, so that is awaited.
 _LONGER_S = 5.0
 
 

@@ -7,15 +7,15 @@ older than it. So the time of a ``clock`` event is this machine's, minus its lea
 - A record was written before it was read: this machine is ahead by at most (time read − the record's time).
 - A record that did not exist at one time was written after it: ahead by at least (that time − the record's time).
 
-Where the two bounds are close, the upper one is taken: the clock then never runs ahead. Where they are not (nobody has
-written for long), only what is proven, the lower one.
+Where the two bounds are close, the upper one is taken, so that the clock never runs ahead. Otherwise (nobody has
+written for long), the lower one is taken, which is proven.
 """
 
 from __future__ import annotations
 
 from collections import deque
 
-WINDOW_MS = 600_000  # older observations are forgotten: clocks are set and drift
+WINDOW_MS = 600_000  # older observations are forgotten, because clocks drift and are set
 
 
 class BrokerClock:

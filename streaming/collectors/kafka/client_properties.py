@@ -1,10 +1,10 @@
-"""Shell: which client properties there are: a mistyped one would have no effect, and nobody would see why."""
+"""Shell: the known client properties; a mistyped one would silently have no effect."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-from streaming.collectors.kafka.client_options import is_of_spark
+from streaming.collectors.kafka.options import is_of_spark
 from streaming.settings.suggestions import did_you_mean
 
 # Source: kafka-clients 4.1.1 ``ConsumerConfig#configNames`` and ``AdminClientConfig#configNames``.
@@ -44,14 +44,14 @@ _OF_JAVA = frozenset(
     ssl.truststore.type value.deserializer
     """.split()  # noqa: SIM905
 )
-# librdkafka's own that people use; whether there are others is asked of it.
+# These are librdkafka's own that people use; librdkafka is asked about any others.
 _OF_LIBRDKAFKA = (
     *("broker.address.family", "debug", "enable.ssl.certificate.verification", "sasl.username", "sasl.password"),
     *("sasl.oauthbearer.method", "sasl.oauthbearer.client.id", "sasl.oauthbearer.client.secret"),
     *("sasl.oauthbearer.scope", "socket.keepalive.enable", "ssl.ca.location", "ssl.ca.pem"),
     *("ssl.certificate.location", "ssl.certificate.pem", "ssl.key.location", "ssl.key.pem"),
 )
-# A class of the user's own may take properties of its own, and so do providers of secrets.
+# A custom class may take its own properties, and so may providers of secrets.
 _OF_CUSTOM_CLASSES = ("config.providers", ".callback.handler.class", "sasl.login.class", "ssl.engine.factory.class")
 _NO_SUCH = "No such configuration property"
 
@@ -82,7 +82,7 @@ def _is_of_librdkafka(name: str) -> bool:
     """Return whether librdkafka has a property: it refuses the first one that it has not, and makes no client then."""
     from confluent_kafka import Consumer, KafkaException
 
-    # One that there never is comes second, so that none is made.
+    # The second property never exists, so that no client is made.
     try:
         Consumer({"group.id": "-", name: "", "rebalance.monitor.none": ""})
     except KafkaException as error:

@@ -24,13 +24,13 @@ from confluent_kafka import KafkaError, KafkaException
 from streaming.collectors.collector import CollectorStatus, CollectorThread, State, status_with_log
 from streaming.collectors.event_log import EventLog
 from streaming.collectors.kafka.broker_clock import BrokerClock
-from streaming.collectors.kafka.client_options import KafkaOptions
 from streaming.collectors.kafka.coordinator_releases import CoordinatorReleases
 from streaming.collectors.kafka.early_clock import EarlyClock
-from streaming.collectors.kafka.end_offsets import EndDiff
-from streaming.collectors.kafka.metadata_client import REFUSALS, ClusterView
+from streaming.collectors.kafka.end_diff import EndDiff
+from streaming.collectors.kafka.groups_under_way import GroupsUnderWay
+from streaming.collectors.kafka.metadata_client import REFUSALS, MetadataClient
+from streaming.collectors.kafka.options import KafkaOptions
 from streaming.collectors.kafka.topic_diff import TopicDiff
-from streaming.collectors.kafka.under_way import GroupsUnderWay
 from streaming.machine.clock import now_ms
 from streaming.machine.logs import logger
 from streaming.machine.process import since_boot_ms
@@ -40,15 +40,15 @@ from udfs.model.events import SCHEMA_VERSION, AnyEvent, Clock
 
 OffsetsRead = Callable[[], Mapping[int, int]]
 
-_CHECK_EVERY_S = 0.1  # whether the query has read what a round noted
+_CHECK_EVERY_S = 0.1  # it checks this often whether the query has read what a round noted
 _LONGEST_PAUSE_S = 30.0
 _STOP_S = 8.0
 LATENESS_MS = default("time", "allowed_lateness_ms")
 POLL_INTERVAL_MS = default("kafka", "poll_interval_ms")
-_SEEK_EVERY_S = 0.3  # a new record, while the brokers' clock is not known closely
+_SEEK_EVERY_S = 0.3  # it looks this often for a new record while the brokers' clock is not known closely
 _CLOSE_MS = 200
-_READ_AT_MOST = 4  # times of records, after each batch of the query; of more partitions none is read
-_MAX_WAITING_ROUNDS = 10_000  # about half a day of a query that is behind; then the oldest are dropped
+_READ_AT_MOST = 4  # at most this many times of records are read after each batch of the query, one for each partition
+_MAX_WAITING_ROUNDS = 10_000  # about half a day for a query that is behind; after that the oldest are dropped
 _log = logger("kafka")
 
 
@@ -98,7 +98,7 @@ class KafkaCollector(CollectorThread):
         log: Where events go; a source of the query.
         offsets_read: Returns up to where the query has read ``__consumer_offsets``: partition -> next offset.
         poll_interval_ms: From one round to the next.
-        lateness_ms: The job's: so long after a record that the query has read, a clock is written at once.
+        lateness_ms: The job's: this long after a record that the query has read, a clock is written at once.
         view: Makes the connection.
     """
 
@@ -110,11 +110,11 @@ class KafkaCollector(CollectorThread):
         *,
         poll_interval_ms: int = POLL_INTERVAL_MS,
         lateness_ms: int = LATENESS_MS,
-        view: Callable[[KafkaOptions], ClusterView] = ClusterView,
+        view: Callable[[KafkaOptions], MetadataClient] = MetadataClient,
     ) -> None:
         self._options = options
         self._make_view = view
-        self._view: ClusterView | None = None
+        self._view: MetadataClient | None = None
         self._log = log
         self._patterns = GroupPatterns(options.include_groups, options.exclude_groups)
         self._remember()
@@ -123,7 +123,7 @@ class KafkaCollector(CollectorThread):
         self._offsets_read = offsets_read
         self._early = EarlyClock(lateness_ms)
         self._releases = CoordinatorReleases(options, self._patterns)
-        self._slow_ms = max(lateness_ms, LATENESS_MS)  # what a poll shows that took longer is late
+        self._slow_ms = max(lateness_ms, LATENESS_MS)  # results of a poll that took longer are late
         self._read_before: Mapping[int, int] = {}
         self._interval_s = poll_interval_ms / 1_000
         self._owed: deque[Round] = deque(maxlen=_MAX_WAITING_ROUNDS)
@@ -202,7 +202,7 @@ class KafkaCollector(CollectorThread):
             except KafkaException as error:
                 self._failed(error.args[0])
 
-    def _see_newest(self, view: ClusterView, began_ms: int) -> None:
+    def _see_newest(self, view: MetadataClient, began_ms: int) -> None:
         ends = {number: end for (_, number), end in view.ends({OFFSETS_TOPIC: len(self._ends)}).items()}
         moved = [number for number, end in sorted(ends.items()) if end > self._sought.get(number, end)]
         since_ms, self._sought, self._sought_at_ms = self._sought_at_ms, ends, began_ms
@@ -210,7 +210,7 @@ class KafkaCollector(CollectorThread):
             self._see_record(view, moved[0], ends[moved[0]] - 1, written_after_ms=since_ms)
 
     def _see_record(
-        self, view: ClusterView, partition: int, offset: int, *, written_after_ms: int | None = None
+        self, view: MetadataClient, partition: int, offset: int, *, written_after_ms: int | None = None
     ) -> int | None:
         """Bound the brokers' clock by a record; return its time, if there is one."""
         record_ms = view.record_time(partition, offset)
@@ -218,7 +218,7 @@ class KafkaCollector(CollectorThread):
             self._clock.saw_record(record_ms, written_after_ms=written_after_ms, read_ms=now_ms())
         return record_ms
 
-    def _note_read_records(self, view: ClusterView) -> None:
+    def _note_read_records(self, view: MetadataClient) -> None:
         """Note the times of the newest records that the query has read since the last call."""
         read, before = dict(self._offsets_read()), self._read_before
         self._read_before = read
@@ -230,7 +230,7 @@ class KafkaCollector(CollectorThread):
         for time_ms in sorted(time_ms for time_ms in times if time_ms is not None):
             self._early.add(time_ms)
 
-    def _ends_now(self, view: ClusterView) -> Mapping[int, int]:
+    def _ends_now(self, view: MetadataClient) -> Mapping[int, int]:
         return {number: end for number, (_, end) in view.offsets_bounds(len(self._ends)).items()}
 
     def _run(self) -> None:
@@ -242,7 +242,7 @@ class KafkaCollector(CollectorThread):
                 failures = 0 if self.observe_once() else failures + 1
                 pause_s = min(_LONGEST_PAUSE_S, 0.5 * 2.0**failures)
                 next_s = time.monotonic() + pause_s if failures else began + self._interval_s
-            # What these take counts: a broker that is gone is waited for.
+            # The time that these calls take counts, because they wait for an unavailable broker.
             self.flush_clock()
             self.write_early_clock()
             self.seek_new_record()
@@ -263,7 +263,7 @@ class KafkaCollector(CollectorThread):
         memory = _Memory(msgspec.Raw(self._topics.memory()), sorted(self._under_way.groups))
         self._log.keep_memory(msgspec.json.encode(memory))
 
-    def _connected(self) -> ClusterView:
+    def _connected(self) -> MetadataClient:
         if self._view is None:
             self._view = self._make_view(self._options)
         return self._view
@@ -271,7 +271,8 @@ class KafkaCollector(CollectorThread):
     def _observe(self) -> None:
         view = self._connected()
         before_ms = now_ms()
-        # First: their snapshots get the time above, and a rebalance that begins later in this poll began after it.
+        # They come first: their snapshots get the time above, and a rebalance that begins later in this poll began
+        # after it.
         states = view.groups_under_way()
         partitions = view.offsets_partitions()
         bounds = view.offsets_bounds(partitions)
@@ -283,7 +284,7 @@ class KafkaCollector(CollectorThread):
             if releases := self._releases.diff(view, at_ms):
                 self._log.append(releases)
                 self._releases.note(releases)
-        # Else a broker does not answer. What the others showed of their groups is too old: it may be over by now.
+        # Otherwise a broker did not answer, and what the others showed of their groups may be over by now.
         self._owed.append(Round(at_ms, self._ends))
 
     def _report_under_way(self, states: Mapping[str, str], at_ms: int) -> None:
@@ -294,9 +295,9 @@ class KafkaCollector(CollectorThread):
         if self._under_way.groups != before:
             self._keep_memory()
 
-    def _report_topics(self, view: ClusterView, before_ms: int) -> None:
+    def _report_topics(self, view: MetadataClient, before_ms: int) -> None:
         observed, read_ms = view.topics(self._topics.reported), now_ms()
-        # Groups follow a change at once: it is dated before the poll, but not so long ago that it would be late.
+        # Groups follow a change at once, so it is dated before the poll, but not so early that it would be late.
         at_ms = self._clock.at(max(before_ms, read_ms - self._slow_ms * 3 // 4))
         events = self._topics.diff(observed, at_ms)
         if events:
@@ -305,7 +306,7 @@ class KafkaCollector(CollectorThread):
             _log.info("topics changed", cluster=self._options.cluster, topics=[event.topic for event in events][:20])
         self._report_ends(view, at_ms)
 
-    def _report_ends(self, view: ClusterView, at_ms: int) -> None:
+    def _report_ends(self, view: MetadataClient, at_ms: int) -> None:
         if not self._end_diff.is_due(at_ms):
             return
         partitions = {name: topic.partitions for name, topic in self._topics.reported.items()}
@@ -315,7 +316,7 @@ class KafkaCollector(CollectorThread):
             self._log.append(moved)
         self._end_diff.note(moved, ends, at_ms, is_complete=len(ends) == sum(partitions.values()))
 
-    def _see_times(self, view: ClusterView, ends: Mapping[int, int], before_ms: int) -> None:
+    def _see_times(self, view: MetadataClient, ends: Mapping[int, int], before_ms: int) -> None:
         """Read the first and the last record written since the round before, in one partition that has any."""
         moved = sorted(number for number, end in ends.items() if end > self._ends.get(number, 0))
         if moved:
@@ -327,7 +328,7 @@ class KafkaCollector(CollectorThread):
 
     def _write_allowed_clock(self) -> bool:
         read = self._offsets_read()
-        # The ends of each poll cover those of the poll before: the permitted ones come first.
+        # The ends of each poll cover those of the previous poll, so the permitted ones come first.
         allowed = 0
         for owed in self._owed:
             if any(read.get(number, 0) < end for number, end in owed.ends.items()):
@@ -350,7 +351,7 @@ class KafkaCollector(CollectorThread):
 
     def _failed(self, error: KafkaError) -> None:
         complaints = [error, *(self._view.complaints() if self._view is not None else ())]
-        refusal = next((one for one in complaints if one.code() in REFUSALS), None)
+        refusal = next((complaint for complaint in complaints if complaint.code() in REFUSALS), None)
         self._set("away" if refusal is None else "refused", (refusal or error).str())
         # A client that was refused keeps its old login; a new one reads the fixed one.
         self._hang_up()

@@ -32,7 +32,7 @@ from udfs.kafka.consumer_offsets import EVERY_GROUP, GroupPatterns
 from udfs.model.events import SCHEMA_VERSION, AnyEvent, GroupSnapshot, MemberLeft
 
 _PREFIX = "broker log: "
-_REMEMBERED = 10_000  # members that departed or were replaced: a later line may name them again
+_REMEMBERED = 10_000  # members that departed or were replaced, because a later line may name them again
 _MAX_REASON = 1_000  # characters; a client may send any text
 
 How: TypeAlias = Literal["left", "expired", "fenced"]
@@ -71,7 +71,7 @@ class CoordinatorLog:
         self.understood = self.unknown = self.unplaced = 0
 
     def events_of(self, line: str) -> list[AnyEvent]:
-        """Return what a line reports; nothing for one that is no news, or not of a coordinator."""
+        """Return what a line reports; nothing if the line has no news or is not a coordinator's."""
         logged = coordinator_message(line, self._zone)
         if logged is None:
             return []
@@ -83,19 +83,19 @@ class CoordinatorLog:
         what, match = found
         return [] if what is _nothing else list(self._events(what(match), logged.at))
 
-    def _events(self, lines: Iterator[_Departed | _Placed | _UnderWay], at: int) -> Iterator[AnyEvent]:
-        for one in lines:
-            if isinstance(one, _Placed):
-                group = one.group or self._placed(one.member_ids)
-                for member_id in one.member_ids if group is not None else ():
+    def _events(self, lines: Iterator[_Departed | _Placed | _UnderWay], event_time: int) -> Iterator[AnyEvent]:
+        for line in lines:
+            if isinstance(line, _Placed):
+                group = line.group or self._placed(line.member_ids)
+                for member_id in line.member_ids if group is not None else ():
                     _remember(self._group_of, member_id, group)
-            elif isinstance(one, _UnderWay):
-                if self._groups.follow(one.group):
-                    yield self._under_way(one, at)
+            elif isinstance(line, _UnderWay):
+                if self._groups.follow(line.group):
+                    yield self._under_way(line, event_time)
             else:
-                yield from self._departure(one, at)
+                yield from self._departure(line, event_time)
 
-    def _departure(self, line: _Departed, at: int) -> Iterator[AnyEvent]:
+    def _departure(self, line: _Departed, event_time: int) -> Iterator[AnyEvent]:
         group = line.group or self._placed((line.member_id, line.by))
         if group is None:
             self.unplaced += 1
@@ -103,13 +103,13 @@ class CoordinatorLog:
         if not self._groups.follow(group):
             return
         if line.how != "fenced":
-            # The reason of the rebalance, logged beside it, says the same.
+            # The reason of the rebalance, logged beside it, has the same information.
             if (group, line.member_id) in self._departed:
                 return
             _remember(self._departed, (group, line.member_id), None)
         yield MemberLeft(
             schema_version=SCHEMA_VERSION,
-            event_time=at,
+            event_time=event_time,
             system="kafka",
             cluster=self._cluster,
             group=group,
@@ -120,18 +120,18 @@ class CoordinatorLog:
 
     def _placed(self, member_ids: Iterable[str | None]) -> str | None:
         """Return the group of the first of these members whose group a line has named."""
-        return next((group for one in member_ids if one and (group := self._group_of.get(one))), None)
+        return next((group for member_id in member_ids if member_id and (group := self._group_of.get(member_id))), None)
 
-    def _under_way(self, line: _UnderWay, at: int) -> GroupSnapshot:
+    def _under_way(self, line: _UnderWay, event_time: int) -> GroupSnapshot:
         return GroupSnapshot(
             schema_version=SCHEMA_VERSION,
-            event_time=at,
+            event_time=event_time,
             system="kafka",
             cluster=self._cluster,
             group=line.group,
             generation=line.generation,
             state="CompletingRebalance" if line.has_joined else "PreparingRebalance",
-            joined_at=at if line.has_joined else None,
+            joined_at=event_time if line.has_joined else None,
             reason=None if line.reason is None else _PREFIX + line.reason[:_MAX_REASON],
         )
 
@@ -156,7 +156,7 @@ _News: TypeAlias = "Callable[[_Match], Iterator[_Departed | _Placed | _UnderWay]
 
 
 def _nothing(_match: _Match) -> Iterator[_Departed]:
-    """Return nothing: the record has it."""
+    """Return nothing, because the group's record has it."""
     return iter(())
 
 
@@ -229,21 +229,21 @@ def _departures_in(group: str, reason: str) -> Iterator[_Departed]:
 def _listed(text: str) -> list[str]:
     """Return the members of a list as Scala or Java prints it: ``Set(a, b)``, ``[a, b]``, ``Map(a -> ..., b -> ...)``.
 
-    A client id may hold what stands between members, so ids that end with the coordinator's UUID end there.
+    A client id may contain the separator of members, so ids that end with the coordinator's UUID end there.
     """
     inside = re.sub(r"^[A-Za-z]*[(\[{]|[)\]}]\.?$", "", text.strip())
     if " -> " in inside:
         return [match["member"] for match in _KEY.finditer(inside)]
-    ids = [one for one in _END_OF_ID.split(inside) if one]
-    if not all(_UUID_AT_END.search(one) for one in ids):
+    ids = [member_id for member_id in _END_OF_ID.split(inside) if member_id]
+    if not all(_UUID_AT_END.search(member_id) for member_id in ids):
         ids = inside.split(", ")
-    return [one for one in (part.strip() for part in ids) if one]
+    return [member_id for member_id in (part.strip() for part in ids) if member_id]
 
 
 _UUID = r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 _END_OF_ID = re.compile(rf"(?<={_UUID}), ")
 _UUID_AT_END = re.compile(rf"{_UUID}$")
-# A member's metadata follows its id; what stands before the next id is the end of the metadata.
+# A member's metadata follows its id and ends before the next id.
 _KEY = re.compile(r"(?:^|\), )(?P<member>.+?) -> MemberMetadata\(")
 
 
@@ -254,7 +254,7 @@ _REASONS: tuple[tuple[re.Pattern[str], Literal["left", "expired"]], ...] = (
     (re.compile(r"explicit `LeaveGroup` request for (?P<members>\(.+\)) members"), "left"),
 )
 
-# Brokers 2.3 and 2.4 name the group of a static member nowhere else.
+# Brokers 2.3 and 2.4 name the group of a static member only here.
 _MEMBER_IN_REASON = re.compile(
     r"Adding new member (?P<static>.+?) with group ?instance ?id (?!None|null)|"
     rf"(?:Updating metadata for (?:static )?member|[Ll]eader) (?P<member>.*?{_UUID})"
@@ -358,7 +358,7 @@ _NEWS = _patterns(
     ),
 )
 
-# No news: the group's record says it, or it is about no group. By how the message begins.
+# Messages that begin like this have no news: the group's record has it, or they concern no group.
 _NO_NEWS = re.compile(
     r"Starting up\.|Startup complete\.|Shutting down\.|Shutdown complete\.|Assignment received from leader|"
     r"Group leader \[|Loaded member |"

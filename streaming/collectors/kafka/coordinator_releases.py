@@ -17,7 +17,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from typing import Final, Protocol, TypeAlias
 
-from streaming.collectors.kafka.client_options import KafkaOptions
+from streaming.collectors.kafka.options import KafkaOptions
 from udfs.jvm.collections import string_hash
 from udfs.kafka.consumer_offsets import GroupPatterns
 from udfs.model.events import SCHEMA_VERSION, GroupSettings
@@ -29,7 +29,7 @@ _MOST_BYTES: Final = 1 << 16
 _API_VERSIONS, _JOIN_GROUP, _CONSUMER_GROUP_HEARTBEAT = 18, 11, 68
 _CLIENT = b"rebalance-monitor"
 Place: TypeAlias = tuple[str, int]
-# Of each kind of request the lowest and the highest version.
+# For each kind of request, the lowest and the highest version.
 Versions: TypeAlias = Mapping[int, tuple[int, int]]
 
 
@@ -137,7 +137,7 @@ def _read(connection: socket.socket, size: int) -> bytes:
 
 
 def tls_of(properties: Mapping[str, str]) -> ssl.SSLContext | None:
-    """Return how a broker is spoken to where that takes TLS."""
+    """Return the TLS context for a broker's listener."""
     if not properties.get("security.protocol", "").upper().endswith("SSL"):
         return None
     context = ssl.create_default_context(

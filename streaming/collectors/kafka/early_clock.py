@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import deque
 
-_AT_MOST = 1_000  # times that wait; beyond this the rounds do
+_AT_MOST = 1_000  # at most this many times wait; beyond that the rounds suffice
 
 
 class EarlyClock:

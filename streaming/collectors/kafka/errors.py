@@ -1,4 +1,4 @@
-"""Shell: which failures of a query are the broker's, and pass."""
+"""Shell: which failures of a query come from the broker and pass."""
 
 from __future__ import annotations
 

@@ -8,19 +8,19 @@ from typing import TYPE_CHECKING
 
 from streaming.collectors.collector import Collector, CollectorCluster
 from streaming.collectors.event_log import EventFiles, EventLog
-from streaming.collectors.kafka.admin_collector import AdminKafkaCollector
-from streaming.collectors.kafka.client_options import KafkaOptions
+from streaming.collectors.kafka.admin_kafka_collector import AdminKafkaCollector
 from streaming.collectors.kafka.collector import LATENESS_MS, KafkaCollector, OffsetsRead
+from streaming.collectors.kafka.coordinator_log_collector import CoordinatorLogCollector, LogBehindLines, brokers_logs
 from streaming.collectors.kafka.errors import connection_error
 from streaming.collectors.kafka.group_source import Source, choose_source
-from streaming.collectors.kafka.log_collector import CoordinatorLogCollector, LogBehindLines, brokers_logs
+from streaming.collectors.kafka.options import KafkaOptions
 from streaming.collectors.kafka.spark_source import offsets_source
-from streaming.collectors.kafka.standalone import StandaloneKafkaCollector
+from streaming.collectors.kafka.standalone_kafka_collector import StandaloneKafkaCollector
 from streaming.stores.places import Place
 
-# What the collector of admin calls remembers of groups.
+# The collector of admin calls keeps what it remembers of groups under this name.
 POLLS = "kafka-polls"
-# How far the brokers' logs were read.
+# The position in the brokers' logs is kept under this name.
 LOGS = "kafka-log"
 
 if TYPE_CHECKING:
@@ -213,7 +213,7 @@ def alone(settings: Kafka, log: Callable[[str], EventLog], stop: threading.Event
     """
     options, interval_ms = options_of(settings), settings.poll_interval_ms
     parts: dict[Source, str] = {"admin": "polls", "records": "groups"}
-    # What one of the two remembers is what an earlier start took.
+    # An earlier start took the one of the two that has a memory.
     logs = {source: log(part) for source, part in parts.items() if settings.source in (source, "auto")}
     before = next((source for source in logs if logs[source].read_memory() is not None), None)
     chosen = choose_source(options, settings.source, before)

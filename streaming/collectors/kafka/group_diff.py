@@ -15,7 +15,7 @@ from streaming.collectors.kafka.group_reader import DEAD, DescribedGroup, Polled
 from streaming.machine.logs import logger
 from udfs.kafka.consumer_offsets import NOT_FOLLOWED, GroupPatterns, polled_member, unread_member
 from udfs.kafka.consumer_protocol import read_assignment
-from udfs.kafka.wire import WireError
+from udfs.kafka.wire_reader import WireError
 from udfs.model.events import (
     MAX_NAME_LENGTH,
     SCHEMA_VERSION,
@@ -28,10 +28,10 @@ from udfs.model.events import (
 
 _FOLLOWED_TYPES = ("consumer", "")
 _UNDER_WAY = frozenset({"PreparingRebalance", "CompletingRebalance"})
-# New-protocol groups: members still give up and take over. They are written when that is done, or takes this long.
+# In new-protocol groups members may still hand over partitions. They are written when that is done, or takes this long.
 _CONVERGING = frozenset({"Assigning", "Reconciling", "Unknown"})  # librdkafka has no names for these
 _CONVERGES_WITHIN_MS = 30_000
-# So often a group is left for the next poll whose members were others when they were described.
+# A group whose members changed while they were described is left for the next poll at most this often.
 _TRIES = 2
 _UNDER_WAY_MARK = "under way"
 _log = logger("kafka")
@@ -110,7 +110,8 @@ class GroupDiff:
             return time_ms - self._converging.setdefault(name, time_ms) >= _CONVERGES_WITHIN_MS
         self._converging.pop(name, None)
         if group.state == DEAD:
-            # Dead twice: of a kind that these calls do not describe. Once: it is being deleted.
+            # A group that is dead in two polls is of a kind that these calls do not describe; in one, it is being
+            # deleted.
             was_dead = name in self._dead
             self._dead ^= {name}
             return was_dead
@@ -143,13 +144,17 @@ class GroupDiff:
             return event
         if group.state in _UNDER_WAY:
             return event
-        instances = {one.member_id: one.instance_id for one in described.members} if described is not None else {}
+        instances = (
+            {member.member_id: member.instance_id for member in described.members} if described is not None else {}
+        )
         if group.members and group.strategy:
-            # The assignors of brokers have names of their own.
+            # Assignors of brokers have their own names.
             event.strategy = f"server.{group.strategy}" if group.protocol == "consumer" else group.strategy
         try:
-            event.members = tuple(_described(one, group, instances.get(one.member_id)) for one in group.members)
-            event.assignments = {one.member_id: _queues(one, group) for one in group.members} or None
+            event.members = tuple(
+                _described(member, group, instances.get(member.member_id)) for member in group.members
+            )
+            event.assignments = {member.member_id: _queues(member, group) for member in group.members} or None
         except WireError as error:
             _log.warning("a group cannot be decoded", cluster=self._cluster, group=name, detail=str(error))
             event.state, event.generation_source, event.members = NOT_FOLLOWED, None, _unread(group)
@@ -177,13 +182,15 @@ def digest_of(group: DescribedGroup) -> str:
 
 
 def _are_the_same(group: DescribedGroup, described: DescribedGroup | None) -> bool:
-    return described is not None and {one.member_id for one in group.members} == {
-        one.member_id for one in described.members
+    return described is not None and {member.member_id for member in group.members} == {
+        member.member_id for member in described.members
     }
 
 
 def _unread(group: DescribedGroup) -> tuple[MemberInfo, ...]:
-    return tuple(unread_member(one.member_id, one.client_id, one.host, one.instance_id) for one in group.members)
+    return tuple(
+        unread_member(member.member_id, member.client_id, member.host, member.instance_id) for member in group.members
+    )
 
 
 def _described(member: PolledMember, group: DescribedGroup, instance_id: str | None) -> MemberInfo:

@@ -23,7 +23,7 @@ import msgspec
 from confluent_kafka import ConsumerGroupType, KafkaException
 
 from streaming.collectors.kafka.admin_answer import answer_of
-from streaming.collectors.kafka.metadata_client import ClusterView
+from streaming.collectors.kafka.metadata_client import MetadataClient
 from udfs.model.events import QueueRef
 
 _CONSUMERS = "consumer"
@@ -75,8 +75,8 @@ class PolledGroups(msgspec.Struct, frozen=True, kw_only=True):
     is_whole: bool = True
 
 
-class GroupReader(ClusterView):
-    """A connection to one cluster that reads its groups, too. Calls raise as those of ``ClusterView`` do."""
+class GroupReader(MetadataClient):
+    """A connection to one cluster that reads its groups, too. Calls raise as those of ``MetadataClient`` do."""
 
     def groups(self) -> PolledGroups:
         """Return all groups that this user may describe; of classic ones without instance ids."""
@@ -84,11 +84,11 @@ class GroupReader(ClusterView):
             warnings.simplefilter("ignore", DeprecationWarning)
             listed: list[Any] = self._admin.list_groups(timeout=self._timeout_s)
         answer = answer_of(self._admin.list_consumer_groups(request_timeout=self._timeout_s), self._timeout_s)
-        of_new_protocol = [one.group_id for one in answer.valid if one.type is ConsumerGroupType.CONSUMER]
-        of_consumers = {one.group_id for one in answer.valid}
+        of_new_protocol = [listing.group_id for listing in answer.valid if listing.type is ConsumerGroupType.CONSUMER]
+        of_consumers = {listing.group_id for listing in answer.valid}
         described = self.described(of_new_protocol)
         found: dict[str, DescribedGroup] = {}
-        unreadable = {one for one in of_new_protocol if one not in described}
+        unreadable = {group_id for group_id in of_new_protocol if group_id not in described}
         for group in listed:
             name: str = group.id
             if name in described or name in unreadable or (group.state == DEAD and name in of_consumers):
@@ -137,7 +137,10 @@ class GroupReader(ClusterView):
                         host=member.host,
                         instance_id=member.group_instance_id or None,
                         queues=tuple(
-                            sorted(QueueRef(one.topic, one.partition) for one in member.assignment.topic_partitions)
+                            sorted(
+                                QueueRef(partition.topic, partition.partition)
+                                for partition in member.assignment.topic_partitions
+                            )
                         ),
                     )
                     for member in group.members

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Literal, NamedTuple, TypeAlias
 
-from streaming.collectors.kafka.client_options import KafkaOptions
+from streaming.collectors.kafka.options import KafkaOptions
 from streaming.collectors.kafka.permissions import (
     Missing,
     check_admin_rights,
@@ -58,9 +58,9 @@ def choose_source(options: KafkaOptions, wanted: str, before: Source | None) -> 
     earlier = "" if wanted != "auto" or before is None else _EARLIER
     missing = check_rights(options)
     may_poll = wanted == "auto" and before != "records"
-    lacking = [one for one in missing if one.needed]
+    lacking = [right for right in missing if right.needed]
     if may_poll and lacking:
-        return _admin(options, earlier + "missing: " + "; ".join(str(one) for one in lacking))
+        return _admin(options, earlier + "missing: " + "; ".join(str(right) for right in lacking))
     refuse_without(missing, options)
     try:
         partitions = offsets_partitions(options)
@@ -83,8 +83,8 @@ def _admin(options: KafkaOptions, why: str) -> GroupSource:
 
 
 def _warn(missing: list[Missing], options: KafkaOptions) -> None:
-    for one in missing:
-        _log.warning("a permission is missing", right=str(one), give_it_with=one.command(options))
+    for right in missing:
+        _log.warning("a permission is missing", right=str(right), give_it_with=right.command(options))
 
 
 def _log_choice(options: KafkaOptions, source: Source, why: str) -> None:

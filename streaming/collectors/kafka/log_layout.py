@@ -13,14 +13,14 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-# How a line of a coordinator begins, after the time and the level: "[GroupCoordinator 1]: " or
+# A coordinator's line begins like this after the time and the level: "[GroupCoordinator 1]: " or
 # "[GroupCoordinator id=1 topic=__consumer_offsets partition=7] ". The class ``GroupMetadata`` of brokers 2.3 to 3.9
 # logs without that: its messages are recognized by their first words.
 _MARK = re.compile(
     r"\[GroupCoordinator [^\]]*\]:? |"
     r"(?<!\w)(?=given member\.id |Group leader \[member\.id: |(?:Loaded|Static) member MemberMetadata\()"
 )
-# Where the line names its logger, any other message of that class is one of a coordinator, too.
+# If the line names its logger, any other message of that class is also a coordinator's.
 _UNMARKED = re.compile(r"kafka\.coordinator\.group\.GroupMetadata\$?[)\"]")
 _LEVEL = re.compile(r"\b(?:TRACE|DEBUG|INFO|WARN|ERROR|FATAL)\W+")
 # ISO 8601 or log4j's default, where the layout has it.
@@ -30,11 +30,11 @@ _TIME = re.compile(
 )
 # The logger's name, where the layout ends with it as Kafka's own does.
 _LOGGER = re.compile(r"\s*\((?:org\.apache\.)?kafka\.coordinator\.[\w.$]+\)\s*$")
-_START = re.compile("")  # where a message begins that has no mark
-# Of JSON, the likeliest first: of the message, and of its time.
+_START = re.compile("")  # the beginning of a message that has no mark
+# JSON fields of the message and of its time, the likeliest first.
 _MESSAGES = ("message", "msg", "short_message", "log")
 _TIMES = ("@timestamp", "timestamp", "instant", "timeMillis", "time", "ts")
-_LEAST_MS = 1e11  # a smaller number is one of seconds: in milliseconds it would be of 1973
+_LEAST_MS = 1e11  # a smaller number counts seconds, since in milliseconds it would be in 1973
 
 
 class Logged(NamedTuple):
@@ -49,7 +49,7 @@ class Logged(NamedTuple):
 
 
 def coordinator_message(line: str, zone: tzinfo) -> Logged | None:
-    """Return what a line of a coordinator holds; None: it is none.
+    """Return the message of a coordinator's line; None: it is not such a line.
 
     Args:
         zone: Of times without one.
@@ -68,10 +68,10 @@ def coordinator_message(line: str, zone: tzinfo) -> Logged | None:
         return None if mark is None else _of_text(line, mark, zone)
     text, mark = _message(fields) if mark is not None else _unmarked(fields)
     if mark is None:
-        return None  # not in what was logged: in the name of a thread, say
+        return None  # it is not in the message but, for example, in a thread's name
     logged = _of_text(text, mark, zone)
     times = (_time_in(fields[name], zone) for name in _TIMES if name in fields)
-    at = next((one for one in times if one is not None), logged.at)
+    at = next((time for time in times if time is not None), logged.at)
     return logged._replace(at=_time_of(line[:start], zone) if at is None else at)
 
 

@@ -10,7 +10,7 @@ import msgspec
 from streaming.collectors.kafka.log_rotation import FileId, LogFile, head, rotation
 from streaming.pipeline.codecs import BROKEN
 
-# When a file was written, whether it is the current one, its rotation.
+# Files sort by when they were written, whether they are current, and their rotation.
 Order: TypeAlias = tuple[int, bool, tuple[int, ...]]
 
 
@@ -80,8 +80,8 @@ class LogReading:
                 place.modified_ns = place.modified_ns or file.modified_ns
 
     def _locate_by_content(self) -> None:
-        """Find what was compressed, or copied before it was cut; or the disk has another number by now."""
-        for place in sorted(self.not_located(), key=lambda one: one.modified_ns):
+        """Find files that were compressed, or copied before they were cut, or whose disk has another number by now."""
+        for place in sorted(self.not_located(), key=lambda place: place.modified_ns):
             if place.is_missing or not place.head_bytes:
                 continue
             for file in self.files:
@@ -95,8 +95,8 @@ class LogReading:
         return [place for place in self._places if id(place) not in located]
 
     def remembered(self) -> list[Place]:
-        """Return the places without those of missing files; of each log the newest stays: what is new is newer."""
-        newest = {place.current: place for place in sorted(self._places, key=lambda one: one.modified_ns)}
+        """Return the places without those of missing files; the newest of each log stays, since new files are newer."""
+        newest = {place.current: place for place in sorted(self._places, key=lambda place: place.modified_ns)}
         return [place for place in self._places if not place.is_missing or newest[place.current] is place]
 
     def holds(self, file: LogFile, place: Place) -> bool:
@@ -121,7 +121,7 @@ class LogReading:
 
     def newest_read(self) -> dict[str, Order]:
         """Return for each log when the newest of what was read of it was written."""
-        files = {id(self.located[one.id]): one for one in self.files if one.id in self.located}
+        files = {id(self.located[file.id]): file for file in self.files if file.id in self.located}
         newest: dict[str, Order] = {}
         for place in self._places:
             file = files.get(id(place))

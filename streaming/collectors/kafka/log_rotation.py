@@ -18,13 +18,13 @@ from typing import BinaryIO, NamedTuple, TypeAlias
 from streaming.pipeline.codecs import BROKEN, DECOMPRESSED, REFUSED, decompressed
 
 CHUNK_BYTES = 8 * 1024 * 1024
-HEAD_BYTES = 1024  # log lines begin with a time: enough to distinguish two files
-# By the name of the current file, and within it.
+HEAD_BYTES = 1024  # log lines begin with a time, so this distinguishes two files
+# The pattern matches the rotation after the name of the current file, or within it.
 _BEHIND = re.compile(r"(?P<name>.+\.[A-Za-z]\w*)[.\-_](?P<rotation>\d[\d.\-_:T]*)")
 _DATE = r"(?:20\d\d[-_.]?[01]\d|[0-3]?\d[-_.][0-3]?\d[-_.]20\d\d)"
 _WITHIN = re.compile(rf"(?P<name>.+?)[.\-_](?P<rotation>{_DATE}[\d.\-_:T]*)(?P<extension>\.[A-Za-z]\w*)")
-_NAMES = 4_096  # what is remembered of them: folders are listed twice a second
-_SHORTEST_DATE = 6  # characters; what is shorter, and one number, is how often a file was rotated
+_NAMES = 4_096  # that many are remembered, because folders are listed twice a second
+_SHORTEST_DATE = 6  # characters; a single shorter number counts rotations
 
 FileId: TypeAlias = tuple[int, int]
 
@@ -72,7 +72,7 @@ def current_path(path: str) -> str:
     """Return the path that a file had before it was rotated.
 
     Example:
-        >>> [current_path(one) for one in ("/a/server.log.2026-11-24-13.gz", "b-2026-11-24.log", "kafka-1.log")]
+        >>> [current_path(path) for path in ("/a/server.log.2026-11-24-13.gz", "b-2026-11-24.log", "kafka-1.log")]
         ['/a/server.log', 'b.log', 'kafka-1.log']
     """
     folder, name = os.path.split(path)
@@ -92,7 +92,7 @@ def _parsed(name: str) -> _Name:
     found = behind or within
     if found is None:
         return _Name(plain, ())
-    numbers = tuple(int(one) for one in re.findall(r"\d+", found["rotation"]))
+    numbers = tuple(int(digits) for digits in re.findall(r"\d+", found["rotation"]))
     if len(numbers) == 1 and len(found["rotation"]) < _SHORTEST_DATE:
         numbers = (-numbers[0],)
     return _Name(found["name"] + (within["extension"] if within else ""), numbers)
@@ -107,7 +107,7 @@ def _compression(path: str) -> str:
 def list_logs(folder: str, currents: Collection[str], ids: Collection[FileId]) -> list[LogFile]:
     """Return the files in a folder that are of one of these logs, or one of these files whatever its name, each once.
 
-    What is being compressed is listed under its own name only.
+    A file that is being compressed is listed under its own name only.
 
     Raises:
         OSError: The folder cannot be listed.
@@ -121,7 +121,7 @@ def list_logs(folder: str, currents: Collection[str], ids: Collection[FileId]) -
             if entry.inode() in inodes or current_path(path) in currents
         ]
     found: dict[FileId, LogFile] = {}
-    for file in sorted(filter(None, map(log_file, paths)), key=lambda one: one.order, reverse=True):
+    for file in sorted(filter(None, map(log_file, paths)), key=lambda file: file.order, reverse=True):
         found.setdefault(file.id, file)
     plain = {file.path for file in found.values()}
     return [
@@ -133,11 +133,11 @@ def list_logs(folder: str, currents: Collection[str], ids: Collection[FileId]) -
 
 
 def log_file(path: str) -> LogFile | None:
-    """Return a file as it is; None: there is none of this name, or it is none."""
+    """Return a file as it is; None: there is no file of this name."""
     try:
         status = os.stat(path)
     except OSError:
-        return None  # between two names: it is found under the other one
+        return None  # it is between two names and found under the other
     if not S_ISREG(status.st_mode):
         return None
     return LogFile(path, (status.st_dev, status.st_ino), status.st_size, status.st_mtime_ns)

@@ -24,7 +24,7 @@ from confluent_kafka import (
 from confluent_kafka.admin import AdminClient, OffsetSpec
 
 from streaming.collectors.kafka.admin_answer import answer_of
-from streaming.collectors.kafka.client_options import KafkaOptions
+from streaming.collectors.kafka.options import KafkaOptions
 from streaming.collectors.kafka.topic_diff import ObservedTopic
 from streaming.machine.logs import LIBRDKAFKA
 from udfs.kafka.consumer_offsets import OFFSETS_TOPIC
@@ -32,9 +32,9 @@ from udfs.kafka.consumer_offsets import OFFSETS_TOPIC
 if TYPE_CHECKING:
     from confluent_kafka.admin import ListOffsetsResultInfo, TopicDescription
 
-# Spark's consumers name their groups so: one right, for groups that begin with this, does for all of the monitor.
+# Spark's consumers name their groups like this, so one right for this prefix covers all of the monitor.
 GROUP_PREFIX = "spark-kafka-source"
-# What the cluster answers when it can be reached but refuses access.
+# A reachable cluster that refuses access answers with these.
 REFUSALS = frozenset(
     {
         KafkaError._AUTHENTICATION,
@@ -53,12 +53,12 @@ _NOBODYS_GROUP = "rebalance-monitor.rights-check"
 _ENDS_TIMEOUT_S = 2.0
 _TIMEOUT_S = 10.0
 _COMPLAINTS_AT_ONCE = 10
-_IDS_AT_ONCE = 1_000  # topics whose ids are read in one round: one request, and some ms of this machine
+_IDS_AT_ONCE = 1_000  # topics whose ids are read in one round, which takes one request and some ms of CPU
 _COMPLAINTS_KEPT = 100
 _NO_TOPIC_ID = "AAAAAAAAAAAAAAAAAAAAAA"  # sixteen zeroes: the broker has no topic ids (before 2.8)
 
 
-class ClusterView:
+class MetadataClient:
     """A connection to one cluster. It only reads, joins no group and makes no topic.
 
     Every call raises ``confluent_kafka.KafkaException`` where the cluster cannot be reached or refuses; the client
@@ -82,14 +82,14 @@ class ClusterView:
                 "enable.partition.eof": True,
                 "allow.auto.create.topics": False,
                 "auto.offset.reset": "earliest",
-                # An offset counts once its coordinator has committed it: open transactions are not waited for.
+                # Reads are uncommitted: an offset counts once its coordinator has written it.
                 "isolation.level": "read_uncommitted",
-                # It never waits for more than one record.
+                # It never needs more than one record at a time.
                 "fetch.wait.max.ms": 50,
             }
         )
 
-    def __enter__(self) -> ClusterView:
+    def __enter__(self) -> MetadataClient:
         return self
 
     def __exit__(
@@ -98,7 +98,7 @@ class ClusterView:
         self.close()
 
     def close(self) -> None:
-        """Hang up."""
+        """Close the connections."""
         self._consumer.close()
 
     def groups_under_way(self) -> dict[str, str]:
@@ -116,10 +116,10 @@ class ClusterView:
                 raise
             self._lists_states = False
             return {}
-        # What its documentation calls exceptions are KafkaErrors, one for each broker that did not answer.
-        if any(one.code() == KafkaError._UNSUPPORTED_FEATURE for one in answer.errors):
+        # The documented "exceptions" are KafkaErrors, one for each broker that did not answer.
+        if any(error.code() == KafkaError._UNSUPPORTED_FEATURE for error in answer.errors):
             self._lists_states = False
-        return {one.group_id: _UNDER_WAY[one.state] for one in answer.valid if one.state in _UNDER_WAY}
+        return {group.group_id: _UNDER_WAY[group.state] for group in answer.valid if group.state in _UNDER_WAY}
 
     def new_protocol_groups(self) -> list[str]:
         """Return the consumer groups of the new protocol; none where brokers do not list groups by kind."""
@@ -127,7 +127,7 @@ class ClusterView:
             request = self._admin.list_consumer_groups(
                 types={ConsumerGroupType.CONSUMER}, request_timeout=self._timeout_s
             )
-            return [one.group_id for one in answer_of(request, self._timeout_s).valid]
+            return [group.group_id for group in answer_of(request, self._timeout_s).valid]
         except KafkaException as error:
             if error.args[0].code() != KafkaError._UNSUPPORTED_FEATURE:
                 raise
@@ -167,7 +167,7 @@ class ClusterView:
             else:
                 to_describe.append(name)
             observed[name] = now
-        to_describe += self._few_topics(sorted(name for name, one in observed.items() if one is not None))
+        to_describe += self._few_topics(sorted(name for name, topic in observed.items() if topic is not None))
         for name, topic_id in self._topic_ids(sorted(set(to_describe))).items():
             found = observed[name]
             if found is not None:
@@ -202,7 +202,7 @@ class ClusterView:
 
         The end counts what running transactions have written too.
         """
-        # Both at once: a leader that is gone is waited for once.
+        # Both are requested at once, so that an unavailable leader is waited for only once.
         first = self._request_offsets(topic, partitions, OffsetSpec.earliest())
         last = self._request_offsets(topic, partitions, OffsetSpec.latest())
         return {
@@ -221,7 +221,7 @@ class ClusterView:
         found: dict[tuple[str, int], int] = {}
         if places:
             answers = self._admin.list_offsets(places, request_timeout=_ENDS_TIMEOUT_S)
-            # All together: else each partition of a broker that is gone is waited for in turn.
+            # All are requested together; otherwise each partition of an unavailable broker is waited for in turn.
             answered, _ = wait(answers.values(), _ENDS_TIMEOUT_S)
             for place, answer in answers.items():
                 # The rest of a poll must not depend on one partition.
@@ -267,7 +267,11 @@ class ClusterView:
             self.locate_coordinator()
         except KafkaException as error:
             # The client retries until its timeout, and reports the reason only in its log.
-            refusal = (one for one in self.complaints() if one.code() == KafkaError.GROUP_AUTHORIZATION_FAILED)
+            refusal = (
+                complaint
+                for complaint in self.complaints()
+                if complaint.code() == KafkaError.GROUP_AUTHORIZATION_FAILED
+            )
             found: KafkaError = error.args[0]
             return next(refusal, found)
         return None

@@ -9,8 +9,8 @@ import msgspec
 from confluent_kafka import TIMESTAMP_NOT_AVAILABLE, Consumer, KafkaError, Message, TopicPartition
 
 from streaming.collectors.event_log import EventLog, LogFull
-from streaming.collectors.kafka.client_options import KafkaOptions
 from streaming.collectors.kafka.metadata_client import GROUP_PREFIX
+from streaming.collectors.kafka.options import KafkaOptions
 from streaming.machine.clock import now_ms
 from streaming.machine.logs import LIBRDKAFKA, logger
 from udfs.kafka.consumer_offsets import NO_TIMESTAMP, OFFSETS_TOPIC, GroupPatterns, events_of, raw_of
@@ -20,17 +20,17 @@ from udfs.model.rejection import Rejection
 
 _RECORDS_AT_ONCE = 5_000
 _WAIT_S = 0.5
-# A file for each half second would be too many: events are gathered for this long, unless there are many.
+# Events are gathered for this long unless there are many, because a file every half second would be too many.
 _GATHER_S = 1.0
 _GATHERED_AT_MOST = 50_000
 _SHOWN_RAW = 2_000
 _TIMEOUT_S = 10.0
-# A clock that only reports a loss moves no clock: it is as far behind as a record may be.
+# A clock event that only reports a loss must not advance the clock, so it is as far behind as a record may be.
 _BEHIND_MS = 600_000
 _log = logger("kafka")
 
 
-class RecordReader:
+class OffsetsReader:
     """Reads from the offsets in its log's remembered state, else from the earliest available record.
 
     Args:
@@ -41,14 +41,14 @@ class RecordReader:
         self._cluster = options.cluster
         self._patterns = GroupPatterns(options.include_groups, options.exclude_groups)
         self._event_log = log
-        # Read; taken by the log, which may have to wait for its disk; stored.
+        # Offsets up to which records were read; taken by the log, which may wait for its disk; and stored.
         self._read = _remembered(log)
         self._taken = dict(self._read)
         self._written = dict(self._read)
         self._log_is_full = False
         self._gathered: list[AnyEvent] = []
         self._gathered_since = time.monotonic()
-        # Partition -> sentence on deleted records, until the first record after them shows the end of the gap.
+        # Each partition maps to a sentence on deleted records, until the first record after them ends the gap.
         self._deleted: dict[int, str] = {}
         self._stuck: set[int] = set()
         self.rejected = 0
@@ -58,7 +58,7 @@ class RecordReader:
                 "group.id": f"{GROUP_PREFIX}-reader",
                 "enable.auto.commit": False,
                 "enable.partition.eof": True,
-                # What was deleted before it was read is an error, and a finding.
+                # Records that were deleted before they were read are an error, and become a finding.
                 "auto.offset.reset": "error",
                 "isolation.level": "read_committed",
                 "logger": LIBRDKAFKA,
@@ -114,20 +114,20 @@ class RecordReader:
         self._consumer.close()
 
     def _note_written(self) -> None:
-        # No clock may be written before records that only wait for a disk.
+        # No clock may precede records that only wait for a disk.
         if self._written != self._taken and self._event_log.flush():
             self._written = self._taken
 
     def _take(self, message: Message) -> None:
         error, partition, offset = message.error(), message.partition(), message.offset()
         if partition is None:
-            return  # An error of the whole client: it reconnects by itself.
+            return  # This is an error of the whole client, which reconnects by itself.
         if error is not None and error.code() == KafkaError._AUTO_OFFSET_RESET:
             self._stuck.add(partition)
         if offset is None or (error is not None and error.code() != KafkaError._PARTITION_EOF):
             return
         if error is not None:
-            # Behind the ends of transactions, too, which are no records.
+            # The position also passes transaction markers, which are not records.
             self._read[partition] = offset
             self._report_missing(partition, None)
             return
@@ -157,7 +157,7 @@ class RecordReader:
             _log.error("records were deleted before they were read", cluster=self._cluster, what=what)
             self._deleted[partition] = what
         self._read[partition] = first
-        # A position that is wrong is not open to `seek`.
+        # `seek` fails for an invalid position.
         self._consumer.incremental_unassign([place])
         self._consumer.incremental_assign([TopicPartition(OFFSETS_TOPIC, partition, first)])
 

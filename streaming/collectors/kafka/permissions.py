@@ -11,8 +11,8 @@ from typing import Literal
 
 from confluent_kafka import KafkaError, KafkaException
 
-from streaming.collectors.kafka.client_options import KafkaOptions
-from streaming.collectors.kafka.metadata_client import GROUP_PREFIX, REFUSALS, ClusterView
+from streaming.collectors.kafka.metadata_client import GROUP_PREFIX, REFUSALS, MetadataClient
+from streaming.collectors.kafka.options import KafkaOptions
 from streaming.machine.port_check import require_reachable
 from streaming.setup.errors import SetupError, UnreachableError
 from udfs.kafka.consumer_offsets import OFFSETS_TOPIC
@@ -20,7 +20,7 @@ from udfs.kafka.consumer_offsets import OFFSETS_TOPIC
 _TIMEOUT_S = 10.0
 _TOPIC_APPEARS_S = 30.0
 _CHECK_EVERY_S = 0.2
-# A topic that does not exist: users that may describe all topics get that error; others an authorization error.
+# For a missing topic, users that may describe all topics get this error; others get an authorization error.
 _NOBODYS_TOPIC = "rebalance-monitor.rights-check"
 _NOT_REACHED = (
     "check the address HOST:PORT, that a broker listens there, and whether it requires TLS or SASL\n"
@@ -39,7 +39,7 @@ _NOT_YET = frozenset(
 
 @dataclass(frozen=True)
 class Missing:
-    """A right that the monitor has not.
+    """A right that the monitor lacks.
 
     Attributes:
         operation: As Kafka's ACLs name it. resource: ``topic`` or ``group``. name: Of it.
@@ -125,7 +125,7 @@ def offsets_partitions(options: KafkaOptions) -> int:
                     return partitions
                 view.locate_coordinator()
             except KafkaException as error:
-                # While the topic is being made, it has no leaders yet.
+                # While the topic is being created, it has no leaders yet.
                 if error.args[0].code() not in _NOT_YET:
                     raise _unusable(options, error.args[0], view.complaints()) from error
             time.sleep(_CHECK_EVERY_S)
@@ -168,22 +168,22 @@ def refuse_without(missing: list[Missing], options: KafkaOptions) -> None:
     Raises:
         SetupError: There is one.
     """
-    if any(one.needed for one in missing):
+    if any(right.needed for right in missing):
         raise SetupError(
             f"{options.user or 'the user'} lacks permissions that the monitor needs on {options.bootstrap_servers}:\n"
-            + "\n".join(f"  {one}" for one in missing),
+            + "\n".join(f"  {right}" for right in missing),
             "grant them, for example with:\n"
-            + "\n".join(one.command(options) for one in missing)
+            + "\n".join(right.command(options) for right in missing)
             + "\nor follow the groups by admin calls, which are less exact: --kafka-source admin",
         )
 
 
-def _connected(options: KafkaOptions) -> ClusterView:
+def _connected(options: KafkaOptions) -> MetadataClient:
     """Return a client of the cluster, if its port is open: the client itself waits long for a broker."""
     servers = [server.strip().rpartition("/")[2] for server in options.bootstrap_servers.split(",")]
     require_reachable(servers, what="Kafka broker", remedy=_NOT_REACHED)
     try:
-        return ClusterView(options, timeout_s=_TIMEOUT_S)
+        return MetadataClient(options, timeout_s=_TIMEOUT_S)
     except KafkaException as error:
         raise SetupError(
             f"the client properties cannot be used: {error.args[0].str()}",
@@ -191,7 +191,7 @@ def _connected(options: KafkaOptions) -> ClusterView:
         ) from error
 
 
-def _check(view: ClusterView, options: KafkaOptions) -> list[Missing]:
+def _check(view: MetadataClient, options: KafkaOptions) -> list[Missing]:
     missing = []
     try:
         topic_error = view.topic_error(OFFSETS_TOPIC)
@@ -199,7 +199,7 @@ def _check(view: ClusterView, options: KafkaOptions) -> list[Missing]:
         raise _unusable(options, error.args[0], view.complaints()) from error
     group_error = view.may_use_group()
     if group_error is not None and group_error.code() != KafkaError.GROUP_AUTHORIZATION_FAILED:
-        # A coordinator that is not available yet is no missing permission: the reader waits for it.
+        # A coordinator that is not available yet is not a missing permission; the reader waits for it.
         group_error = None
     if _denies(topic_error) or (topic_error is None and _denies(view.may_read())):
         missing.append(_READ_OFFSETS)
@@ -216,10 +216,10 @@ def _denies(error: KafkaError | None) -> bool:
 
 def _unusable(options: KafkaOptions, error: KafkaError, complaints: list[KafkaError]) -> SetupError:
     servers = options.bootstrap_servers
-    refusal = next((one for one in [error, *complaints] if one.code() in REFUSALS), None)
+    refusal = next((complaint for complaint in [error, *complaints] if complaint.code() in REFUSALS), None)
     if refusal is None:
         # The error of the first broker has more detail than "all brokers are down".
-        plain = [one for one in [*complaints, error] if one.code() != KafkaError._ALL_BROKERS_DOWN]
+        plain = [complaint for complaint in [*complaints, error] if complaint.code() != KafkaError._ALL_BROKERS_DOWN]
         reason = (plain or [error])[0].str()
         return UnreachableError(f"the Kafka cluster {servers} cannot be reached: {reason}", _NOT_REACHED)
     if refusal.code() == KafkaError._SSL:

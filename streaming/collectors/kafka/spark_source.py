@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from streaming.collectors.kafka.client_options import KafkaOptions
+from streaming.collectors.kafka.options import KafkaOptions
 from streaming.pipeline.combine import OFFSETS
 from streaming.pipeline.sources import PARTITION_ALONE, kafka_rows
 from udfs.kafka.consumer_offsets import OFFSETS_TOPIC
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 # Spark's reader by the admin client silently skips internal topics; the one by a consumer reads them.
 _READ_INTERNAL_TOPICS = "spark.sql.streaming.kafka.useDeprecatedOffsetFetching"
-# That reader waits for an unavailable broker and cannot be interrupted: a stop of the query waits no longer.
+# That reader waits for an unavailable broker uninterruptibly, so a stop of the query waits no longer than this.
 _STOP_TIMEOUT, _STOP_TIMEOUT_MS = "spark.sql.streaming.stopTimeout", "10000"
 
 
@@ -44,8 +44,8 @@ def offsets_source(
         .option("startingOffsets", "earliest")
         .option("failOnDataLoss", not is_tolerant)
         .option("maxOffsetsPerTrigger", max_offsets_per_batch)
-        # An offset that was committed within a transaction counts once the transaction does.
+        # An offset that was committed within a transaction counts once the transaction is committed.
         .option("kafka.isolation.level", "read_committed")
     )
-    # All records have one topic: a text less for each of millions.
+    # All records have one topic, so its name is left out of millions of rows.
     return kafka_rows(reader.load(), OFFSETS, place=PARTITION_ALONE)

@@ -8,7 +8,7 @@ import msgspec
 
 from udfs.model.events import SCHEMA_VERSION, QueueInfo, TopicQueues
 
-# Kafka's own (kafka-clients ``Topic``); their names are fixed.
+# Kafka's internal topics (kafka-clients ``Topic``) have fixed names.
 INTERNAL_TOPICS = frozenset({"__consumer_offsets", "__transaction_state", "__share_group_state", "__cluster_metadata"})
 
 
@@ -70,7 +70,7 @@ class TopicDiff:
                 doubted[topic] = now
                 continue
             if replaced and before is not None and before.topic_id is not None:
-                # It was deleted and made again between two reads: another topic, whose queues begin anew.
+                # It was deleted and re-created between two reads, so it is another topic whose queues begin anew.
                 events.append(self._event(topic, None, time_ms - 1))
             events.append(self._event(topic, now, time_ms))
             if now is None:

@@ -7,16 +7,16 @@ from typing import NamedTuple
 
 from confluent_kafka import KafkaException
 
-from streaming.collectors.kafka.client_options import KafkaOptions
-from streaming.collectors.kafka.metadata_client import ClusterView
+from streaming.collectors.kafka.metadata_client import MetadataClient
+from streaming.collectors.kafka.options import KafkaOptions
 from streaming.machine.clock import now_ms
 from streaming.machine.logs import logger
-from streaming.pipeline.pending_losses import Losses
+from streaming.pipeline.pending_losses import PendingLosses
 from streaming.pipeline.query_log import read_committed, topic_offsets
 from streaming.stores.places import Place
 from udfs.model.losses import Loss
 
-# Part of every error of Spark on lost records: those of its executors do not carry the condition's name.
+# Every error of Spark about lost records contains this; those of executors lack the condition's name.
 DATA_LOSS = "Some data may have been lost because they are not available in Kafka any more"
 _NAMED_AT_MOST = 8
 _TIMEOUT_S = 5.0  # an unavailable broker does not delay a start or a stop for long
@@ -69,7 +69,12 @@ class TopicReader:
     """
 
     def __init__(
-        self, topic: str, options: KafkaOptions, query: Place, losses: Losses, clusters: Callable[[], Sequence[str]]
+        self,
+        topic: str,
+        options: KafkaOptions,
+        query: Place,
+        losses: PendingLosses,
+        clusters: Callable[[], Sequence[str]],
     ) -> None:
         self._topic = topic
         self._options = options
@@ -82,42 +87,51 @@ class TopicReader:
         committed = read_committed(self._query)
         read = {} if committed is None else topic_offsets(committed, self._topic)
         if not read:
-            return False  # nothing was read: a new reader misses nothing
+            return False  # nothing was read, and a new reader misses nothing
         try:
-            with ClusterView(self._options, timeout_s=_TIMEOUT_S) as view:
+            with MetadataClient(self._options, timeout_s=_TIMEOUT_S) as view:
                 return self._compare(view, read)
         except KafkaException as error:
             _log.warning("the remaining offsets are unknown", topic=self._topic, error=error.args[0].str())
             return False
 
-    def _compare(self, view: ClusterView, read: Mapping[int, int]) -> bool:
+    def _compare(self, view: MetadataClient, read: Mapping[int, int]) -> bool:
         bounds = view.offsets_bounds(view.offsets_partitions(self._topic), self._topic)
         source = f"topic:{self._topic}"
         kept = self._losses.answered(source) or {}
         answered = {int(partition): offset for partition, offset in kept.items()}
         found, is_behind = missed(read, bounds, answered)
         if found:
-            deleted = [one for one in found if one.read is None]
-            cut = [one for one in found if one.read is not None]
+            deleted = [missed for missed in found if missed.read is None]
+            cut = [missed for missed in found if missed.read is not None]
             losses = [self._deleted(view, deleted, bounds)] if deleted else []
             losses += [self._cut(view, cut)] if cut else []
             marks = [(cluster, loss) for loss in losses for cluster in self._clusters()]
-            answers = {one.partition: one.end if one.read is None else -1 - one.end for one in found}
+            answers = {missed.partition: missed.end if missed.read is None else -1 - missed.end for missed in found}
             self._losses.report(source, {str(number): offset for number, offset in (answered | answers).items()}, marks)
         return is_behind
 
-    def _deleted(self, view: ClusterView, found: Sequence[Missed], bounds: Mapping[int, tuple[int, int]]) -> Loss:
-        left = [(one.partition, one.end) for one in found if one.end < bounds[one.partition][1]]
-        offsets = _listed([f"partition {one.partition}: offsets {one.first} to {one.end - 1}" for one in found])
+    def _deleted(self, view: MetadataClient, found: Sequence[Missed], bounds: Mapping[int, tuple[int, int]]) -> Loss:
+        left = [(missed.partition, missed.end) for missed in found if missed.end < bounds[missed.partition][1]]
+        offsets = _listed(
+            [f"partition {missed.partition}: offsets {missed.first} to {missed.end - 1}" for missed in found]
+        )
         return Loss(
             what=f"Records of the topic {self._topic} ({offsets}) were deleted before they were read",
             until_ms=max(self._times(view, left), default=None),
             noticed_ms=now_ms(),
         )
 
-    def _cut(self, view: ClusterView, found: Sequence[Missed]) -> Loss:
-        offsets = _listed([f"partition {one.partition} ends at {one.end}, and {one.read} was read" for one in found])
-        there = [(one.partition, place) for one in found if one.first < one.end for place in (one.first, one.end - 1)]
+    def _cut(self, view: MetadataClient, found: Sequence[Missed]) -> Loss:
+        offsets = _listed(
+            [f"partition {missed.partition} ends at {missed.end}, and {missed.read} was read" for missed in found]
+        )
+        there = [
+            (missed.partition, place)
+            for missed in found
+            if missed.first < missed.end
+            for place in (missed.first, missed.end - 1)
+        ]
         times = self._times(view, there)
         return Loss(
             what=f"The topic {self._topic} was recreated or truncated ({offsets}): the records before are not read",
@@ -126,7 +140,7 @@ class TopicReader:
             noticed_ms=now_ms(),
         )
 
-    def _times(self, view: ClusterView, places: Sequence[tuple[int, int]]) -> list[int]:
+    def _times(self, view: MetadataClient, places: Sequence[tuple[int, int]]) -> list[int]:
         times = [view.record_time(partition, offset, self._topic) for partition, offset in places[:_NAMED_AT_MOST]]
         return [at for at in times if at is not None]
 

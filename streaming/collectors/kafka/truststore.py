@@ -24,7 +24,7 @@ def certificates_of(store: str, password: str | None) -> str:
     command = [str(keytool), "-list", "-rfc", "-keystore", store]
     environment = dict(os.environ)
     if password is not None:
-        # Not as an argument: everybody on the machine could read it.
+        # The password is not an argument, because everybody on the machine could read it.
         environment[_PASSWORD_VARIABLE] = password
         command += ["-storepass:env", _PASSWORD_VARIABLE]
     try:

@@ -22,7 +22,7 @@ from streaming.collectors.metaq.zk_times import ServerClock, TransactionTimes
 from streaming.machine.clock import now_ms
 from udfs.model.events import SCHEMA_VERSION, AnyEvent, Clock
 
-_READ_AGAIN: Final = 3  # a group that changes while it is read; then its watch fires
+_READ_AGAIN: Final = 3  # if a group changes while it is read; after that its watch fires
 _NO_TOPIC = ZkTopic(Folder(), {})
 
 
@@ -40,7 +40,7 @@ class PendingEvents:
     unread: list[str] = field(default_factory=list)
 
 
-class ClusterDiffer:
+class MetaqClusterDiff:
     """The reported state of a cluster, and the draft of the next report.
 
     Args:
@@ -54,8 +54,8 @@ class ClusterDiffer:
         self._times = TransactionTimes()
         self._offsets = OffsetDiff(options.cluster)
         self._offsets_next = ""
-        self._read_at: dict[str, int] = {}  # group -> when, by this machine's clock
-        # What has not settled, and since when it is unchanged; remembered items: settled.
+        self._read_at: dict[str, int] = {}  # when each group was read, by this machine's clock
+        # Groups that have not settled, and since when they are unchanged; all other remembered ones have settled.
         self._unsettled = {name: 0 for name, group in self._reported.groups.items() if not group.settled}
         self._doubted = {name for name, topic in self._reported.topics.items() if topic.doubted_since is not None}
 
@@ -123,7 +123,9 @@ class ClusterDiffer:
                 self._put(pending, name, *close_missed(name, reported, context))
         for name, offsets in sorted(reader.read_offsets(self._due_for_offsets()).items()):
             pending.events += self._offsets.diff(name, offsets, context.at)
-        waiting = [one.doubted_since - 1 for one in self._reported.topics.values() if one.doubted_since is not None]
+        waiting = [
+            topic.doubted_since - 1 for topic in self._reported.topics.values() if topic.doubted_since is not None
+        ]
         pending.events.append(
             Clock(
                 schema_version=SCHEMA_VERSION,
@@ -162,12 +164,16 @@ class ClusterDiffer:
         for name, topic in pending.topics.items():
             before = self._reported.topics.get(name)
             found += [
-                one for one in topic.observed.violations if before is None or one not in before.observed.violations
+                violation
+                for violation in topic.observed.violations
+                if before is None or violation not in before.observed.violations
             ]
         for name, group in pending.groups.items():
             reported = self._reported.groups.get(name)
             new = group.observed.violations if group is not None else ()
-            found += [one for one in new if reported is None or one not in reported.observed.violations]
+            found += [
+                violation for violation in new if reported is None or violation not in reported.observed.violations
+            ]
         return sorted(found)
 
     # ---- inside
@@ -214,7 +220,7 @@ class ClusterDiffer:
         for name in self._reported.groups:
             group = self._group(pending, name)
             if group is not None and any(
-                not changed.isdisjoint(one.subscriptions) for one in group.observed.members.values()
+                not changed.isdisjoint(member.subscriptions) for member in group.observed.members.values()
             ):
                 pending.groups[name] = msgspec.structs.replace(group, settled=False)
 
@@ -253,10 +259,10 @@ class ClusterDiffer:
     def _compare_clocks(self, name: str, before: ZkGroup | None, observed: ZkGroup | None, noticed: int) -> None:
         if before is None or observed is None:
             return
-        made = [one.joined_at for key, one in observed.members.items() if before.members.get(key) != one]
+        made = [member.joined_at for key, member in observed.members.items() if before.members.get(key) != member]
         for topic, owners in observed.topics.items():
             was = before.topics[topic].owners if topic in before.topics else {}
-            made += [one.since for key, one in owners.owners.items() if was.get(key) != one]
+            made += [owner.since for key, owner in owners.owners.items() if was.get(key) != owner]
         if made:
             self._clock.observe(max(made), noticed_ms=max(noticed, now_ms()), absent_ms=self._read_at.get(name))
 

@@ -20,7 +20,7 @@ from kazoo.protocol.states import KazooState
 
 from streaming.collectors.collector import CollectorStatus, CollectorThread, State
 from streaming.collectors.event_log import EventLog
-from streaming.collectors.metaq.cluster_diff import ClusterDiffer, PendingEvents
+from streaming.collectors.metaq.cluster_diff import MetaqClusterDiff, PendingEvents
 from streaming.collectors.metaq.options import MetaqOptions
 from streaming.collectors.metaq.watch_queue import FiredWatches, WatchQueue
 from streaming.collectors.metaq.zk_reader import ZkReader
@@ -32,7 +32,7 @@ from streaming.machine.process import since_boot_ms
 _LONGEST_PAUSE_S = 30.0
 _FIRST_PAUSE_S = 0.5
 _log = logger("metaq")
-# The client logs each attempt to connect; the collector's state is enough.
+# The client's log of each connection attempt is dropped, because the collector reports its state.
 _CLIENT_LOG = logging.getLogger("metaq.zookeeper")
 _CLIENT_LOG.setLevel(logging.ERROR)
 
@@ -104,7 +104,7 @@ class MetaqCollector(CollectorThread):
             self._queue.wait(pause_s)
 
     def _everything(self, reader: ZkReader) -> None:
-        self._queue.take()
+        self._queue.drain()
         self._read(reader, FiredWatches(everything=True))
         self._with_round(reader)
         while self._differ.is_waiting and not self._stopping.is_set():
@@ -118,7 +118,7 @@ class MetaqCollector(CollectorThread):
         self._round(reader, began)
 
     def _between_rounds(self, reader: ZkReader) -> None:
-        while fired := self._queue.take():
+        while fired := self._queue.drain():
             self._read(reader, fired)
         if self._differ.is_waiting:
             self._read_again(reader)
@@ -236,13 +236,13 @@ def _writing() -> Iterator[None]:
         raise _Unwritable(str(error)) from error
 
 
-def _differ_of(options: MetaqOptions, log: EventLog) -> ClusterDiffer:
+def _differ_of(options: MetaqOptions, log: EventLog) -> MetaqClusterDiff:
     """Continue from the memory in the log; start without one if it cannot be read."""
     try:
-        return ClusterDiffer(options, log.read_memory())
+        return MetaqClusterDiff(options, log.read_memory())
     except msgspec.DecodeError:
         _log.warning("the remembered state is unreadable; the whole cluster is reported again", cluster=options.cluster)
-        return ClusterDiffer(options)
+        return MetaqClusterDiff(options)
 
 
 def _text(error: BaseException) -> str:

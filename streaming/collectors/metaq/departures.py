@@ -1,7 +1,7 @@
 """Shell: how a consumer departed, by the transactions that ZooKeeper keeps. No I/O here.
 
-A session that ends takes all its nodes away in one transaction; a consumer that stops gives its partitions back one by
-one and takes its name out last (``ConsumerZooKeeper#unRegisterConsumer``). Of each folder ZooKeeper keeps the last
+A session that ends removes all its nodes in one transaction; a consumer that stops releases its partitions one by
+one and removes its name last (``ConsumerZooKeeper#unRegisterConsumer``). For each folder ZooKeeper keeps the last
 transaction that changed its children, so this is visible until another client changes them.
 """
 
@@ -52,8 +52,12 @@ def departure_of(
         changes: How often ``ids`` changed in between.
         at: When its absence was noticed.
     """
-    released = [one for one in given_back.values() if one.member_id == member_id and at - one.at <= STOPPING_MS]
-    topics = sorted({topic for topic, _ in held} | {one.topic for one in released})
+    released = [
+        partition
+        for partition in given_back.values()
+        if partition.member_id == member_id and at - partition.at <= STOPPING_MS
+    ]
+    topics = sorted({topic for topic, _ in held} | {partition.topic for partition in released})
     if not topics:
         return _undecided(member_id, "it owned no partition: no second node shows how it departed")
     removal = now.ids.pzxid
@@ -72,7 +76,9 @@ def departure_of(
                 " session ended without unregistering",
             )
     if changes == 1:
-        earlier = [one.pzxid for one in released] + [changed for changed in last_changes.values() if changed < removal]
+        earlier = [partition.pzxid for partition in released] + [
+            changed for changed in last_changes.values() if changed < removal
+        ]
         if earlier and max(earlier) < removal:
             return Departure(
                 member_id=member_id,

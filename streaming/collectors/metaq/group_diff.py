@@ -34,9 +34,9 @@ from udfs.model.events import (
 )
 from udfs.strategies.inference import infer_strategy
 
-# Missed changes stay an observation for this long.
+# Missed changes are reported as an observation for this long.
 MISSED_OPEN_MS: Final = 60_000
-_RECREATED = 2**31  # no folder has so many changes between two reads: it was recreated
+_RECREATED = 2**31  # no folder changes this often between two reads, so it was recreated
 _NAMED_AT_MOST = 3
 
 Held = Mapping[tuple[str, str], ZkOwner]
@@ -82,7 +82,7 @@ def close_missed(
     """Report the end of missed changes, once none was missed for long enough."""
     if reported.missed_at is None or context.at - reported.missed_at < MISSED_OPEN_MS:
         return [], reported
-    observations = tuple(one for one in reported.observations if one[0] != "changes_missed")
+    observations = tuple(observation for observation in reported.observations if observation[0] != "changes_missed")
     at = max(context.at, reported.at + 1)
     event = _snapshot(group, reported.observed.members, context, at, observations)
     return [event], msgspec.structs.replace(reported, observations=observations, missed_at=None, at=at)
@@ -136,7 +136,7 @@ class _Changes:
     def diff(self) -> tuple[list[AnyEvent], ReportedGroupState]:
         missed = self._missed()
         missed_at = self.context.at if missed else self.reported.missed_at
-        current = [one for one in self.reported.observations if one[0] == "changes_missed"]
+        current = [observation for observation in self.reported.observations if observation[0] == "changes_missed"]
         observations = tuple([("changes_missed", missed)] if missed else current) + _violations_of(self.observed)
         self._diff_members(observations)
         self._diff_owners()
@@ -187,7 +187,7 @@ class _Changes:
             name: self.observed.members.get(name, member) if name not in self.rejoined else member
             for name, member in self.before.members.items()
         }
-        given_back = {(one.topic, one.partition): one for one in self.reported.given_back}
+        given_back = {(partition.topic, partition.partition): partition for partition in self.reported.given_back}
         last = max(by_time, default=None)
         for at in sorted(by_time):
             departed, joined = by_time[at]
@@ -220,7 +220,7 @@ class _Changes:
         if 0 < unseen < _RECREATED:
             parts.append(f"{_changes(unseen)} of the group's consumers")
         if not self.context.continuous:
-            # While watches are set, partitions may change owners several times within one read: nothing is missed.
+            # While watches are set, partitions may change owners several times within one read without a miss.
             for topic, now in sorted(self.observed.topics.items()):
                 was = self.before.topics.get(topic)
                 if was is None:
@@ -252,23 +252,23 @@ class _Changes:
                 self.events.append(_report(self.group, name, now, self.context, max(taken)))
 
     def _lost_at(self, topic: str, partition: str) -> int:
-        """Return when a partition had lost its owner for certain."""
+        """Return the time by which a partition had certainly lost its owner."""
         owners = self.observed.topics.get(topic)
         if owners is None:
             return self.context.at
         taken = owners.owners.get(partition)
-        # Partitions are released one by one: the watch fired for the first of them, milliseconds before the last.
+        # Partitions are released one by one, so the watch fired for the first of them, milliseconds before the last.
         at = self.context.removed_at(owners.folder.pzxid, alone=self.context.continuous)
         return at if taken is None else min(at, taken.since)
 
     def _given_back(self) -> tuple[GivenBack, ...]:
         owned = {(topic, name) for topic, held in self.observed.topics.items() for name in held.owners}
         kept = [
-            one
-            for one in self.reported.given_back
-            if (one.topic, one.partition) not in owned
-            and one.member_id in self.observed.members
-            and self.context.at - one.at <= STOPPING_MS
+            partition
+            for partition in self.reported.given_back
+            if (partition.topic, partition.partition) not in owned
+            and partition.member_id in self.observed.members
+            and self.context.at - partition.at <= STOPPING_MS
         ]
         lost = [
             GivenBack(owner.member_id, topic, name, self.observed.topics[topic].folder.pzxid, self.context.at)
@@ -306,26 +306,26 @@ def _member(group: str, name: str, member: ZkMember) -> MemberInfo:
     return MemberInfo(member_id=name, client_id=client, host=host, subscriptions=member.subscriptions)
 
 
-def _report(group: str, member: str, held: Held, context: ReadContext, at: int) -> AssignmentReported:
+def _report(group: str, member: str, held: Held, context: ReadContext, event_time: int) -> AssignmentReported:
     queues = []
     for (topic, name), owner in held.items():
         broker, number = read_partition(name)
         queues.append(HeldQueue(topic=topic, queue_id=number, broker=broker, held_since=owner.since))
     return AssignmentReported(
         schema_version=SCHEMA_VERSION,
-        event_time=at,
+        event_time=event_time,
         system="metaq",
         cluster=context.cluster,
         group=group,
         member_id=member,
-        queues=tuple(sorted(queues, key=lambda one: (one.topic, one.broker or "", one.queue_id))),
+        queues=tuple(sorted(queues, key=lambda queue: (queue.topic, queue.broker or "", queue.queue_id))),
     )
 
 
-def _settings(group: str, strategy: str, context: ReadContext, at: int) -> GroupSettings:
+def _settings(group: str, strategy: str, context: ReadContext, event_time: int) -> GroupSettings:
     return GroupSettings(
         schema_version=SCHEMA_VERSION,
-        event_time=at,
+        event_time=event_time,
         system="metaq",
         cluster=context.cluster,
         group=group,

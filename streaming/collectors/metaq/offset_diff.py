@@ -23,17 +23,21 @@ class OffsetDiff:
             read_ms: The time of the read: offsets that are new have it. Moved ones have that of the newest commit.
         """
         before = self._offsets.get(group, {})
-        self._offsets[group] = {(one.topic, one.partition): one.offset for one in offsets}
-        moved = [one for one in offsets if before.get((one.topic, one.partition), one.offset) != one.offset]
-        new = [one for one in offsets if (one.topic, one.partition) not in before]
-        events = [self._progress(group, moved, max(one.at for one in moved), moved=True)] if moved else []
+        self._offsets[group] = {(offset.topic, offset.partition): offset.offset for offset in offsets}
+        moved = [
+            offset for offset in offsets if before.get((offset.topic, offset.partition), offset.offset) != offset.offset
+        ]
+        new = [offset for offset in offsets if (offset.topic, offset.partition) not in before]
+        events = [self._progress(group, moved, max(offset.at for offset in moved), moved=True)] if moved else []
         return [*events, self._progress(group, new, read_ms, moved=False)] if new else events
 
     def _progress(self, group: str, offsets: Sequence[Offset], at_ms: int, *, moved: bool) -> Progress:
         queues = []
-        for one in sorted(offsets):
-            broker, number = read_partition(one.partition)
-            queues.append(QueueOffset(topic=one.topic, queue_id=number, broker=broker, offset=one.offset, moved=moved))
+        for offset in sorted(offsets):
+            broker, number = read_partition(offset.partition)
+            queues.append(
+                QueueOffset(topic=offset.topic, queue_id=number, broker=broker, offset=offset.offset, moved=moved)
+            )
         return Progress(
             schema_version=SCHEMA_VERSION,
             event_time=at_ms,

@@ -42,9 +42,9 @@ def diff_topic(
     return [_event(topic, queues, context, at)], ReportedTopicState(observed=observed, queues=queues, at=at)
 
 
-def _event(topic: str, queues: tuple[tuple[str, int], ...], context: ReadContext, at: int) -> TopicQueues:
+def _event(topic: str, queues: tuple[tuple[str, int], ...], context: ReadContext, event_time: int) -> TopicQueues:
     event = TopicQueues(
-        schema_version=SCHEMA_VERSION, event_time=at, system="metaq", cluster=context.cluster, topic=topic
+        schema_version=SCHEMA_VERSION, event_time=event_time, system="metaq", cluster=context.cluster, topic=topic
     )
     if queues:
         event.queues = tuple(QueueInfo(queue_id=number, broker=broker) for broker, number in queues)

@@ -12,7 +12,7 @@ from kazoo.protocol.states import EventType, KazooState, WatchedEvent
 from streaming.collectors.metaq.znodes import Paths, concern_of
 from streaming.machine.clock import now_ms
 
-# A consumer takes its partitions one by one, some milliseconds apart: they are read together. Times stay exact:
+# A consumer takes its partitions one by one, milliseconds apart, so they are read together. Times stay exact, because
 # each owner's node has its own. Joins and departures are read at once, before others change the same nodes.
 OWNERS_WAIT_MS: Final = 50
 
@@ -43,7 +43,7 @@ class WatchQueue:
         self._paths = paths
         self._changed = threading.Condition()
         self._fired = FiredWatches()
-        self._owners: dict[str, int] = {}  # groups of which partitions changed hands, and nothing else
+        self._owners: dict[str, int] = {}  # groups in which only owners of partitions changed
         self._state = KazooState.LOST
         self._woken = False
 
@@ -64,7 +64,7 @@ class WatchQueue:
     def see_event(self, event: WatchedEvent) -> None:
         """Record that a watch fired."""
         if event.type == EventType.NONE:
-            return  # events of the connection, which ``see_state`` handles
+            return  # these are events of the connection, which ``see_state`` handles
         concern = concern_of(self._paths, event.path)
         if concern is None:
             return
@@ -82,7 +82,7 @@ class WatchQueue:
                 self._fired.topics.setdefault(concern.name, now)
             self._changed.notify_all()
 
-    def take(self) -> FiredWatches:
+    def drain(self) -> FiredWatches:
         """Return the nodes to read now, and start a new list."""
         with self._changed:
             fired, self._fired = self._fired, FiredWatches()

@@ -40,7 +40,7 @@ from streaming.collectors.metaq.znodes import (
     violation_of,
 )
 
-_ANSWER_S = 30.0  # for one answer of a server that is connected
+_ANSWER_S = 30.0  # for one answer of a connected server
 
 ReadRequest: TypeAlias = tuple[Literal["children", "data", "unwatched"], str]
 _Value = TypeVar("_Value")
@@ -235,7 +235,7 @@ class ZkReader:
             if len(waiting) >= self._options.requests_in_flight:
                 answers.append(_answer(waiting.popleft()))
             waiting.append(request(item))
-        answers += [_answer(one) for one in waiting]
+        answers += [_answer(result) for result in waiting]
         return answers
 
 
@@ -348,7 +348,7 @@ def _unknown(children: _Children, folder: Folder, unchanged: Mapping[str, object
 
 
 def _folder(stat: ZnodeStat) -> Folder:
-    # ZooKeeper's -1: the children were never changed.
+    # ZooKeeper's -1 means that the children were never changed.
     return Folder(stat.cversion, stat.pzxid)
 
 
@@ -360,8 +360,8 @@ def _is_readable(value: Any, read: Callable[[Any], object]) -> bool:
     return True
 
 
-def _answer(one: IAsyncResult) -> Any:
+def _answer(result: IAsyncResult) -> Any:
     try:
-        return one.get(timeout=_ANSWER_S)
+        return result.get(timeout=_ANSWER_S)
     except NoNodeError:
         return None

@@ -12,7 +12,7 @@ from collections import deque
 from typing import Final
 
 _KEPT: Final = 20_000
-_CLOCK_WINDOW_MS: Final = 600_000  # older bounds are forgotten: clocks are set and drift
+_CLOCK_WINDOW_MS: Final = 600_000  # older bounds are forgotten, because clocks drift and are set
 
 
 class TransactionTimes:

@@ -14,10 +14,10 @@ import msgspec
 from streaming.collectors.metaq.observed import Violation
 from udfs.model.events import MAX_INT32, MAX_INT64, MAX_NAME_LENGTH, MAX_QUEUE_COUNT
 
-_RAW_CHARACTERS = 200  # of what cannot be read: enough to know it by
+_RAW_CHARACTERS = 200  # of an unreadable node, enough to recognize it
 _PARTITION = re.compile(r"(\d{1,10})-(\d{1,10})", re.ASCII)
 _COUNT = re.compile(r"\s*\+?(\d{1,10})\s*", re.ASCII)
-# What ``ConsumerZooKeeper#getConsumerUUID`` makes where no id is configured: address, process, time, counter.
+# ``ConsumerZooKeeper#getConsumerUUID`` makes this id where none is configured: address, process, time, counter.
 _MADE_ID = re.compile(r"(?P<host>.+)-\d+-\d{13}-\d+")
 
 
@@ -99,7 +99,7 @@ def read_subscriptions(data: bytes) -> tuple[str, ...]:
     """Return the topics in a consumer's node, sorted, each once: ``a,b``.
 
     Raises:
-        UnreadableNode: It is no UTF-8.
+        UnreadableNode: It is not UTF-8.
     """
     topics = {topic.strip() for topic in _text(data).split(",")} - {""}
     if any(len(topic) > MAX_NAME_LENGTH for topic in topics):
@@ -163,7 +163,7 @@ def read_share(data: bytes, *, old: bool = False) -> int:
     else:
         try:
             count = msgspec.json.decode(text.encode(), type=_TopicBroker, strict=False).num_parts
-        except (msgspec.DecodeError, RecursionError) as error:  # also of a field that has another type
+        except (msgspec.DecodeError, RecursionError) as error:  # also for a field of another type
             raise UnreadableNode("not_a_topic_broker") from error
     if count > MAX_QUEUE_COUNT:
         raise UnreadableNode("too_many_partitions")

@@ -1,7 +1,7 @@
 """Shell: polls one RocketMQ cluster, round after round, and appends what changed to the log of events.
 
 Each round ends with its events appended at once, the ``clock`` last, then the state is stored for the next start.
-Where no broker answers there is no evidence: no events and no clock, only a later try.
+If no broker answers, there is no evidence: no event and no clock is written, and the poll is retried later.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from streaming.collectors.event_log import EventLog
 from streaming.collectors.rocketmq.diffing.cluster_diff import diff_cluster, is_news, missing_brokers
 from streaming.collectors.rocketmq.diffing.remembered import RememberedState, VolatileState
 from streaming.collectors.rocketmq.options import RocketMqOptions
-from streaming.collectors.rocketmq.polling.poller import Surveyor
 from streaming.collectors.rocketmq.polling.survey import Survey
+from streaming.collectors.rocketmq.polling.surveyor import Surveyor
 from streaming.collectors.rocketmq.remoting.client import RocketMqClient
 from streaming.machine.clock import now_ms
 from streaming.machine.logs import logger
@@ -88,7 +88,7 @@ class RocketMqCollector(CollectorThread):
             if failures:
                 pause_s = max(pause_s, min(_LONGEST_PAUSE_S, 0.5 * 2.0 ** min(failures, 10)))
             if pause_s > 0:
-                # The loop continues meanwhile: silent members may still answer.
+                # The loop continues meanwhile, because silent members may still answer.
                 self._idle(pause_s)
 
     def _round(self, *, complete: bool) -> bool:
@@ -114,7 +114,7 @@ class RocketMqCollector(CollectorThread):
             if is_news(self._state, diff.state):
                 self._log.keep_memory(diff.state.encoded())
         except OSError as error:
-            # Events that could not be written are not reported: the next round compares with the same state.
+            # Events that could not be written count as unreported, so the next round compares with the same state.
             self._set("unwritable", survey, str(error))
             return False
         self._state, self._volatile = diff.state, diff.volatile
@@ -177,7 +177,7 @@ class _PollSession:
 
     def __init__(self, options: RocketMqOptions, tls: ssl.SSLContext | None, clock: _Clock) -> None:
         self._options = options
-        # Not asyncio.run, nor its Runner: these take over SIGINT in the main thread.
+        # asyncio.run and Runner are not used, because they take over SIGINT in the main thread.
         self._loop = asyncio.new_event_loop()
         self._client = RocketMqClient(
             options.addresses(), credentials=options.credentials(), tls=tls, limits=options.limits()
@@ -211,7 +211,7 @@ class _PollSession:
             self._loop.call_soon_threadsafe(self._cancel)
 
     def close(self) -> None:
-        """Hang up."""
+        """Close the connections."""
         self._loop.run_until_complete(self._hang_up())
         self._loop.close()
 
@@ -252,7 +252,7 @@ class _Clock:
         return self._last_ms
 
     def step(self) -> None:
-        """From now on every time is later than every one before."""
+        """Make every later time greater than all earlier ones."""
         self._last_ms += 1
 
 
@@ -263,10 +263,10 @@ def _state_of(survey: Survey) -> State:
 def _detail_of(survey: Survey) -> str | None:
     """Return the problem of a round, as text."""
     problems = [] if survey.name_server_problem is None else [f"no name server answers: {survey.name_server_problem}"]
-    problems += [f"{one.name}: {one.problem}" for one in survey.brokers.values() if one.problem is not None]
+    problems += [f"{broker.name}: {broker.problem}" for broker in survey.brokers.values() if broker.problem is not None]
     if not survey.brokers and not problems:
         problems.append("the name server lists no broker")
-    answering = {one.name for one in survey.brokers.values() if one.problem is None}
+    answering = {broker.name for broker in survey.brokers.values() if broker.problem is None}
     late = sum(bool(group.unpolled & answering) for group in survey.groups.values())
     if late:
         problems.append(f"{late} of {len(survey.groups)} groups were not polled in time")

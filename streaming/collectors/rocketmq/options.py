@@ -16,7 +16,7 @@ from streaming.setup.errors import SetupError
 RETRY_PREFIX: Final = "%RETRY%"
 DEFAULT_PORT: Final = 9876
 _CACHED_AT_MOST: Final = 100_000  # cached names; beyond it the cache is cleared
-# MixAll, TopicValidator and BrokerController of 4.9.8 and 5.5.0: what brokers and tools use themselves.
+# Brokers and tools use these themselves: MixAll, TopicValidator and BrokerController of 4.9.8 and 5.5.0.
 SYSTEM_GROUPS: Final = (
     r"CID_RMQ_SYS_.*",
     r"CID_SYS_.*",
@@ -61,20 +61,23 @@ class RocketMqOptions(RocketMq):
 
     def follows_group(self, group: str) -> bool:
         """Return whether a group is followed."""
-        return self._groups.take(group)
+        return self._groups.includes(group)
 
     def follows_topic(self, topic: str) -> bool:
         """Return whether a topic is followed."""
         if topic.startswith(RETRY_PREFIX):
-            return self._groups.take(topic[len(RETRY_PREFIX) :])
-        return self._topics.take(topic)
+            return self._groups.includes(topic[len(RETRY_PREFIX) :])
+        return self._topics.includes(topic)
 
     def addresses(self) -> tuple[str, ...]:
         """Return the name servers, each with its port, in their order."""
-        return tuple(one if _has_port(one) else f"{one}:{DEFAULT_PORT}" for one in name_servers_of(self.name_servers))
+        return tuple(
+            address if _has_port(address) else f"{address}:{DEFAULT_PORT}"
+            for address in name_servers_of(self.name_servers)
+        )
 
     def limits(self) -> ClientLimits:
-        """Return what the client may allow itself."""
+        """Return the client's limits."""
         return ClientLimits(
             request_timeout_s=self.broker_timeout_ms / 1_000,
             relayed_timeout_s=self.client_timeout_ms / 1_000,
@@ -84,15 +87,15 @@ class RocketMqOptions(RocketMq):
         )
 
     def credentials(self) -> Credentials | None:
-        """Return what to sign with; None where nothing is signed."""
+        """Return the credentials to sign with; None: nothing is signed."""
         secret, token = self.secret_key.get_secret_value(), self.security_token.get_secret_value()
         return Credentials(self.access_key, secret, token or None) if self.access_key and secret else None
 
     def ssl_context(self) -> ssl.SSLContext | None:
-        """Return how to encrypt; None is plain.
+        """Return the TLS context; None: connections are plain.
 
         Raises:
-            SetupError: A file cannot be read or is no PEM.
+            SetupError: A file cannot be read or is not PEM.
         """
         if not self.tls:
             return None
@@ -119,13 +122,13 @@ class _Patterns:
         self._exclude = [re.compile(pattern) for pattern in exclude]
         self._evaluated: dict[str, bool] = {}
 
-    def take(self, name: str) -> bool:
+    def includes(self, name: str) -> bool:
         found = self._evaluated.get(name)
         if found is None:
             if len(self._evaluated) >= _CACHED_AT_MOST:
                 self._evaluated.clear()
-            found = any(one.fullmatch(name) for one in self._include) and not any(
-                one.fullmatch(name) for one in self._exclude
+            found = any(pattern.fullmatch(name) for pattern in self._include) and not any(
+                pattern.fullmatch(name) for pattern in self._exclude
             )
             self._evaluated[name] = found
         return found
@@ -138,4 +141,4 @@ def _has_port(address: str) -> bool:
 
 def name_servers_of(text: str) -> tuple[str, ...]:
     """Return the addresses in a text that separates them by ``;`` or ``,``, as RocketMQ's own tools take it."""
-    return tuple(one.strip() for one in re.split(r"[;,]", text) if one.strip())
+    return tuple(address.strip() for address in re.split(r"[;,]", text) if address.strip())

@@ -10,7 +10,7 @@ from fastapi.testclient import TestClient
 from dashboard.app import create_app
 from streaming.settings.model import Dashboard
 from streaming.tables.arrow_rows import to_arrow
-from streaming.tables.delta_rs import DeltaRsTable
+from streaming.tables.delta_rs_table import DeltaRsTable
 from streaming.tables.schema import GROUPS, QUEUE_PROGRESS
 from streaming.tables.writer import Mark
 from tests.streaming.tables.journals import T0

@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 
 from dashboard.live.stream import differing, event_id, events, versions_of
-from dashboard.live.table_poller import Poller
+from dashboard.live.table_poller import TablePoller
 from dashboard.reading.snapshots import TableSnapshots
 from tests.dashboard.reading.test_snapshots import append
 
 
 def first(root: Path, last_id: str | None, count: int, *, write: bool = False) -> list[str]:
     async def run() -> list[str]:
-        async with Poller(TableSnapshots(root), 0.01) as poller:
+        async with TablePoller(TableSnapshots(root), 0.01) as poller:
             stream = events(poller, last_id)
             found = [await anext(stream)]
             if write:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from dashboard.live.table_poller import Poller
+from dashboard.live.table_poller import TablePoller
 from dashboard.reading.snapshots import TableSnapshots
 from tests.dashboard.reading.test_snapshots import append
 
@@ -17,7 +17,7 @@ def test_a_commit_wakes_every_waiting_page(tmp_path: Path) -> None:
     append(tmp_path, "a", 1)
 
     async def run() -> list[bool]:
-        async with Poller(TableSnapshots(tmp_path), 0.01) as poller:
+        async with TablePoller(TableSnapshots(tmp_path), 0.01) as poller:
             waiting = [asyncio.create_task(poller.changed(30)) for _ in range(50)]
             await asyncio.sleep(0)
             append(tmp_path, "b", 2)
@@ -32,7 +32,7 @@ def test_without_a_commit_waiting_ends(tmp_path: Path) -> None:
     append(tmp_path, "a", 1)
 
     async def run() -> bool:
-        async with Poller(TableSnapshots(tmp_path), 0.01) as poller:
+        async with TablePoller(TableSnapshots(tmp_path), 0.01) as poller:
             return await poller.changed(0.05)
 
     assert asyncio.run(run()) is False
@@ -58,7 +58,7 @@ def test_it_ends_after_the_refresh_under_way_since_no_thread_may_read_while_the_
         may_end.set()
 
     async def run() -> list[str]:
-        async with Poller(snapshots, 0.01):
+        async with TablePoller(snapshots, 0.01):
             await asyncio.to_thread(began.wait)
             ending = asyncio.create_task(end_later())
         left_with = list(reading)

@@ -18,7 +18,7 @@ from streaming.tables.schema import TABLES, Row
 from streaming.tables.shared_columns import COST_NAMES
 from streaming.views.reader import Reader
 from streaming.views.widespread import WidespreadKind
-from tests.dashboard.metrics.test_labels import metrics
+from tests.dashboard.metrics.test_group_labels import metrics
 
 Samples = Mapping[str, Mapping[tuple[str, ...], float]]
 

@@ -18,7 +18,7 @@ from dashboard.reading.snapshots import TableSnapshots
 from streaming.tables.arrow_rows import to_arrow
 from streaming.tables.schema import AUDITS, REBALANCES, REJECTED_EVENTS, Row, Table
 from tests.dashboard.metrics.test_families import samples
-from tests.dashboard.metrics.test_labels import metrics
+from tests.dashboard.metrics.test_group_labels import metrics
 
 SUMMED = (REBALANCES, REJECTED_EVENTS, AUDITS)
 

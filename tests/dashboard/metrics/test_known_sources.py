@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pyarrow as pa
 
+from dashboard.metrics.group_labels import GroupLabels
 from dashboard.metrics.known_sources import known_rows, of_knowledge, unknown_of
-from dashboard.metrics.labels import GroupLabels
 from streaming.views.freshness import ClusterFreshness, Freshness
-from tests.dashboard.metrics.test_labels import metrics
+from tests.dashboard.metrics.test_group_labels import metrics
 
 FOUND = Freshness(
     {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from dashboard.metrics.labels import GroupLabels
+from dashboard.metrics.group_labels import GroupLabels
 from dashboard.metrics.lag import lag_by_group
 from streaming.settings.model import load
 from streaming.tables.schema import QUEUE_PROGRESS

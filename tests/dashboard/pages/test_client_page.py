@@ -10,7 +10,7 @@ from dashboard.pages.client_page import client_page, host_page
 from dashboard.reading.questions import Reading
 from streaming.settings.model import Dashboard
 from streaming.tables.arrow_rows import to_arrow
-from streaming.tables.delta_rs import DeltaRsTable
+from streaming.tables.delta_rs_table import DeltaRsTable
 from streaming.tables.errors import NotFoundError
 from streaming.tables.schema import MEMBERS, REBALANCES, Row
 from streaming.tables.writer import Mark

@@ -11,7 +11,7 @@ from dashboard.pages.member_page import member_page
 from dashboard.reading.questions import Reading
 from streaming.settings.model import Dashboard
 from streaming.tables.arrow_rows import to_arrow
-from streaming.tables.delta_rs import DeltaRsTable
+from streaming.tables.delta_rs_table import DeltaRsTable
 from streaming.tables.errors import NotFoundError
 from streaming.tables.schema import ASSIGNMENTS, MEMBERS, Row
 from streaming.tables.writer import Mark

@@ -9,7 +9,7 @@ from dashboard.reading.questions import Reading
 from streaming.settings.model import Dashboard
 from streaming.tables.arrow_rows import to_arrow
 from streaming.tables.commit_notes import BatchTimes, note_of
-from streaming.tables.delta_rs import DeltaRsTable
+from streaming.tables.delta_rs_table import DeltaRsTable
 from streaming.tables.schema import CHANGES, TABLES
 from streaming.tables.writer import Mark
 from tests.streaming.tables.journals import T0

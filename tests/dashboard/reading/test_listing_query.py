@@ -15,7 +15,7 @@ from dashboard.reading.listings import FINDINGS, GROUPS, LISTINGS, REBALANCES, L
 from dashboard.reading.questions import Reading
 from streaming.settings.model import Dashboard
 from streaming.tables.arrow_rows import to_arrow
-from streaming.tables.delta_rs import DeltaRsTable
+from streaming.tables.delta_rs_table import DeltaRsTable
 from streaming.tables.schema import COUNT, LONG, TABLES, TEXT, TIME, TRUTH, Row, Table
 from streaming.tables.writer import Mark
 from tests.streaming.tables.journals import T0

@@ -11,7 +11,7 @@ from structlog.testing import capture_logs
 from dashboard.reading.snapshots import LIVENESS, MISSING, REOPENED_AFTER_POLLS, TableSnapshots
 from streaming.stores.failure import StoreAwayError
 from streaming.tables.arrow_rows import to_arrow
-from streaming.tables.delta_rs import DeltaRsTable
+from streaming.tables.delta_rs_table import DeltaRsTable
 from streaming.tables.errors import NoTablesError
 from streaming.tables.schema import GROUPS, MEMBERS, TABLES
 from streaming.tables.writer import Mark

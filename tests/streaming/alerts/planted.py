@@ -10,7 +10,7 @@ from streaming.alerts.alert_state import AlertState
 from streaming.alerts.channels import Request, channels
 from streaming.alerts.delivery_error import DeliveryError
 from streaming.alerts.findings_reader import CurrentFindings
-from streaming.alerts.templates import Texts
+from streaming.alerts.templates import Templates
 from streaming.settings.alerts import Alerts
 from streaming.settings.model import Widespread, load
 from streaming.tables.schema import Row
@@ -80,7 +80,7 @@ class Scene:
         self.now_ms = T0
         self.receiver = Receiver()
         self.settings = settings(**values)
-        texts = Texts(self.settings.title, self.settings.text, self.settings.link)
+        texts = Templates(self.settings.title, self.settings.text, self.settings.link)
         found = channels(self.settings, texts)
         self.costs: dict[str, Cost] = {}
         self.costs_read: list[str] = []

@@ -6,8 +6,8 @@ import json
 from typing import Any
 
 from streaming.alerts.channels import Message, Request, channels
-from streaming.alerts.notices import bundled, notice
-from streaming.alerts.templates import Texts
+from streaming.alerts.notices import bundled, notice_of
+from streaming.alerts.templates import Templates
 from tests.dashboard.hostile import HOSTILE
 from tests.streaming.alerts.planted import finding, settings
 from tests.streaming.tables.journals import T0
@@ -23,12 +23,12 @@ ALL = {
 def composed(*notices: Any, **values: object) -> dict[str, list[Request]]:
     given = settings(**{**ALL, **values})
     (bundle,) = bundled(notices, 50)
-    found = channels(given, Texts(given.title, given.text, given.link))
+    found = channels(given, Templates(given.title, given.text, given.link))
     return {name: compose(bundle, T0 + 5_000) for name, compose in found.items()}
 
 
-OPENED = notice(finding("f"), "opened")
-CLOSED = notice(finding("g", closed_at=T0 + 2_000), "closed")
+OPENED = notice_of(finding("f"), "opened")
+CLOSED = notice_of(finding("g", closed_at=T0 + 2_000), "closed")
 
 
 def test_a_webhook_gets_all_findings_of_a_message_and_a_key_against_repeats() -> None:
@@ -60,14 +60,14 @@ def test_an_alert_of_a_source_with_a_clock_ahead_never_ends_before_it_starts() -
     ahead = finding("f", opened_at=T0 + 600_000)
     alerts = [
         alert
-        for one in (notice(ahead, "opened"), notice({**ahead, "closed_at": T0 + 660_000}, "closed"))
+        for one in (notice_of(ahead, "opened"), notice_of({**ahead, "closed_at": T0 + 660_000}, "closed"))
         for alert in composed(one)["alertmanager"][0].body
     ]
     assert [(alert["startsAt"], alert["endsAt"]) for alert in alerts] == [
         ("2026-01-01T00:00:05.000Z", "2026-01-01T00:04:05.000Z"),
         ("2026-01-01T00:00:05.000Z", "2026-01-01T00:00:05.000Z"),
     ]
-    backwards = composed(notice(finding("f", opened_at=T0 + 2_000, closed_at=T0 + 1_000), "closed"))["alertmanager"]
+    backwards = composed(notice_of(finding("f", opened_at=T0 + 2_000, closed_at=T0 + 1_000), "closed"))["alertmanager"]
     (alert,) = backwards[0].body
     assert alert["startsAt"] == alert["endsAt"]
 
@@ -79,7 +79,9 @@ def test_a_message_by_apprise_has_the_worst_of_its_findings_as_its_type() -> Non
         "critical: duplicate_ids opened in orders (c1)",
         "failure",
     )
-    types = {severity: composed(notice(finding("f", severity=severity), "opened")) for severity in ("warning", "info")}
+    types = {
+        severity: composed(notice_of(finding("f", severity=severity), "opened")) for severity in ("warning", "info")
+    }
     assert {severity: one["chat"][0].body["type"] for severity, one in types.items()} == {  # type: ignore[call-overload]
         "warning": "warning",
         "info": "info",
@@ -89,14 +91,14 @@ def test_a_message_by_apprise_has_the_worst_of_its_findings_as_its_type() -> Non
 
 def test_an_address_with_a_place_for_the_finding_gets_a_message_for_each_by_its_key() -> None:
     first, second = composed(OPENED, CLOSED)["incidents"]
-    (again,) = composed(notice(finding("f", closed_at=T0 + 1), "closed"))["incidents"]
+    (again,) = composed(notice_of(finding("f", closed_at=T0 + 1), "closed"))["incidents"]
     assert first.url == again.url != second.url
     assert "{" not in first.url
 
 
 def test_only_configured_channels_exist() -> None:
     given = settings(webhook_url="")
-    assert channels(given, Texts(given.title, given.text)) == {}
+    assert channels(given, Templates(given.title, given.text)) == {}
 
 
 def test_requests_show_no_secret() -> None:
@@ -108,7 +110,7 @@ def test_requests_show_no_secret() -> None:
 def test_hostile_ids_are_short_printable_values_everywhere() -> None:
     for name in HOSTILE:
         row = finding("f", group=name, cluster=name, kind=name, message=name, advice=name)
-        for requests in composed(notice(row, "opened")).values():
+        for requests in composed(notice_of(row, "opened")).values():
             for request in requests:
                 text = request.content.decode("utf-8")
                 assert json.loads(text) == request.body

@@ -72,7 +72,7 @@ def test_all_but_success_is_a_failure(hook: Hook, status: int, headers: dict[str
 def test_an_address_that_cannot_be_called_is_a_mistake_of_the_settings(
     name: str, address: str, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    with pytest.raises(SettingsError, match=rf"alerts\.{name}: is no address") as caught:
+    with pytest.raises(SettingsError, match=rf"alerts\.{name}: is not an address") as caught:
         check_addresses(load(overrides={f"alerts.{name}": address}).alerts)
     assert "SECRET" not in str(caught.value) + "".join(capfd.readouterr())
 

@@ -10,7 +10,7 @@ from structlog.testing import capture_logs
 
 from streaming.alerts.alert_state import AlertState
 from streaming.alerts.finding_costs import FindingCosts
-from streaming.alerts.notices import notice
+from streaming.alerts.notices import notice_of
 from streaming.tables.schema import Row
 from streaming.views.rebalance_costs import Cost
 from tests.streaming.alerts.planted import Scene, bodies, finding
@@ -65,6 +65,6 @@ def test_tables_that_cannot_be_read_keep_no_alert_from_being_sent() -> None:
 
     row = finding("f")
     with capture_logs() as logged:
-        (one,) = FindingCosts(fail).added([notice(row, "opened")], {"f": row}, {})
+        (one,) = FindingCosts(fail).added([notice_of(row, "opened")], {"f": row}, {})
     assert one.cost is None
     assert [line["log_level"] for line in logged] == ["warning"]

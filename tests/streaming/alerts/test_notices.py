@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from streaming.alerts.notices import LONGEST_NAME, LONGEST_TEXT, bundled, notice
+from streaming.alerts.notices import LONGEST_NAME, LONGEST_TEXT, bundled, notice_of
 from tests.dashboard.hostile import HOSTILE
 from tests.streaming.alerts.planted import finding
 from tests.streaming.tables.journals import T0
@@ -10,7 +10,7 @@ from tests.streaming.tables.journals import T0
 
 def test_texts_of_a_finding_are_printable_and_cut() -> None:
     for name in HOSTILE:
-        one = notice(finding("f", group=name, cluster=name, message=name * 9, advice=name), "opened")
+        one = notice_of(finding("f", group=name, cluster=name, message=name * 9, advice=name), "opened")
         assert all(text.isprintable() for text in (one.group_id, one.cluster, one.message, one.advice))
         assert len(one.group_id) <= LONGEST_NAME
         assert len(one.message) <= LONGEST_TEXT
@@ -18,16 +18,16 @@ def test_texts_of_a_finding_are_printable_and_cut() -> None:
 
 
 def test_a_finding_of_a_cluster_has_an_empty_group() -> None:
-    one = notice(finding("f", group=None), "opened")
+    one = notice_of(finding("f", group=None), "opened")
     assert (one.group_id, one.shown()["closed_at"], one.shown()["opened_at"]) == ("", None, "2026-01-01T00:00:00.000Z")
 
 
 def test_findings_of_one_group_go_out_together_opened_ones_first() -> None:
     notices = [
-        notice(finding("c", closed_at=T0 + 5), "closed"),
-        notice(finding("b", opened_at=T0 + 1), "opened"),
-        notice(finding("a", opened_at=T0 + 1, severity="warning"), "opened"),
-        notice(finding("x", group="another"), "opened"),
+        notice_of(finding("c", closed_at=T0 + 5), "closed"),
+        notice_of(finding("b", opened_at=T0 + 1), "opened"),
+        notice_of(finding("a", opened_at=T0 + 1, severity="warning"), "opened"),
+        notice_of(finding("x", group="another"), "opened"),
     ]
     found = bundled(notices, 50)
     assert [[one.finding_id for one in bundle.notices] for bundle in found] == [["x"], ["a", "b", "c"]]
@@ -37,11 +37,11 @@ def test_findings_of_one_group_go_out_together_opened_ones_first() -> None:
 
 def test_names_that_are_equal_once_cut_stay_two_groups() -> None:
     long = "x" * 10_000
-    notices = [notice(finding(name, group=long + name), "opened") for name in "ab"]
+    notices = [notice_of(finding(name, group=long + name), "opened") for name in "ab"]
     assert len(bundled(notices, 50)) == 2
 
 
 def test_the_identity_of_a_message_is_that_of_its_findings_and_their_status() -> None:
-    opened, closed = notice(finding("f"), "opened"), notice(finding("f", closed_at=T0), "closed")
+    opened, closed = notice_of(finding("f"), "opened"), notice_of(finding("f", closed_at=T0), "closed")
     first, second = (bundled([one], 50)[0] for one in (opened, closed))
     assert first.identity == bundled([opened], 50)[0].identity != second.identity

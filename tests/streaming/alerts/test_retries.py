@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from streaming.alerts.notices import notice
+from streaming.alerts.notices import notice_of
 from streaming.alerts.retries import Backoff, Retries
 from tests.streaming.alerts.planted import finding
 
-A, B = (notice(finding(name), "opened") for name in "ab")
+A, B = (notice_of(finding(name), "opened") for name in "ab")
 
 
 def test_pauses_double_up_to_the_longest_and_end_with_a_success() -> None:

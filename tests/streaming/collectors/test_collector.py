@@ -58,7 +58,7 @@ def test_a_log_that_cannot_be_written_is_the_collectors_state(tmp_path: Path, mo
         raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as patched:
-        patched.setattr("streaming.collectors.event_log.file_log.write_whole", full)
+        patched.setattr("streaming.collectors.event_log.event_files.write_whole", full)
         cluster.poll()
         assert cluster.status() == "orders unwritable"
         assert cluster.collector_status().detail == "[Errno 28] No space left on device"

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from streaming.commands.cluster_options import LiveOptions
+from streaming.commands.cluster_options import ClusterOptions
 from streaming.settings.errors import SettingsError
 from streaming.settings.model import load
 from tests.kit.processes import free_port
 
 
-def options(clusters: list[str], *, groups: list[str] | None = None, **addresses: str) -> LiveOptions:
-    return LiveOptions(
+def options(clusters: list[str], *, groups: list[str] | None = None, **addresses: str) -> ClusterOptions:
+    return ClusterOptions(
         {system: addresses.get(system) for system in ("kafka", "rocketmq", "metaq")},
         clusters,
         include_groups=groups or [],
@@ -95,11 +95,17 @@ def test_a_name_for_no_cluster_and_a_second_name_are_mistakes() -> None:
             [*"(", "--out is missing", "h:x", "KEY=VALUE", "NAME"],
         ),
         ("collect --out d --kafka-log no-such-file", ["--kafka-log needs --cluster NAME", "there is no such file"]),
-        ("collect --out kafka:t --kafka-log - --kafka-log * --cluster c", ["- goes alone", "the broker is missing"]),
-        ("collect --out d --kafka-log - --metaq h --cluster c", ["--kafka-log goes with --kafka, or with no cluster"]),
-        ("run --kafka h:1 --kafka-log no-such-file --kafka-log -", ["there is no such file", "- goes alone", "NAME"]),
-        ("run --metaq h --cluster c --kafka-log -", ["--kafka-log goes with --kafka"]),
-        ("run --kafka-events h:1/t --kafka-log s3://bucket/server.log", ["--kafka-log goes with --kafka"]),
+        (
+            "collect --out kafka:t --kafka-log - --kafka-log * --cluster c",
+            ["- cannot be combined", "the broker is missing"],
+        ),
+        ("collect --out d --kafka-log - --metaq h --cluster c", ["--kafka-log needs --kafka, or no cluster at all"]),
+        (
+            "run --kafka h:1 --kafka-log no-such-file --kafka-log -",
+            ["there is no such file", "- cannot be combined", "NAME"],
+        ),
+        ("run --metaq h --cluster c --kafka-log -", ["--kafka-log needs --kafka"]),
+        ("run --kafka-events h:1/t --kafka-log s3://bucket/server.log", ["--kafka-log needs --kafka"]),
         ("run --kafka h:1 --cluster c --kafka-log s3://bucket/server.log", ["is on a store"]),
         ("run --rocketmq h --metaq z --cluster rocketmq=c --cluster metaq=c", ["names 2 clusters"]),
         ("simulate --out /dev/null --duration x", ["--out: /dev/null is not a folder", "--duration"]),

@@ -95,7 +95,7 @@ def test_what_it_writes_to_a_topic_is_what_it_writes_to_a_folder(
         finally:
             running.kill()
         assert ended.exit_code == 0, ended.stderr
-    from tests.streaming.collectors.event_log.test_topic_log import times_on
+    from tests.streaming.collectors.event_log.test_event_topic import times_on
 
     assert len(times_on(kafka41, "collected-events")) == len(events_in(tmp_path / "out"))
     assert sorted(file.name for file in (tmp_path / "memory").glob("*.json")) == [

@@ -13,7 +13,7 @@ from typer.testing import CliRunner, Result
 
 import dashboard.app
 import streaming.job
-import streaming.simulator.live
+import streaming.simulator.live_writer
 import streaming.supervisor
 from streaming.commands.app import app
 from streaming.commands.demo import _own_folder
@@ -96,7 +96,7 @@ def test_a_simulator_that_failed_is_a_failure(run_demo: Any, monkeypatch: pytest
     def refuse(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(streaming.simulator.live.LiveWriter, "write_until", refuse)
+    monkeypatch.setattr(streaming.simulator.live_writer.LiveWriter, "write_until", refuse)
     result, _ = run_demo()
     assert result.exit_code == streaming.supervisor.FAILED_EXIT
 

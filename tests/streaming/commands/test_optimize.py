@@ -14,7 +14,7 @@ from deltalake import DeltaTable, write_deltalake
 from streaming.settings.model import Settings
 from streaming.setup.errors import SetupError
 from streaming.tables.arrow_rows import to_arrow
-from streaming.tables.delta_rs import DeltaRsTable
+from streaming.tables.delta_rs_table import DeltaRsTable
 from streaming.tables.engine import DELTA_SPARK, DeltaRsEngine, change_writer, exclusive_commits
 from streaming.tables.materializer import Materializer
 from streaming.tables.retention import RETENTIONS, OldRows

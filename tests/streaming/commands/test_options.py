@@ -78,9 +78,17 @@ _LOCAL = [
     *([*_COLLECT, "--out", "kafka:127.0.0.1:1/t", "--memory"], [*_COLLECT, "--out", "out", "--kafka-log"]),
 ]
 _NO_PLACES = [
-    *(("s4://lake/t", "has the scheme s4"), ("dbfs:/t", "has the scheme dbfs"), ("s3a:/t", "is no URI: write s3://")),
+    *(
+        ("s4://lake/t", "has the scheme s4"),
+        ("dbfs:/t", "has the scheme dbfs"),
+        ("s3a:/t", "is not a URI: write s3://"),
+    ),
     *(("s3:///t", "names no bucket"), ("s3://my bucket/t", "names no bucket"), ("hdfs:///t", "names no name node")),
-    *(("abfss://account/t", "names no container"), ("gs:lake", "is no URI: write gs://"), ("s3://lake//t", "no name")),
+    *(
+        ("abfss://account/t", "names no container"),
+        ("gs:lake", "is not a URI: write gs://"),
+        ("s3://lake//t", "not a name"),
+    ),
     *(("C:\\t", "is a path of Windows"), ("~/t", "begins with ~"), ("file://host/t", "names a host")),
     *(("kafka:host:1/t", "names a Kafka topic"), ("s3://AKIA:hush@lake/t", "holds a password or key")),
 ]

@@ -16,7 +16,7 @@ import pytest
 
 from streaming.settings.locations import Location
 from streaming.tables.arrow_rows import to_arrow
-from streaming.tables.delta_rs import DeltaRsTable
+from streaming.tables.delta_rs_table import DeltaRsTable
 from streaming.tables.schema import GROUPS
 from streaming.tables.writer import Mark
 from tests.streaming.views.story import write_story

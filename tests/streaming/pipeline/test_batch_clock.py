@@ -15,11 +15,11 @@ def test_what_was_added_is_taken_once_and_stays_in_the_totals() -> None:
     clock = BatchClock()
     clock.ended(3, {"addBatch": 10, "triggerExecution": 20})
     clock.ended(4, {"addBatch": 30, "triggerExecution": 40})
-    times = batch_times_of(clock.take())
+    times = batch_times_of(clock.drain_note())
     assert times is not None
     assert (times.batches, times.events) == (2, 7)
     assert (times.ms["addBatch"], times.ms["triggerExecution"]) == (40, 60)
-    assert clock.take() == ""
+    assert clock.drain_note() == ""
     assert clock.totals["triggerExecution"] == 60
 
 
@@ -32,7 +32,7 @@ def test_writing_belongs_to_the_batch_that_ends_next(monkeypatch: pytest.MonkeyP
     written_ms = []
     for _ in range(2):
         clock.ended(1, {})
-        times = batch_times_of(clock.take())
+        times = batch_times_of(clock.drain_note())
         assert times is not None
         written_ms.append(times.ms[WRITING])
     assert written_ms == [20, 0]
@@ -44,6 +44,6 @@ def test_each_note_names_the_sources_of_groups() -> None:
     clock.sources = {"c": "admin: the settings say so"}
     for _ in range(2):
         clock.ended(1, {})
-        times = batch_times_of(clock.take())
+        times = batch_times_of(clock.drain_note())
         assert times is not None
         assert times.sources == {"c": "admin: the settings say so"}

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from streaming.collectors import collector_liveness
-from streaming.collectors.collector_liveness import CollectorLivenessWriter
+from streaming.collectors import collector_liveness_writer
+from streaming.collectors.collector_liveness_writer import CollectorLivenessWriter
 from streaming.machine.clock import now_ms
 from streaming.machine.stop_request import StopRequest
 from streaming.pipeline import liveness_writer as module
@@ -231,7 +231,7 @@ def test_a_sign_is_replaced_when_it_is_old_enough_and_none_is_left_without_a_fol
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     clock = Clock()
-    monkeypatch.setattr(collector_liveness, "since_boot_ms", lambda: clock.boot_ms)
+    monkeypatch.setattr(collector_liveness_writer, "since_boot_ms", lambda: clock.boot_ms)
     asked: list[int] = []
 
     def status() -> SourceStatus:
@@ -243,7 +243,7 @@ def test_a_sign_is_replaced_when_it_is_old_enough_and_none_is_left_without_a_fol
     liveness = CollectorLivenessWriter(collector_place(tmp_path, "kafka-c1"), status)
     for _ in range(3):
         liveness.write_if_due()
-    clock.pass_ms(collector_liveness.EVERY_MS)
+    clock.pass_ms(collector_liveness_writer.EVERY_MS)
     liveness.write_if_due()
     assert len(asked) == 2
     assert [one.state for one in read_collectors(tmp_path)] == ["running"]

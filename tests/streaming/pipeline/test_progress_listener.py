@@ -14,7 +14,7 @@ from streaming.pipeline.progress_listener import ProgressListener
 from streaming.pipeline.sink import Decided
 from streaming.pipeline.totals import ClusterTotal, Totals
 from streaming.tables import arrow_rows
-from streaming.tables.delta_rs import DeltaRsTable
+from streaming.tables.delta_rs_table import DeltaRsTable
 from streaming.tables.schema import FINDINGS, GROUPS
 from streaming.tables.writer import Mark
 from streaming.terminal.live_view import KEPT_REBALANCES, LiveStatus

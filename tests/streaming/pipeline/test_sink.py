@@ -15,7 +15,7 @@ from deltalake import DeltaTable
 
 from streaming.pipeline import sink
 from streaming.pipeline.sink import Sink
-from streaming.tables.delta_rs import DeltaRsTable
+from streaming.tables.delta_rs_table import DeltaRsTable
 from streaming.tables.engine import DeltaSparkEngine
 from streaming.tables.materializer import Materializer
 from streaming.tables.schema import TABLES

@@ -50,6 +50,6 @@ def test_truth_is_taken_once_and_in_the_end_whole() -> None:
     taken: list[ExpectedRebalance] = []
     for step in range(1_000, 120_001, 1_000):
         list(piecemeal.events_until(piecemeal.start_ms + step))
-        taken += piecemeal.take_truth()
+        taken += piecemeal.drain_truth()
     list(whole.events_until(whole.start_ms + 120_000))
     assert sorted(truth_lines([one]) for one in taken) == sorted(truth_lines([one]) for one in whole.truth)

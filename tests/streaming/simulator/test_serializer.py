@@ -65,5 +65,5 @@ def test_an_envelope_takes_the_id_of_its_event_and_only_of_one_that_has_one() ->
 
 
 def test_only_events_are_written() -> None:
-    with pytest.raises(TypeError, match="int is no event"):
+    with pytest.raises(TypeError, match="int is not an event"):
         line(Delivery(0, 5))  # type: ignore[arg-type]

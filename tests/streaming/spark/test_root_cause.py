@@ -10,7 +10,7 @@ from streaming.spark.root_cause import is_java_ended, reason, reason_in, state_e
 IN_PYTHON = """[STREAM_FAILED] Query [id = 94f0106a] terminated with exception: [FOREACH_BATCH_USER_FUNCTION_ERROR] \
 An error occurred in the user provided function in foreach batch sink. Reason: An exception was raised by the Python \
 Proxy. Return Message: Traceback (most recent call last):
-  File "streaming/tables/delta_rs.py", line 263, in _write
+  File "streaming/tables/delta_rs_table.py", line 263, in _write
     pq.write_table(part, self.folder / path, compression="zstd", row_group_size=ROWS_PER_FILE // 4)
   File "pyarrow/error.pxi", line 92, in pyarrow.lib.check_status
 OSError: [Errno 30] Failed to open local file '/t/rebalances/p.parquet'. Detail: [errno 30] Read-only file system

@@ -10,7 +10,7 @@ import pytest
 from deltalake import DeltaTable
 
 from streaming.setup.errors import SetupError
-from streaming.tables.delta_rs import DeltaRsTable
+from streaming.tables.delta_rs_table import DeltaRsTable
 from streaming.tables.engine import (
     AUTO,
     DELTA_RS,

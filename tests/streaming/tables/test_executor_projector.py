@@ -10,8 +10,8 @@ import pyarrow.compute as pc
 import pytest
 
 from streaming.tables.arrow_rows import from_arrow, to_arrow
-from streaming.tables.delta_rs import DeltaRsTable
-from streaming.tables.delta_spark import DeltaSparkTable
+from streaming.tables.delta_rs_table import DeltaRsTable
+from streaming.tables.delta_spark_table import DeltaSparkTable
 from streaming.tables.engine import DeltaSparkEngine
 from streaming.tables.executor_projector import apply_part
 from streaming.tables.journal_entries import RowFilter

@@ -10,7 +10,7 @@ import pytest
 from deltalake import DeltaTable
 
 from streaming.tables.arrow_rows import to_arrow
-from streaming.tables.delta_rs import DeltaRsTable
+from streaming.tables.delta_rs_table import DeltaRsTable
 from streaming.tables.journal_piece import (
     JournalPiece,
     entries_of,

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from streaming.tables.delta_rs import DeltaRsTable
+from streaming.tables.delta_rs_table import DeltaRsTable
 from streaming.tables.errors import NoTablesError
 from streaming.tables.location import is_table, table_uri
 from streaming.tables.schema import GROUPS

@@ -10,7 +10,7 @@ from deltalake import DeltaTable
 
 from streaming.settings.model import Retention
 from streaming.tables.arrow_rows import to_arrow
-from streaming.tables.delta_rs import DeltaRsTable
+from streaming.tables.delta_rs_table import DeltaRsTable
 from streaming.tables.journal_entries import RowFilter
 from streaming.tables.maintenance import Kept, optimize
 from streaming.tables.materializer import Materializer

@@ -20,7 +20,7 @@ from deltalake import DeltaTable
 from streaming.settings.locations import Location
 from streaming.tables import materializer
 from streaming.tables.arrow_rows import from_arrow, to_arrow
-from streaming.tables.delta_rs import DeltaRsTable
+from streaming.tables.delta_rs_table import DeltaRsTable
 from streaming.tables.errors import TableError
 from streaming.tables.journal_entries import Entry, RowFilter
 from streaming.tables.journal_piece import JournalPiece

@@ -10,7 +10,7 @@ import pytest
 
 from streaming.tables import projector
 from streaming.tables.arrow_rows import from_arrow, to_arrow
-from streaming.tables.delta_rs import DeltaRsTable
+from streaming.tables.delta_rs_table import DeltaRsTable
 from streaming.tables.journal_entries import Entry, RowFilter
 from streaming.tables.journal_piece import ENTRY_COLUMNS
 from streaming.tables.materializer import Materializer

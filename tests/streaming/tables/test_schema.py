@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import msgspec
 import pytest
 
-from streaming.tables import delta_rs
-from streaming.tables.delta_rs import DeltaRsTable
+from streaming.tables import delta_rs_table
+from streaming.tables.delta_rs_table import DeltaRsTable
 from streaming.tables.delta_schema import PROPERTIES, delta_fields
 from streaming.tables.location import WRITER_PROPERTY
 from streaming.tables.schema import TABLES, TIME
@@ -76,7 +76,7 @@ def test_spark_reads_the_same_tables_whichever_engine_made_them(spark: SparkSess
             spark.sql(f"describe detail delta.`{tmp_path / root / name}`").collect()[0].asDict()
             for root in ("ours", "sql")
         )
-        assert ours["properties"].pop(WRITER_PROPERTY) == delta_rs.NAME
+        assert ours["properties"].pop(WRITER_PROPERTY) == delta_rs_table.NAME
         assert ours["properties"].pop("delta.targetFileSize") == str(table.file_bytes)
         for field in ("description", "clusteringColumns", "properties", "minReaderVersion"):
             assert ours[field] == sql[field], (name, field)

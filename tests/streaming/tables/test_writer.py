@@ -14,12 +14,12 @@ import pytest
 from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
 
 from streaming.settings.locations import Location
-from streaming.tables import delta_rs, delta_spark
+from streaming.tables import delta_rs_table, delta_spark_table
 from streaming.tables.arrow_rows import from_arrow, to_arrow
 from streaming.tables.commit_notes import USER_METADATA
-from streaming.tables.delta_rs import DeltaRsTable
+from streaming.tables.delta_rs_table import DeltaRsTable
 from streaming.tables.delta_schema import CHECKPOINT_INTERVAL, PROPERTIES
-from streaming.tables.delta_spark import DeltaSparkTable
+from streaming.tables.delta_spark_table import DeltaSparkTable
 from streaming.tables.errors import TableError
 from streaming.tables.journal_entries import RowFilter
 from streaming.tables.location import WRITER_PROPERTY, table_uri
@@ -36,13 +36,15 @@ if TYPE_CHECKING:
 Open: TypeAlias = Callable[[Location, Table], TableWriter]
 
 
-# Writer and store. What is slow has a sample in test_delta_spark.py.
+# Writer and store. What is slow has a sample in test_delta_spark_table.py.
 CASES = (
-    pytest.param((delta_rs.NAME, "disk"), id="delta-rs-disk"),
-    pytest.param((delta_rs.NAME, "s3"), id="delta-rs-s3", marks=pytest.mark.broker),
-    pytest.param((delta_spark.NAME, "disk"), id="delta-spark-disk", marks=pytest.mark.spark),
+    pytest.param((delta_rs_table.NAME, "disk"), id="delta-rs-disk"),
+    pytest.param((delta_rs_table.NAME, "s3"), id="delta-rs-s3", marks=pytest.mark.broker),
+    pytest.param((delta_spark_table.NAME, "disk"), id="delta-spark-disk", marks=pytest.mark.spark),
     pytest.param(
-        (delta_spark.NAME, "s3"), id="delta-spark-s3", marks=[pytest.mark.spark, pytest.mark.broker, pytest.mark.slow]
+        (delta_spark_table.NAME, "s3"),
+        id="delta-spark-s3",
+        marks=[pytest.mark.spark, pytest.mark.broker, pytest.mark.slow],
     ),
 )
 
@@ -57,7 +59,7 @@ def case(request: pytest.FixtureRequest) -> tuple[str, str]:
 @pytest.fixture
 def opened(request: pytest.FixtureRequest, case: tuple[str, str]) -> Open:
     """Open a table with one of the writers."""
-    if case[0] == delta_rs.NAME:
+    if case[0] == delta_rs_table.NAME:
         return DeltaRsTable
     spark: SparkSession = request.getfixturevalue("spark")
     if case[1] != "disk":
@@ -336,7 +338,7 @@ def test_many_small_files_become_few_and_the_log_gets_checkpoints(
     table = opened(tmp_path, GROUPS)
     every = [f"g{number:03d}" for number in range(CHECKPOINT_INTERVAL + 5)]
     # Spark takes seconds for a commit: those long before the checkpoint are made beside it, with the same marks.
-    beside = CHECKPOINT_INTERVAL - 5 if case[0] == delta_spark.NAME else 0
+    beside = CHECKPOINT_INTERVAL - 5 if case[0] == delta_spark_table.NAME else 0
     for number, name in enumerate(every):
         if number < beside:
             marked = CommitProperties(app_transactions=[Transaction("job", number)])
@@ -344,7 +346,7 @@ def test_many_small_files_become_few_and_the_log_gets_checkpoints(
         else:
             assert table.append(groups(name), Mark("job", number))
     assert names(tmp_path) == every
-    assert len(DeltaTable(str(tmp_path / "groups")).file_uris()) < delta_rs.SMALL_FILES
+    assert len(DeltaTable(str(tmp_path / "groups")).file_uris()) < delta_rs_table.SMALL_FILES
     log = tmp_path / "groups" / "_delta_log"
     assert list(log.glob("*.checkpoint.parquet"))
     # A reader that opens the table from the checkpoint alone still knows what was written.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from streaming.tables.arrow_rows import to_arrow
-from streaming.tables.delta_rs import DeltaRsTable
+from streaming.tables.delta_rs_table import DeltaRsTable
 from streaming.tables.schema import QUEUE_PROGRESS
 from streaming.tables.writer import Mark
 from tests.streaming.tables.journals import T0, Journal, assigned, joined, left, stable

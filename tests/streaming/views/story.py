@@ -16,7 +16,7 @@ from typer.testing import CliRunner, Result
 from streaming.commands.app import app
 from streaming.settings.locations import Location
 from streaming.tables.arrow_rows import to_arrow
-from streaming.tables.delta_rs import DeltaRsTable
+from streaming.tables.delta_rs_table import DeltaRsTable
 from streaming.tables.materializer import Materializer
 from streaming.tables.schema import CHANGES, REBALANCES, Row
 from streaming.tables.writer import Mark

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from streaming.tables.arrow_rows import to_arrow
-from streaming.tables.delta_rs import DeltaRsTable
+from streaming.tables.delta_rs_table import DeltaRsTable
 from streaming.tables.schema import TOPICS
 from streaming.tables.writer import Mark
 from streaming.views.group_lists import Filters, connected_clusters, fitting, nothing_to_list

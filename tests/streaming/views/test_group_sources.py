@@ -6,7 +6,7 @@ from pathlib import Path
 
 from streaming.tables.arrow_rows import to_arrow
 from streaming.tables.commit_notes import BatchTimes, note_of
-from streaming.tables.delta_rs import DeltaRsTable
+from streaming.tables.delta_rs_table import DeltaRsTable
 from streaming.tables.schema import CHANGES
 from streaming.tables.writer import Mark
 from streaming.views.group_sources import group_sources

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 from streaming.tables.arrow_rows import to_arrow
-from streaming.tables.delta_rs import DeltaRsTable
+from streaming.tables.delta_rs_table import DeltaRsTable
 from streaming.tables.schema import ASSIGNMENTS, QUEUE_PROGRESS, TOPICS, Table
 from streaming.tables.writer import Mark
 from streaming.views.progress import progress

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from streaming.tables.arrow_rows import to_arrow
-from streaming.tables.delta_rs import DeltaRsTable
+from streaming.tables.delta_rs_table import DeltaRsTable
 from streaming.tables.schema import CHANGES, MEMBERS
 from streaming.tables.writer import Mark
 from streaming.views.reader import Except, Reader

@@ -25,7 +25,7 @@ def reason(raw: bytes) -> tuple[str, str]:
         (b"1.5", ("not_an_object", "a JSON number, where an object is required")),
         (b"null", ("not_an_object", "a JSON null, where an object is required")),
         (b"[1]", ("not_an_object", "a JSON array, where an object is required")),
-        (b'{"a":NaN}', ("number_not_finite", "NaN is no JSON number")),
+        (b'{"a":NaN}', ("number_not_finite", "NaN is not a JSON number")),
         (without_field("schema_version"), ("missing_schema_version", "required: 1")),
         (with_field("schema_version", []), ("ill_typed_schema_version", "a JSON array; required: 1")),
         (with_field("schema_version", 2), ("unknown_schema_version", "2; this monitor supports 1")),

@@ -6,7 +6,7 @@ import pytest
 
 from tests.udfs.kafka.golden_records import GOLDEN
 from udfs.kafka.consumer_protocol import read_assignment, read_subscription
-from udfs.kafka.wire import WireError
+from udfs.kafka.wire_reader import WireError
 from udfs.model.events import QueueRef
 
 

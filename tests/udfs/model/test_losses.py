@@ -11,7 +11,7 @@ from udfs.model.events import Clock
 from udfs.model.journal import FindingClosed, FindingOpened
 from udfs.model.losses import CLOSES_AFTER_MS, Loss, lost_found
 from udfs.shard.shard import Shard
-from udfs.shard.source_gaps import Silence
+from udfs.shard.source_gaps import SourceGaps
 
 LOSS = Loss(what="Files of w were deleted", since_ms=T0 + 1_000, until_ms=T0 + 61_500, noticed_ms=T0 + 90_000)
 
@@ -30,11 +30,11 @@ def test_the_span_is_named_in_rfc_3339_and_unknown_ends_are_filled_in() -> None:
 
 
 def test_the_same_loss_opens_once_another_opens_too_and_both_close_a_day_after_they_were_noticed() -> None:
-    silence = Silence()
+    silence = SourceGaps()
     [opened] = silence.report_losses("c", [LOSS], None)
     assert isinstance(opened.body, FindingOpened)
     assert (opened.event_time, opened.body.opened_at, opened.group_id) == (T0 + 1_000, T0 + 1_000, None)
-    silence = msgspec.msgpack.decode(msgspec.msgpack.encode(silence), type=Silence)
+    silence = msgspec.msgpack.decode(msgspec.msgpack.encode(silence), type=SourceGaps)
     assert silence.report_losses("c", [LOSS], T0) == []
     other = msgspec.structs.replace(LOSS, noticed_ms=T0 + 90_001)
     [second] = silence.report_losses("c", [other, LOSS], T0)
@@ -50,7 +50,7 @@ def test_the_same_loss_opens_once_another_opens_too_and_both_close_a_day_after_t
 def test_a_state_of_the_release_before_knows_of_no_losses() -> None:
     # The bytes that a863199 wrote.
     before = b"\x84\xa4last\x05\xa7pending\x91\x07\xa9opened_at\xc0\xa6number\x03"
-    silence = msgspec.msgpack.decode(before, type=Silence)
+    silence = msgspec.msgpack.decode(before, type=SourceGaps)
     assert (silence.losses, silence.number, silence.newest()) == ({}, 3, 7)
 
 

@@ -14,6 +14,7 @@ from udfs.ingest.parser import parse
 from udfs.model.events import Progress, QueueOffset
 from udfs.model.rejection import Rejection
 from udfs.model.systems import System
+from udfs.packets.packed_texts import PackedTexts
 from udfs.packets.packet import (
     PackedHeartbeats,
     Packet,
@@ -33,7 +34,6 @@ from udfs.packets.packet import (
     read_event,
     topic_key,
 )
-from udfs.packets.texts import PackedTexts
 
 TEXTS = st.lists(st.text(st.characters(exclude_categories=["Cs"])))
 

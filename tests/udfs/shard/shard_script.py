@@ -26,6 +26,7 @@ from udfs.model.events import (
 from udfs.model.group_api import GroupLogic
 from udfs.model.journal import ClusterObserved
 from udfs.model.systems import SYSTEMS
+from udfs.packets.packed_texts import PackedTexts
 from udfs.packets.packet import (
     COLLECTOR,
     READ_AFTER_MS,
@@ -41,7 +42,6 @@ from udfs.packets.packet import (
     shard_of,
     two_newest,
 )
-from udfs.packets.texts import PackedTexts
 from udfs.shard.shard import Row, Shard
 
 CLUSTER = "c"

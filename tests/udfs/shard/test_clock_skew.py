@@ -6,12 +6,12 @@ from tests.corners.corner_run import CornerRun
 from tests.udfs.shard.test_cluster_time import FIRST_BATCH_MS, STEP_MS, crew
 from udfs.model.journal import FindingChanged, FindingClosed, FindingOpened
 from udfs.shard.clock_skew import advance_skew
-from udfs.shard.source_gaps import Silence
+from udfs.shard.source_gaps import SourceGaps
 
 
 @pytest.mark.parametrize(("ahead_ms", "opens"), [(-5_000, False), (2_000, False), (2_001, True)])
 def test_a_lead_of_more_than_two_seconds_opens_the_finding_once(ahead_ms: int, opens: bool) -> None:
-    history = Silence()
+    history = SourceGaps()
     changes = advance_skew(history, "east", ahead_ms, 50_000)
     assert [type(change.body) for change in changes] == [FindingOpened] * opens
     assert advance_skew(history, "east", ahead_ms, 60_000) == []
@@ -23,7 +23,7 @@ def test_a_lead_of_more_than_two_seconds_opens_the_finding_once(ahead_ms: int, o
 
 @pytest.mark.parametrize(("ahead_ms", "closes"), [(1_500, False), (1_300, False), (999, True), (-60_000, True)])
 def test_a_lead_below_one_second_closes_it_under_its_own_id(ahead_ms: int, closes: bool) -> None:
-    history = Silence()
+    history = SourceGaps()
     [opened] = advance_skew(history, "c", 2_500, 50_000)
     changes = advance_skew(history, "c", ahead_ms, 60_000)
     assert [type(change.body) for change in changes] == [FindingClosed] * closes
@@ -36,7 +36,7 @@ def test_a_lead_below_one_second_closes_it_under_its_own_id(ahead_ms: int, close
 
 
 def test_an_open_finding_has_another_lead_once_it_is_twice_as_long_or_half() -> None:
-    history = Silence()
+    history = SourceGaps()
     [opened] = advance_skew(history, "c", 4_000, 50_000)
     assert isinstance(opened.body, FindingOpened)
     changes = [advance_skew(history, "c", ahead_ms, 60_000) for ahead_ms in (7_999, 8_000, 15_000, 4_001, 3_900)]
@@ -49,7 +49,7 @@ def test_an_open_finding_has_another_lead_once_it_is_twice_as_long_or_half() -> 
 
 
 def test_a_finding_never_closes_before_it_opened() -> None:
-    history = Silence()
+    history = SourceGaps()
     advance_skew(history, "c", 9_000, 50_000)
     [closed] = advance_skew(history, "c", 0, 40_000)
     assert closed.event_time == 50_000

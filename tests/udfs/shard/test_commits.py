@@ -23,11 +23,11 @@ def take(commits: Commits, rows: Rows, offsets: list[int] | None = None) -> None
         np.asarray(times, np.int64),
         None if offsets is None else np.asarray(offsets, np.int64),
     )
-    commits.take(columns, [NAMES])
+    commits.add(columns, [NAMES])
 
 
 def take_end(commits: Commits, queue: int, at: int, end: int) -> None:
-    commits.take_ends(PackedEnds.pack(np.array([queue], np.uint64), np.array([at]), np.array([end])))
+    commits.add_ends(PackedEnds.pack(np.array([queue], np.uint64), np.array([at]), np.array([end])))
 
 
 def after(commits: Commits, clock: int, before: int | None = None, forget: int | None = None) -> Commits:
@@ -77,7 +77,7 @@ def test_what_a_poll_finds_committed_counts_at_no_certain_time_until_a_commit() 
     found = ProgressColumns(
         *(np.array([one], like.dtype) for one, like in zip((1, SEVEN, 5, 100, 180, -1, 0), NO_PROGRESS, strict=True))
     )
-    commits.take(found, [NAMES])
+    commits.add(found, [NAMES])
     commits.make_due(20)
     assert commits.of(1) == {}
     assert commits.offsets_of(1) == {SEVEN: [(5, undated(100), 180, UNKNOWN)]}

@@ -47,7 +47,7 @@ def after(commits: Commits, before: int | None, now: int, *, deleted: list[int])
 
 def commit(commits: Commits, at: int, offset: int) -> None:
     one = np.array([1], np.uint64), np.array([QUEUE], np.uint64)
-    commits.take(ProgressColumns.of_commits(*one, np.array([at]), np.array([offset])), [NAMES])
+    commits.add(ProgressColumns.of_commits(*one, np.array([at]), np.array([offset])), [NAMES])
 
 
 def test_queues_of_a_deleted_group_give_no_rows_though_they_go_on_growing() -> None:
@@ -101,7 +101,7 @@ def test_a_deleted_commit_shows_once_more_without_offsets(cuts: tuple[int, ...])
 def test_what_was_never_committed_leaves_nothing_when_it_is_deleted() -> None:
     commits = Commits()
     queue = np.array([1], np.uint64), np.array([QUEUE], np.uint64)
-    commits.take(ProgressColumns.of_commits(*queue, np.array([10]), np.array([DELETED])), [NAMES])
+    commits.add(ProgressColumns.of_commits(*queue, np.array([10]), np.array([DELETED])), [NAMES])
     commits = after(commits, None, 20, deleted=[])
     assert len(commits.table) == 0
     assert list(commits.waiting_times) == []
@@ -111,7 +111,7 @@ def test_a_deletion_waits_for_the_clock_in_the_state_and_costs_see_no_commit_aft
     commits = Commits()
     queue = np.array([1], np.uint64), np.array([QUEUE], np.uint64)
     commit(commits, 10, 5)
-    commits.take(ProgressColumns.of_commits(*queue, np.array([30]), np.array([DELETED])), [NAMES])
+    commits.add(ProgressColumns.of_commits(*queue, np.array([30]), np.array([DELETED])), [NAMES])
     commits = after(commits, None, 20, deleted=[])
     assert commits.offsets_of(1) == {QUEUE: [(10, 5, UNKNOWN, UNKNOWN)]}
     commits.make_due(40)
@@ -126,7 +126,7 @@ def test_a_queue_that_is_deleted_with_its_group_and_by_itself_is_one_row_of_both
         queue = queue_key("t", None, number)
         names = PackedNames.pack({1: NamedGroup("g", "kafka")}, {queue: ("t", None, number)})
         one = np.array([1], np.uint64), np.array([queue], np.uint64)
-        commits.take(ProgressColumns.of_commits(*one, np.array([10]), np.array([5])), [names])
+        commits.add(ProgressColumns.of_commits(*one, np.array([10]), np.array([5])), [names])
     deletions = deletions_of_rows(commits.table, {1: [40, 60]}, DeletedQueues(np.array([1, 1]), np.array([40, 50])))
     assert [(rows.tolist(), list(times)) for rows, times in deletions] == [([0, 2], [40, 60]), ([1], [40, 50, 60])]
 
@@ -166,7 +166,7 @@ def test_a_new_group_of_that_name_begins_without_the_commits_of_the_old_one() ->
     commit(commits, 20, 15)
     commits = after(commits, None, 60, deleted=[50])
     commit(commits, 70, 3)
-    commits.take_ends(PackedEnds.pack(np.array([QUEUE], np.uint64), np.array([72]), np.array([9])))
+    commits.add_ends(PackedEnds.pack(np.array([QUEUE], np.uint64), np.array([72]), np.array([9])))
     commits = after(commits, 60, 80, deleted=[])
     assert commits.offsets_of(1) == {QUEUE: [(70, 3, UNKNOWN, UNKNOWN), (72, UNKNOWN, 9, UNKNOWN)]}
 

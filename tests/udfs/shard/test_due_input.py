@@ -15,7 +15,7 @@ from udfs.model.observations import ReadOffsets
 from udfs.packets.packet import carry_event, read_event
 from udfs.shard.backlog import BatchInput
 from udfs.shard.deduplication import DedupStore
-from udfs.shard.due_input import carry_heartbeat, may_bring_back, sort_due, topics_in
+from udfs.shard.due_input import may_bring_back, sort_due, topics_in, unpacked_heartbeat
 from udfs.shard.state import Record
 
 
@@ -153,8 +153,8 @@ def test_a_heartbeat_older_than_what_was_applied_is_an_event_of_its_own_unless_i
 
 
 def test_a_heartbeat_that_travelled_packed_becomes_an_event_with_its_time_and_member() -> None:
-    carried = carry_heartbeat(CLUSTER, Record("g", "kafka", None, None, b""), "m", T0 + 5)
-    assert read_event(carried) == beat("m", 5)
+    heartbeat, carried = unpacked_heartbeat(CLUSTER, Record("g", "kafka", None, None, b""), "m", T0 + 5)
+    assert heartbeat == read_event(carried) == beat("m", 5)
     assert (carried.source, carried.position) == ("packed", "packed")
 
 

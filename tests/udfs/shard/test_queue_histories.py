@@ -53,15 +53,15 @@ def test_the_newest_of_a_time_is_that_of_the_whole_history(
 ) -> None:
     commits = Commits()
     if before:
-        commits.take(columns(before, scale), [NAMES])
+        commits.add(columns(before, scale), [NAMES])
         commits.make_due(60 * scale)
         commits.apply_due(span_ms=0, before=None, clock=60 * scale, flush=False)
         commits = Commits(*commits.encode(None))
     # Steady commits, so that many are due; then what comes at random.
     steady = [(QUEUES[0], at, at, UNKNOWN, UNKNOWN, True) for at in range(40, 110)]
-    commits.take(columns([*steady, *many, *some], scale), [NAMES])
+    commits.add(columns([*steady, *many, *some], scale), [NAMES])
     for at, end in ends:
-        commits.take_ends(PackedEnds.pack(np.array([QUEUES[0]], np.uint64), np.array([at * scale]), np.array([end])))
+        commits.add_ends(PackedEnds.pack(np.array([QUEUES[0]], np.uint64), np.array([at * scale]), np.array([end])))
     commits.make_due(115 * scale)
     offsets = commits.offsets_of(1)
     for queue in QUEUES:
@@ -76,7 +76,7 @@ def test_the_newest_of_a_time_is_that_of_the_whole_history(
 def test_earlier_commits_are_those_of_the_whole_history_however_it_is_cut(times: list[int], cuts: list[int]) -> None:
     rows = [(QUEUES[0], at, at, UNKNOWN, UNKNOWN, True) for at in times]
     commits = Commits()
-    commits.take(columns(rows), [NAMES])
+    commits.add(columns(rows), [NAMES])
     for clock in [*sorted(cuts), 9_001]:
         commits.make_due(clock)
         commits.apply_due(span_ms=0, before=None, clock=clock, flush=False)
@@ -93,7 +93,7 @@ def test_a_history_is_read_once_and_only_when_it_is_needed() -> None:
         return [row]
 
     commits = Commits()
-    commits.take(ProgressColumns.of_commits(*_two_queues()), [NAMES])
+    commits.add(ProgressColumns.of_commits(*_two_queues()), [NAMES])
     table: QueueTable = commits.table
     histories = QueueHistories(table, slice(0, 2), np.array([True, True]), read)
     assert (list(histories), len(histories), reads) == (QUEUES, 2, [])

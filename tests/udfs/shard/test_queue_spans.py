@@ -65,10 +65,10 @@ def batches(
                 np.full(len(reported), UNKNOWN, np.int64),
                 np.array([one.is_commit for one in reported], np.bool_),
             )
-            commits.take(columns, [NAMES])
+            commits.add(columns, [NAMES])
         ends = [one for one in mine if not one.group]
         if ends:
-            commits.take_ends(
+            commits.add_ends(
                 PackedEnds.pack(
                     np.array([one.queue for one in ends], np.uint64),
                     np.array([one.at for one in ends]),
@@ -76,7 +76,7 @@ def batches(
                 )
             )
         for columns in by_itself:
-            commits.take(columns)
+            commits.add(columns)
         by_itself.clear()
         commits.make_due(clock)
         for group in (1, 2):
@@ -208,7 +208,7 @@ def test_what_comes_late_changes_nothing_that_is_newer_and_opens_no_span_again()
 
     def commit(at: int, offset: int) -> None:
         one = np.array([1], np.uint64)
-        commits.take(ProgressColumns.of_commits(one, one, np.array([at]), np.array([offset])), [NAMES])
+        commits.add(ProgressColumns.of_commits(one, one, np.array([at]), np.array([offset])), [NAMES])
 
     commit(5, 50)
     commits.make_due(12)

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from udfs.model.journal import Change, FindingClosed, FindingOpened
-from udfs.shard.source_gaps import Silence
+from udfs.shard.source_gaps import SourceGaps
 
 AFTER = 60
 
@@ -45,13 +45,13 @@ def test_every_gap_longer_than_the_limit_is_found_and_no_other(
         if after - before > AFTER
         for gap in (("open", before + AFTER), ("close", after))
     ]
-    silence, found = Silence(), []
+    silence, found = SourceGaps(), []
     edges = [0, *sorted(min(cut, len(observed)) for cut in cuts), len(observed)]
     for start, end in pairwise(edges):
         batch = observed[start:end]
         reported = [span for task in range(tasks) for span in spans(batch[task::tasks])]
         clock = max(observed[:end], default=None)
-        silence = msgspec.msgpack.decode(msgspec.msgpack.encode(silence), type=Silence)
+        silence = msgspec.msgpack.decode(msgspec.msgpack.encode(silence), type=SourceGaps)
         found += silence.advance("c", reported, clock, AFTER)
     found += silence.advance("c", [], observed[-1] + 1, AFTER)
     assert gaps(found) == expected
@@ -59,12 +59,12 @@ def test_every_gap_longer_than_the_limit_is_found_and_no_other(
 
 
 def test_what_it_keeps_of_long_waiting_is_two_times_for_each_span() -> None:
-    silence = Silence()
+    silence = SourceGaps()
     silence.advance("c", [(at, at) for at in range(600)], 0, AFTER)
     assert silence.pending == sorted([*range(0, 600, AFTER), *range(AFTER - 1, 600, AFTER)])
 
 
 def test_a_finding_and_its_end_carry_one_id() -> None:
-    silence = Silence()
+    silence = SourceGaps()
     changes = silence.advance("c", [(0, 0), (100, 100)], 101, AFTER)
     assert len({change.body.finding_id for change in changes}) == 1  # type: ignore[union-attr]

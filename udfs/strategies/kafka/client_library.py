@@ -32,7 +32,7 @@ AIOKAFKA = "aiokafka"
 FRANZ_GO = "franz-go"
 SARAMA = "sarama"
 _OTHERS = (LIBRDKAFKA, KAFKA_PYTHON, AIOKAFKA, FRANZ_GO, SARAMA)
-# Between several that are possible, the likeliest first.
+# Among several possible libraries, the likeliest comes first.
 ALTERNATIVES = "|"
 # kafka-python and aiokafka compare lists of topics as members sent them, and Python's sets have any order: added to a
 # name where members sent theirs in different orders.
@@ -125,7 +125,7 @@ def _numbers(version: re.Match[str]) -> tuple[int, ...]:
     return (int(version[1]), int(version[2] or 0), *(() if version[3] is None else (int(version[3]),)))
 
 
-# A label of several versions, and the versions whose assignments may differ. What they write shows no more than this.
+# A label covers several versions whose assignments may differ, because their records do not tell them apart.
 _VERSIONS = {
     "java-2.4+": ("java-2.8", "java-2.4"),
     "java-3.2+": ("java-3.2",),
@@ -191,12 +191,12 @@ def in_order(members: Sequence[Participant], library: Library) -> list[Participa
     if library.name == KAFKA_PYTHON:
         members = _last_runs(members)
     if library.name != JAVA:
-        return sorted(members, key=lambda one: (one.instance_id is None, one.instance_id or one.member_id))
+        return sorted(members, key=lambda member: (member.instance_id is None, member.instance_id or member.member_id))
     if not library.static_first:
         return sorted(members, key=lambda member: string_order(member.member_id))
     instances = [member.instance_id for member in members if member.instance_id is not None]
     if len(set(instances)) < len(instances):
-        # Equal ones keep the order in which the leader's HashMap has them.
+        # Members with equal ids keep the order of the leader's HashMap.
         joined = {member.member_id: member for member in members}
         members = [joined[member_id] for member_id in hash_map_order(list(joined))]
     if not instances:

@@ -6,9 +6,9 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
-# The setting that names the release of the coordinator that assigned, such as 4.0.0; without it, it is today's.
+# This setting names the release of the coordinator that assigned, such as 4.0.0; without it the newest is assumed.
 COORDINATOR: Final = "coordinator"
-# Releases of which each is the first whose uniform assignor gives other targets than the one before; today's first.
+# Each release is the first whose uniform assignor gives different targets than its predecessor; the newest comes first.
 # Those of 4.0.1 to 4.4.0 are the same. Of the previews of the protocol only that of 3.9 is computed.
 TODAY: Final = "4.0.1"
 PREVIEW: Final = "3.9"

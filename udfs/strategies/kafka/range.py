@@ -136,7 +136,7 @@ def _owners_by_racks(
 
 
 def _rack_counts(replicas: Sequence[frozenset[str]], racks: set[str | None]) -> bool:
-    """Return whether these members' racks are reason to prefer one partition to another."""
+    """Return whether these members' racks give a reason to prefer one partition over another."""
     everywhere = frozenset[str]().union(*replicas)
     return not racks.isdisjoint(everywhere) and any(of_partition != everywhere for of_partition in replicas)
 
@@ -173,7 +173,7 @@ class _Shares:
         self.owners = [_UNOWNED] * len(near)
         self._near = near
         size, self._extras = divmod(len(near), len(racks))
-        self._room = [size] * len(racks)  # −1: has one more
+        self._room = [size] * len(racks)  # −1: it has taken one more
 
     def give_partition_by_partition(self, *, with_rackless: bool) -> None:
         """Give each partition to the first taker near to it that has room.
@@ -188,7 +188,7 @@ class _Shares:
         for partition, racks in enumerate(self._near):
             first = []
             for line in filter(None, map(lines.get, (None, *racks))):
-                # Room is never given back: a member without room is not considered again.
+                # Room is never given back, so a member without room is not considered again.
                 while line and not self._has_room(line[-1]):
                     line.pop()
                 first += line[-1:]

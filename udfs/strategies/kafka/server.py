@@ -25,11 +25,11 @@ from udfs.strategies.kafka.client_library import by_member
 from udfs.strategies.problem import Assignment, Participant, Problem, Topic
 from udfs.strategies.subscriptions import kinds_of
 
-# HashMap mixes the upper 16 bits of a hash into the lower ones: smaller numbers stay what they are.
+# HashMap mixes the upper 16 bits of a hash into the lower ones, so smaller numbers do not change.
 _UNSPREAD = 1 << 16
 
 
-# Orders of members with equal places in a hash table that are tried, and doublings of the coordinator's own table.
+# At most this many orders of members that share a slot are tried, and doublings of the coordinator's own table.
 _MAX_ORDERS = 24
 _MAX_DOUBLINGS = 3
 
@@ -60,7 +60,7 @@ def coordinator_orders(joined: Sequence[str], newest: Sequence[str] = ()) -> Ite
     """
     within_slots = map(MembersPut, islice(_orders_within_slots(joined), _MAX_ORDERS))
     puts = chain(_likely_orders(joined, newest), within_slots)
-    # The first is nearly always the one: what distinguishes it from others is computed when another is needed.
+    # The first order is nearly always right; the others are computed only when they are needed.
     first = next(puts)
     yield first
     yielded = {_as_iterated(first)}
@@ -79,7 +79,7 @@ def _likely_orders(joined: Sequence[str], newest: Sequence[str]) -> Iterator[Mem
     grown = _slots_once_full(len(joined))
     for doublings in range(_MAX_DOUBLINGS + 1):
         for requesting in dict.fromkeys([*reversed(newest), None, *joined[-1:]]):
-            others = [one for one in joined if one != requesting]
+            others = [member_id for member_id in joined if member_id != requesting]
             put = timeline_map_order(others, len(others) << doublings)
             if requesting is None:
                 yield MembersPut(put)
@@ -90,7 +90,7 @@ def _likely_orders(joined: Sequence[str], newest: Sequence[str]) -> Iterator[Mem
 
 
 def _slots_once_full(count: int) -> int | None:
-    """Return the slots of a map that so many members have filled, once one more was put; None: they do not fill it."""
+    """Return the slots of a map that this many members fill, after one more was put; None: they do not fill it."""
     slots = INITIAL_CAPACITY
     while slots * LOAD_NUMERATOR < count * LOAD_DENOMINATOR:
         slots *= 2
@@ -101,14 +101,14 @@ def _orders_within_slots(member_ids: Sequence[str]) -> Iterator[list[str]]:
     order, reverse = hash_map_order(member_ids), hash_map_order(member_ids[::-1])
     slots: list[list[str]] = []
     open_slot: set[str] = set()
-    for one, other in zip(order, reverse, strict=True):
+    for member_id, other in zip(order, reverse, strict=True):
         if not open_slot:
             slots.append([])
-        slots[-1].append(one)
-        open_slot ^= {one}
+        slots[-1].append(member_id)
+        open_slot ^= {member_id}
         open_slot ^= {other}
     orders = (islice(permutations(slot), _MAX_ORDERS) for slot in slots)
-    yield from ([one for slot in found for one in slot] for found in product(*orders))
+    yield from ([member_id for slot in found for member_id in slot] for found in product(*orders))
 
 
 def copied_set_table(size: int) -> int:
@@ -152,7 +152,7 @@ class ServerGroup:
         self.owned = _reported_before(problem, self.members)
         topics = problem.topics
         self.topics: list[Topic] = [topics[name] for name in sorted_strings(topics) if topics[name].queues]
-        # Without an id, its place by name is used.
+        # A topic without an id is ordered by its place among the names.
         texts = [topic.topic_id for topic in self.topics]
         self.ids = [place if text is None else _uuid(text) for place, text in enumerate(texts)]
         self._hashes = uuid_hashes(self.ids)
@@ -223,7 +223,7 @@ def _uuid(text: str) -> int:
             return int(text.replace("-", ""), 16)
         raw = base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
     except (ValueError, binascii.Error) as error:
-        raise StrategyError("illegal_argument", f"{text!r} is no topic id") from error
+        raise StrategyError("illegal_argument", f"{text!r} is not a topic id") from error
     if len(raw) != 16:
-        raise StrategyError("illegal_argument", f"{text!r} is no topic id")
+        raise StrategyError("illegal_argument", f"{text!r} is not a topic id")
     return int.from_bytes(raw, "big")

@@ -58,7 +58,7 @@ def _assign_equal(group: ServerGroup, *, keeps: bool) -> Assignment:
         held[member] += pool[start : start + room]
         start += room
     if start < len(pool):
-        # Two members were to hold the same one.
+        # Two members had the same partition as their target.
         raise _left_unassigned()
     return group.as_joined(map(row.named, held))
 
@@ -76,7 +76,7 @@ def _keep(row: _Row, held: list[list[int]], pool: list[int], *, keeps: bool) -> 
         may_have_extra = extras > 0
         room = size + may_have_extra - len(places)
         if room < 0:
-            # Only here it matters in which order Java's sets have them.
+            # Only here the order of Java's sets matters.
             in_order = row.target_in_set_order(member)
             pool += in_order[room:]
             held[member] = in_order[:room]
@@ -104,7 +104,7 @@ class _Row:
         self._topics = sorted(topics)
         self._queues = list(chain.from_iterable(map(group.queues.__getitem__, self._topics)))
         self.existing = len(self._queues)
-        # Lists of existing ints: a range creates each one again.
+        # Lists share existing ints, whereas a range creates each one again.
         places = list(range(self.existing))
         ends = accumulate(map(group.counts.__getitem__, self._topics), initial=0)
         self._spans = [places[start:end] for start, end in pairwise(ends)]
@@ -130,16 +130,16 @@ class _Row:
         try:
             return self._places(owned)
         except KeyError:
-            # Topics that do not exist any more, or that have no subscriber.
+            # These topics no longer exist or have no subscriber.
             return self._places([[queue for queue in queues if queue.topic in self._by_name] for queues in owned])
 
     def _places(self, owned: Sequence[Sequence[QueueRef]]) -> list[list[int]]:
         spans = self._by_name
         try:
-            # In one pass: there are many members, and most hold few.
+            # One pass over all suffices, since there are many members and most hold few.
             places = [spans[queue.topic][queue.queue_id] for queue in chain.from_iterable(owned)]
         except IndexError as error:
-            # A partition that does not exist any more takes the room of one that does, which then has no owner.
+            # A partition that no longer exists takes the place of one that does, which then has no owner.
             raise _left_unassigned() from error
         ends = accumulate(map(len, owned), initial=0)
         return [places[start:end] for start, end in pairwise(ends)]

@@ -92,7 +92,7 @@ class _Target:
         self._line_up()
         compared = {member for member, load in enumerate(loads) if load < whole[member]}
         sizes = Counter(map(loads.__getitem__, compared))
-        waiting = [one for one in self._in_order if len(self._subscribers[one[0]]) > 1]
+        waiting = [partition for partition in self._in_order if len(self._subscribers[partition[0]]) > 1]
         has_moved = True
         while has_moved:
             has_moved, left = False, []
@@ -122,7 +122,7 @@ class _Target:
 
     def _line_up(self) -> None:
         for topic, members in self._subscribers.items():
-            line = self._lines[topic] = [(self._loads[one], self._ranks[one], one) for one in members]
+            line = self._lines[topic] = [(self._loads[member], self._ranks[member], member) for member in members]
             heapify(line)
 
     def _least(self, topic: int) -> int:
@@ -144,7 +144,7 @@ class _Target:
         codes = [31 * (31 + hashes[topic]) + number & 0xFFFFFFFF for topic, number in partitions]
         iterated = [partitions[place] for place in hashed_order(codes)] if partitions else []
         ranks = {topic: (-counts[topic] / len(members), len(members)) for topic, members in subscribers.items()}
-        return sorted(iterated, key=lambda one: (ranks[one[0]], one[1]))
+        return sorted(iterated, key=lambda partition: (ranks[partition[0]], partition[1]))
 
     def queues(self) -> list[list[QueueRef]]:
         """Return each member's queues by topic and number."""

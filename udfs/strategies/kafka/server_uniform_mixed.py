@@ -143,7 +143,7 @@ class _Target:
         for topic in islice(cycle(topics), _MOST_PASSES * len(topics)):
             if unchanged == len(topics):
                 break
-            # The one that changed counts: nothing but another topic's change can unsettle it.
+            # The last topic that changed counts: only another topic's change can unsettle it.
             unchanged = 1 if self._even_out_topic(topic) else unchanged + 1
 
     def _even_out_topic(self, topic: int) -> bool:

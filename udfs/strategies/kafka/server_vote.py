@@ -13,7 +13,7 @@ from typing import Final
 from udfs.jvm.collections import INITIAL_CAPACITY, LOAD_DENOMINATOR, LOAD_NUMERATOR, string_hashes, table_size_for
 from udfs.jvm.timeline_map import timeline_map_order
 
-# Orders in which members may have brought the names that are tried: all of four names.
+# This many orders of names are tried, which are all orders of four names.
 _MAX_ORDERS: Final = 24
 
 
@@ -46,11 +46,11 @@ def _orders(names: Sequence[str], votes: Mapping[str, int], requesting: str | No
     requesters = dict.fromkeys([*([] if requesting is None else [requesting]), *names])
     for put in islice(permutations(names), _MAX_ORDERS):
         for is_copied_larger in (True, False):
-            for one in requesters:
-                if votes[one] == 1:
-                    others = [name for name in put if name != one]
-                    yield _order(others, is_copied_larger, added=one)
-                    yield _order(put, is_copied_larger, added=one)
+            for requester in requesters:
+                if votes[requester] == 1:
+                    others = [name for name in put if name != requester]
+                    yield _order(others, is_copied_larger, added=requester)
+                    yield _order(put, is_copied_larger, added=requester)
                 else:
                     yield _order(put, is_copied_larger)
 
@@ -64,7 +64,7 @@ def _order(counted: Sequence[str], is_copied_larger: bool, added: str | None = N
     """
     slots = _copied_slots(len(counted), is_copied_larger)
     copied = [name for name in timeline_map_order(counted) if name != added]
-    # What compute adds comes first in its slot, and it makes no larger table.
+    # A name that compute adds comes first in its slot, without a larger table.
     listed = copied if added is None else [added, *copied]
     hashes = [code & 0xFFFFFFFF for code in string_hashes(listed)]
     places = [(code ^ code >> 16) & (slots - 1) for code in hashes]

@@ -107,7 +107,7 @@ class _Shares:
         """Give partitions to members in a rack of theirs; return those for which there is none."""
         racks, racks_of, given = self._group.racks, self._group.partition_racks, self.given
         ring = list(self.lacking)
-        # The places in the ring and in the line of those that may have one more, by rack.
+        # For each rack: the members' places in the ring, and those in the line of members that may have one more.
         rings: dict[str | None, list[int]] = {rack: [] for rack in racks}
         for place, member in enumerate(ring):
             rings[racks[member]].append(place)
@@ -146,11 +146,11 @@ class _Shares:
 
     def give_in_rounds(self, free: Sequence[int]) -> None:
         lacking, given = self.lacking, self.given
-        # There are always enough: P is at least C shares, and no member keeps more than a share and its extra.
+        # There are always enough, because P is at least C shares, and no member keeps more than a share and its extra.
         takers = list(lacking)
         start = rounds = 0
         for lack in sorted(set(lacking.values())):
-            # Up to here all of these n lack some: each gets every n-th partition.
+            # Up to here all of these n members lack some, so each gets every n-th partition.
             end = start + (lack - rounds) * len(takers)
             for place, member in enumerate(takers):
                 given[member] += free[start + place : end : len(takers)]

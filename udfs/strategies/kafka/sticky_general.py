@@ -25,10 +25,10 @@ from typing import Final
 
 from udfs.model.errors import StrategyError
 from udfs.strategies.kafka.sticky_group import StickyGroup
-from udfs.strategies.kafka.sticky_loads import Loads
-from udfs.strategies.kafka.sticky_movements import Movements
+from udfs.strategies.kafka.sticky_loads import StickyLoads
+from udfs.strategies.kafka.sticky_movements import StickyMovements
 
-# The real class was never observed to end after so many passes.
+# The real class was never observed to end after this many passes.
 _MOST_PASSES: Final = 10_000
 
 
@@ -38,7 +38,7 @@ def assign_general(group: StickyGroup) -> list[list[int]]:
     Raises:
         StrategyError: ``does_not_end``, ``null_pointer``.
     """
-    loads = Loads(group)
+    loads = StickyLoads(group)
     somebody_gave_up = loads.drop_lost()
     in_order = loads.from_the_fullest() if loads.are_taken_from_the_fullest() else loads.all_in_order()
     free = loads.free(in_order)
@@ -57,7 +57,7 @@ def assign_general(group: StickyGroup) -> list[list[int]]:
     return loads.held
 
 
-def _assign(group: StickyGroup, loads: Loads, free: Sequence[int]) -> None:
+def _assign(group: StickyGroup, loads: StickyLoads, free: Sequence[int]) -> None:
     if group.partition_racks:
         free = [number for number in free if not loads.give(number, near=True)]
     for number in free:
@@ -67,12 +67,12 @@ def _assign(group: StickyGroup, loads: Loads, free: Sequence[int]) -> None:
 class _Passes:
     """Single moves, partition by partition, that even out the loads."""
 
-    def __init__(self, group: StickyGroup, loads: Loads) -> None:
+    def __init__(self, group: StickyGroup, loads: StickyLoads) -> None:
         self._group = group
         self._loads = loads
         self._claimed = group.claimed_before
-        self._movements = Movements(group)
-        # Claims of partitions that are no more may leave a partition with two owners.
+        self._movements = StickyMovements(group)
+        # Claims of deleted partitions may leave a partition with two owners.
         self._beyond = len(group.queues) > group.total
 
     def run(self, numbers: Sequence[int]) -> bool:

@@ -27,7 +27,7 @@ class StickyGroup:
     numbers from ``total`` on, as the real class checks the topic alone.
 
     Attributes:
-        claims, generations: What each member reports as owned (of existing topics), and when; −1 = not reported.
+        claims, generations: What each member reports as owned (of existing topics), and when; −1: not reported.
         owned: The claims after each contest: a later generation wins, of one generation none does.
         contested: Partitions claimed twice in one generation.
         equal: Whether the assignor considers the subscriptions equal.
@@ -49,7 +49,7 @@ class StickyGroup:
             self.by_rank[rank] = member
         self._number_partitions(is_java=is_java)
         places = {member_id: place for place, member_id in enumerate(order)}
-        # The order in which the assignor reads subscriptions; another one only where hash slots grow into trees.
+        # The assignor reads subscriptions in this order, which differs only where hash slots grow into trees.
         self.reading_order = [places[member_id] for member_id in subscribed_order]
         self.generations = [
             member.generation if member.generation is not None and member.generation >= 0 else _NO_GENERATION
@@ -57,7 +57,7 @@ class StickyGroup:
         ]
         self.claims = [self._numbered(member.owned or ()) for member in self.members]
         self.equal = self._subscriptions_are_equal()
-        # Of each partition that was claimed in an older generation too, or only: the member that claimed it before.
+        # For each partition claimed in an older generation, also or only: the member that claimed it before.
         self.claimed_before: dict[int, int] = {}
         self.contested: set[int] = set()
         if is_java:
@@ -79,7 +79,7 @@ class StickyGroup:
         self.counts = []
         self.queues: list[QueueRef] = []
         self.topic_of: list[int] = []
-        # Kafka's partitions are 0 to n − 1. Where a source names others, these are their places by topic.
+        # Kafka's partitions are 0 to n − 1. If a source names others, these are their places by topic.
         self._gapped: dict[int, dict[int, int]] = {}
         for place, name in enumerate(self.topics):
             refs = topics[name].by_queue_id
@@ -109,8 +109,8 @@ class StickyGroup:
 
     def _number_missing(self, queue: QueueRef, place: int) -> int:
         for number in range(self.total, len(self.queues)):
-            one = self.queues[number]
-            if one.topic == queue.topic and one.queue_id == queue.queue_id:
+            added = self.queues[number]
+            if added.topic == queue.topic and added.queue_id == queue.queue_id:
                 return number
         self.queues.append(QueueRef(topic=queue.topic, queue_id=queue.queue_id))
         self.topic_of.append(place)
@@ -122,7 +122,7 @@ class StickyGroup:
 
     def _subscriptions_are_equal(self) -> bool:
         kinds = map(self.kinds.__getitem__, self.reading_order)
-        # Members without any topic that are read before the first with one do not count.
+        # Members without topics that are read before the first one with a topic do not count.
         counted = list(dropwhile(lambda kind: not self.subscriptions[kind], kinds))
         if not counted:
             return True
@@ -135,7 +135,7 @@ class StickyGroup:
         if len(set(chain.from_iterable(self.claims))) == sum(map(len, self.claims)):
             self.owned = self.claims
             return
-        # The last member with the newest generation so far, and whether it alone has it.
+        # The last member with the newest generation so far, and whether no other has that generation.
         newest: dict[int, tuple[int, bool]] = {}
         for member in self.reading_order:
             for number in self.claims[member]:
@@ -154,7 +154,7 @@ class StickyGroup:
     def _note_older_claims(self) -> None:
         """Fill ``claimed_before``: of partitions claimed in older generations, the member of the newest of those."""
         newest = max(self.generations)
-        # Of one generation the member counts that is read first.
+        # Within one generation, the member that is read first counts.
         older = [member for member in self.reading_order if self.generations[member] < newest]
         older.sort(key=lambda member: -self.generations[member])
         for member in older:
@@ -171,7 +171,7 @@ class StickyGroup:
         self.queues, self.topic_of = self.queues[: self.total], self.topic_of[: self.total]
         for number, claims in by_generation.items():
             if number >= self.total:
-                continue  # it exists no more
+                continue  # it no longer exists
             latest, *older = sorted(claims, reverse=True)
             self.owned[claims[latest]].append(number)
             if older:

@@ -10,7 +10,7 @@ from udfs.strategies.kafka.client_library import JAVA, LIBRDKAFKA
 from udfs.strategies.kafka.sticky_group import StickyGroup
 
 
-class Loads:
+class StickyLoads:
     """Partitions by member, and the members in a line by (partitions held, id).
 
     Attributes:
@@ -23,7 +23,7 @@ class Loads:
     def __init__(self, group: StickyGroup) -> None:
         self._group = group
         self.subscribers: list[list[int]] = [[] for _ in group.topics]
-        # Each member's topics in the order in which it names them, and how many partitions they have together.
+        # Each member's topics in its own order, and how many partitions they have together.
         self._topics: list[dict[int, None]] = [{} for _ in group.members]
         self._most = [0] * len(group.members)
         members_of_kind: list[list[int]] = [[] for _ in group.subscriptions]
@@ -42,11 +42,11 @@ class Loads:
         self.settled: set[int] = set()
         # Members as numbers: partitions held × members + rank of the id.
         self._line: list[int] = []
-        # A member and a partition that it could take, as long as it could.
+        # A member with a partition that it could take; it stays valid while it could.
         self._could_take: tuple[int, int] | None = None
 
     def drop_lost(self) -> bool:
-        """Remove what members may not hold any more; return whether there was anything."""
+        """Remove partitions that members may no longer hold; return whether there were any."""
         dropped = False
         for member, numbers in enumerate(self.held):
             kept = [number for number in numbers if self._may_hold(member, number)]

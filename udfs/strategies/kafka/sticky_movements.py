@@ -1,6 +1,6 @@
-"""Core: the ways of partitions that the general sticky path has moved, so that it takes one back instead. No I/O.
+"""Core: where the general sticky path has moved partitions, so that it can reverse a move instead. No I/O.
 
-The way of a partition leads from the member that held it first to the member that holds it now. A partition that is
+A way leads from the member that held a partition first to the member that holds it now. A partition that is
 back with its first member has no way. This has two consequences:
 
 - If partition p is to move from A to B, and another partition of its topic has moved from B to A, then that one moves
@@ -25,19 +25,19 @@ from udfs.strategies.kafka.sticky_group import StickyGroup
 _Way: TypeAlias = tuple[int, int, int]
 
 
-class Movements:
+class StickyMovements:
     """The way of each partition that has moved."""
 
     def __init__(self, group: StickyGroup) -> None:
         self._group = group
         self._way_of: dict[int, _Way] = {}
-        # The partitions on each way as they set out, with their spread hashes; and the most there have been.
+        # The partitions on each way in the order of their moves, with their spread hashes; and the most at one time.
         self._on_way: dict[_Way, dict[int, int]] = {}
         self._most: dict[_Way, int] = {}
         self._topic_hashes: dict[int, int] = {}
 
     def state(self) -> int:
-        """Return a number that is the same where the same ways are remembered in the same order."""
+        """Return a number that is equal if the same ways are remembered in the same order."""
         return hash(tuple((way, tuple(self._on_way[way]), self._most[way]) for way in sorted(self._on_way)))
 
     def instead_of(self, number: int, giver: int, taker: int) -> int:
@@ -60,7 +60,7 @@ class Movements:
         return min(hashes, key=lambda other: hashes[other] & last_slot)
 
     def move(self, number: int, giver: int, taker: int) -> None:
-        """Lead a partition's way on to ``taker``."""
+        """Extend a partition's way to ``taker``."""
         topic = self._group.topic_of[number]
         before = self._way_of.pop(number, None)
         if before is not None:
@@ -85,7 +85,7 @@ class Movements:
 
 
 def _table(most: int) -> int:
-    """Return the slots of a HashMap that has held so many keys."""
+    """Return the slots of a HashMap that has held this many keys."""
     table = INITIAL_CAPACITY
     while most * LOAD_DENOMINATOR > table * LOAD_NUMERATOR:
         table *= 2

@@ -12,7 +12,7 @@ from udfs.model.errors import StrategyError
 
 TieOrder: TypeAlias = Literal["1.0", "4.x"]
 
-# The coordinator's map of votes, and its map of members, in the order of which they vote.
+# Tables of the coordinator's map of votes, and of its map of members, whose order is that of the votes.
 _MAP_ORDERS: dict[str, Callable[[Sequence[str]], list[str]]] = {"4.x": hash_map_order, "1.0": group_by_order}
 _MEMBER_ORDERS: dict[str, Callable[[Sequence[str]], list[str]]] = {"4.x": hash_map_order, "1.0": mutable_map_order}
 
@@ -36,7 +36,7 @@ def vote_of(members: Sequence[Voter], tie_order: str) -> str:
     """
     lists = {member.member_id: member.strategies or () for member in members}
     if len(set(lists.values())) == 1:
-        return vote([members[0].strategies or ()], tie_order)  # in any order
+        return vote([members[0].strategies or ()], tie_order)  # the order does not matter
     order = _MEMBER_ORDERS.get(tie_order, list)(list(lists))
     return vote([lists[member_id] for member_id in order], tie_order)
 
@@ -64,7 +64,7 @@ def vote(members_strategies: Sequence[Sequence[str]], tie_order: str) -> str:
         raise StrategyError("unknown_tie_order", f"the tie order is one of {', '.join(_MAP_ORDERS)}, not {tie_order!r}")
     if not members_strategies:
         raise StrategyError("no_members", "a group without members has no common strategy")
-    lists = Counter(map(tuple, members_strategies))  # mostly all are one
+    lists = Counter(map(tuple, members_strategies))  # mostly all lists are equal
     common = set.intersection(*map(set, lists))
     if not common:
         raise StrategyError("no_common_strategy", "no strategy is listed by every member")

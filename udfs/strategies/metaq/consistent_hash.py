@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from udfs.strategies.hash_ring import Ring, md5
+from udfs.strategies.hash_ring import HashRing, md5
 from udfs.strategies.metaq.default import allocate_each_topic
 from udfs.strategies.problem import Assignment, Problem
 
-# ConsisHashStrategy.NUM_REPS = 160 points, four of each digest.
+# ConsisHashStrategy.NUM_REPS has 160 points, four from each digest.
 _DIGESTS: Final = 40
 _POINTS_PER_DIGEST: Final = 4
 
@@ -27,7 +27,7 @@ def metaq_consistent_hash(problem: Problem) -> Assignment:
 
     Example: GroupC_idA and GroupC_idB, 12 partitions of broker 0: idB has 0-0, 0-11, 0-2, 0-3, 0-4.
     """
-    rings: dict[tuple[str, ...], Ring] = {}
+    rings: dict[tuple[str, ...], HashRing] = {}
 
     def allocate(partitions: Sequence[str], ids: Sequence[str]) -> dict[str, list[str]]:
         key = tuple(ids)
@@ -43,11 +43,11 @@ def metaq_consistent_hash(problem: Problem) -> Assignment:
     return allocate_each_topic(problem, allocate)
 
 
-def _ring(ids: Sequence[str]) -> Ring:
+def _ring(ids: Sequence[str]) -> HashRing:
     owners: dict[int, str] = {}
     for name in ids:
         for number in range(_DIGESTS):
             digest = md5(f"{name}-{number}")
             for start in range(0, 4 * _POINTS_PER_DIGEST, 4):
                 owners[int.from_bytes(digest[start : start + 4], "little")] = name
-    return Ring(owners)
+    return HashRing(owners)

@@ -10,7 +10,7 @@ from udfs.model.events import QueueRef
 from udfs.strategies.problem import Assignment, Problem
 from udfs.strategies.subscriptions import subscribers_by_topic, topics_with_queues
 
-# One topic: (partition names sorted, subscribers' ids sorted) -> id -> its partition names.
+# Allocates one topic: sorted partition names and sorted subscribers' ids in, each id's partition names out.
 Allocation: TypeAlias = Callable[[Sequence[str], Sequence[str]], Mapping[str, Sequence[str]]]
 
 

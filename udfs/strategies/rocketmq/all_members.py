@@ -11,7 +11,7 @@ from udfs.model.events import QueueRef
 from udfs.strategies.problem import Assignment, Problem
 from udfs.strategies.subscriptions import subscribers_by_topic, topics_with_queues
 
-# One topic: (queues sorted, ids sorted with repetitions) -> id -> its queues; an id that is missing gets none.
+# Allocates one topic: sorted queues and sorted ids, with repetitions, in; each id's queues out; a missing id gets none.
 TopicAllocation: TypeAlias = Callable[[Sequence[QueueRef], Sequence[str]], Mapping[str, Sequence[QueueRef]]]
 
 

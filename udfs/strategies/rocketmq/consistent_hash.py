@@ -7,7 +7,7 @@ from typing import Final
 
 from udfs.model.errors import StrategyError
 from udfs.model.events import QueueRef
-from udfs.strategies.hash_ring import Ring, md5
+from udfs.strategies.hash_ring import HashRing, md5
 from udfs.strategies.problem import Assignment, Problem
 from udfs.strategies.rocketmq.all_members import TopicAllocation, allocate_each_topic
 from udfs.strategies.settings import whole_number
@@ -45,7 +45,7 @@ def consistent_hash(settings: Mapping[str, object]) -> TopicAllocation:
     virtual_nodes = whole_number(settings, "virtual_nodes", _VIRTUAL_NODES)
     if virtual_nodes < 0:
         raise StrategyError("illegal_argument", f"virtual_nodes must not be negative, not {virtual_nodes}")
-    rings: dict[tuple[str, ...], Ring] = {}
+    rings: dict[tuple[str, ...], HashRing] = {}
 
     def allocate(queues: Sequence[QueueRef], ids: Sequence[str]) -> dict[str, list[QueueRef]]:
         key = tuple(ids)
@@ -66,7 +66,7 @@ def consistent_hash(settings: Mapping[str, object]) -> TopicAllocation:
     return allocate
 
 
-def _ring(ids: Sequence[str], virtual_nodes: int) -> Ring:
+def _ring(ids: Sequence[str], virtual_nodes: int) -> HashRing:
     owners: dict[int, str] = {}
     placed: set[str] = set()
     for name in ids:
@@ -75,7 +75,7 @@ def _ring(ids: Sequence[str], virtual_nodes: int) -> Ring:
         placed.add(name)
         for number in range(before, before + virtual_nodes):
             owners[_hash(f"{name}-{number}")] = name
-    return Ring(owners)
+    return HashRing(owners)
 
 
 def _hash(text: str) -> int:

@@ -39,5 +39,7 @@ def strategy_of(text: str) -> str | None:
     if not name or name == "null":
         return None
     package, _, own = name.rpartition(".")
-    is_own_package = not package or any(package == one or package.endswith(f".{one}") for one in _PACKAGES)
+    is_own_package = not package or any(
+        package == own_package or package.endswith(f".{own_package}") for own_package in _PACKAGES
+    )
     return _NAMES.get(own, name) if is_own_package else name

@@ -147,7 +147,7 @@ def _rooms(settings: Mapping[str, object], name: str) -> Callable[[str], str | N
 
 
 _NEARBY = "rocketmq.MACHINE_ROOM_NEARBY"
-# What AllocateMachineRoomNearby#getName returns: its own name and the inner strategy's.
+# AllocateMachineRoomNearby#getName returns this: its own name and the inner strategy's.
 NEARBY_OF = f"{_NEARBY}-"
 
 # RocketMQ's own strategies as allocations of one topic.

@@ -22,14 +22,14 @@ from streaming.collectors.rocketmq.remoting.messages import ConsumerConnections
 from udfs.model.events import Observation
 from udfs.model.finding_names import MAX_NAMED
 
-# Members heartbeat every 30 s: a table that flaps comes back within a minute, and is at rest when it did not for two.
+# Members send heartbeats every 30 s: a flapping table comes back within a minute; after two it is at rest.
 FLAPPED_WITHIN_MS: Final = 120_000
 _TABLES_AT_MOST: Final = 6
 _NAMED_AT_MOST: Final = 3
-_TEXT_LENGTH: Final = 200  # of the text of one table
+_TEXT_LENGTH: Final = 200  # characters of the text of one table
 _POP: Final = "CONSUME_POP"
-# So many reads in a row of a group without members, in which its offsets moved, prove that it has some, and so many in
-# which they did not that it has none. The first read after the last departure may still show its last commits.
+# If a group's offsets move in this many reads in a row without members, it has some; if they stay in this many, it has
+# none. The first read after the last departure may still show its last commits.
 _MOVES: Final = 2
 _STILL: Final = 3
 _ROUNDS: Final = 2
@@ -62,7 +62,7 @@ def observe(
         *_unpolled(volatile),
         *(Observation(kind="static_topic", detail=topic) for topic in static_topics),
     ]
-    return tuple(sorted(found, key=lambda one: (one.kind, one.detail or "")))
+    return tuple(sorted(found, key=lambda observation: (observation.kind, observation.detail or "")))
 
 
 # ---- what brokers list
@@ -76,7 +76,7 @@ def lists_differ(
     A broker that lists no member counts only where it has queues of the group's topics: members heartbeat to the
     brokers in the routes of their topics.
     """
-    return len({frozenset(one.items()) for one in _counted(lists, trusted, holders).values()}) > 1
+    return len({frozenset(counts.items()) for counts in _counted(lists, trusted, holders).values()}) > 1
 
 
 def _counted(
@@ -86,7 +86,9 @@ def _counted(
     for broker in sorted(lists):
         listed = lists[broker]
         if broker in trusted and (listed is not None or broker in holders):
-            counted[broker] = Counter(one.client_id for one in (listed.connections if listed is not None else ()))
+            counted[broker] = Counter(
+                connection.client_id for connection in (listed.connections if listed is not None else ())
+            )
     return counted
 
 
@@ -148,7 +150,7 @@ def watch_tables(
     if now_ms - changed_ms > FLAPPED_WITHIN_MS:
         texts = {digest: texts[digest] for digest in sorted(set(shown.values()))}
         changed_ms = flapped_ms = 0
-    for digest in [one for one in texts if one not in shown.values()][: max(0, len(texts) - _TABLES_AT_MOST)]:
+    for digest in [digest for digest in texts if digest not in shown.values()][: max(0, len(texts) - _TABLES_AT_MOST)]:
         del texts[digest]
     after = ObservedTables(shown, texts, changed_ms, flapped_ms)
     return before if after == before else after
@@ -157,7 +159,7 @@ def watch_tables(
 def tables_differ(lists: Mapping[str, ConsumerConnections | None], trusted: Collection[str]) -> bool:
     """Return whether the brokers have different tables of the group just now."""
     tables = {
-        tuple(sorted((topic, one.sub_string) for topic, one in listed.subscriptions.items()))
+        tuple(sorted((topic, subscription.sub_string) for topic, subscription in listed.subscriptions.items()))
         for broker, listed in lists.items()
         if broker in trusted and listed is not None and listed.connections
     }
@@ -213,7 +215,9 @@ def _unreachable_duplicates(members: Sequence[RememberedMember]) -> Iterable[Obs
 def _kept(
     members: Sequence[RememberedMember], trusted: Collection[str], lists: Mapping[str, ConsumerConnections | None]
 ) -> Iterable[Observation]:
-    listed = {one.client_id for answer in lists.values() if answer is not None for one in answer.connections}
+    listed = {
+        connection.client_id for answer in lists.values() if answer is not None for connection in answer.connections
+    }
     kept = [member for member in members if member.client_id not in listed]
     if kept:
         brokers = sorted({broker for member in kept for broker in member.listed_by if broker not in trusted})

@@ -47,7 +47,7 @@ _CONSUME_POP: Final = "CONSUME_POP"
 # two rounds.
 _FIRST_WAIT_MS: Final = 60_000
 _WAIT_ROUNDS: Final = 2
-# All members send heartbeats within 30 s: a table that was unchanged for longer is that of all of them.
+# All members send heartbeats within 30 s, so a table that was unchanged for longer is valid for all of them.
 _TABLE_RESTS_MS: Final = 35_000
 
 
@@ -86,7 +86,7 @@ def diff_group(
     """
     if not observed.lists and not group.members and group.snapshot_hash is None:
         return [], group, volatile
-    # Not before its offsets were read: they include what a departed member committed last.
+    # It is not reported before its offsets were read, because they include the last commit of a departed member.
     at_ms = max(context.floor_ms + 1, observed.at_ms or context.now_ms, observed.offsets_at_ms)
     evidence = GroupEvidence(
         lists=observed.lists,
@@ -119,7 +119,7 @@ def diff_group(
     if new_offsets:
         events.append(progress(name, new_offsets, max(context.floor_ms + 1, observed.offsets_at_ms), cluster))
     if new_positions:
-        # Later than the group itself: members of whom there is news have taken these queues over by then.
+        # This time is later than the group's: by then, changed members have taken these queues over.
         answered_ms = max(member.at_ms for member in observed.members.values())
         emitted_ms = min(max(at_ms + 1, answered_ms), max(at_ms, context.now_ms))
         events.append(progress(name, new_positions, emitted_ms, cluster))
@@ -141,11 +141,11 @@ def _evaluated(
             for member in members
         )
     present = {member.client_id for member in members}
-    departures = [one for one in group.departures if one.member_id not in present]
+    departures = [departed_member for departed_member in group.departures if departed_member.member_id not in present]
     if group.snapshot_hash is not None:
-        # Their last reports, or the lack of them, may be of this very round.
-        last = [_with_report(one, observed, context) for one in departed]
-        departures += [departure(one, at_ms, context.restarted & set(one.listed_by)) for one in last]
+        # Their last reports, or the lack of them, may be from this very round.
+        last = [_with_report(member, observed, context) for member in departed]
+        departures += [departure(member, at_ms, context.restarted & set(member.listed_by)) for member in last]
     return _changed(
         group,
         members=members,
@@ -185,7 +185,7 @@ def _changed(group: RememberedGroup, **fields: object) -> RememberedGroup:
 def _by_table(group: RememberedGroup, observed: ObservedGroup, at_ms: int, context: Context) -> RememberedGroup:
     """Return a group whose members without an own report have the topics of the group's tables.
 
-    A member with topics gets others only when the table is unchanged: it is that of the last heartbeat of any member.
+    A member's topics are replaced only by an unchanged table, because the table is that of the last heartbeat.
     """
     if all(member.is_described for member in group.members):
         return group
@@ -316,22 +316,24 @@ def _mode(
     models = {member.message_model for member in group.members if member.message_model is not None}
     if not models:
         models = {
-            one.message_model for one in observed.lists.values() if one is not None and one.message_model is not None
+            listed.message_model
+            for listed in observed.lists.values()
+            if listed is not None and listed.message_model is not None
         }
     if len(models) > 1 and group.mode is not None:
         return group.mode, group.settings or {}
     if models == {_BROADCASTING}:
         return "broadcasting", {}
     topics = {topic for topic in _topics(group) if not topic.startswith(RETRY_PREFIX)}
-    modes = {one.topic: one for one in context.modes.get(name, ()) if one.topic in topics}
+    modes = {mode.topic: mode for mode in context.modes.get(name, ()) if mode.topic in topics}
     leaves_it = any(member.is_client_rebalance is False for member in group.members)
     pops = (
         any(member.pops for member in group.members)
-        or any(one is not None and one.consume_type == _CONSUME_POP for one in observed.lists.values())
+        or any(listed is not None and listed.consume_type == _CONSUME_POP for listed in observed.lists.values())
         or any(mode == _POP for mode in group.topic_modes.values())
-        or (leaves_it and any(one.mode == _POP for one in modes.values()))
+        or (leaves_it and any(mode.mode == _POP for mode in modes.values()))
     )
     if not pops:
         return "clustering", {}
-    shares = {one.pop_share_queue_num for one in modes.values() if one.mode == _POP}
+    shares = {mode.pop_share_queue_num for mode in modes.values() if mode.mode == _POP}
     return "message", {"share_number": shares.pop()} if len(shares) == 1 else {}

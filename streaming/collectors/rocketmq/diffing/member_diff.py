@@ -19,13 +19,14 @@ from streaming.collectors.rocketmq.remoting.messages import MemberConnection, Ru
 from udfs.model.events import Departure, MemberInfo
 from udfs.strategies.rocketmq.java_classes import strategy_of
 
-# MQVersion: from V4_0_0_SNAPSHOT on each release has two ordinals, its snapshot's and its own; ten patches to a minor.
+# In MQVersion, from V4_0_0_SNAPSHOT on, each release has two ordinals, its snapshot's and its own; a minor has ten
+# patches.
 _FIRST_ORDINAL: Final = 212
 _FIRST_MAJOR: Final = 4
 _MINORS_TO_A_MAJOR: Final = 10
 _PATCHES_TO_A_MINOR: Final = 10
-# So many failed requests in a row, and so recent ones, make a member's departure an expiry; one that is
-# stuck, once.
+# This many recent failed requests in a row make a member's departure an expiry; if the member is
+# stuck, one is enough.
 _SILENCES: Final = 2
 _SILENT_WITHIN_MS: Final = 180_000
 
@@ -79,13 +80,13 @@ def connected(
 def _of_one_id(
     remembered: list[RememberedMember], listed: Mapping[str, list[MemberConnection]], evidence: GroupEvidence
 ) -> tuple[list[RememberedMember], list[RememberedMember]]:
-    listed_at = {one.client_addr: one for connections in listed.values() for one in connections}
+    listed_at = {connection.client_addr: connection for connections in listed.values() for connection in connections}
     count = max((len(connections) for connections in listed.values()), default=0)
-    # Members whose address is still listed are first.
+    # Members whose address is still listed come first.
     ordered = sorted(remembered, key=lambda member: member.info.host not in listed_at)
     staying, missing = ordered[:count], ordered[count:]
     found = [listed_at.get(member.info.host or "") for member in staying]
-    free = _free(listed, [one.client_addr for one in found if one is not None])
+    free = _free(listed, [connection.client_addr for connection in found if connection is not None])
     members = [
         _listed(member, connection or free.pop(0), listed, evidence)
         for member, connection in zip(staying, found, strict=True)
@@ -94,8 +95,8 @@ def _of_one_id(
     departed: list[RememberedMember] = []
     for member in missing:
         were = member.listed_by.items()
-        is_unknown = any(evidence.is_doubted(*one) for one in were) and not any(
-            evidence.is_against(*one) for one in were
+        is_unknown = any(evidence.is_doubted(*listing) for listing in were) and not any(
+            evidence.is_against(*listing) for listing in were
         )
         (members if is_unknown else departed).append(member)
     return members, departed
@@ -108,11 +109,11 @@ def _free(listed: Mapping[str, list[MemberConnection]], taken: Sequence[str]) ->
 
     def rank(broker: str) -> tuple[int, int, str]:
         connections = listed[broker]
-        return -len(connections), -sum(one.client_addr in taken for one in connections), broker
+        return -len(connections), -sum(connection.client_addr in taken for connection in connections), broker
 
-    free = sorted(listed[min(listed, key=rank)], key=lambda one: one.client_addr)
+    free = sorted(listed[min(listed, key=rank)], key=lambda connection: connection.client_addr)
     for address in taken:
-        mine = next((one for one in free if one.client_addr == address), None)
+        mine = next((connection for connection in free if connection.client_addr == address), None)
         if mine is not None:
             free.remove(mine)
     return free
@@ -137,7 +138,7 @@ def _listed(
         member = RememberedMember(info=info)
     info = member.info
     version = version_name(connection.version)
-    # Its previous address may be the one at a broker that cannot be polled now.
+    # Its previous address may belong to a broker that cannot be polled now.
     host = info.host if doubted and info.host else connection.client_addr
     reported = {"host": host, "client_version": version, "language": connection.language}
     if any(value is not None and getattr(info, name) != value for name, value in reported.items()):
@@ -165,7 +166,7 @@ def described(member: RememberedMember, observed: ObservedMember, options: Rocke
         )
     strategy = strategy_of(info.strategy) if info.strategy is not None else None
     reported = {
-        "subscriptions": followed((one.topic for one in info.subscriptions), options),
+        "subscriptions": followed((subscription.topic for subscription in info.subscriptions), options),
         "strategies": (strategy,) if strategy is not None else None,
         "ordered": info.is_ordered,
         "client_version": member.info.client_version or info.client_version,

@@ -23,14 +23,16 @@ def compare_offsets(
         is_alone: The group has no member.
     """
     reported = _reported_offsets(volatile, observed.offsets, options) if observed.offsets is not None else ()
-    has_moved = None if observed.offsets is None or volatile.offsets is None else any(one.moved for one in reported)
+    has_moved = (
+        None if observed.offsets is None or volatile.offsets is None else any(progress.moved for progress in reported)
+    )
     moves, still = alone(volatile, is_alone=is_alone, moved=has_moved)
     # A group that just lost its last member counts from the next read on.
     was_alone = is_alone and (volatile.was_alone or observed.offsets is not None)
     changed: dict[str, object] = {}
     if observed.offsets is not None:
         others = (volatile.offsets or {}).items()
-        kept = {queue: one for queue, one in others if queue.broker_name not in observed.offset_brokers}
+        kept = {queue: offset for queue, offset in others if queue.broker_name not in observed.offset_brokers}
         changed["offsets"] = kept | dict(observed.offsets)
         changed["offset_brokers"] = volatile.offset_brokers | observed.offset_brokers
     if (moves, still, was_alone) != (volatile.moves_alone, volatile.still_alone, volatile.was_alone):
@@ -54,31 +56,31 @@ def _reported_offsets(
     """
     before = volatile.offsets or {}
     news = []
-    for queue, one in offsets.items():
+    for queue, now in offsets.items():
         was = before.get(queue)
-        moved = _has_moved(volatile, queue, was, one)
-        is_news = moved or (one.consumer_offset > 0 or one.lag > 0 if was is None else one.lag != was.lag)
-        if is_news and one.consumer_offset >= 0 and queue.queue_id >= 0 and options.follows_topic(queue.topic):
-            news.append((queue, one, moved))
+        moved = _has_moved(volatile, queue, was, now)
+        is_news = moved or (now.consumer_offset > 0 or now.lag > 0 if was is None else now.lag != was.lag)
+        if is_news and now.consumer_offset >= 0 and queue.queue_id >= 0 and options.follows_topic(queue.topic):
+            news.append((queue, now, moved))
     return tuple(
         QueueOffset(
             topic=queue.topic,
             queue_id=queue.queue_id,
             broker=queue.broker_name,
-            offset=one.consumer_offset,
-            end_offset=max(one.broker_offset, 0),
+            offset=now.consumer_offset,
+            end_offset=max(now.broker_offset, 0),
             moved=moved,
         )
-        for queue, one, moved in sorted(news)
+        for queue, now, moved in sorted(news)
     )
 
 
-def _has_moved(volatile: VolatileGroup, queue: MessageQueue, was: QueueOffsets | None, one: QueueOffsets) -> bool:
+def _has_moved(volatile: VolatileGroup, queue: MessageQueue, was: QueueOffsets | None, now: QueueOffsets) -> bool:
     """Return whether a queue has a commit since the last read.
 
     For a topic without any commit brokers return none of its queues, and for a queue without a commit 0
     (``AdminBrokerProcessor#getConsumeStats``). The first read of a broker shows its queues' earlier offsets.
     """
     if was is None:
-        return queue.broker_name in volatile.offset_brokers and one.consumer_offset > 0
-    return was.consumer_offset != one.consumer_offset
+        return queue.broker_name in volatile.offset_brokers and now.consumer_offset > 0
+    return was.consumer_offset != now.consumer_offset

@@ -63,7 +63,7 @@ def positions_of(info: RunningInfo, offsets: Mapping[MessageQueue, QueueOffsets]
     """
     if info.message_model == "BROADCASTING":
         return {}  # each member has its own offsets
-    filtered = {one.topic for one in info.subscriptions if one.sub_string not in _EVERYTHING}
+    filtered = {subscription.topic for subscription in info.subscriptions if subscription.sub_string not in _EVERYTHING}
     found = {}
     for queue, state in info.queues.items():
         if state.dropped or queue.queue_id < 0 or state.commit_offset is None or state.commit_offset < 0:

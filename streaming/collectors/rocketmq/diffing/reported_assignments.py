@@ -17,7 +17,7 @@ from streaming.collectors.rocketmq.polling.survey import ObservedGroup
 from streaming.collectors.rocketmq.remoting.messages import MessageQueue, ProcessQueue, RunningInfo
 from udfs.model.events import SCHEMA_VERSION, AnyEvent, AssignmentReported, HeldQueue, QueueRef
 
-# Times outside of these are no times: 2000 to 2100.
+# Only times from 2000 to 2100 are valid.
 _EARLIEST_MS: Final = 946_684_800_000
 _LATEST_MS: Final = 4_102_444_800_000
 # The lock of an ordered queue whose owner died lives for 60 s at its broker (RebalanceLockManager); no first pull
@@ -108,7 +108,9 @@ def _reported(member: RememberedMember, held: tuple[HeldQueue, ...], time_ms: in
     if not member.awaited or time_ms >= member.awaited_until_ms:
         return None
     was = {_ref(queue): queue.last_pull_at for queue in member.held}
-    pulled = {_ref(one) for one in held if one.last_pull_at is not None and one.last_pull_at != was[_ref(one)]}
+    pulled = {
+        _ref(queue) for queue in held if queue.last_pull_at is not None and queue.last_pull_at != was[_ref(queue)]
+    }
     awaited = tuple(queue for queue in member.awaited if queue not in pulled)
     if len(awaited) == len(member.awaited):
         return None
@@ -129,7 +131,7 @@ def _queue(queue: MessageQueue, state: ProcessQueue, *, is_ordered: bool) -> Hel
         topic=queue.topic,
         queue_id=queue.queue_id,
         broker=queue.broker_name,
-        locked=state.locked if is_ordered else None,  # true of members that do not consume in order, too
+        locked=state.locked if is_ordered else None,  # it is also true for members that do not consume in order
         last_pull_at=_time(state.last_pull_timestamp),
         last_consume_at=_time(state.last_consume_timestamp),
     )

@@ -71,7 +71,7 @@ def _after(
         return RememberedTopic(_within_bounds(queues))
     if before is None:
         return None
-    # It may exist without read permission: this is reported like its deletion, but at once.
+    # It may exist without read permission, which is reported like a deletion, but at once.
     return RememberedTopic({}) if route is not None else None
 
 

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Final
 
 from streaming.collectors.rocketmq.options import RETRY_PREFIX, RocketMqOptions
-from streaming.collectors.rocketmq.polling.member_schedule import PollRequest, Schedule
+from streaming.collectors.rocketmq.polling.member_schedule import MemberSchedule, PollRequest
 from streaming.collectors.rocketmq.polling.survey import Failure, ObservedGroup, ObservedMember
 from streaming.collectors.rocketmq.remoting.client import RocketMqClient
 from streaming.collectors.rocketmq.remoting.codes import ResponseCode
@@ -19,7 +19,7 @@ from udfs.strategies.rocketmq.java_classes import strategy_of
 # At most this many formerly silent members are queried at a time through one broker: each costs it one of 16 threads
 # for ten seconds (BrokerConfig#adminBrokerThreadPoolNums, Broker2Client#callClient).
 SILENT_AT_A_TIME: Final = 2
-# How long a round waits for the last answers. Later answers are used in a later round.
+# A round waits this long for the last answers. Later answers are used in a later round.
 _PATIENCE_S: Final = 1.0
 _OFFLINE: Final = frozenset({ResponseCode.SYSTEM_ERROR, ResponseCode.CONSUMER_NOT_ONLINE})
 _ALLOCATED_BY_BROKER: Final = frozenset({"AVG", "AVG_BY_CIRCLE"})
@@ -33,7 +33,7 @@ class MemberPoller:
     """
 
     def __init__(
-        self, client: RocketMqClient, options: RocketMqOptions, schedule: Schedule, now_ms: Callable[[], int]
+        self, client: RocketMqClient, options: RocketMqOptions, schedule: MemberSchedule, now_ms: Callable[[], int]
     ) -> None:
         self._client = client
         self._options = options
@@ -65,7 +65,7 @@ class MemberPoller:
         unqueried = 0
         for place, request in enumerate(requests):
             if until is not None and loop.time() >= until:
-                unqueried = sum(not one.is_silent for one in requests[place:])
+                unqueried = sum(not unsent.is_silent for unsent in requests[place:])
                 break
             address = self._address(request, groups, addresses)
             key = (request.group, request.client_id)
@@ -74,7 +74,7 @@ class MemberPoller:
             if request.is_silent and self._silent.get(address, 0) >= SILENT_AT_A_TIME and until is not None:
                 continue
             if not await _acquire(room, until):
-                unqueried = sum(not one.is_silent for one in requests[place:])
+                unqueried = sum(not unsent.is_silent for unsent in requests[place:])
                 break
             if request.is_silent:
                 self._silent[address] = self._silent.get(address, 0) + 1
@@ -127,7 +127,7 @@ class MemberPoller:
             for name, listed in group.lists.items()
             if listed is not None
             and name in addresses
-            and any(one.client_id == request.client_id for one in listed.connections)
+            and any(connection.client_id == request.client_id for connection in listed.connections)
         ]
         if not listing:
             return None
@@ -140,7 +140,7 @@ class MemberPoller:
         try:
             info = await self._client.running_info(address, request.group, request.client_id)
         except Unreachable:
-            return  # nothing is learnt of the member
+            return  # the failure shows nothing about the member
         except TimedOut as error:
             failure, problem = "silent", error.problem
         except Refused as error:

@@ -1,4 +1,4 @@
-"""Shell: which members a round queries: changed groups at once, others in turn, silent ones more and more rarely. Pure.
+"""Shell: which members a round queries: changed groups at once, others in turn, silent ones ever more rarely. Pure.
 
 A member is queried through its broker, which keeps one of its few threads busy until the member answers: too expensive
 for all members in every round. A change of a group shows in its list: other client ids, or a newer version of a
@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 # After a change a group is queried in every round for this long: members without a notification have ticks of 20 s, but
 # each member that takes or releases queues sets its subscription, which restarts this time.
 CHANGED_FOR_MS: Final = 15_000
-# A member that did not answer is queried again in the next round: it may be slow, or hang. Then after this long,
+# A member that did not answer may be slow or hang: it is queried again in the next round, then after this long,
 # after twice as long, and so on. Its broker waits for it for 10 s, whether or not anybody still wants to know.
 _SILENT_FIRST_MS: Final = 10_000
 _SILENT_LONGEST_MS: Final = 60_000
@@ -48,7 +48,7 @@ class _Group:
         return all(member.silences for member in self.members.values())
 
 
-class Schedule:
+class MemberSchedule:
     """When each member was polled, and which is next.
 
     Args:

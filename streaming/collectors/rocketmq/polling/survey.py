@@ -17,8 +17,8 @@ from streaming.collectors.rocketmq.remoting.messages import (
     TopicRoute,
 )
 
-# Why a member did not report. `silent`: connected, and no answer; `offline`: not connected to the broker of the
-# request; `unable`: it, or a server in between, does not support the request.
+# A member did not report because it is `silent`: connected without an answer; `offline`: not connected to the broker of
+# the request; `unable`: it, or a server in between, does not support the request.
 Failure: TypeAlias = Literal["silent", "offline", "unable"]
 
 
@@ -87,7 +87,12 @@ class ObservedGroup(msgspec.Struct, kw_only=True):
 
     def client_ids(self) -> set[str]:
         """Return the connections to any broker."""
-        return {one.client_id for listed in self.lists.values() if listed is not None for one in listed.connections}
+        return {
+            connection.client_id
+            for listed in self.lists.values()
+            if listed is not None
+            for connection in listed.connections
+        }
 
     def sub_version(self) -> int:
         """Return when a member last set its subscription, or held other queues than before: ms of its clock."""

@@ -49,7 +49,7 @@ _GO_KEY: Final = re.compile(
 )
 _JAVA_KEY_AS_TEXT: Final = rb'"\3\\u0000\1\\u0000\2"'
 _GO_KEY_AS_TEXT: Final = rb'"\1\\u0000\2\\u0000\3"'
-# How fastjson 1 writes an object a second time. No recorded answer has one, and read as an object it would be empty.
+# fastjson 1 writes a repeated object like this. No recorded answer has one, and read as an object it would be empty.
 _REFERENCE: Final = b'{"$ref":'
 
 
@@ -227,7 +227,7 @@ def _decode(code: RequestCode, body: bytes, shape: type[T]) -> T:
     except msgspec.ValidationError as error:
         raise BodyError(code, str(error)) from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        pass  # no JSON; fastjson may have written it all the same
+        pass  # it is not JSON, but fastjson may have written it
     try:
         return msgspec.convert(fastjson.read(body), shape, strict=False, str_keys=True)
     except (msgspec.ValidationError, fastjson.FastjsonError) as error:

@@ -12,7 +12,7 @@ import msgspec
 
 from streaming.collectors.rocketmq.remoting import bodies
 from streaming.collectors.rocketmq.remoting.codes import RequestCode, ResponseCode
-from streaming.collectors.rocketmq.remoting.endpoint import ClientLimits, Server
+from streaming.collectors.rocketmq.remoting.endpoint import ClientLimits, Endpoint
 from streaming.collectors.rocketmq.remoting.errors import ProtocolError, Refused, RemotingError, Unreachable
 from streaming.collectors.rocketmq.remoting.messages import (
     Assignment,
@@ -33,7 +33,7 @@ __all__ = ["DEFAULT_LIMITS", "ClientLimits", "RocketMqClient"]
 T = TypeVar("T")
 
 DEFAULT_LIMITS: Final = ClientLimits()
-# Of 1,000 entries by default (BrokerConfig#splitMetadataSize).
+# Pages have 1,000 entries by default (BrokerConfig#splitMetadataSize).
 _MAX_PAGES: Final = 1_000
 
 
@@ -65,7 +65,7 @@ class RocketMqClient:
         self._credentials = credentials
         self._tls = tls
         self._name_servers = [self._server(address) for address in dict.fromkeys(name_servers)]
-        self._brokers: dict[str, Server] = {}
+        self._brokers: dict[str, Endpoint] = {}
         self._is_closed = False
 
     @property
@@ -189,10 +189,10 @@ class RocketMqClient:
         )
         return None if response is None else _read(broker, bodies.assignments, response.body)
 
-    def _server(self, address: str) -> Server:
-        return Server(address, self._limits, credentials=self._credentials, tls=self._tls)
+    def _server(self, address: str) -> Endpoint:
+        return Endpoint(address, self._limits, credentials=self._credentials, tls=self._tls)
 
-    def _broker(self, address: str) -> Server:
+    def _broker(self, address: str) -> Endpoint:
         if self._is_closed:
             raise Unreachable(address, "the client is closed")
         server = self._brokers.get(address)

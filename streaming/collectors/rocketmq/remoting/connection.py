@@ -14,7 +14,7 @@ import msgspec
 from streaming.collectors.rocketmq.remoting.errors import ProtocolError, TimedOut, Unreachable
 from streaming.collectors.rocketmq.remoting.frames import MAX_FRAME_BYTES, Frame, FrameError, FrameReader, encode
 
-_OPAQUE_LIMIT: Final = 2**31  # an int of Java
+_OPAQUE_LIMIT: Final = 2**31  # a Java int
 # A lost peer (power, cable, a firewall's expired state) is detected by the system: probed after 10 s
 # of silence, and given up when what was sent is not acknowledged.
 _KEEP_ALIVE: Final = (("TCP_KEEPIDLE", 10), ("TCP_KEEPINTVL", 5), ("TCP_KEEPCNT", 3), ("TCP_USER_TIMEOUT", 20_000))
@@ -74,14 +74,14 @@ class Connection(asyncio.Protocol):
         Args:
             timeout_s: From now.
             relayed_s: A member behind the server answers, and may be silent while the server works: silence shows
-                nothing of the connection, and the server itself answers within so long.
+                nothing about the connection, and the server itself answers within this time.
             on_end: Called once, when the server has done with the request: it has answered, `relayed_s` have passed
                 since it was sent, or the connection is lost; that may be after the timeout.
 
         Raises:
             Unreachable: The connection is closed, or was closed while waiting.
             TimedOut: No answer in time.
-            ProtocolError: What came is no frame; or the request itself is longer than frames may be.
+            ProtocolError: The received bytes are not a frame; or the request itself is longer than frames may be.
         """
         if self._lost is not None or self._transport is None:
             _call(on_end)
@@ -123,7 +123,7 @@ class Connection(asyncio.Protocol):
         if (raw := transport.get_extra_info("socket")) is not None:
             raw.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
             for name, value in _KEEP_ALIVE:
-                if hasattr(socket, name):  # not every system has each
+                if hasattr(socket, name):  # not every system has all of them
                     raw.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
 
     def data_received(self, data: bytes) -> None:
@@ -135,7 +135,7 @@ class Connection(asyncio.Protocol):
             self._lose(str(error), ProtocolError)
             return
         for frame in frames:
-            # Notices of the server are skipped; an answer without a request has come too late.
+            # Notices of the server are skipped; an answer without a request is too late.
             if frame.is_response and (pending := self._pending.pop(frame.opaque, None)) is not None:
                 self.answered += 1
                 _call(pending.on_end)
@@ -152,7 +152,7 @@ class Connection(asyncio.Protocol):
             self._closed.set_result(None)
 
     def pause_writing(self) -> None:
-        """Hold requests back: the server does not read."""
+        """Hold requests back, because the server does not read."""
         self._may_write.clear()
 
     def resume_writing(self) -> None:
@@ -160,7 +160,7 @@ class Connection(asyncio.Protocol):
         self._may_write.set()
 
     def _write(self, data: bytes) -> None:
-        # A request that waited for the lock may find the connection closed; its answer is set already.
+        # The connection may have been closed while the request waited for the lock; its answer is set then.
         if self._transport is not None and self._lost is None:
             self._transport.write(data)
 
@@ -183,7 +183,7 @@ class Connection(asyncio.Protocol):
             _call(request.on_end)
             if not request.answer.done():
                 request.answer.set_exception(kind(self.address, problem))
-                # No caller waits for it any more.
+                # No caller is waiting for it any longer.
                 request.answer.exception()
         if self._transport is not None:
             self._transport.abort()
@@ -211,7 +211,7 @@ async def connect(
     except TimeoutError:
         raise Unreachable(address, f"no connection within {timeout_s:g} s") from None
     except (OSError, UnicodeError) as error:
-        # Some have no text, such as a close by the server during the TLS handshake.
+        # Some errors have no text, such as a close by the server during the TLS handshake.
         raise Unreachable(address, f"no connection: {str(error) or type(error).__name__}") from None
     return connection
 
@@ -220,7 +220,7 @@ def host_and_port(address: str) -> tuple[str, int]:
     """Split ``host:port``; an IPv6 host may be in brackets.
 
     Raises:
-        Unreachable: It is no address.
+        Unreachable: It is not an address.
     """
     host, colon, port = address.rpartition(":")
     host = host.removeprefix("[").removesuffix("]")

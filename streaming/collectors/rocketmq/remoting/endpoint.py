@@ -17,20 +17,20 @@ from streaming.collectors.rocketmq.remoting.frames import MAX_FRAME_BYTES, Frame
 from streaming.collectors.rocketmq.remoting.signing import Credentials, sign
 from streaming.settings.defaults import default
 
-# Broker2Client waits this long for a member (10 s, in the processor of GET_CONSUMER_RUNNING_INFO); one for its reply.
+# Broker2Client waits 10 s for a member (in the processor of GET_CONSUMER_RUNNING_INFO); one more is for its reply.
 _RELAY_S: Final = 11.0
 _MAX_REMARK: Final = 500
 
 
 class ClientLimits(msgspec.Struct, frozen=True, kw_only=True):
-    """What the client allows itself.
+    """The limits of the client.
 
     Attributes:
         request_timeout_s: For an answer of a name server or a broker, where a call sets no other.
         relayed_timeout_s: For an answer of a member, which its broker relays.
         connect_timeout_s: For a connection, with its TLS handshake.
-        requests_in_flight: At most so many to one server at a time; the others wait their turn.
-        relayed_in_flight: At most so many to members of one broker. Each holds one of the broker's 16 threads for
+        requests_in_flight: At most this many to one server at a time; the others wait their turn.
+        relayed_in_flight: At most this many to members of one broker. Each holds one of the broker's 16 threads for
             administration until the member answers, at most 10 s, whether or not the monitor still waits.
         first_backoff_s: After a failed connection; doubled up to `longest_backoff_s`, less a random share of half.
         max_frame_bytes: A longer answer closes the connection.
@@ -46,7 +46,7 @@ class ClientLimits(msgspec.Struct, frozen=True, kw_only=True):
     max_frame_bytes: int = MAX_FRAME_BYTES
 
 
-class Server:
+class Endpoint:
     """Requests one address, over one connection.
 
     A connection that broke after it had answered is made again at once. After one that failed or never answered, the
@@ -163,12 +163,12 @@ class Server:
     def _take(self, made: connection.Connection) -> connection.Connection:
         self._connection = made
         if self._is_closed:
-            # While it was made.
+            # The endpoint was closed meanwhile.
             made.close()
         return made
 
     def _evaluate_last_connection(self) -> None:
-        """Evaluate the connection that was: one that never answered is a failure."""
+        """Evaluate the previous connection: if it never answered, it counts as a failure."""
         broken, self._connection = self._connection, None
         if broken is None:
             return
@@ -185,5 +185,5 @@ class Server:
 
 
 def _first_line(remark: str | None) -> str | None:
-    """Leave the stack trace out."""
+    """Return the text without its stack trace."""
     return remark.strip().split("\n", 1)[0][:_MAX_REMARK] if remark else None

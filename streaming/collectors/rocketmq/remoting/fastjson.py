@@ -15,7 +15,7 @@ from __future__ import annotations
 import re
 from typing import Any, Final
 
-MAX_BYTES: Final = 16 * 1024 * 1024  # a whole frame
+MAX_BYTES: Final = 16 * 1024 * 1024  # the size of a whole frame
 MAX_DEPTH: Final = 100
 # Long.MIN_VALUE has 20 characters, a double's longest exact text some 800.
 MAX_NUMBER_LENGTH: Final = 1_000
@@ -46,7 +46,7 @@ _LITERALS: Final[dict[str, Any]] = {
 }
 _QUEUE: Final = frozenset(("topic", "brokerName", "queueId"))
 
-# What the innermost open object or array waits for.
+# The innermost open object or array waits for one of these.
 _KEY_OR_END, _KEY, _COLON, _MEMBER, _ITEM_OR_END, _ITEM, _COMMA_OR_END = range(7)
 _MAY_END: Final = frozenset((_KEY_OR_END, _ITEM_OR_END, _COMMA_OR_END))
 _CLOSED_BY: Final[dict[str, type]] = {"}": dict, "]": list}

@@ -19,7 +19,7 @@ import msgspec
 from streaming.collectors.rocketmq.remoting import fastjson
 from streaming.collectors.rocketmq.remoting.codes import CLIENT_VERSION
 
-# com.rocketmq.remoting.frameMaxLength: what RocketMQ's own servers and clients take.
+# RocketMQ's own servers and clients take this: com.rocketmq.remoting.frameMaxLength.
 MAX_FRAME_BYTES: Final = 16 * 1024 * 1024
 # The longest observed headers carry a stack trace as their remark.
 MAX_HEADER_BYTES: Final = 1024 * 1024
@@ -38,7 +38,7 @@ _LANGUAGES: Final = (
 
 
 class FrameError(ValueError):
-    """What came is no frame. Nothing after it on the same connection can be trusted."""
+    """The received bytes are not a frame. Nothing after them on the same connection can be trusted."""
 
 
 class HeaderForm(IntEnum):
@@ -164,7 +164,7 @@ class FrameReader:
             if length < 4 or length > self._max_frame_bytes:
                 raise FrameError(f"a frame of {length} bytes; between 4 and {self._max_frame_bytes} are accepted")
             if have - start >= 8:
-                # As soon as it can be read: a wrong header need not be waited for.
+                # The length is checked as soon as it can be read, so that a wrong header is not waited for.
                 _check_mark(_UINT32.unpack_from(self._buffer, start + 4)[0], length)
             end = start + 4 + length
             if have < end:
@@ -203,7 +203,7 @@ def _from_json(header: bytes, body: bytes) -> Frame:
 
 
 def _from_odd_json(header: bytes) -> _JsonHeader:
-    """Read what only fastjson takes for JSON."""
+    """Read JSON that only fastjson accepts."""
     try:
         return msgspec.convert(fastjson.read(header), _JsonHeader, strict=False)
     except (fastjson.FastjsonError, msgspec.ValidationError) as error:

@@ -13,7 +13,7 @@ import msgspec
 
 MASTER_ID: Final = 0
 PERM_READ: Final = 4  # org.apache.rocketmq.common.constant.PermName#PERM_READ
-# org.apache.rocketmq.common.MixAll: the broker's name that consumers of a static topic see.
+# Consumers of a static topic see this broker name (org.apache.rocketmq.common.MixAll).
 _STATIC_PREFIX: Final = "__syslo__"
 _GLOBAL_SCOPE: Final = "__global__"
 
@@ -151,7 +151,7 @@ class SubscriptionGroupConfig(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class Subscription(msgspec.Struct, frozen=True, rename="camel"):
-    """What is read of one topic.
+    """A subscription to one topic.
 
     Attributes:
         sub_version: When it was last set, ms of the client's clock; clients set it again after each rebalance that
@@ -275,7 +275,7 @@ class QueueOffsets(msgspec.Struct, frozen=True, rename="camel"):
 
     broker_offset: int
     consumer_offset: int
-    last_timestamp: int = 0  # of the last message consumed; 0: none
+    last_timestamp: int = 0  # time of the last consumed message; 0: none
     pull_offset: int | None = None  # 5.x: from where its member pulls next
 
     @property

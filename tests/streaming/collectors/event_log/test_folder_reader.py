@@ -10,7 +10,7 @@ import pytest
 from streaming.collectors.event_log import folder_reader
 from streaming.collectors.event_log.folder_reader import FolderReader
 from streaming.collectors.event_log.readers import DeletedMark, file_of, read_readers, write_deleted
-from streaming.pipeline.pending_losses import Losses
+from streaming.pipeline.pending_losses import PendingLosses
 from streaming.spark.checkpoint import ControlFolder
 from streaming.stores.places import Place, hadoop_uri, write_whole
 
@@ -29,7 +29,7 @@ class Reading:
         self._batch = -1
 
     def reader(self) -> FolderReader:
-        losses = Losses(self.root / "losses.json", ControlFolder(self.control))
+        losses = PendingLosses(self.root / "losses.json", ControlFolder(self.control))
         return FolderReader(self.folder, "r", checkpoint=self.root, query=self.query, sources=[1, 2], losses=losses)
 
     def read(self, lines: list[int], names: list[int] | None = None) -> None:

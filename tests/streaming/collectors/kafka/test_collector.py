@@ -10,9 +10,9 @@ import msgspec
 import pytest
 
 from streaming.collectors.event_log import EventFiles
-from streaming.collectors.kafka.client_options import KafkaOptions
 from streaming.collectors.kafka.collector import KafkaCollector
-from streaming.collectors.kafka.metadata_client import ClusterView
+from streaming.collectors.kafka.metadata_client import MetadataClient
+from streaming.collectors.kafka.options import KafkaOptions
 from streaming.collectors.kafka.permissions import offsets_partitions
 from streaming.collectors.kafka.topic_diff import ObservedTopic
 from streaming.machine.clock import now_ms
@@ -68,7 +68,7 @@ def test_a_clock_is_written_only_once_all_that_was_there_has_been_read(
     partitions = offsets_partitions(options)
 
     def ends() -> dict[int, int]:
-        with ClusterView(options) as view:
+        with MetadataClient(options) as view:
             return {number: end for number, (_, end) in view.offsets_bounds(partitions).items()}
 
     read = {number: max(0, end - 1) for number, end in ends().items()}
@@ -90,7 +90,7 @@ def test_a_broker_that_is_away_is_visible_and_found_again(tmp_path: Path) -> Non
             options_of(broker),
             EventFiles(tmp_path / "events", "kafka"),
             dict,
-            view=lambda options: ClusterView(options, timeout_s=2.0),
+            view=lambda options: MetadataClient(options, timeout_s=2.0),
         )
         # A broker that has only just started may leave a request without an answer.
         assert any(collector.observe_once() for _ in range(50))
@@ -108,7 +108,7 @@ def test_a_broker_that_is_away_is_visible_and_found_again(tmp_path: Path) -> Non
 def test_a_cluster_that_is_not_there_is_away(tmp_path: Path) -> None:
     options = KafkaOptions(f"127.0.0.1:{free_port()}", "c")
     collector = KafkaCollector(
-        options, EventFiles(tmp_path, "kafka"), dict, view=lambda wanted: ClusterView(wanted, timeout_s=0.5)
+        options, EventFiles(tmp_path, "kafka"), dict, view=lambda wanted: MetadataClient(wanted, timeout_s=0.5)
     )
     assert not collector.observe_once()
     assert not collector.flush_clock()

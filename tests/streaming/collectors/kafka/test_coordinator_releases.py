@@ -10,8 +10,8 @@ from contextlib import closing
 
 import pytest
 
-from streaming.collectors.kafka.client_options import KafkaOptions
 from streaming.collectors.kafka.coordinator_releases import CoordinatorReleases, Place, release_of
+from streaming.collectors.kafka.options import KafkaOptions
 from tests.kit.processes import free_port
 from udfs.kafka.consumer_offsets import EVERY_GROUP
 

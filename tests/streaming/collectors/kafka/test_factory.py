@@ -10,9 +10,9 @@ import pytest
 from structlog.testing import capture_logs
 
 from streaming.collectors.kafka import factory, group_source
-from streaming.collectors.kafka.client_options import KafkaOptions
 from streaming.collectors.kafka.collector import KafkaCollector
 from streaming.collectors.kafka.factory import KafkaCluster, options_of
+from streaming.collectors.kafka.options import KafkaOptions
 from streaming.collectors.kafka.permissions import Missing
 from streaming.settings.model import load
 

@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
-from streaming.collectors.kafka.client_options import KafkaOptions
 from streaming.collectors.kafka.group_reader import GroupReader
+from streaming.collectors.kafka.options import KafkaOptions
 from tests.kit.brokers import Broker
 from tests.kit.members import Member
 from tests.kit.topics import create_topic

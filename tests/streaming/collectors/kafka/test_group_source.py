@@ -8,8 +8,8 @@ import pytest
 from structlog.testing import capture_logs
 
 from streaming.collectors.kafka import group_source
-from streaming.collectors.kafka.client_options import KafkaOptions
 from streaming.collectors.kafka.group_source import GroupSource, Source, choose_source
+from streaming.collectors.kafka.options import KafkaOptions
 from streaming.collectors.kafka.permissions import Missing
 from streaming.setup.errors import SetupError
 

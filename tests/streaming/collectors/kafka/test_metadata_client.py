@@ -11,8 +11,8 @@ import pytest
 from confluent_kafka import TIMESTAMP_CREATE_TIME, TIMESTAMP_NOT_AVAILABLE, KafkaError, KafkaException
 
 from streaming.collectors.kafka import metadata_client
-from streaming.collectors.kafka.client_options import KafkaOptions
-from streaming.collectors.kafka.metadata_client import OFFSETS_TOPIC, ClusterView, next_few
+from streaming.collectors.kafka.metadata_client import OFFSETS_TOPIC, MetadataClient, next_few
+from streaming.collectors.kafka.options import KafkaOptions
 from streaming.collectors.kafka.topic_diff import ObservedTopic
 
 NO_ID = "AAAAAAAAAAAAAAAAAAAAAA"
@@ -100,11 +100,11 @@ def cluster(monkeypatch: pytest.MonkeyPatch) -> Cluster:
 
 
 @pytest.fixture
-def view(cluster: Cluster) -> ClusterView:
-    return ClusterView(KafkaOptions("h:1", "c"), timeout_s=0.05)
+def view(cluster: Cluster) -> MetadataClient:
+    return MetadataClient(KafkaOptions("h:1", "c"), timeout_s=0.05)
 
 
-def test_topics_have_their_racks_and_ids(cluster: Cluster, view: ClusterView) -> None:
+def test_topics_have_their_racks_and_ids(cluster: Cluster, view: MetadataClient) -> None:
     cluster.racks = {1: "r1", 2: "r2", 3: None}
     cluster.topics = {"a": topic([2, 1], [3]), "b": topic([3])}
     cluster.ids = {"a": "id-of-a", "b": NO_ID}
@@ -112,7 +112,7 @@ def test_topics_have_their_racks_and_ids(cluster: Cluster, view: ClusterView) ->
 
 
 def test_beyond_a_few_topics_ids_are_requested_only_of_topics_that_changed(
-    cluster: Cluster, view: ClusterView, monkeypatch: pytest.MonkeyPatch
+    cluster: Cluster, view: MetadataClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(metadata_client, "_IDS_AT_ONCE", 0)
     cluster.topics, cluster.ids = {"a": topic([1]), "b": topic([1])}, {"a": "first", "b": "other"}
@@ -123,7 +123,7 @@ def test_beyond_a_few_topics_ids_are_requested_only_of_topics_that_changed(
     assert cluster.described == ["b"]
 
 
-def test_a_topic_that_cannot_be_described_now_is_not_taken_for_absent(cluster: Cluster, view: ClusterView) -> None:
+def test_a_topic_that_cannot_be_described_now_is_not_taken_for_absent(cluster: Cluster, view: MetadataClient) -> None:
     cluster.topics = {
         "no leader": topic([1], error=KafkaError(KafkaError.LEADER_NOT_AVAILABLE)),
         "just made": topic(),
@@ -133,7 +133,7 @@ def test_a_topic_that_cannot_be_described_now_is_not_taken_for_absent(cluster: C
 
 
 def test_partitions_without_an_answer_are_missing_and_waited_for_together(
-    cluster: Cluster, view: ClusterView, monkeypatch: pytest.MonkeyPatch
+    cluster: Cluster, view: MetadataClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(metadata_client, "_ENDS_TIMEOUT_S", 0.05)
     waits = mock.Mock(wraps=wait)
@@ -144,7 +144,7 @@ def test_partitions_without_an_answer_are_missing_and_waited_for_together(
 
 
 def test_without_groups_there_is_no_topic_of_offsets_and_other_errors_are_raised(
-    cluster: Cluster, view: ClusterView
+    cluster: Cluster, view: MetadataClient
 ) -> None:
     cluster.topics = {OFFSETS_TOPIC: topic(error=KafkaError(KafkaError.UNKNOWN_TOPIC_OR_PART))}
     assert view.offsets_partitions() == 0
@@ -165,14 +165,16 @@ def test_without_groups_there_is_no_topic_of_offsets_and_other_errors_are_raised
     ],
 )
 def test_a_record_has_its_time_where_it_has_one(
-    message: Any, time_ms: int | None, cluster: Cluster, view: ClusterView
+    message: Any, time_ms: int | None, cluster: Cluster, view: MetadataClient
 ) -> None:
     cluster.messages = [message]
     assert view.record_time(3, 11) == time_ms
     assert cluster.assigned == []
 
 
-def test_the_group_of_the_reader_is_another_right_than_that_of_the_topic(cluster: Cluster, view: ClusterView) -> None:
+def test_the_group_of_the_reader_is_another_right_than_that_of_the_topic(
+    cluster: Cluster, view: MetadataClient
+) -> None:
     of_group, of_topic = (
         SimpleNamespace(error=lambda code=code: KafkaError(code))
         for code in (KafkaError.GROUP_AUTHORIZATION_FAILED, KafkaError.TOPIC_AUTHORIZATION_FAILED)
@@ -188,7 +190,7 @@ def test_the_group_of_the_reader_is_another_right_than_that_of_the_topic(cluster
     assert error.code() == KafkaError._TIMED_OUT
 
 
-def test_a_refused_group_is_found_behind_the_clients_timeout(cluster: Cluster, view: ClusterView) -> None:
+def test_a_refused_group_is_found_behind_the_clients_timeout(cluster: Cluster, view: MetadataClient) -> None:
     assert view.may_use_group() is None
     cluster.refusal = KafkaError(KafkaError._TIMED_OUT)
     error = view.may_use_group()
@@ -200,7 +202,7 @@ def test_a_refused_group_is_found_behind_the_clients_timeout(cluster: Cluster, v
     assert error.code() == KafkaError.GROUP_AUTHORIZATION_FAILED
 
 
-def test_only_the_newest_complaints_are_kept(cluster: Cluster, view: ClusterView) -> None:
+def test_only_the_newest_complaints_are_kept(cluster: Cluster, view: MetadataClient) -> None:
     for number in range(300):
         view._complain(KafkaError(KafkaError._TRANSPORT, str(number)))
     assert [error.str() for error in view.complaints()] == [str(number) for number in range(200, 300)]

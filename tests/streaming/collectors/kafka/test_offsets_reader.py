@@ -11,8 +11,8 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 
 from streaming.collectors.event_log import EventFiles, LogFull
 from streaming.collectors.kafka.collector import KafkaCollector
-from streaming.collectors.kafka.metadata_client import ClusterView
-from streaming.collectors.kafka.offsets_reader import RecordReader, fold
+from streaming.collectors.kafka.metadata_client import MetadataClient
+from streaming.collectors.kafka.offsets_reader import OffsetsReader, fold
 from streaming.collectors.kafka.permissions import offsets_partitions
 from tests.kit.brokers import Broker, kafka_41
 from tests.kit.members import Member
@@ -39,7 +39,7 @@ class Disk(EventFiles):
         return self.state == "free" and super().flush()
 
 
-def step_until(reader: RecordReader, holds: Callable[[], bool]) -> None:
+def step_until(reader: OffsetsReader, holds: Callable[[], bool]) -> None:
     deadline = time.monotonic() + _TIMEOUT_S
     while not holds():
         assert time.monotonic() < deadline
@@ -59,7 +59,7 @@ def test_nothing_counts_as_read_that_is_not_in_the_log_and_later_all_is_reported
     first.wait_until(lambda: len(first.owned) == 2)
     options = options_of(kafka41)
     log = Disk(tmp_path, "groups")
-    reader = RecordReader(options, log, partitions=offsets_partitions(options))
+    reader = OffsetsReader(options, log, partitions=offsets_partitions(options))
     log.state = "waits"
     step_until(reader, lambda: log.read_memory() is not None)
     assert reader.offsets_read() == {}
@@ -91,14 +91,14 @@ def test_records_that_were_deleted_while_it_was_down_are_reported_and_the_rest_i
         member.wait_until(lambda: len(member.owned) == 2)
         options = options_of(broker)
         log = EventFiles(tmp_path / "events", "groups")
-        reader = RecordReader(options, log, partitions=1)
+        reader = OffsetsReader(options, log, partitions=1)
         step_until(reader, lambda: reader.offsets_read().get(0, 0) > 0)
         reader.close()
         read = reader.offsets_read()[0]
         other = new_member(broker, "cut", ["cut"], client_id="b")
         other.wait_until(lambda: len(other.owned) == 1)
         first = expire_records(broker, "__consumer_offsets")
-        again = RecordReader(options, log, partitions=1)
+        again = OffsetsReader(options, log, partitions=1)
         third = new_member(broker, "cut", ["cut"], client_id="c")
         third.wait_until(lambda: third.generation == 3)
         step_until(again, lambda: again.offsets_read().get(0, 0) > first)
@@ -121,7 +121,7 @@ def test_a_collector_alone_reports_what_a_consumer_was_assigned(
     member.wait_until(lambda: len(member.owned) == 3)
     options = options_of(each_kafka)
     records = EventFiles(tmp_path, "groups")
-    reader = RecordReader(options, records, partitions=offsets_partitions(options))
+    reader = OffsetsReader(options, records, partitions=offsets_partitions(options))
     collector = KafkaCollector(options, EventFiles(tmp_path, "kafka"), reader.offsets_read)
     assert collector.observe_once()
     while not collector.flush_clock():
@@ -137,7 +137,7 @@ def test_a_collector_alone_reports_what_a_consumer_was_assigned(
         for name, queues in (snapshots[0].assignments or {}).items()
     } == {member.member_id: member.owned}
     assert len([event for event in events if isinstance(event, Clock)]) == 1
-    again = RecordReader(options, records, partitions=1)
+    again = OffsetsReader(options, records, partitions=1)
     assert again.offsets_read() == reader.offsets_read()
     again.close()
 
@@ -166,8 +166,8 @@ def test_an_offset_that_was_committed_within_a_transaction_counts_once_the_trans
     def ends() -> dict[int, int]:
         return {number: end for number, (_, end) in view.offsets_bounds(1).items()}
 
-    reader = RecordReader(options, EventFiles(tmp_path, "groups"), partitions=1)
-    with ClusterView(options) as view:
+    reader = OffsetsReader(options, EventFiles(tmp_path, "groups"), partitions=1)
+    with MetadataClient(options) as view:
         # The mark of the last transaction comes after its commit was answered, and others write here, too.
         step_until(reader, lambda: commits() == [5, 12])
         step_until(reader, lambda: dict(reader.offsets_read()) == ends())  # marks of transactions are read past

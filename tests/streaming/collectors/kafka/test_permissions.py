@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from streaming.collectors.kafka import permissions
-from streaming.collectors.kafka.client_options import KafkaOptions
+from streaming.collectors.kafka.options import KafkaOptions
 from streaming.collectors.kafka.permissions import check_rights, offsets_partitions, require_rights, require_topic
 from streaming.setup.errors import SetupError
 from tests.kit.brokers import Broker, kafka_41

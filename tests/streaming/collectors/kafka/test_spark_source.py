@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from streaming.collectors.kafka import spark_source
-from streaming.collectors.kafka.client_options import KafkaOptions
+from streaming.collectors.kafka.options import KafkaOptions
 from streaming.collectors.kafka.spark_source import offsets_source
 
 

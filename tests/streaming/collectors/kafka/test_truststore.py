@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from streaming.collectors.kafka import truststore
-from streaming.collectors.kafka.client_options import KafkaOptions
+from streaming.collectors.kafka.options import KafkaOptions
 from streaming.collectors.kafka.truststore import certificates_of
 from streaming.setup.errors import SetupError
 from streaming.setup.java import JavaInstallation, find_java

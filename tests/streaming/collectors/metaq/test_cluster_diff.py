@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from streaming.collectors.metaq import cluster_diff
-from streaming.collectors.metaq.cluster_diff import ClusterDiffer, PendingEvents
+from streaming.collectors.metaq.cluster_diff import MetaqClusterDiff, PendingEvents
 from streaming.collectors.metaq.watch_queue import FiredWatches
 from streaming.collectors.metaq.zk_reader import ZkReader
 from tests.cluster_options import metaq_options
@@ -25,7 +25,7 @@ class Cluster:
         short = {"poll_interval_ms": 1_000, "progress_interval_ms": 1_000, "settle_ms": 500}
         self.options = metaq_options("zk", cluster="c", **(short | more))
         self.reader = ZkReader(self.tree, self.options, lambda _: None)
-        self.differ = ClusterDiffer(self.options)
+        self.differ = MetaqClusterDiff(self.options)
         self.events: list[Any] = []
 
     def keep(self, draft: PendingEvents) -> list[Any]:
@@ -43,7 +43,7 @@ class Cluster:
         return self.keep(self.differ.round(self.reader, self.tree.now_ms))
 
     def restart(self) -> None:
-        self.differ = ClusterDiffer(self.options, self.differ.memory())
+        self.differ = MetaqClusterDiff(self.options, self.differ.memory())
 
 
 @pytest.fixture

@@ -42,22 +42,22 @@ def test_each_node_has_the_time_of_its_first_notification(queue: Queue) -> None:
         "/brokers/topics-sub",
     ):
         queue.fire(path)
-    taken = queue.take()
+    taken = queue.drain()
     assert taken == FiredWatches(lists=START_MS + 2, topics={"t": START_MS + 1}, groups={"g": START_MS})
     assert taken
-    assert not queue.take()
+    assert not queue.drain()
 
 
 def test_a_member_that_was_written_again_is_named(queue: Queue) -> None:
     queue.fire("/consumers/g/ids/g_a", EventType.CHANGED)
     queue.fire("/consumers/h/ids", EventType.CHILD)
-    assert queue.take().described == {"g"}
+    assert queue.drain().described == {"g"}
 
 
 def test_events_of_the_connection_and_of_other_nodes_are_none(queue: Queue) -> None:
     queue.fire("/consumers/g/ids", EventType.NONE)
     queue.fire("/brokers/ids")
-    assert not queue.take()
+    assert not queue.drain()
 
 
 def test_owners_are_gathered_for_a_short_time_and_members_are_not(queue: Queue) -> None:
@@ -65,11 +65,11 @@ def test_owners_are_gathered_for_a_short_time_and_members_are_not(queue: Queue) 
     queue.fire("/consumers/h/owners/t")
     queue.fire("/consumers/h/ids")
     # What changed with the members is read with them.
-    assert queue.take().groups == {"h": START_MS + 1}
+    assert queue.drain().groups == {"h": START_MS + 1}
     queue.now_ms = START_MS + OWNERS_WAIT_MS - 1
-    assert not queue.take()
+    assert not queue.drain()
     queue.now_ms += 1
-    assert queue.take().groups == {"g": START_MS}
+    assert queue.drain().groups == {"g": START_MS}
 
 
 def test_a_connection_that_is_back_makes_everything_new(queue: Queue) -> None:
@@ -79,22 +79,22 @@ def test_a_connection_that_is_back_makes_everything_new(queue: Queue) -> None:
     assert queue.state == KazooState.SUSPENDED
     queue.see_state(KazooState.CONNECTED)
     queue.now_ms += OWNERS_WAIT_MS
-    assert queue.take() == FiredWatches(everything=True)
+    assert queue.drain() == FiredWatches(everything=True)
 
 
 def test_what_could_not_be_reported_comes_again_with_its_first_time(queue: Queue) -> None:
     queue.fire("/consumers/g/ids", EventType.CHANGED)
     queue.fire("/consumers")
-    taken = queue.take()
+    taken = queue.drain()
     queue.fire("/consumers/g/ids")
     queue.fire("/consumers/h/ids")
     queue.fire("/brokers/topics-sub")
     queue.give_back(taken)
-    again = queue.take()
+    again = queue.drain()
     assert again.groups == {"g": START_MS, "h": START_MS + 3}
     assert (again.lists, again.described) == (START_MS + 1, {"g"})
     queue.give_back(FiredWatches(everything=True))
-    assert queue.take().everything
+    assert queue.drain().everything
 
 
 def waiting(queue: WatchQueue) -> threading.Thread:
@@ -106,7 +106,7 @@ def waiting(queue: WatchQueue) -> threading.Thread:
 
 def test_waiting_ends_with_a_notification_while_connected(queue: Queue) -> None:
     queue.see_state(KazooState.CONNECTED)
-    queue.take()
+    queue.drain()
     thread = waiting(queue)
     queue.fire("/consumers/g/ids")
     thread.join(_TIMEOUT_S)
@@ -125,7 +125,7 @@ def test_without_a_connection_nothing_can_be_read_and_owners_have_their_time_to_
     queue.fire("/consumers/g/ids")
     assert not queue._is_ready()
     queue.see_state(KazooState.CONNECTED)
-    queue.take()
+    queue.drain()
     queue.fire("/consumers/g/owners/t")
     assert not queue._is_ready()
     queue.now_ms += OWNERS_WAIT_MS

@@ -81,7 +81,7 @@ def test_any_22_letters_of_base64_are_a_topic_id() -> None:
     "text", ["", "abc", "x" * 21, "z" * 36, "é" * 22, base64.urlsafe_b64encode(b"1" * 17).decode()]
 )
 def test_what_is_no_topic_id_is_an_error(text: str) -> None:
-    with pytest.raises(StrategyError, match="is no topic id") as failed:
+    with pytest.raises(StrategyError, match="is not a topic id") as failed:
         ServerGroup(with_ids(group({"a": ["t"]}, {"t": 1}), {"t": text}))
     assert failed.value.code == "illegal_argument"
 

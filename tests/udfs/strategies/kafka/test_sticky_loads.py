@@ -7,7 +7,7 @@ from tests.udfs.strategies.groups import claiming, group
 from udfs.model.errors import StrategyError
 from udfs.model.events import QueueInfo
 from udfs.strategies.kafka.sticky_group import StickyGroup
-from udfs.strategies.kafka.sticky_loads import Loads
+from udfs.strategies.kafka.sticky_loads import StickyLoads
 from udfs.strategies.problem import Problem, Topic
 
 
@@ -16,7 +16,7 @@ class Line:
 
     def __init__(self, problem: Problem) -> None:
         self.group = StickyGroup(problem)
-        self.loads = Loads(self.group)
+        self.loads = StickyLoads(self.group)
         self.names = [member.member_id for member in self.group.members]
 
     def place(self, name: str) -> int:
@@ -107,7 +107,7 @@ def test_loads_are_even_where_no_member_could_take_from_one_that_holds_two_more(
     assert lined_up(group({"a": ["t"], "b": ["u"]}, {"t": 3, "u": 1}, owned=owned)).is_even()
 
 
-def lined_up(problem: Problem) -> Loads:
+def lined_up(problem: Problem) -> StickyLoads:
     loads = Line(problem).loads
     loads.line_up()
     return loads

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import pytest
 
 from streaming.collectors.rocketmq.polling.member_poller import SILENT_AT_A_TIME, MemberPoller
-from streaming.collectors.rocketmq.polling.member_schedule import PollRequest, Schedule
+from streaming.collectors.rocketmq.polling.member_schedule import MemberSchedule, PollRequest
 from streaming.collectors.rocketmq.polling.survey import ObservedGroup
 from streaming.collectors.rocketmq.remoting.codes import ResponseCode
 from streaming.collectors.rocketmq.remoting.errors import ProtocolError, Refused, TimedOut, Unreachable
@@ -97,7 +97,7 @@ def requests_for(*ids: str, is_silent: bool = False) -> list[PollRequest]:
 
 
 def poller(client: Client) -> MemberPoller:
-    return MemberPoller(client, OPTIONS, Schedule(1.0), lambda: 7)  # type: ignore[arg-type]
+    return MemberPoller(client, OPTIONS, MemberSchedule(1.0), lambda: 7)  # type: ignore[arg-type]
 
 
 AT = {"a": "a:1", "b": "b:1"}

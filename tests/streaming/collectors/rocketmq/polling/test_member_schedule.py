@@ -8,20 +8,20 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streaming.collectors.rocketmq.polling.member_schedule import CHANGED_FOR_MS, Schedule
+from streaming.collectors.rocketmq.polling.member_schedule import CHANGED_FOR_MS, MemberSchedule
 
 LATER_MS = 10 * CHANGED_FOR_MS
 
 
-def settled(groups: int, members: int, share: float) -> tuple[Schedule, int]:
+def settled(groups: int, members: int, share: float) -> tuple[MemberSchedule, int]:
     """Make a schedule in which nothing changed lately, and return its time."""
-    schedule = Schedule(share)
+    schedule = MemberSchedule(share)
     for number in range(groups):
         schedule.observe(f"g{number}", {f"g{number}-{one}" for one in range(members)}, 1, 0)
     return schedule, LATER_MS
 
 
-def requested(schedule: Schedule, now_ms: int) -> list[str]:
+def requested(schedule: MemberSchedule, now_ms: int) -> list[str]:
     requests = schedule.next_members(now_ms)
     for request in requests:
         schedule.answered(request.group, request.client_id, now_ms)
@@ -59,7 +59,7 @@ def test_a_newer_version_of_a_subscription_is_a_change_and_an_older_one_is_not()
 
 
 def test_what_was_remembered_before_this_process_began_is_no_change() -> None:
-    schedule = Schedule(0.01)
+    schedule = MemberSchedule(0.01)
     schedule.remember("g", ["a", "b"], 7)
     schedule.observe("g", {"a", "b"}, 7, LATER_MS)
     assert len(requested(schedule, LATER_MS)) == 1
@@ -68,7 +68,7 @@ def test_what_was_remembered_before_this_process_began_is_no_change() -> None:
 
 
 def test_a_silent_member_is_queried_ever_more_rarely_last_and_at_least_each_minute() -> None:
-    schedule = Schedule(1.0)
+    schedule = MemberSchedule(1.0)
     schedule.observe("g", {"a", "hung"}, 1, 0)
     times = []
     for now_ms in range(LATER_MS, LATER_MS + 600_000, 1_000):

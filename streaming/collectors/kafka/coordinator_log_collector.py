@@ -1,0 +1,176 @@
+"""Shell: follows the logs of Kafka's brokers, and appends what their group coordinators report.
+
+It reads twice a second, and before a ``clock`` of the same cluster is written: no clock comes before a line that was
+logged earlier.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+from zoneinfo import ZoneInfo
+
+from streaming.collectors.collector import CollectorStatus, CollectorThread, State, status_with_log
+from streaming.collectors.event_log import EventLog, LogFull
+from streaming.collectors.kafka.coordinator_log import CoordinatorLog
+from streaming.collectors.kafka.log_files import STDIN, LineSource, LogFiles, StandardInput
+from streaming.machine.clock import now_ms
+from streaming.machine.logs import logger
+from udfs.kafka.consumer_offsets import GroupPatterns
+from udfs.model.events import AnyEvent, Clock
+
+if TYPE_CHECKING:
+    from streaming.settings.clusters import Kafka
+
+_POLL_S = 0.5
+_WARN_AFTER_MS = 60_000  # at most one warning a minute
+_SHOWN_LINE = 300
+_log = logger("kafka")
+
+
+class CoordinatorLogCollector(CollectorThread):
+    """Follows the logs of one cluster's brokers, from ``start`` to ``stop``.
+
+    Args:
+        parser: Of this cluster. lines: Where its lines come from.
+        log: Where events are appended; its memory is how far the lines were read.
+    """
+
+    def __init__(self, cluster: str, parser: CoordinatorLog, lines: LineSource, log: EventLog) -> None:
+        self._cluster = cluster
+        self._parser = parser
+        self._lines = lines
+        self._log = log
+        self._waiting: list[AnyEvent] = []  # read, and not yet taken by the log
+        self._kept: bytes | None = None
+        self._warned_ms = 0
+        self._warned_of = 0
+        self._status = CollectorStatus(cluster=cluster, since_ms=now_ms())
+        super().__init__("kafka-log")
+
+    def stop(self) -> None:
+        """End; what was logged until now is read before."""
+        self._stopping.set()
+        self._joined()
+        self.observe_once()
+        _log.info(
+            "brokers' logs",
+            cluster=self._cluster,
+            understood=self._parser.understood,
+            unknown=self._parser.unknown,
+            unplaced=self._parser.unplaced,
+        )
+
+    def observe_once(self) -> bool:
+        """Read all that was logged until now, and append it; return whether the log of events took it."""
+        with self._turn:
+            try:
+                self._read()
+            except OSError as error:
+                self._set("unwritable", str(error))
+                return False
+            self._set("connected")
+            return True
+
+    def read_to_end(self, stop: threading.Event) -> None:
+        """Read a pipe until it is closed, and nothing of a file."""
+        while self._lines.ends and not self._lines.is_over and not stop.is_set():
+            self.observe_once()
+            stop.wait(_POLL_S)
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing more will come: the lines came by a pipe, and it is closed."""
+        return self._lines.is_over
+
+    def status(self) -> CollectorStatus:
+        """Return the current status."""
+        return status_with_log(self._status, self._log)
+
+    def _run(self) -> None:
+        while not self._stopping.is_set():
+            self.observe_once()
+            self._stopping.wait(_POLL_S)
+
+    def _read(self) -> None:
+        self._append()
+        for batch in self._lines.read():
+            for line in batch:
+                self._take(line)
+            self._append()
+        memory = self._lines.memory()
+        if memory is not None and memory != self._kept:
+            self._log.keep_memory(memory)
+            self._kept = memory
+
+    def _take(self, line: str) -> None:
+        self._waiting += self._parser.events_of(line)
+        failed = self._parser.unknown + self._parser.unplaced
+        if failed > self._warned_of and now_ms() >= self._warned_ms + _WARN_AFTER_MS:
+            self._warned_of, self._warned_ms = failed, now_ms()
+            _log.warning(
+                "lines of a group coordinator that are not understood",
+                cluster=self._cluster,
+                lines=failed,
+                example=line.strip()[:_SHOWN_LINE],
+            )
+
+    def _append(self) -> None:
+        if self._waiting:
+            self._log.append(self._waiting)
+            self._waiting = []
+
+    def _set(self, state: State, detail: str | None = None) -> None:
+        if state != self._status.state:
+            self._status = CollectorStatus(cluster=self._cluster, state=state, since_ms=now_ms(), detail=detail)
+
+
+def brokers_logs(settings: Kafka, log: EventLog) -> CoordinatorLogCollector:
+    """Return what reads the logs that the settings name.
+
+    Args:
+        log: Of its events alone; its memory is how far the lines were read.
+    """
+    groups = GroupPatterns(settings.include_groups, settings.exclude_groups)
+    parser = CoordinatorLog(settings.cluster, zone=ZoneInfo(settings.log_timezone), groups=groups)
+    lines = StandardInput() if STDIN in settings.logs else LogFiles(settings.logs, log.read_memory())
+    return CoordinatorLogCollector(settings.cluster, parser, lines, log)
+
+
+class LogBehindLines:
+    """A log of events whose clocks wait for what the brokers logged before them.
+
+    Args:
+        log: Where everything is appended. lines: Read first.
+    """
+
+    def __init__(self, log: EventLog, lines: CoordinatorLogCollector) -> None:
+        self._log = log
+        self._lines = lines
+
+    def append(self, events: Sequence[AnyEvent]) -> None:
+        """Append events, clocks only after what was logged before.
+
+        Raises:
+            LogFull: None of them was accepted.
+        """
+        if any(isinstance(event, Clock) for event in events) and not self._lines.observe_once():
+            raise LogFull("what the brokers logged could not be written")
+        self._log.append(events)
+
+    def read_memory(self) -> bytes | None:
+        """Return the memory of the log."""
+        return self._log.read_memory()
+
+    def keep_memory(self, content: bytes) -> None:
+        """Keep it in the log."""
+        self._log.keep_memory(content)
+
+    def trouble(self) -> str | None:
+        """Return the log's problem."""
+        return self._log.trouble()
+
+    def flush(self) -> bool:
+        """Write what waits in the log."""
+        return self._log.flush()

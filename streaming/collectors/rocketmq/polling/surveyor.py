@@ -1,0 +1,326 @@
+"""Shell: one round over a RocketMQ cluster: brokers, topics, groups, members of every broker, offsets.
+
+A round ends in time: missing answers are reported as missing and come first in the next round. A server that
+does not answer costs its own time-out.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping
+from typing import Final, TypeVar
+
+import msgspec
+
+from streaming.collectors.rocketmq.options import RocketMqOptions
+from streaming.collectors.rocketmq.polling.member_poller import MemberPoller
+from streaming.collectors.rocketmq.polling.member_schedule import MemberSchedule
+from streaming.collectors.rocketmq.polling.route_schedule import RouteSchedule
+from streaming.collectors.rocketmq.polling.survey import (
+    ObservedBroker,
+    ObservedGroup,
+    ObservedRoute,
+    RememberedTopic,
+    Survey,
+)
+from streaming.collectors.rocketmq.remoting.client import RocketMqClient
+from streaming.collectors.rocketmq.remoting.codes import RequestCode
+from streaming.collectors.rocketmq.remoting.errors import Refused, RemotingError, TimedOut, Unreachable
+from streaming.collectors.rocketmq.remoting.messages import BrokerRuntime, MessageQueue, QueueOffsets
+
+# Lists and routes are requested up to the first share of the interval, members and offsets up to the second.
+_LISTS_SHARE: Final = 0.6
+_QUERIES_SHARE: Final = 0.75
+# Each phase has at least this long: if brokers, or this machine, are slow for the interval, rounds last longer than it.
+# Otherwise no round would ever get to the members.
+_LEAST_S: Final = 1.0
+# A round does not wait for a broker that did not answer in the one before as long as for another; its answer may come
+# between two rounds, too.
+_PROBE_S: Final = 1.0
+# After this many timeouts in a row a broker is not queried again in this round.
+_TIMEOUTS_IN_A_ROW: Final = 3
+_WORKERS: Final = 64
+_T = TypeVar("_T")
+
+
+class Surveyor:
+    """Reads a cluster again and again.
+
+    Args:
+        now_ms: The clock; it is monotonic.
+    """
+
+    def __init__(self, client: RocketMqClient, options: RocketMqOptions, now_ms: Callable[[], int]) -> None:
+        self._client = client
+        self._options = options
+        self._now_ms = now_ms
+        self.schedule = MemberSchedule(options.running_info_share)
+        self._routes = RouteSchedule(options.running_info_share)
+        self._member_poller = MemberPoller(client, options, self.schedule, now_ms)
+        self._away: set[str] = set()
+        self._probes: dict[str, asyncio.Task[BrokerRuntime]] = {}  # by address
+        self._unpolled: set[str] = set()
+
+    async def close(self) -> None:
+        """Send no further requests."""
+        for probe in self._probes.values():
+            probe.cancel()
+        await asyncio.gather(*self._probes.values(), return_exceptions=True)
+        await self._member_poller.close()
+
+    async def poll(
+        self,
+        addresses: Mapping[str, Mapping[int, str]],
+        groups: Collection[str],
+        topics: Mapping[str, RememberedTopic],
+        missing: Collection[str],
+        *,
+        complete: bool = False,
+    ) -> Survey:
+        """Poll once.
+
+        Args:
+            addresses: Of the remembered brokers, by name and broker id. groups, topics: The reported ones.
+            missing: Brokers that were unavailable for longer than consumers take to refresh routes.
+            complete: Query all members, without a time limit.
+        """
+        loop = asyncio.get_running_loop()
+        start = loop.time()
+
+        def until(share: float) -> float | None:
+            limit = start + self._options.poll_interval_ms / 1_000 * share
+            return None if complete else max(limit, loop.time() + _LEAST_S)
+
+        survey = Survey(began_ms=self._now_ms(), is_complete=complete)
+        listed = await self._listed_brokers(survey)
+        own_names = _own_names(listed)
+        located = {**addresses, **{name: addrs for name, (addrs, _) in listed.items()}}
+        answers = await asyncio.gather(
+            *(
+                self._poll_broker(name, addrs, not listed or name in listed)
+                for name, addrs in sorted(located.items())
+                if addrs
+            )
+        )
+        at = {broker.name: address for broker, address in answers if address is not None}
+        survey.brokers = {broker.name: broker for broker, _ in answers}
+        self._away = {broker.name for broker, address in answers if address is None}
+        if at:
+            names = self._followed_groups(survey, groups)
+            followed = self._followed_topics(survey, topics, own_names)
+            lists_until = until(_LISTS_SHARE)
+            await asyncio.gather(
+                self._list_groups(survey, names, at, lists_until),
+                self._poll_routes(survey, followed, topics, missing, lists_until),
+            )
+            survey.unseen_topics = self._routes.never_polled(name for name in followed if name not in topics)
+            await self._poll_members(survey, at, until(_QUERIES_SHARE))
+            await asyncio.gather(*(self._check_steady(survey, name, address) for name, address in at.items()))
+        survey.ended_ms = self._now_ms()
+        return survey
+
+    # ---- brokers
+
+    async def _listed_brokers(self, survey: Survey) -> dict[str, tuple[dict[int, str], str]]:
+        """Return the brokers that a name server lists: their addresses, and the cluster to which each belongs."""
+        try:
+            info = await self._client.cluster_info()
+        except RemotingError as error:
+            survey.name_server_problem = str(error)
+            return {}
+        return {name: (dict(data.broker_addrs), data.cluster) for name, data in info.brokers.items()}
+
+    async def _poll_broker(
+        self, name: str, addresses: Mapping[int, str], is_listed: bool
+    ) -> tuple[ObservedBroker, str | None]:
+        """Return a broker's own report, and the address that answers: its master's, if that does."""
+        problem, is_refusal = "it has no address", False
+        for _, address in sorted(addresses.items()):
+            try:
+                runtime = await self._runtime(address, is_probe=name in self._away)
+            except RemotingError as error:
+                problem, is_refusal = str(error), isinstance(error, Refused)
+                continue
+            topics, groups, modes = await asyncio.gather(
+                _or_none(self._client.topic_configs(address)),
+                _or_none(self._client.groups(address)),
+                _or_none(self._client.message_request_modes(address)),
+            )
+            broker = ObservedBroker(
+                name=name,
+                addresses=addresses,
+                is_listed=is_listed,
+                boot_ms=runtime.boot_timestamp_ms,
+                version=runtime.version,
+                topics=topics,
+                groups=frozenset(groups) if groups is not None else None,
+                modes=modes or (),
+            )
+            return broker, address
+        away = ObservedBroker(
+            name=name, addresses=addresses, is_listed=is_listed, problem=problem, is_refusal=is_refusal
+        )
+        return away, None
+
+    async def _runtime(self, address: str, *, is_probe: bool) -> BrokerRuntime:
+        """Request a broker's own report, or take the answer to an earlier request."""
+        if not is_probe and address not in self._probes:
+            return await self._client.broker_runtime(address)
+        if address not in self._probes:
+            self._probes[address] = asyncio.ensure_future(self._client.broker_runtime(address))
+        probe = self._probes[address]
+        await asyncio.wait([probe], timeout=_PROBE_S)
+        if not probe.done():
+            raise TimedOut(address, RequestCode.GET_BROKER_RUNTIME_INFO, _PROBE_S)
+        del self._probes[address]
+        return await probe
+
+    async def _check_steady(self, survey: Survey, name: str, address: str) -> None:
+        """Return whether a broker is the same process as when the round began: a starting one lists no member."""
+        broker = survey.brokers[name]
+        runtime = await _or_none(self._client.broker_runtime(address))
+        if runtime is None or runtime.boot_timestamp_ms != broker.boot_ms:
+            survey.brokers[name] = msgspec.structs.replace(broker, is_steady=False)
+
+    # ---- groups and topics
+
+    def _followed_groups(self, survey: Survey, reported: Collection[str]) -> list[str]:
+        names = set(reported)
+        for broker in survey.brokers.values():
+            names |= broker.groups or frozenset()
+        followed = [name for name in names if self._options.follows_group(name)]
+        # Groups that were left out in the previous round come first.
+        return sorted(followed, key=lambda name: (name not in self._unpolled, name))
+
+    def _followed_topics(self, survey: Survey, reported: Collection[str], own_names: set[str]) -> list[str]:
+        names = set(reported)
+        for broker in survey.brokers.values():
+            names |= (broker.topics or {}).keys()
+        return sorted(name for name in names - own_names if self._options.follows_topic(name))
+
+    async def _list_groups(self, survey: Survey, names: list[str], at: Mapping[str, str], until: float | None) -> None:
+        """Request every broker for the members of every group."""
+        groups = {name: ObservedGroup(unpolled=set(at)) for name in names}
+        survey.groups = groups
+        timeouts = dict.fromkeys(at, 0)
+
+        async def request(name: str, broker: str) -> None:
+            if timeouts[broker] >= _TIMEOUTS_IN_A_ROW:
+                return
+            try:
+                listed = await self._client.connections(at[broker], name)
+            except Refused:
+                return
+            except RemotingError as error:
+                timeouts[broker] += _TIMEOUTS_IN_A_ROW if isinstance(error, Unreachable) else 1
+                return
+            timeouts[broker] = 0
+            group = groups[name]
+            group.lists[broker] = listed
+            group.at_ms = self._now_ms()
+            group.unpolled.discard(broker)
+
+        await _work((request(name, broker) for name in names for broker in at), until)
+        self._unpolled = {name for name, group in groups.items() if group.unpolled}
+
+    async def _poll_routes(
+        self,
+        survey: Survey,
+        followed: list[str],
+        reported: Mapping[str, RememberedTopic],
+        missing: Collection[str],
+        until: float | None,
+    ) -> None:
+        """Request the routes of topics from a name server."""
+        if survey.name_server_problem is not None:
+            return
+        doubted = {name for name, topic in reported.items() if topic.is_missing}
+        due = self._routes.next_topics(followed, doubted, survey.brokers, missing, everything=survey.is_complete)
+        is_away = False
+
+        async def request(topic: str) -> None:
+            nonlocal is_away
+            if is_away:
+                return
+            try:
+                route = await self._client.topic_route(topic)
+            except Refused:
+                return
+            except RemotingError:
+                is_away = True
+                return
+            now_ms = self._now_ms()
+            survey.topics[topic] = ObservedRoute(at_ms=now_ms, route=route)
+            self._routes.observe(topic, route, survey.brokers, missing, now_ms)
+
+        await _work((request(topic) for topic in due), until)
+
+    # ---- expensive requests
+
+    async def _poll_members(self, survey: Survey, at: Mapping[str, str], until: float | None) -> None:
+        """Request members about themselves, and brokers for the offsets of groups."""
+        now_ms = self._now_ms()
+        for name, group in survey.groups.items():
+            if group.lists:
+                self.schedule.observe(name, group.client_ids(), group.sub_version(), now_ms)
+        self.schedule.keep_only(survey.groups)
+        requests = self.schedule.next_members(now_ms, everybody=survey.is_complete)
+        survey.queried = len(requests)
+        _, survey.unqueried = await asyncio.gather(
+            self._request_offsets(survey, at, {request.group for request in requests}, until),
+            self._member_poller.poll(requests, survey.groups, at, until=until),
+        )
+
+    async def _request_offsets(
+        self, survey: Survey, at: Mapping[str, str], queried: Collection[str], until: float | None
+    ) -> None:
+        async def request(name: str) -> None:
+            offsets: dict[MessageQueue, QueueOffsets] = {}
+            answered = set()
+            for broker, address in at.items():
+                stats = await _or_none(self._client.consume_stats(address, name))
+                if stats is not None:
+                    offsets |= stats.offsets
+                    answered.add(broker)
+            if answered:
+                group = survey.groups[name]
+                group.offsets, group.offset_brokers = offsets, frozenset(answered)
+                group.offsets_at_ms = self._now_ms()
+
+        names = self.schedule.next_offsets(self._now_ms(), queried, everybody=survey.is_complete)
+        await _work((request(name) for name in names), until)
+
+
+def _own_names(listed: Mapping[str, tuple[Mapping[int, str], str]]) -> set[str]:
+    """Return the names of topics that brokers make of their own names and their clusters'."""
+    clusters = {cluster for _, cluster in listed.values()}
+    return {*listed, *clusters, *(f"{cluster}_REPLY_TOPIC" for cluster in clusters)}
+
+
+async def _work(jobs: Iterator[Awaitable[None]], until: float | None) -> None:
+    """Run jobs, a limited number at a time, until the loop's time is ``until``; unstarted ones are dropped."""
+    loop = asyncio.get_running_loop()
+
+    async def work() -> None:
+        while until is None or loop.time() < until:
+            job = next(jobs, None)
+            if job is None:
+                return
+            await job
+
+    workers = [asyncio.ensure_future(work()) for _ in range(_WORKERS)]
+    try:
+        async with asyncio.timeout_at(until):
+            await asyncio.gather(*workers)
+    except TimeoutError:
+        pass  # missing answers are reported as missing
+    finally:
+        for worker in workers:
+            worker.cancel()
+
+
+async def _or_none(request: Awaitable[_T]) -> _T | None:
+    try:
+        return await request
+    except RemotingError:
+        return None
