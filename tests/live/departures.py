@@ -294,7 +294,9 @@ def collected(broker: Broker, folder: Path, log: Path | None) -> Iterator[None]:
     """Follow a broker until the block is left."""
     beside = [] if log is None else ["--kafka-log", str(log)]
     command = ["collect", "--kafka", broker.bootstrap, *beside, "--cluster", "c", "--out", str(folder)]
-    collector = Running(command, folder.with_suffix(".txt"))
+    # No job reads the folder, and a run takes longer than files that nobody waits for are kept.
+    keeps_all = {"REBALANCE_MONITOR_EVENT_LOG__RETENTION_MS": "0"}
+    collector = Running(command, folder.with_suffix(".txt"), environment=keeps_all)
     try:
         yield
         collector.signal(signal.SIGTERM)
