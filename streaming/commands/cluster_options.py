@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import typer
 
-from streaming.collectors.kafka.log_tail import STDIN
 from streaming.collectors.registry import FOLLOWED
 from streaming.settings.locations import location_of, without_key
 
@@ -209,8 +208,12 @@ def incomplete_clusters(settings: Settings) -> list[str]:
 
 def unfit_logs(settings: Settings) -> list[str]:
     """Return what is wrong with the brokers' logs to read."""
-    mistakes = []
+    mistakes: list[str] = []
     paths = settings.kafka.logs
+    if not paths:
+        return mistakes
+    from streaming.collectors.kafka.log_tail import STDIN
+
     if paths.count(STDIN) and len(paths) > 1:
         mistakes.append(f"--kafka-log {STDIN} goes alone")
     files = [one for one in paths if one != STDIN and not has_magic(one)]
