@@ -35,6 +35,12 @@ class Within(NamedTuple):
     until_ms: int | None = None
     or_null: bool = False
 
+    def holds(self, time_ms: int | None) -> bool:
+        """Return whether a time fits; null fits only an open span, or where there are no bounds."""
+        if time_ms is None:
+            return self.or_null or self == Within()
+        return (self.since_ms or time_ms) <= time_ms < (time_ms + 1 if self.until_ms is None else self.until_ms)
+
 
 class Between(NamedTuple):
     """A condition on a text: first <= T <= last, in the order of their bytes."""
