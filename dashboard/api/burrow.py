@@ -15,9 +15,9 @@ from dashboard.api.answers import PlainJson
 from dashboard.api.contract import ERRORS
 from dashboard.reading.known_time import UnknownError
 from dashboard.reading.listing_query import piece, plain_rows
-from dashboard.reading.listings import GROUPS
+from dashboard.reading.listings import GROUPS, MEMBERS
 from dashboard.reading.overview import clusters
-from dashboard.reading.questions import Reading
+from dashboard.reading.questions import ALL_ROWS, Reading
 from streaming.tables.errors import NotFoundError
 from streaming.views.groups import groups_of_topic
 from streaming.views.progress import progress
@@ -136,9 +136,8 @@ def _status(request: Request, cluster: str, group: str, *, is_full: bool) -> Res
 
 def _progress(reading: Reading, group: dict[str, Any]) -> list[dict[str, Any]]:
     """Return each queue of a group, with each of its owners and its offsets as last written."""
-    of_group = {"cluster": group["cluster"], "group_id": group["group_id"]}
-    now = reading.tables.rows("members", where=of_group, keep=lambda rows: rows["left_at"].is_null())
-    return progress(reading.tables, group, now)
+    chosen = {"cluster": group["cluster"], "group_id": group["group_id"], "open": "yes"}
+    return progress(reading.tables, group, piece(reading, MEMBERS, chosen, limit=ALL_ROWS).rows)
 
 
 def _partition(row: dict[str, Any]) -> dict[str, Any]:

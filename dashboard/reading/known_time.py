@@ -94,6 +94,4 @@ def job_rows(reading: Reading) -> list[Row]:
 
 def present_rows(reading: Reading) -> list[Row]:
     """Return what is known of the present of each cluster, by name."""
-    found = (reading.freshness.of(name) for name in cluster_names(reading))
-    names = ("cluster", "system", "state", "known_until", "reason")
-    return [{name: getattr(one, name) for name in names} | {"text": one.text} for one in found]
+    return [reading.freshness.of(name).row for name in cluster_names(reading)]

@@ -161,11 +161,6 @@ def holds_at(begin: str, end: str, at_ms: int | None) -> Keep:
     )
 
 
-def time_columns(name: str) -> frozenset[str]:
-    """Return which columns of a table are times."""
-    return frozenset(column.name for column in TABLES[name].columns if column.type == TIME)
-
-
 def _test(column: str, value: object) -> str:
     if isinstance(value, Within):
         bounds = [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -17,7 +18,7 @@ from streaming.settings.model import load
 from tests.dashboard.demo_tables import write_demo
 from tests.dashboard.whole_tables import write_whole
 from tests.streaming.views.rebalancing_story import write_rebalancing
-from tests.streaming.views.story import json_of
+from tests.streaming.views.story import json_of, run
 
 
 class Same(NamedTuple):
@@ -177,6 +178,14 @@ def test_one_rebalance_is_the_same(root: Path, api: Callable[..., Any]) -> None:
     for row in api("rebalances", since="0")["rows"][:3]:
         (explained,) = json_of(root, "explain", row["rebalance_id"])
         assert explained == api(f"rebalances/{row['rebalance_id']}")
+
+
+def test_what_is_known_of_a_cluster_is_the_same(root: Path, api: Callable[..., Any]) -> None:
+    checked = run(root, "check", "--json")
+    found = json.loads(checked.stdout)
+    clusters = api("liveness")["clusters"]
+    for state, name in (("recording", "recordings"), ("unknown", "blind")):
+        assert found[name] == [one for one in clusters if one["state"] == state]
 
 
 def test_an_owner_is_a_row_of_the_assignments(root: Path, api: Callable[..., Any]) -> None:
