@@ -43,7 +43,8 @@ def cluster_names(reading: Reading) -> list[str]:
     try:
         return sorted({*newest_by_cluster(reading), *known})
     except Exception as error:
-        if not is_unreadable(error):
+        # A command ends with the first table that cannot be read: a store that hangs is waited for once.
+        if not (reading.tables.is_followed and is_unreadable(error)):
             raise
         # The tables cannot be read: what jobs know of the present has been.
         return sorted(known)

@@ -26,6 +26,9 @@ class OpenedTables(Reader):
         NoTablesError: There is none.
     """
 
+    # Whether they are read again and again, so that what cannot be read now may be read later.
+    is_followed = False
+
     def __init__(self, root: Location) -> None:
         super().__init__(root)
         self._opened: dict[str, DeltaTable | None] = {}

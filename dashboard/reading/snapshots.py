@@ -45,6 +45,8 @@ class TableSnapshots(OpenedTables):
         NoTablesError: There is none.
     """
 
+    is_followed = True
+
     def __init__(self, root: Location, *, must_exist: bool = True) -> None:
         if must_exist:
             super().__init__(root)

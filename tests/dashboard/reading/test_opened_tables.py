@@ -6,7 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from dashboard.reading.listing_query import piece
+from dashboard.reading.listings import LISTINGS
 from dashboard.reading.opened_tables import OpenedTables
+from dashboard.reading.questions import Reading
+from streaming.stores.failure import StoreAwayError
 from streaming.tables import location
 from streaming.tables.arrow_rows import to_arrow
 from streaming.tables.delta_rs import DeltaRsTable
@@ -50,3 +54,19 @@ def test_liveness_is_read_once(tmp_path: Path) -> None:
 def test_without_tables_there_is_nothing_to_open(tmp_path: Path) -> None:
     with pytest.raises(NoTablesError):
         OpenedTables(tmp_path)
+
+
+def test_a_store_that_hangs_is_waited_for_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    DeltaRsTable(tmp_path, GROUPS)
+    waited: list[str] = []
+
+    def hang(_: Path, name: str) -> object:
+        waited.append(name)
+        raise StoreAwayError(5, "it does not answer", "s3://lake")
+
+    monkeypatch.setattr(reader, "table_to_read", hang)
+    for name in LISTINGS:
+        waited.clear()
+        with pytest.raises(StoreAwayError):
+            piece(Reading.once(tmp_path), LISTINGS[name], {}, limit=1, is_whole=True)
+        assert len(waited) == 1, name
