@@ -22,6 +22,7 @@ from dashboard.pages.errors import add_errors
 from dashboard.pages.templating import environment
 from dashboard.pages.warm_up import warm_up
 from dashboard.reading.questions import Reading
+from dashboard.reading.snapshots import TableSnapshots
 from dashboard.security.frame import SecurityFrame
 from dashboard.security.rate_limit import RateLimit
 from streaming.alerts.follower import AlertsStatus
@@ -74,6 +75,7 @@ def create_app(
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        assert isinstance(reading.tables, TableSnapshots)
         anyio.to_thread.current_default_thread_limiter().total_tokens = THREADS
         warming = asyncio.create_task(run_sync(warm_up, reading, app.state.templates))
         # The server answers only after this, because the first request would compute the same and compete for the

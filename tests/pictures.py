@@ -12,9 +12,7 @@ from playwright.sync_api import Page
 from dashboard.server import DashboardServer
 from streaming.settings.locations import location_of
 from streaming.settings.model import load
-from streaming.views.groups import groups
 from streaming.views.reader import Reader
-from streaming.views.rebalances import rebalances
 from tests.browser.day_tables import write_day
 from tests.kit.chromium import chromium
 
@@ -58,9 +56,11 @@ def take(root: Path, folder: Path) -> None:
     """Write each picture below a folder."""
     folder.mkdir(parents=True, exist_ok=True)
     reader = Reader(location_of(str(root)))
-    moving = max(rebalances(reader), key=lambda one: (one["queues_moved"], one["rebalance_id"]))
+    moving = max(reader.rows("rebalances"), key=lambda one: (one["queues_moved"], one["rebalance_id"]))
     # One whose members are there at the end of the day, and rebalanced often.
-    generations = {(one["cluster"], one["group_id"]): one["generation"] for one in groups(reader) if one["members"] > 2}
+    generations = {
+        (one["cluster"], one["group_id"]): one["generation"] for one in reader.rows("groups") if one["members"] > 2
+    }
     cluster, name = max(generations, key=lambda one: (one[0].startswith("kafka"), generations[one]))
     group = {"cluster": cluster, "group": name}
     wanted = {

@@ -11,9 +11,9 @@ from urllib.parse import urlencode
 from fastapi import Request
 from fastapi.responses import JSONResponse, Response
 
-from streaming.tables.schema import TABLES, TIME, Row
+from streaming.tables.schema import Row
 from streaming.terminal.escape import printable
-from streaming.terminal.output import with_times
+from streaming.terminal.output import TIMES, with_times
 
 # Spreadsheets read a cell that begins like this as a formula, or skip such a character before one.
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
@@ -21,10 +21,6 @@ FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uf
 _LATER_FORMULA = re.compile(r"(;[ \"']*)(?=[=+\-@\uff1d\uff0b\uff0d\uff20])")
 # Readers of CSV may take these for the end of a cell, or drop them.
 _QUOTED = re.compile(r"[\",;\t\r\n]|^ | $")
-TIMES = frozenset(
-    {column.name for table in TABLES.values() for column in table.columns if column.type == TIME}
-    | {"hour", "last_at", "newest_event", "at", "known_until", "since"}
-)
 TOTAL_HEADER = "x-total-count"
 
 

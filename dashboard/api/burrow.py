@@ -15,11 +15,11 @@ from dashboard.api.answers import PlainJson
 from dashboard.api.contract import ERRORS
 from dashboard.reading.known_time import UnknownError
 from dashboard.reading.listing_query import piece, plain_rows
-from dashboard.reading.listings import GROUPS
+from dashboard.reading.listings import GROUPS, MEMBERS
 from dashboard.reading.overview import clusters
-from dashboard.reading.questions import Reading
+from dashboard.reading.questions import ALL_ROWS, Reading
 from streaming.tables.errors import NotFoundError
-from streaming.views.groups import groups, groups_of_topic
+from streaming.views.groups import groups_of_topic
 from streaming.views.progress import progress
 
 
@@ -85,8 +85,8 @@ def consumers(request: Request, cluster: str) -> Response:
     """Return the names of a cluster's groups."""
     reading = _reading(request)
     _cluster(reading, cluster)
-    names = [row["group_id"] for row in groups(reading.tables, cluster=cluster)]
-    return _answer(request, "consumer list returned", consumers=names)
+    names = reading.columns("groups", ["group_id"], {"cluster": cluster})["group_id"].to_pylist()
+    return _answer(request, "consumer list returned", consumers=sorted(names))
 
 
 @router.get("/{cluster}/topic")
@@ -136,9 +136,8 @@ def _status(request: Request, cluster: str, group: str, *, is_full: bool) -> Res
 
 def _progress(reading: Reading, group: dict[str, Any]) -> list[dict[str, Any]]:
     """Return each queue of a group, with each of its owners and its offsets as last written."""
-    of_group = {"cluster": group["cluster"], "group_id": group["group_id"]}
-    now = reading.tables.rows("members", where=of_group, keep=lambda rows: rows["left_at"].is_null())
-    return progress(reading.tables, group, now)
+    chosen = {"cluster": group["cluster"], "group_id": group["group_id"], "open": "yes"}
+    return progress(reading.tables, group, piece(reading, MEMBERS, chosen, limit=ALL_ROWS).rows)
 
 
 def _partition(row: dict[str, Any]) -> dict[str, Any]:
@@ -164,7 +163,7 @@ def _last_commit(row: dict[str, Any]) -> dict[str, Any] | None:
 def consumer(request: Request, cluster: str, group: str) -> Response:
     """Return a group's topics, each with its queues and their owners."""
     reading = _reading(request)
-    if not (rows := groups(reading.tables, cluster=cluster, group=group)):
+    if not (rows := piece(reading, GROUPS, {"cluster": cluster, "group_id": group}, limit=1).rows):
         raise NotFoundError("cluster or consumer not found")
     _require_known(reading, cluster)
     found: dict[str, list[dict[str, Any]]] = {}

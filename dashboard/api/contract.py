@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from dashboard.questions.catalog import NUMBERS, PARAMETERS, TIMES, Question
-from dashboard.reading.listings import SEARCH, SINCE, UNTIL, Listing
+from dashboard.reading.listings import AT, SEARCH, SINCE, UNTIL, Listing
 from dashboard.reading.overview import ADDED
 from streaming.tables.columns import LONG, TEXT, TIME, TRUTH, Column
 from streaming.tables.schema import TABLES
@@ -30,6 +30,7 @@ ERROR: Schema = {
 ERRORS: dict[int | str, Schema] = {"4XX": ERROR, "5XX": ERROR}
 _OF_ALL = {column.name: column for table in TABLES.values() for column in table.columns}
 TIME_TEXT = "epoch ms, RFC 3339, or before now like 15m, 2h or yesterday"
+_TEXT: Schema = {"type": "string"}
 _CURSOR: Schema = {"type": ["string", "null"], "description": "Where the next piece begins; null = this is the last"}
 _HEADERS: Schema = {
     "X-Total-Count": {"description": "CSV: how many rows fit", "schema": {"type": "integer"}},
@@ -78,7 +79,7 @@ def columns_of(listing: Listing) -> list[Column]:
     """Return the columns of a listing, in order."""
     table = TABLES[listing.table or listing.name]
     found = {column.name: column for column in (*table.columns, *ADDED)}
-    return [found[name] for name in listing.columns]
+    return [*(found[name] for name in listing.columns), *listing.added]
 
 
 def answered(row: Schema, **more: Schema) -> dict[int | str, Schema]:
@@ -101,27 +102,28 @@ def listing_parameters(listing: Listing) -> Schema:
     """Return the parameters that choose rows of a listing, as a part of its operation."""
     about = {
         SEARCH: ("a part of a name, in any case", {"type": "string"}),
-        SINCE: (f"{TIME_TEXT}; compared with {' and '.join(listing.times)}", _of_values(None)),
-        UNTIL: (f"{TIME_TEXT}, not part of it; compared with {' and '.join(listing.times)}", _of_values(None)),
+        SINCE: (f"{TIME_TEXT}; compared with {' and '.join(listing.times)}", _TEXT),
+        UNTIL: (f"{TIME_TEXT}, not part of it; compared with {' and '.join(listing.times)}", _TEXT),
+        AT: (f"{TIME_TEXT}; only what was open at this time", _TEXT),
     }
     found = []
     for name in listing.parameters:
-        text, schema = about.get(name, ("only rows with this value", _of_values(listing.values.get(name))))
-        found.append(_parameter(name, text, schema))
+        text, schema = about.get(name, ("only rows with this value", _TEXT))
+        if values := listing.values.get(name):
+            several = {"type": "array", "items": {**_TEXT, "enum": [*values]}}
+            found.append(_parameter(name, "only rows with one of these values", several) | {"explode": False})
+        else:
+            found.append(_parameter(name, text, schema))
     orders = [sign + name for name in listing.orders for sign in ("", "-")]
     sort = f"One of {', '.join(orders)}; {listing.default} unless given"
     return {"parameters": found, "description": f"Return rows of {listing.name}, by `sort`. {sort}."}
-
-
-def _of_values(values: Sequence[str] | None) -> Schema:
-    return {"type": "string"} if values is None else {"type": "string", "enum": [*values]}
 
 
 def question_parameters(question: Question) -> Schema:
     """Return the parameters of a question, as a part of its operation."""
     found = []
     for name in question.parameters:
-        text, schema = PARAMETERS[name], _of_values(None)
+        text, schema = PARAMETERS[name], _TEXT
         if name in TIMES:
             text += f"; {TIME_TEXT}"
         elif name in NUMBERS:

@@ -11,6 +11,7 @@ from dashboard.api import contract
 from dashboard.api.answers import csv_answer, following_address, json_answer, plain_json
 from dashboard.api.contract import ERRORS
 from dashboard.reading.cluster_rows import cluster_rows
+from dashboard.reading.group_detail import current_members
 from dashboard.reading.group_timeline import timeline
 from dashboard.reading.job_facts import delays
 from dashboard.reading.known_time import job_rows, present_rows
@@ -20,7 +21,6 @@ from dashboard.reading.overview import churn, churn_rows
 from dashboard.reading.questions import Reading
 from dashboard.reading.rebalance_detail import rebalance_detail
 from streaming.tables.schema import Row
-from streaming.views.members import members
 from streaming.views.name_checks import one_group
 from streaming.views.progress import progress
 
@@ -142,9 +142,9 @@ def offsets_of_group(
     format: Format = "json",  # noqa: A002 - as above
 ) -> Response:
     """Return how far a group has come in each queue; lag is to be trusted where ``lag_reliable`` is true."""
-    tables = _reading(request).tables
-    found = one_group(tables, group_id, cluster)
-    rows = progress(tables, found, members(tables, group=group_id, cluster=cluster))
+    reading = _reading(request)
+    found = one_group(reading.tables, group_id, cluster)
+    rows = progress(reading.tables, found, current_members(reading, cluster, group_id))
     return _rows(rows, "progress", format)
 
 
@@ -158,9 +158,9 @@ def one_rebalance(
 
     CSV has one row: the rebalance itself.
     """
-    found = rebalance_detail(_reading(request), rebalance_id)
+    found = rebalance_detail(_reading(request).tables, rebalance_id)
     if format == "csv":
-        return csv_answer([found["rebalance"]], LISTINGS["rebalances"].columns, "rebalance")
+        return csv_answer([found["rebalance"]], LISTINGS["rebalances"].names, "rebalance")
     return json_answer(found)
 
 
@@ -175,10 +175,11 @@ def listed(
     found = _listing(request)
     parameters = {name: value for name, value in request.query_params.items() if name in found.parameters}
     reading = _reading(request)
-    rows = piece(reading, found, parameters, sort=sort, limit=min(limit, reading.max_rows), cursor=cursor)
+    most = min(limit, reading.max_rows)
+    rows = piece(reading, found, parameters, sort=sort, limit=most, cursor=cursor, is_whole=True)
     if format == "csv":
         following = following_address(request, rows.next_cursor)
-        return csv_answer(rows.rows, found.columns, found.name, total=rows.total, following=following)
+        return csv_answer(rows.rows, found.names, found.name, total=rows.total, following=following)
     return json_answer(rows._asdict())
 
 

@@ -5,22 +5,18 @@ from __future__ import annotations
 from typing import Any
 
 from dashboard.pages.page_addresses import API, address
+from dashboard.reading.group_detail import group_detail
 from dashboard.reading.group_timeline import timeline
 from dashboard.reading.listing_query import piece, plain_rows
-from dashboard.reading.listings import AUDITS, FINDINGS, GROUPS, MEMBERS, MINUTES, REBALANCES
+from dashboard.reading.listings import ASSIGNMENTS, FINDINGS, MEMBERS, MINUTES
 from dashboard.reading.overview import churn
-from dashboard.reading.questions import Reading
+from dashboard.reading.questions import ALL_ROWS, Reading
 from dashboard.reading.widespread_findings import widespread
-from streaming.tables.errors import NotFoundError
 from streaming.tables.schema import Row
 from streaming.terminal.format import queue_name, queues_text
-from streaming.views.assignments import assignments
 from streaming.views.audit_texts import strategy_text
-from streaming.views.group_sources import group_sources
 from streaming.views.group_state_texts import has_former_members, has_former_spans, is_under_way, state_text
 from streaming.views.groups import never_had_members
-from streaming.views.members import members, with_current_assignment
-from streaming.views.progress import progress
 
 # Of each table on the page; the whole is a download.
 ROWS = 200
@@ -36,26 +32,23 @@ def group_page(reading: Reading, cluster: str, group: str) -> dict[str, Any]:
         NotFoundError: There is no such group.
     """
     of_group = {"cluster": cluster, "group_id": group}
-    found = piece(reading, GROUPS, of_group, limit=1).rows
-    if not found:
-        raise NotFoundError(f"there is no group {group} in cluster {cluster}")
-    now = with_current_assignment(found[0], members(reading.tables, group=group, cluster=cluster))
-    owners = queue_owners(assignments(reading.tables, group=group, cluster=cluster))
+    detail = group_detail(reading, group, cluster, last=LAST_REBALANCES, most=ROWS)
+    found, now, findings = detail.group, detail.members, detail.findings
+    last, audited = detail.rebalances, detail.audits
+    spans = piece(reading, ASSIGNMENTS, {**of_group, "open": "yes"}, limit=ALL_ROWS).rows
+    owners = queue_owners(spans)
     sessions = piece(reading, MEMBERS, of_group, sort="-joined_at", limit=ROWS)
-    findings = piece(reading, FINDINGS, {**of_group, "open": "yes"}, limit=ROWS)
     past = piece(reading, FINDINGS, of_group, limit=1).total - findings.total
-    last = piece(reading, REBALANCES, of_group, limit=LAST_REBALANCES)
-    audited = piece(reading, AUDITS, of_group, limit=LAST_REBALANCES)
     minutes = piece(reading, MINUTES, of_group, limit=MINUTE_ROWS)
     drawn = timeline(reading, cluster, group)
     new = {row["member_id"] for row in now if row["joined_at"] is None}
-    offsets = [_placed(row) | {"is_new": row["member_id"] in new} for row in progress(reading.tables, found[0], now)]
+    offsets = [_placed(row) | {"is_new": row["member_id"] in new} for row in detail.progress]
     uncommitted = [row["queue"] for row in offsets if row["committed_offset"] is None]
     offsets = [] if len(uncommitted) == len(offsets) else offsets  # nothing of its offsets is known
     return {
-        "group": found[0],
+        "group": found,
         "known": reading.freshness.of(cluster),
-        "state_text": state_text(found[0]),
+        "state_text": state_text(found),
         "members": [_shown(member) for member in now[:ROWS]],
         "member_count": len(now),
         "queues": owners[:ROWS],
@@ -63,12 +56,12 @@ def group_page(reading: Reading, cluster: str, group: str) -> dict[str, Any]:
         "progress": offsets[:ROWS],
         "progress_count": len(offsets),
         "uncommitted": uncommitted,
-        "source": group_sources(reading.tables).get(cluster),
-        "had_no_members": never_had_members(found[0]),
-        "is_rebalancing": is_under_way(found[0]),
-        "has_former_spans": has_former_spans(found[0]),
-        "has_former_members": has_former_members(found[0]),
-        "waits": (found[0]["waits"] or "").split("; ") if found[0]["waits"] else [],
+        "source": detail.source,
+        "had_no_members": never_had_members(found),
+        "is_rebalancing": is_under_way(found),
+        "has_former_spans": has_former_spans(found),
+        "has_former_members": has_former_members(found),
+        "waits": (found["waits"] or "").split("; ") if found["waits"] else [],
         "is_reported": any(row["reported"] for row in owners),
         "has_reports": any(member["reported"] is not None for member in now),
         "widespread": [one for one in widespread(reading) if any(one.has(row) for row in findings.rows)],
@@ -76,10 +69,10 @@ def group_page(reading: Reading, cluster: str, group: str) -> dict[str, Any]:
         "past_findings": past,
         "rebalances": last.rows,
         "rebalance_count": last.total,
-        "is_ahead": bool(last.rows) and (last.rows[0]["event_time"] or 0) > (found[0]["last_rebalance_at"] or 0),
+        "is_ahead": bool(last.rows) and (last.rows[0]["event_time"] or 0) > (found["last_rebalance_at"] or 0),
         "audits": audited.rows,
         "audit_count": audited.total,
-        "strategy_text": strategy_text(found[0]),
+        "strategy_text": strategy_text(found),
         "sessions": sessions.rows,
         "session_count": sessions.total,
         "minutes": minutes.rows[:ROWS],

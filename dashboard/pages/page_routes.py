@@ -30,6 +30,7 @@ from dashboard.reading.window import HOUR_MS, HOURS, last_day, page_time
 from streaming.tables.schema import Row
 from streaming.terminal.format import queue_name
 from streaming.views.group_lists import nothing_to_list
+from streaming.views.group_state_texts import TABLE_STATES
 from streaming.views.widespread import WidespreadKind
 
 LISTINGS_OF_PAGES = {
@@ -115,7 +116,7 @@ def groups(request: Request) -> Response:
             _cluster_choice(reading),
             Choice("system", "System", listings.VALUES["system"], "all systems"),
             Choice("health", "Health", listings.VALUES["health"], "any health"),
-            Choice("state", "State", listings.VALUES["state"], "any state"),
+            Choice("state", "State", TABLE_STATES, "any state"),
         ]
         found = listing_page(reading, listings.GROUPS, page_columns.GROUPS, "/", dict(request.query_params), choices)
         _add_hours(reading, found["rows"])
@@ -137,7 +138,7 @@ def groups(request: Request) -> Response:
 
 def _nothing(reading: Reading) -> str:
     """Return why no group is listed, as a sentence."""
-    text = nothing_to_list(reading.tables, plain_rows(reading.columns("groups", ["cluster"])))
+    text = nothing_to_list(reading.tables)
     return f"{text[:1].upper()}{text[1:]}."
 
 
@@ -200,7 +201,7 @@ def rebalance(request: Request, id: str) -> Response:  # noqa: A002 - the parame
     """Show one rebalance."""
 
     def compute(reading: Reading) -> dict[str, Any]:
-        found = rebalance_detail(reading, id)
+        found = rebalance_detail(reading.tables, id)
         for moves in found["moves"].values():
             for move in moves:
                 move["queue"] = queue_name(move["topic"], move["broker"], move["queue_id"])

@@ -43,7 +43,8 @@ def cluster_names(reading: Reading) -> list[str]:
     try:
         return sorted({*newest_by_cluster(reading), *known})
     except Exception as error:
-        if not is_unreadable(error):
+        # A command ends with the first table that cannot be read: a store that hangs is waited for once.
+        if not (reading.tables.is_followed and is_unreadable(error)):
             raise
         # The tables cannot be read: what jobs know of the present has been.
         return sorted(known)
@@ -94,6 +95,4 @@ def job_rows(reading: Reading) -> list[Row]:
 
 def present_rows(reading: Reading) -> list[Row]:
     """Return what is known of the present of each cluster, by name."""
-    found = (reading.freshness.of(name) for name in cluster_names(reading))
-    names = ("cluster", "system", "state", "known_until", "reason")
-    return [{name: getattr(one, name) for name in names} | {"text": one.text} for one in found]
+    return [reading.freshness.of(name).row for name in cluster_names(reading)]

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 
 from dashboard.reading.listings import Chosen, Listing
-from dashboard.reading.questions import Reading
+from dashboard.reading.questions import ALL_ROWS, Reading
 from streaming.tables.schema import TABLES
 from streaming.views.reader import Between, Within
 
@@ -77,10 +77,16 @@ def span_of(reading: Reading, request: PieceRequest) -> Span | None:
     """Return the span of a piece; None = its listing is small, or the files are in another order."""
     listing, chosen, limit, place = request.listing, request.chosen, request.limit, request.place
     columns = _leading(listing, request.order)
-    if not columns or "group_id" in chosen or "member_id" in chosen or _is_small(reading, listing.table):
+    if (
+        limit >= ALL_ROWS
+        or not columns
+        or "group_id" in chosen
+        or "member_id" in chosen
+        or _is_small(reading, listing.table)
+    ):
         return None
-    # Rows of no file are in no span.
-    if listing.unwritten(reading):
+    # Rows of no file are in no span; and all rows are in all files.
+    if limit >= ALL_ROWS or listing.unwritten(reading):
         return None
     table = _places(reading, request, columns)
     total = int(table["upto"][-1].as_py()) if table.num_rows else 0

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 
 from dashboard.reading.listing_places import PieceRequest, span_of
-from dashboard.reading.listings import SEARCH, SINCE, SYNONYMS, UNTIL, Listing
+from dashboard.reading.listings import AT, SEARCH, SINCE, SYNONYMS, UNTIL, Listing
 from dashboard.reading.queries import UNFIT_VALUES
 from dashboard.reading.questions import Reading
 from streaming.machine.clock import now_ms
@@ -53,17 +53,20 @@ def piece(
     limit: int,
     offset: int = 0,
     cursor: str = "",
+    is_whole: bool = False,
 ) -> Piece:
     """Return a piece of a listing.
 
     Args:
         reading: The tables.
         listing: What is listed.
-        chosen: Parameter -> value, of the listing's own: its filters, ``q`` (a part of a name, in any case), ``since``
-            and ``until`` (as ``parse_time`` takes them). An empty value is none.
+        chosen: Parameter -> value, of the listing's own: its filters, ``q`` (a part of a name, in any case), ``since``,
+            ``until`` and ``at`` (as ``parse_time`` takes them). An empty value is none. Of a filter that takes one of
+            few values there may be several, with commas between.
         sort: One of the listing's orders, with ``-`` before it to descend; empty = its default.
         limit: How many rows at most.
         offset: How many rows are skipped; cursor: the piece after the one that gave it.
+        is_whole: With the columns that the listing adds.
 
     Raises:
         BadQuestionError: A parameter, order or cursor is none.
@@ -87,6 +90,9 @@ def piece(
         raise BadQuestionError(_FOREIGN) from error
     rows = plain_rows(found)
     places = [[row.pop(f"cursor_{number}") for number in range(len(listing.key) + 1)] for row in rows]
+    if is_whole:
+        at = chosen.get(AT)
+        rows = listing.complete(reading, rows, None if at is None else int(at))
     if len(rows) <= limit:
         return Piece(rows, total, None)
     last = places[limit - 1]
@@ -165,10 +171,14 @@ def _value(listing: Listing, name: str, value: str) -> str:
     Raises:
         BadQuestionError: It is none of those that the parameter takes.
     """
-    if name in (SINCE, UNTIL):
+    if name in (SINCE, UNTIL, AT):
         return str(time_parameter(name, value))
     taken = listing.values.get(name)
-    if taken is None or value in taken:
+    return value if taken is None else ",".join(_taken(name, one, taken) for one in value.split(","))
+
+
+def _taken(name: str, value: str, taken: Sequence[str]) -> str:
+    if value in taken:
         return value
     if (synonym := SYNONYMS.get(value)) in taken:
         return str(synonym)
@@ -195,11 +205,13 @@ def _condition(listing: Listing, chosen: Mapping[str, str]) -> tuple[str, tuple[
     conditions: list[str] = []
     values: list[object] = []
     for name, value in chosen.items():
-        if name in (SINCE, UNTIL):
+        if name in (SINCE, UNTIL, AT):
             continue
         searched = f"contains(lower(concat_ws(' ', {', '.join(listing.searched)})), lower(?))"
-        conditions.append(searched if name == SEARCH else listing.filters[name])
-        values.append(value)
+        wanted = value.split(",") if name in listing.values else [value]
+        condition = searched if name == SEARCH else listing.filters[name]
+        conditions.append(f"({' or '.join([condition] * len(wanted))})")
+        values += wanted
     return " and ".join(conditions) or "true", tuple(values)
 
 

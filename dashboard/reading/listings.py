@@ -1,4 +1,4 @@
-"""Dashboard: what can be listed: the rows of each listing, its filters and orders. Pages and API share them."""
+"""Dashboard: what can be listed: the rows of each listing, its filters and orders, for commands, pages and API."""
 
 from __future__ import annotations
 
@@ -9,14 +9,15 @@ from typing import get_args
 import pyarrow as pa
 
 from dashboard.reading.known_time import unwritten_findings
+from dashboard.reading.member_queues import HELD, with_queues
 from dashboard.reading.overview import overview
 from dashboard.reading.questions import Reading
 from dashboard.reading.window import last_day
 from streaming.tables.arrow_rows import to_arrow
+from streaming.tables.columns import Column
 from streaming.tables.schema import TABLES, Row
-from streaming.views.finding_lists import SEVERITIES
-from streaming.views.group_health import HEALTH
-from streaming.views.group_state_texts import TABLE_STATES
+from streaming.views.group_health import HEALTH, SEVERITIES
+from streaming.views.group_state_texts import STATES
 from streaming.views.reader import Within
 from udfs.model.audits import Verdict
 from udfs.model.events import Mode
@@ -24,8 +25,8 @@ from udfs.model.journal import TRIGGER_ORDER
 from udfs.model.spans import Origin
 from udfs.model.systems import SYSTEMS
 
-# Parameters that are no filter by equality: a part of a name, and a span of time in epoch ms.
-SEARCH, SINCE, UNTIL = "q", "since", "until"
+# Parameters that are no filter by equality: a part of a name, a span of time, and a time; in epoch ms.
+SEARCH, SINCE, UNTIL, AT = "q", "since", "until", "at"
 # Equal to these, files without such rows are skipped.
 _SKIPPING = ("cluster", "group_id", "member_id", "rebalance_id")
 Chosen = Mapping[str, str]
@@ -34,7 +35,7 @@ VALUES: Mapping[str, Sequence[str]] = {
     "health": HEALTH,
     "severity": SEVERITIES,
     "system": tuple(SYSTEMS),
-    "state": TABLE_STATES,
+    "state": STATES,
     "mode": get_args(Mode),
     "strategy_verdict": ("proven", "contradicted", "not_recomputable"),
     "status": ("completed", "failed"),
@@ -54,16 +55,18 @@ class Listing:
     Attributes:
         name: As in addresses.
         table: Where the rows come from; empty = ``made`` makes them.
-        columns: Names, in order; all others stay inside.
+        columns: Names of the columns of these rows, in order; all others stay inside.
         filters: Parameter -> condition with one ``?``.
         searched: Columns that the parameter ``q`` searches.
         orders: Name of an order -> expression that is never null; ``-name`` descends.
         default: The order when none is requested.
         key: Expressions that are never null; rows that are equal in all of them are equal.
         times: What ``since`` and ``until`` are compared with: the time of an event, or begin and end of a span, whose
-            end is null while it is open. Empty = rows are of now, and have no such parameters.
+            end is null while it is open. Empty = rows are of now, and have no such parameters. Of spans ``at`` chooses
+            those that are open at a time.
         is_recent: Rows are of the last day, unless a time, a group or a rebalance is requested.
         made: Makes the rows where they are no table's. unwritten: Returns rows beside the table's.
+        added: Columns that ``complete`` adds to the rows of an answer, at a time or now; they are no filters or orders.
     """
 
     name: str
@@ -78,11 +81,18 @@ class Listing:
     is_recent: bool = False
     made: Callable[[Reading], pa.Table] | None = None
     unwritten: Callable[[Reading], Sequence[Row]] = lambda _: ()
+    added: tuple[Column, ...] = ()
+    complete: Callable[[Reading, list[Row], int | None], list[Row]] = lambda _reading, rows, _at_ms: rows
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Return the names of all columns of an answer, in order."""
+        return (*self.columns, *(column.name for column in self.added))
 
     @property
     def parameters(self) -> tuple[str, ...]:
         """Return the parameters that choose rows."""
-        return (*self.filters, SEARCH, *((SINCE, UNTIL) if self.times else ()))
+        return (*self.filters, SEARCH, *((), (SINCE, UNTIL), (SINCE, UNTIL, AT))[len(self.times)])
 
     @property
     def values(self) -> dict[str, Sequence[str]]:
@@ -92,14 +102,16 @@ class Listing:
     def where(self, reading: Reading, chosen: Chosen) -> dict[str, object]:
         """Return the conditions by which files are skipped, as ``Reader.read`` takes them."""
         found: dict[str, object] = {name: chosen[name] for name in _SKIPPING if name in chosen}
-        since, until = (int(chosen[name]) if name in chosen else None for name in (SINCE, UNTIL))
+        since, until, at = (int(chosen[name]) if name in chosen else None for name in (SINCE, UNTIL, AT))
         if self.is_recent and not chosen.keys() & {SINCE, UNTIL, "group_id", "rebalance_id"}:
             since = last_day(reading).since_ms
         if len(self.times) == 1:
             found[self.times[0]] = Within(since, until)
         elif self.times:
             begin, end = self.times
-            # A span that ended at ``since`` was over by then.
+            # A span holds its begin, and not its end: one that ended at a time was over by then.
+            if at is not None:
+                since, until = max(at, since or 0), min(at + 1, at + 1 if until is None else until)
             found[begin] = None if until is None else Within(until_ms=until)
             found[end] = None if since is None else Within(since + 1, or_null=True)
         return found
@@ -120,14 +132,22 @@ class Listing:
         """
         if self.made is not None:
             return self.made(reading)
-        found = reading.tables.read(self.table, columns=columns, where=self.where(reading, chosen) | dict(bounds or {}))
-        if not (more := self.unwritten(reading)):
+        where = self.where(reading, chosen)
+        found = reading.tables.read(self.table, columns=columns, where=where | dict(bounds or {}))
+        spans = [(name, within) for name in self.times if isinstance(within := where.get(name), Within)]
+        more = [row for row in self.unwritten(reading) if all(within.holds(row[name]) for name, within in spans)]
+        if not more:
             return found
         return pa.concat_tables([found, to_arrow(TABLES[self.table], more).select(found.column_names)])
 
 
 def _equal(*names: str) -> dict[str, str]:
     return {name: f"coalesce({name}, '') = ?" for name in names}
+
+
+def _among(name: str, separator: str) -> str:
+    """Return a condition on a text that lists some values."""
+    return f"list_contains(string_split(coalesce({name}, ''), '{separator}'), ?)"
 
 
 def _time(name: str) -> str:
@@ -165,10 +185,11 @@ GROUPS = Listing(
         *("unassigned_queues", "spread", "generation", "strategy", "mode", "last_rebalance_at", "last_rebalance_id"),
         *("strategy_verdict", "verdict_generations", "verdict_from", "verdict_reason"),
         *("library", "observed_by", "protocol", "epoch", "assignment_epoch", "waits", "member_epochs"),
-        "reconciling",
+        *("reconciling", "generation_source", "coordinator_state"),
     ),
-    _equal("cluster", "group_id", "system", "state", "health", "mode", "strategy_verdict", "library", "protocol")
-    | {"kind": "contains(coalesce(finding_kinds, ''), ?)"},
+    _equal("cluster", "group_id", "system", "health", "mode", "strategy_verdict", "library", "protocol")
+    # Of a kind that is not followed people know the coordinator's state.
+    | {"state": "? in (state, coordinator_state)", "kind": _among("finding_kinds", " ")},
     ("group_id", "cluster", "strategy"),
     _GROUP_ORDERS
     | {name: f"coalesce({name}, 0)" for name in ("open_findings", "rebalances_hour", "rebalances_day")}
@@ -216,8 +237,10 @@ FINDINGS = Listing(
     "findings",
     "findings",
     TABLES["findings"].names,
-    _equal("cluster", "group_id", "kind", "severity", "finding_id")
+    _equal("group_id", "kind", "severity", "finding_id")
     | {
+        # What no job can write down may be of several clusters.
+        "cluster": _among("cluster", ", "),
         "open": "(case when closed_at is null then 'yes' else 'no' end) = ?",
         "client": "list_contains(list_transform(coalesce(clients, []), lambda one: one.client), ?)",
     },
@@ -225,7 +248,8 @@ FINDINGS = Listing(
     _GROUP_ORDERS
     | {
         "group_id": _text("group_id"),
-        "severity": _rank("severity", SEVERITIES),
+        # What is closed comes after what is open.
+        "severity": f"{_rank('severity', SEVERITIES)} + case when closed_at is null then 0 else 10 end",
         "kind": _text("kind"),
         "opened_at": _time("opened_at"),
         "closed_at": "coalesce(epoch_ms(closed_at), 9000000000000000)",
@@ -254,6 +278,8 @@ MEMBERS = Listing(
     "-joined_at",
     ("cluster", "group_id", "member_id", _time("joined_at")),
     times=("joined_at", "left_at"),
+    added=HELD,
+    complete=with_queues,
 )
 ASSIGNMENTS = Listing(
     "assignments",

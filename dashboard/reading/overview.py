@@ -12,6 +12,7 @@ from dashboard.reading.widespread_findings import widespread
 from dashboard.reading.window import HOUR_MS, Recent, ended_before, last_day, recent
 from streaming.tables.columns import LONG, TEXT, Column
 from streaming.views.group_health import HEALTH, health
+from streaming.views.group_state_texts import NOT_FOLLOWED, STATE_COLUMNS, STATES, coordinator_state
 from streaming.views.reader import Within
 from streaming.views.widespread import WidespreadKind
 
@@ -28,6 +29,11 @@ ADDED = (
     Column("rebalances_hour", LONG, "Rebalances of the last 60 minutes; null = its cluster was not known all the time"),
     Column("rebalances_day", LONG, "Rebalances of the last 24 hours; null as before"),
     Column("queues_moved_day", LONG, "Queues moved by these"),
+    Column(
+        "coordinator_state",
+        TEXT,
+        "Its state; of a kind that is not followed the coordinator's, where its records show it: " + ", ".join(STATES),
+    ),
 )
 
 # Of clusters that are unknown; and those of them whose recent time is not known.
@@ -49,6 +55,7 @@ select g.cluster, g.system, g.group_id, g.state, g.mode, g.strategy, g.generatio
     g.idle_members, g.unassigned_queues, g.spread, g.last_rebalance_at, g.last_rebalance_id,
     g.strategy_verdict, g.verdict_generations, g.verdict_from, g.verdict_reason,
     g.library, g.observed_by, g.protocol, g.epoch, g.assignment_epoch, g.waits, g.member_epochs, g.reconciling,
+    g.generation_source,
     coalesce(open.findings, 0) as open_findings, open.kinds as finding_kinds,
     case when g.cluster not in (from ended) then coalesce(recent.hour, 0) end as rebalances_hour,
     case when g.cluster not in (from ended) then coalesce(recent.day, 0) end as rebalances_day,
@@ -64,6 +71,12 @@ select seen.* exclude (worst, is_lacking, is_unknown), rule.health from seen joi
         unnest(?::boolean[]) as is_unknown, unnest(?::varchar[]) as health
 ) as rule on seen.state is not distinct from rule.state and seen.worst is not distinct from rule.worst
     and seen.is_lacking = rule.is_lacking and seen.is_unknown = rule.is_unknown
+"""
+_OTHERS = f"select distinct {', '.join(STATE_COLUMNS)} from seen where state = '{NOT_FOLLOWED}'"
+_WITH_STATE = f"""
+select seen.*, coalesce(rule.coordinator_state, seen.state) as coordinator_state from seen left join (
+    select {", ".join(f"unnest(?) as {name}" for name in STATE_COLUMNS)}, unnest(?::varchar[]) as coordinator_state
+) as rule on {" and ".join(f"seen.{name} is not distinct from rule.{name}" for name in STATE_COLUMNS)}
 """
 _HOURS = """
 select cluster, group_id, epoch_ms(event_time) // {hour} * {hour} as hour, count(*) as rebalances,
@@ -104,7 +117,7 @@ def overview(reading: Reading) -> pa.Table:
         findings = reading.tables.read("findings", columns=columns, keep=lambda rows: rows["closed_at"].is_null())
         found = {"groups": reading.tables.read("groups"), "findings": findings, "hours": hours(reading)}
         rows = reading.sql(_OVERVIEW, found, [*_places(many), *map(list, unknown)])
-        return _with_health(reading, rows)
+        return _with_coordinator_state(reading, _with_health(reading, rows))
 
     return reading.kept(("overview", *_time(reading), many, unknown), _TABLES, compute)
 
@@ -126,6 +139,13 @@ def _with_health(reading: Reading, rows: pa.Table) -> pa.Table:
     ]
     values = [[one[name] for one in depends] for name in ("state", "worst", "is_lacking", "is_unknown")]
     return reading.sql(_WITH_HEALTH, {"seen": rows}, [*values, rules])
+
+
+def _with_coordinator_state(reading: Reading, rows: pa.Table) -> pa.Table:
+    """Add the state of each group's coordinator: the rule is called for those in which it may be another one."""
+    others = reading.sql(_OTHERS, {"seen": rows}).to_pylist()
+    values = [[one[name] for one in others] for name in STATE_COLUMNS]
+    return reading.sql(_WITH_STATE, {"seen": rows}, [*values, [coordinator_state(one) for one in others]])
 
 
 def _time(reading: Reading) -> tuple[int, Recent]:

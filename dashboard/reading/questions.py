@@ -4,18 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from dashboard.reading.cache import Kept, ResultCache
 from dashboard.reading.dependencies import note_reads
+from dashboard.reading.opened_tables import OpenedTables
 from dashboard.reading.queries import Queries
-from dashboard.reading.snapshots import TableSnapshots
 from streaming.settings.locations import Location
-from streaming.settings.model import Dashboard, Widespread, load
 from streaming.tables.schema import TABLES
-from streaming.views.freshness import Freshness
+
+if TYPE_CHECKING:
+    # Commands that need no settings load no model of them, which takes longer than their answer.
+    from streaming.settings.model import Dashboard, Widespread
+    from streaming.views.freshness import Freshness
+
+# More than any table has.
+ALL_ROWS = 1_000_000_000
+# Of the answers of one command.
+_COMMAND_MEMORY_BYTES, _COMMAND_TIMEOUT_MS = 1 << 30, 600_000
 
 
 @dataclass(frozen=True)
@@ -28,20 +37,20 @@ class Reading:
         queries: SQL over Arrow columns.
         cache: Results for the current versions.
         max_rows: Of one answer.
-        widespread: When a kind of findings is.
+        widespread_settings: When a kind of findings is; None = the defaults of the section `widespread`.
     """
 
-    tables: TableSnapshots
+    tables: OpenedTables
     queries: Queries
     cache: ResultCache
     max_rows: int
-    widespread: Widespread
+    widespread_settings: Widespread | None = None
 
     @classmethod
     def of(
         cls, root: Location, settings: Dashboard, *, widespread: Widespread | None = None, must_exist: bool = True
     ) -> Reading:
-        """Read the tables below a folder.
+        """Read the tables below a folder, for a server: they are followed from version to version.
 
         Args:
             widespread: The section of that name; None = its defaults.
@@ -49,13 +58,37 @@ class Reading:
         Raises:
             NoTablesError: There is none.
         """
+        from dashboard.reading.snapshots import TableSnapshots
+
         return cls(
             tables=TableSnapshots(root, must_exist=must_exist),
             queries=Queries(memory_bytes=settings.query_memory_bytes, timeout_ms=settings.query_timeout_ms),
             cache=ResultCache(settings.cache_bytes),
             max_rows=settings.max_rows,
-            widespread=widespread or load().widespread,
+            widespread_settings=widespread,
         )
+
+    @classmethod
+    def once(cls, root: Location, *, widespread: Widespread | None = None) -> Reading:
+        """Read the tables below a folder, for one command.
+
+        Raises:
+            NoTablesError: There is none.
+        """
+        return cls(
+            tables=OpenedTables(root),
+            queries=Queries(memory_bytes=_COMMAND_MEMORY_BYTES, timeout_ms=_COMMAND_TIMEOUT_MS),
+            cache=ResultCache(_COMMAND_MEMORY_BYTES),
+            max_rows=ALL_ROWS,
+            widespread_settings=widespread,
+        )
+
+    @cached_property
+    def widespread(self) -> Widespread:
+        """Return when a kind of findings is widespread."""
+        from streaming.settings.model import load
+
+        return self.widespread_settings or load().widespread
 
     @property
     def freshness(self) -> Freshness:

@@ -1,15 +1,15 @@
-"""Dashboard: one rebalance: what `explain` finds, and every member's queues before, after and as reported."""
+"""Dashboard: one rebalance: what is found of it, and every member's queues before, after and as reported."""
 
 from __future__ import annotations
 
 from typing import Any, Final
 
-from dashboard.reading.questions import Reading
 from streaming.tables.schema import Row
 from streaming.terminal.format import queue_name, queues_text
 from streaming.views.audit_texts import owners_text, reason_text
 from streaming.views.explain import explain
 from streaming.views.phase_texts import Part, part_text
+from streaming.views.reader import Reader
 from streaming.views.rebalance_spans import is_after, is_before, spans_of
 from streaming.views.siblings import HostSessions, Siblings
 
@@ -19,12 +19,13 @@ MAX_ROWS = 1_000
 _ELSEWHERE: Final = (("siblings", Siblings), ("host_sessions", HostSessions))
 
 
-def rebalance_detail(reading: Reading, rebalance_id: str) -> dict[str, Any]:
+def rebalance_detail(reader: Reader, rebalance_id: str, *, most: int = MAX_ROWS) -> dict[str, Any]:
     """Return a rebalance with its causes, its moved queues by origin, and its members side by side.
 
     Args:
-        reading: The tables.
+        reader: What reads the tables.
         rebalance_id: The id, or how it begins.
+        most: How many queues that moved, by origin, and how many members.
 
     Returns:
         As ``streaming.views.explain``, causes with ``siblings_text``; with ``sides``: a row a member with its queues as
@@ -33,19 +34,19 @@ def rebalance_detail(reading: Reading, rebalance_id: str) -> dict[str, Any]:
     Raises:
         NotFoundError, AmbiguousError: None fits, or several.
     """
-    found = explain(reading.tables, rebalance_id)
+    found = explain(reader, rebalance_id)
     rebalance = found["rebalance"]
-    sides = _sides(spans_of(reading.tables, rebalance), rebalance)
+    sides = _sides(spans_of(reader, rebalance), rebalance)
     changed = [side for side in sides if side["computed_before"] != side["computed_after"] or side["differs"]]
     return found | {
         "causes": [cause | {"siblings_text": _siblings_text(cause)} for cause in found["causes"]],
         "audit": _shown(found["audit"]),
         "part_text": part_text(rebalance, [Part(**part) for part in found["parts"]]),
-        "sides": (changed + [side for side in sides if side not in changed])[:MAX_ROWS],
+        "sides": (changed + [side for side in sides if side not in changed])[:most],
         "member_total": len(sides),
         "changed": len(changed),
         "origins": sorted(found["moves"]),
-        "moves": {origin: moves[:MAX_ROWS] for origin, moves in found["moves"].items()},
+        "moves": {origin: moves[:most] for origin, moves in found["moves"].items()},
         "moved": {origin: len(moves) for origin, moves in found["moves"].items()},
     }
 

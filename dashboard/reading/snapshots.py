@@ -11,6 +11,7 @@ from zlib import crc32
 from deltalake import DeltaTable
 
 from dashboard.reading.dependencies import note_reads
+from dashboard.reading.opened_tables import OpenedTables
 from streaming.machine.logs import logger
 from streaming.settings.locations import Location
 from streaming.stores.failure import StoreAwayError, is_passing, one_line
@@ -18,7 +19,6 @@ from streaming.tables.location import table_to_read, table_uri
 from streaming.tables.schema import TABLES
 from streaming.views.freshness import Freshness
 from streaming.views.liveness_reader import LivenessReader
-from streaming.views.reader import Reader
 
 # A table that was replaced by another one keeps its name: each handle is reopened this often.
 REOPENED_AFTER_POLLS = 60
@@ -32,7 +32,7 @@ LIVENESS = "liveness"
 _log = logger("dashboard")
 
 
-class TableSnapshots(Reader):
+class TableSnapshots(OpenedTables):
     """Reads like ``Reader``, all tables at the versions of the last ``refresh``.
 
     Several threads may read at once while one refreshes.
@@ -44,6 +44,8 @@ class TableSnapshots(Reader):
     Raises:
         NoTablesError: There is none.
     """
+
+    is_followed = True
 
     def __init__(self, root: Location, *, must_exist: bool = True) -> None:
         if must_exist:
@@ -152,22 +154,6 @@ class TableSnapshots(Reader):
         if self._away and time.monotonic() - self._answered_s > FAILS_AFTER_S:
             raise StoreAwayError(errno.EIO, self._away, str(self._root))
         return self._handles.get(name)
-
-    def row_count(self, name: str) -> int | None:
-        """Return how many rows a table has as of its last refresh, by its log; None = a file has no number."""
-        handle = self._table(name)
-        if handle is None:
-            return 0
-        counts = handle.get_add_actions(flatten=True)["num_records"].to_pylist()
-        return None if None in counts else sum(counts)
-
-    def size(self, name: str) -> dict[str, int | None]:
-        """Return version, files and bytes of a table as of its last refresh; None = there is no such table yet."""
-        handle = self._table(name)
-        if handle is None:
-            return {"version": None, "files": None, "bytes": None}
-        sizes = handle.get_add_actions(flatten=True)["size_bytes"]
-        return {"version": self._versions[name], "files": len(sizes), "bytes": sum(sizes.to_pylist())}
 
 
 def version_of(freshness: Freshness, unreadable: Mapping[str, str]) -> int:

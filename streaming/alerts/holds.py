@@ -12,7 +12,7 @@ from streaming.machine.logs import logger
 from streaming.settings.alerts import Alerts, in_maintenance
 from streaming.settings.model import Widespread
 from streaming.tables.schema import Row
-from streaming.views.finding_lists import SEVERITIES
+from streaming.views.group_health import SEVERITIES
 from streaming.views.widespread import WidespreadKind
 
 _log = logger("alerts")

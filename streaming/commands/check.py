@@ -15,7 +15,6 @@ from typer.exceptions import TyperException
 from streaming.commands.options import ClusterOption, ConfigOption, GroupOption, TablesOption, TimeOption
 
 if TYPE_CHECKING:
-    from streaming.views.freshness import ClusterFreshness
     from streaming.views.objectives import Evaluation, Figure
 
 # Nagios Plugin Development Guidelines, "Plugin Return Codes".
@@ -225,8 +224,7 @@ def _performance(figure: Figure) -> str:
 
 
 def _json(found: Evaluation) -> dict[str, object]:
-    from streaming.terminal.output import with_times
-    from streaming.views.reader import time_columns
+    from streaming.terminal.output import TIMES, with_times
 
     return {
         "state": found.state,
@@ -236,9 +234,9 @@ def _json(found: Evaluation) -> dict[str, object]:
             {"cluster": kind.cluster, "kind": kind.kind, "groups": kind.groups, "of_groups": kind.of_groups}
             for kind in found.widespread
         ],
-        "findings": with_times(list(found.findings), time_columns("findings")),
-        "blind": [_freshness(cluster) for cluster in found.blind],
-        "recordings": [_freshness(recording) for recording in found.recordings],
+        "findings": with_times(list(found.findings), TIMES),
+        "blind": with_times([cluster.row for cluster in found.blind], TIMES),
+        "recordings": with_times([recording.row for recording in found.recordings], TIMES),
         "objectives": [
             {
                 "name": figure.name,
@@ -252,13 +250,6 @@ def _json(found: Evaluation) -> dict[str, object]:
             for figure in found.figures
         ],
     }
-
-
-def _freshness(found: ClusterFreshness) -> dict[str, object]:
-    from streaming.terminal.format import time_text
-
-    until = None if found.known_until is None else time_text(found.known_until)
-    return {"cluster": found.cluster, "state": found.state, "known_until": until, "reason": found.reason or None}
 
 
 def _unknown(reason: str, *, as_json: bool) -> NoReturn:

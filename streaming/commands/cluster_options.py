@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import typer
 
-from streaming.collectors.kafka.log_files import STDIN
 from streaming.collectors.registry import FOLLOWED
 from streaming.settings.locations import location_of, without_key
 
@@ -211,8 +210,12 @@ def incomplete_clusters(settings: Settings) -> list[str]:
 
 def unfit_logs(settings: Settings) -> list[str]:
     """Return the mistakes in the paths of the brokers' logs."""
-    mistakes = []
+    mistakes: list[str] = []
     paths = settings.kafka.logs
+    if not paths:
+        return mistakes
+    from streaming.collectors.kafka.log_files import STDIN
+
     if paths.count(STDIN) and len(paths) > 1:
         mistakes.append(f"--kafka-log {STDIN} cannot be combined with other logs")
     files = [path for path in paths if path != STDIN and not has_magic(path)]

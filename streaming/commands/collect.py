@@ -17,7 +17,6 @@ from urllib.parse import quote
 
 import typer
 
-from streaming.collectors.kafka.coordinator_log_collector import CoordinatorLogCollector, LogBehindLines, brokers_logs
 from streaming.collectors.registry import FOLLOWED
 from streaming.commands.cluster_options import (
     EACH_ADDRESS,
@@ -49,6 +48,7 @@ if TYPE_CHECKING:
     from streaming.collectors.collector import Collector, CollectorStatus
     from streaming.collectors.collector_liveness_writer import CollectorLivenessWriter
     from streaming.collectors.event_log import EventLog
+    from streaming.collectors.kafka.coordinator_log_collector import CoordinatorLogCollector
     from streaming.settings.model import Settings
     from streaming.tables.liveness import SourceStatus
 
@@ -232,6 +232,8 @@ class _Logs:
         Raises:
             SetupError: It cannot be made.
         """
+        from streaming.collectors.kafka.coordinator_log_collector import LogBehindLines
+
         lines = self.coordinator_log()
         made = self._make(part)
         return made if lines is None else LogBehindLines(made, lines)
@@ -243,6 +245,8 @@ class _Logs:
             SetupError: Its log of events cannot be made.
         """
         if self._coordinator_log is None and self._system == KAFKA.name and self._settings.kafka.logs:
+            from streaming.collectors.kafka.coordinator_log_collector import brokers_logs
+
             self._coordinator_log = brokers_logs(self._settings.kafka, self._make("log"))
         return self._coordinator_log
 

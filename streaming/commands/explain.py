@@ -17,13 +17,14 @@ def explain(
     as_json: JsonOption = False,
 ) -> None:
     """Report one rebalance: its causes, the moved queues, its duration, and whether clients agree."""
+    from dashboard.reading.rebalance_detail import rebalance_detail
     from streaming.terminal.output import answering, write_json_lines
-    from streaming.views import explain as views
-    from streaming.views.reader import Reader, time_columns
+    from streaming.views.explain import story
+    from streaming.views.reader import Reader
 
     with answering():
-        explanation = views.explain(Reader(tables_root(tables, config)), rebalance_id)
+        found = rebalance_detail(Reader(tables_root(tables, config)), rebalance_id, most=sys.maxsize)
     if as_json:
-        write_json_lines([explanation], time_columns("rebalances") | time_columns("members"))
+        write_json_lines([found])
     else:
-        sys.stdout.write(views.story(explanation) + "\n")
+        sys.stdout.write(story(found) + "\n")

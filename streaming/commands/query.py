@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from dashboard.questions.answer import Answer
     from streaming.views.reader import Reader
 
-_MEMORY_BYTES, _TIMEOUT_MS = 1 << 30, 600_000
-
 
 def query(
     name: Annotated[
@@ -94,14 +92,13 @@ def query(
 def _answer(name: str, given: Mapping[str, object], tables: str | None, config: Path | None) -> Answer:
     from dashboard.questions.answer import answer
     from dashboard.questions.catalog import question
-    from dashboard.reading.queries import Queries
+    from dashboard.reading.questions import Reading
     from streaming.terminal.output import answering
-    from streaming.views.reader import Reader
 
     with answering():
-        reader = Reader(tables_root(tables, config))
-        _require_present(reader, given)
-        return answer(question(name), reader, Queries(memory_bytes=_MEMORY_BYTES, timeout_ms=_TIMEOUT_MS), given)
+        reading = Reading.once(tables_root(tables, config))
+        _require_present(reading.tables, given)
+        return answer(question(name), reading.tables, reading.queries, given)
 
 
 def _require_present(reader: Reader, given: Mapping[str, object]) -> None:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Annotated, Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -37,17 +37,41 @@ from streaming.commands.show_columns import (
 )
 
 if TYPE_CHECKING:
+    from dashboard.reading.questions import Reading
     from streaming.tables.schema import Row
     from streaming.terminal.output import Shown
-    from streaming.views.freshness import Freshness
+
+# Of rebalances, and of audits, of one group.
+_LAST = 5
 
 app = typer.Typer(help="Show what the tables hold.", cls=CommandGroup, no_args_is_help=True, add_completion=False)
+
+
+def _rows(
+    reading: Reading, listing: str, chosen: Mapping[str, str | int | None], *, sort: str = "", limit: int | None = None
+) -> list[Row]:
+    """Return rows of a listing, as the API has them.
+
+    Args:
+        chosen: Parameters of the listing; times in epoch ms; None or empty = any.
+        sort: One of its orders; empty = its own. limit: None = all.
+    """
+    from dashboard.reading.listing_query import BadQuestionError, piece
+    from dashboard.reading.listings import LISTINGS
+    from dashboard.reading.questions import ALL_ROWS
+    from streaming.terminal.format import time_text
+
+    texts = {name: time_text(value) if isinstance(value, int) else str(value or "") for name, value in chosen.items()}
+    try:
+        most = ALL_ROWS if limit is None else limit
+        return piece(reading, LISTINGS[listing], texts, sort=sort, limit=most, is_whole=True).rows
+    except BadQuestionError as error:
+        raise typer.BadParameter(str(error)) from error
 
 
 def _show(
     rows: Sequence[Row],
     shown: Sequence[Shown],
-    table: str,
     nothing: str,
     *,
     as_json: bool,
@@ -57,10 +81,9 @@ def _show(
 ) -> None:
     """Write rows, or that there are none; columns of a single cluster or group are left out where space is scarce."""
     from streaming.terminal.output import show_rows, write_json_lines
-    from streaming.views.reader import time_columns
 
     if as_json:
-        write_json_lines(rows, time_columns(table))
+        write_json_lines(rows)
     elif rows:
         same = {header for header, value in (("CLUSTER", cluster), ("GROUP", group)) if value is not None}
         columns = [column._replace(is_wide=True) if column.header in same else column for column in shown]
@@ -69,12 +92,13 @@ def _show(
         sys.stderr.write(f"{nothing}\n")
 
 
-def _warn_if_blind(freshness: Freshness, clusters: Iterable[str], cluster: str | None) -> None:
+def _warn_if_blind(reading: Reading, cluster: str | None) -> None:
     """Write on standard error the clusters whose present is unknown, and why."""
+    from dashboard.reading.known_time import blind_clusters
     from streaming.terminal.escape import printable
 
-    for lost in freshness.blind(clusters):
-        if cluster in (None, lost.cluster):
+    for lost in blind_clusters(reading):
+        if lost.cluster and cluster in (None, lost.cluster):
             sys.stderr.write(f"{printable(lost.cluster)} is {printable(lost.text)}\n")
 
 
@@ -100,34 +124,25 @@ def show_groups(
     as_json: JsonOption = False,
 ) -> None:
     """List the groups as they are now, with their health."""
-    from streaming.machine.clock import now_ms
+    from dashboard.reading.listings import VALUES
+    from dashboard.reading.questions import Reading
     from streaming.terminal.output import answering
-    from streaming.views.group_health import HEALTH, with_health
-    from streaming.views.group_lists import Filters, fitting, nothing_to_list
-    from streaming.views.group_state_texts import STATES, coordinator_state
-    from streaming.views.groups import groups
-    from streaming.views.liveness_reader import read_freshness
+    from streaming.views.group_lists import nothing_to_list
     from streaming.views.name_checks import require_present
-    from streaming.views.reader import Reader
-    from udfs.model.systems import SYSTEMS
 
-    filters = Filters(
-        states=frozenset(chosen_of("--state", text, STATES) for text in state or []),
-        healths=frozenset(chosen_of("--health", text, HEALTH) for text in health or []),
-        system=chosen_of("--system", system, [*SYSTEMS]) if system is not None else None,
-        finding=finding,
-        search=search,
-    )
+    few = {"state": state, "health": health, "system": [system] if system is not None else []}
+    chosen = {
+        name: ",".join(chosen_of(f"--{name}", text, VALUES[name]) for text in texts or [])
+        for name, texts in few.items()
+    }
     settings = reader_settings(config, {"job.tables": tables})
     with answering():
-        reader = Reader(settings.job.tables)
-        require_present(reader, cluster)
-        freshness = read_freshness(settings.job.tables)
-        every = with_health(reader, groups(reader, cluster=cluster), settings.widespread, now_ms(), freshness)
-    rows = [{**row, "coordinator_state": coordinator_state(row)} for row in fitting(every, filters)]
-    nothing = nothing_to_list(reader, every)
-    _show(rows, group_columns(), "groups", nothing, as_json=as_json, is_wide=wide, cluster=cluster)
-    _warn_if_blind(freshness, {row["cluster"] for row in every}, cluster)
+        reading = Reading.once(settings.job.tables, widespread=settings.widespread)
+        require_present(reading.tables, cluster)
+        rows = _rows(reading, "groups", {**chosen, "cluster": cluster, "kind": finding, "q": search}, sort="cluster")
+        nothing = "" if rows else nothing_to_list(reading.tables, cluster)
+    _show(rows, group_columns(), nothing, as_json=as_json, is_wide=wide, cluster=cluster)
+    _warn_if_blind(reading, cluster)
 
 
 @app.command("group")
@@ -140,74 +155,65 @@ def show_group(
     as_json: JsonOption = False,
 ) -> None:
     """Show one group: its members with their queues, computed and reported, and how far it has come in each queue."""
-    from streaming.machine.clock import now_ms
+    from dashboard.reading.group_detail import group_detail
+    from dashboard.reading.questions import ALL_ROWS, Reading
     from streaming.terminal.escape import printable
     from streaming.terminal.output import answering, show_rows, write_json_lines
     from streaming.views.audit_texts import strategy_text
-    from streaming.views.group_health import with_health
-    from streaming.views.group_state_texts import coordinator_state, has_former_members, is_under_way
-    from streaming.views.groups import group as one
+    from streaming.views.group_state_texts import has_former_members, is_under_way
     from streaming.views.groups import never_had_members
-    from streaming.views.liveness_reader import read_freshness
-    from streaming.views.reader import Reader, time_columns
+    from streaming.views.members import departures
     from streaming.views.rebalances import client_ids
 
     settings = reader_settings(config, {"job.tables": tables})
     with answering():
-        reader = Reader(settings.job.tables)
-        found = one(reader, group, cluster)
-        freshness = read_freshness(settings.job.tables)
-        (row,) = with_health(reader, [found["group"]], settings.widespread, now_ms(), freshness)
-        found["group"] = {**row, "coordinator_state": coordinator_state(row)}
-        clients = client_ids(reader, found["rebalances"])
+        reading = Reading.once(settings.job.tables, widespread=settings.widespread)
+        found = group_detail(reading, group, cluster, last=_LAST, most=ALL_ROWS)
+        row, rebalances = found.group, found.rebalances.rows
+        departed = departures(reading.tables, group, row["cluster"])
+        clients = client_ids(reading.tables, rebalances)
     if as_json:
-        names = ("groups", "members", "rebalances", "findings", "queue_progress", "audits")
-        times = [time_columns(name) for name in names]
-        write_json_lines([{**found.pop("group"), **_renamed(found)}], frozenset().union(*times))
+        lists = {
+            # ``members`` and ``open_findings`` are counts, here as where groups are listed.
+            "member_list": found.members,
+            "progress": found.progress,
+            "last_rebalances": rebalances,
+            "last_audits": found.audits.rows,
+            "finding_list": found.findings.rows,
+            "last_departures": departed,
+            "source": found.source,
+        }
+        write_json_lines([{**row, **lists}])
         return
-    show_rows([found["group"]], group_columns(), is_wide=wide)
-    _warn_if_blind(freshness, {found["group"]["cluster"]}, found["group"]["cluster"])
-    if never_had_members(found["group"]):
+    show_rows([row], group_columns(), is_wide=wide)
+    _warn_if_blind(reading, row["cluster"])
+    if never_had_members(row):
         sys.stdout.write("\nNo member has been observed.\n")
-    if found["group"]["coordinator_state"] != found["group"]["state"]:
-        sys.stdout.write(f"\nIts coordinator's state is {found['group']['coordinator_state']}.\n")
-    if found["group"].get("strategy_verdict") is not None:
-        sys.stdout.write(f"\nStrategy: {strategy_text(found['group'])}.\n")
-    if is_under_way(found["group"]):
-        state = coordinator_state(found["group"])
-        sys.stdout.write(f"\nThe group rebalances ({state}): its lag is not reliable.\n")
-    if has_former_members(found["group"]):
+    if row["coordinator_state"] != row["state"]:
+        sys.stdout.write(f"\nIts coordinator's state is {row['coordinator_state']}.\n")
+    if row.get("strategy_verdict") is not None:
+        sys.stdout.write(f"\nStrategy: {strategy_text(row)}.\n")
+    if is_under_way(row):
+        sys.stdout.write(f"\nThe group rebalances ({row['coordinator_state']}): its lag is not reliable.\n")
+    if has_former_members(row):
         sys.stdout.write("Members and owners are those before it, until the last member has what its target says.\n")
-    if found["group"].get("observed_by"):
+    if row.get("observed_by"):
         sys.stdout.write("\nKnown by admin calls alone: what happens between two polls is one generation.\n")
-    if found["source"]:
-        sys.stdout.write(f"\nSource of the cluster's groups: {printable(found['source'])}.\n")
-    if found["group"].get("waits"):
-        sys.stdout.write(f"\nWaiting: {found['group']['waits']}\n")
+    if found.source:
+        sys.stdout.write(f"\nSource of the cluster's groups: {printable(found.source)}.\n")
+    if row.get("waits"):
+        sys.stdout.write(f"\nWaiting: {row['waits']}\n")
     for title, rows, columns in (
-        ("Members", found["members"], member_columns(found["members"])),
-        ("Progress (lag with ? is not reliable)", found["progress"], progress_columns(found["progress"])),
-        ("Last departures", found["departures"], departure_columns()),
-        ("Last rebalances", found["rebalances"], rebalance_columns(with_group=False, client_ids=clients)),
-        ("Last audits", found["audits"], audit_columns(with_group=False)),
-        ("Findings", found["findings"], finding_columns(with_group=False)),
+        ("Members", found.members, member_columns(found.members)),
+        ("Progress (lag with ? is not reliable)", found.progress, progress_columns(found.progress)),
+        ("Last departures", departed, departure_columns()),
+        ("Last rebalances", rebalances, rebalance_columns(with_group=False, client_ids=clients)),
+        ("Last audits", found.audits.rows, audit_columns(with_group=False)),
+        ("Findings", found.findings.rows, finding_columns(with_group=False)),
     ):
         if rows:
             sys.stdout.write("\n")
             show_rows(rows, columns, title=title, is_wide=wide)
-
-
-def _renamed(found: dict[str, Any]) -> dict[str, Any]:
-    # ``members`` is already the group's count.
-    return {
-        "member_list": found["members"],
-        "progress": found["progress"],
-        "last_rebalances": found["rebalances"],
-        "last_audits": found["audits"],
-        "open_findings": found["findings"],
-        "last_departures": found["departures"],
-        "source": found["source"],
-    }
 
 
 @app.command("members")
@@ -224,27 +230,19 @@ def show_members(
     as_json: JsonOption = False,
 ) -> None:
     """List members with their queues, now or at a time."""
+    from dashboard.reading.questions import Reading
     from streaming.terminal.output import answering
-    from streaming.views.members import members
     from streaming.views.name_checks import require_present
-    from streaming.views.reader import Reader
 
     at_ms = time_ms("--at", at)
     with answering():
-        reader = Reader(tables_root(tables, config))
-        require_present(reader, cluster, group)
-        rows = members(reader, group=group, cluster=cluster, client=client, at_ms=at_ms)
+        reading = Reading.once(tables_root(tables, config))
+        require_present(reading.tables, cluster, group)
+        chosen = {"group_id": group, "cluster": cluster, "client": client, **_open_at(at_ms)}
+        rows = _rows(reading, "members", chosen, sort="cluster")
     nothing = "no members" if at_ms is None else "no members at that time"
-    _show(
-        rows,
-        [*name_columns(), *member_columns(rows)],
-        "members",
-        nothing,
-        as_json=as_json,
-        is_wide=wide,
-        cluster=cluster,
-        group=group,
-    )
+    columns = [*name_columns(), *member_columns(rows)]
+    _show(rows, columns, nothing, as_json=as_json, is_wide=wide, cluster=cluster, group=group)
 
 
 @app.command("rebalances")
@@ -264,31 +262,24 @@ def show_rebalances(
     as_json: JsonOption = False,
 ) -> None:
     """List rebalances with their causes, newest first; what has a ~ is an estimate."""
+    from dashboard.reading.listings import VALUES
+    from dashboard.reading.questions import Reading
     from streaming.terminal.output import answering
     from streaming.views.name_checks import require_present
-    from streaming.views.reader import Reader
-    from streaming.views.rebalances import STATUSES, client_ids, none_fit, rebalances
-    from udfs.model.journal import TRIGGER_ORDER
+    from streaming.views.rebalances import client_ids, none_fit
 
     since_ms, until_ms = time_ms("--since", since), time_ms("--until", until)
-    trigger, status = chosen_of("--trigger", trigger, TRIGGER_ORDER), chosen_of("--status", status, STATUSES)
+    trigger = chosen_of("--trigger", trigger, VALUES["trigger"])
+    status = chosen_of("--status", status, VALUES["status"])
     with answering():
-        reader = Reader(tables_root(tables, config))
-        require_present(reader, cluster, group)
-        rows = rebalances(
-            reader,
-            group=group,
-            cluster=cluster,
-            trigger=trigger,
-            status=status,
-            since_ms=since_ms,
-            until_ms=until_ms,
-            limit=limit,
-        )
-        clients = {} if wide or as_json else client_ids(reader, rows)
+        reading = Reading.once(tables_root(tables, config))
+        require_present(reading.tables, cluster, group)
+        chosen = {"group_id": group, "cluster": cluster, "trigger": trigger, "status": status}
+        rows = _rows(reading, "rebalances", {**chosen, "since": since_ms or 0, "until": until_ms}, limit=limit)
+        clients = {} if wide or as_json else client_ids(reading.tables, rows)
+        nothing = "" if rows else none_fit(reading.tables, since_ms, until_ms)
     columns = rebalance_columns(with_group=True, client_ids=clients)
-    nothing = "" if rows else none_fit(reader, since_ms, until_ms)
-    _show(rows, columns, "rebalances", nothing, as_json=as_json, is_wide=wide, cluster=cluster, group=group)
+    _show(rows, columns, nothing, as_json=as_json, is_wide=wide, cluster=cluster, group=group)
 
 
 @app.command("assignments")
@@ -307,25 +298,29 @@ def show_assignments(
     as_json: JsonOption = False,
 ) -> None:
     """List the owners of queues, now or at a time."""
+    from dashboard.reading.listings import VALUES
+    from dashboard.reading.questions import Reading
     from streaming.terminal.output import answering
-    from streaming.views.assignments import ORIGINS, assignments
     from streaming.views.name_checks import member_named, require_present, require_topic
-    from streaming.views.reader import Reader
 
     at_ms = time_ms("--at", at)
-    origin = chosen_of("--origin", origin, ORIGINS)
+    origin = chosen_of("--origin", origin, VALUES["origin"])
     with answering():
-        reader = Reader(tables_root(tables, config))
-        require_present(reader, cluster, group)
+        reading = Reading.once(tables_root(tables, config))
+        require_present(reading.tables, cluster, group)
         if topic is not None:
-            require_topic(reader, topic, cluster=cluster)
+            require_topic(reading.tables, topic, cluster=cluster)
         if member is not None:
-            member = member_named(reader, member, cluster=cluster, group=group)
-        rows = assignments(reader, group=group, cluster=cluster, topic=topic, member=member, origin=origin, at_ms=at_ms)
+            member = member_named(reading.tables, member, cluster=cluster, group=group)
+        chosen = {"group_id": group, "cluster": cluster, "topic": topic, "member_id": member, "origin": origin}
+        rows = _rows(reading, "assignments", {**chosen, **_open_at(at_ms)})
     nothing = "no queue has an owner" if at_ms is None else "no queue had an owner at that time"
-    _show(
-        rows, assignment_columns(), "assignments", nothing, as_json=as_json, is_wide=wide, cluster=cluster, group=group
-    )
+    _show(rows, assignment_columns(), nothing, as_json=as_json, is_wide=wide, cluster=cluster, group=group)
+
+
+def _open_at(at_ms: int | None) -> dict[str, str | int]:
+    """Return the parameters of what was open at a time; None: of what is open now."""
+    return {"open": "yes"} if at_ms is None else {"at": at_ms}
 
 
 @app.command("audits")
@@ -342,29 +337,20 @@ def show_audits(
     as_json: JsonOption = False,
 ) -> None:
     """List audits: whether the reported assignment of each generation is the recomputed one; newest first."""
+    from dashboard.reading.listings import VALUES
+    from dashboard.reading.questions import Reading
     from streaming.terminal.output import answering
-    from streaming.views.audit_texts import VERDICTS, audits
     from streaming.views.name_checks import require_present
-    from streaming.views.reader import Reader
 
     since_ms, until_ms = time_ms("--since", since), time_ms("--until", until)
-    verdict = chosen_of("--verdict", verdict, VERDICTS)
+    verdict = chosen_of("--verdict", verdict, VALUES["verdict"])
     with answering():
-        reader = Reader(tables_root(tables, config))
-        require_present(reader, cluster, group)
-        rows = audits(
-            reader, group=group, cluster=cluster, verdict=verdict, since_ms=since_ms, until_ms=until_ms, limit=limit
-        )
-    _show(
-        rows,
-        audit_columns(with_group=True),
-        "audits",
-        "no audits",
-        as_json=as_json,
-        is_wide=wide,
-        cluster=cluster,
-        group=group,
-    )
+        reading = Reading.once(tables_root(tables, config))
+        require_present(reading.tables, cluster, group)
+        chosen = {"group_id": group, "cluster": cluster, "verdict": verdict}
+        rows = _rows(reading, "audits", {**chosen, "since": since_ms or 0, "until": until_ms}, limit=limit)
+    columns = audit_columns(with_group=True)
+    _show(rows, columns, "no audits", as_json=as_json, is_wide=wide, cluster=cluster, group=group)
 
 
 @app.command("findings")
@@ -379,20 +365,17 @@ def show_findings(
     as_json: JsonOption = False,
 ) -> None:
     """List findings, the most severe first."""
+    from dashboard.reading.questions import Reading
     from streaming.terminal.output import answering
-    from streaming.views.finding_lists import findings
-    from streaming.views.liveness_reader import read_freshness
     from streaming.views.name_checks import require_kind, require_present
-    from streaming.views.reader import Reader
 
     with answering():
-        root = tables_root(tables, config)
-        reader = Reader(root)
-        require_present(reader, cluster, group)
-        freshness = read_freshness(root)
-        rows = findings(reader, group=group, cluster=cluster, closed=closed, kind=kind, freshness=freshness)
+        reading = Reading.once(tables_root(tables, config))
+        require_present(reading.tables, cluster, group)
+        chosen = {"group_id": group, "cluster": cluster, "kind": kind, "open": "" if closed else "yes"}
+        rows = _rows(reading, "findings", chosen)
         if not rows and kind is not None:
-            require_kind(reader, kind)
+            require_kind(reading.tables, kind)
     nothing = "no findings" if closed else "no open findings; --all lists closed ones, too"
     columns = finding_columns(with_group=True, with_closed=closed)
-    _show(rows, columns, "findings", nothing, as_json=as_json, is_wide=wide, cluster=cluster, group=group)
+    _show(rows, columns, nothing, as_json=as_json, is_wide=wide, cluster=cluster, group=group)

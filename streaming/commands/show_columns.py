@@ -16,14 +16,14 @@ _ID_SHOWN = 8
 def group_columns() -> list[Shown]:
     """Return the columns of groups with their health."""
     from streaming.terminal.output import Shown, field, time_field
-    from streaming.views.group_state_texts import coordinator_state, generation_text
+    from streaming.views.group_state_texts import generation_text
 
     return [
         *name_columns(),
         field("HEALTH", "health"),
         field("SYSTEM", "system", is_wide=True),
         field("STATE", "state"),
-        Shown("COORDINATOR-STATE", coordinator_state, is_wide=True),
+        field("COORDINATOR-STATE", "coordinator_state", is_wide=True),
         Shown("PROTOCOL", lambda row: row.get("protocol") or "-", is_wide=True),
         field("ASSIGNMENT-STRATEGY", "strategy", is_wide=True),
         field("LIBRARY", "library", is_wide=True),

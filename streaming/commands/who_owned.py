@@ -39,21 +39,22 @@ def who_owned(
     as_json: JsonOption = False,
 ) -> None:
     """Show the owner of a queue, now or at a time: for each group, as computed and as reported."""
+    from dashboard.reading.questions import Reading
+    from dashboard.reading.queue_owners import owners_of_queue, spans_dropped_before
     from streaming.commands.show_columns import assignment_columns
     from streaming.terminal.format import queue_name, time_text
     from streaming.terminal.output import answering, show_rows, write_json_lines
-    from streaming.views import assignments as views
     from streaming.views.name_checks import require_present, require_queue, require_topic
-    from streaming.views.reader import Reader, time_columns
 
     at_ms = time_ms("--at", at)
     with answering():
-        reader = Reader(tables_root(tables, config))
+        reading = Reading.once(tables_root(tables, config))
+        reader = reading.tables
         require_present(reader, cluster, group)
-        rows = views.who_owned(reader, topic, queue, group=group, cluster=cluster, broker=broker, at_ms=at_ms)
+        rows = owners_of_queue(reading, topic, queue, group=group, cluster=cluster, broker=broker, at_ms=at_ms)
         if not rows:
             require_topic(reader, topic, cluster=cluster)
-            for name, dropped_ms in views.spans_dropped_before(reader, cluster, at_ms):
+            for name, dropped_ms in spans_dropped_before(reader, cluster, at_ms):
                 complain(
                     f"the owner of {queue_name(topic, broker, queue)} at {time_text(at_ms or 0)} is not known: spans of"
                     f" cluster {name} that ended before {time_text(dropped_ms)} were dropped"
@@ -67,6 +68,6 @@ def who_owned(
         sys.stderr.write(f"{owner} {owns} {queue_name(topic, broker, queue)} {when}\n")
         raise typer.Exit(NO_OWNER_EXIT)
     if as_json:
-        write_json_lines(rows, time_columns("assignments"))
+        write_json_lines(rows)
     else:
         show_rows(rows, assignment_columns(with_host=True), is_wide=wide)

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import typer
 
-from streaming.tables.schema import Row
+from streaming.tables.schema import TABLES, TIME, Row
 from streaming.terminal.escape import printable
 from streaming.terminal.format import brief_time_text, time_text
 from streaming.terminal.table_layout import table_lines
@@ -18,6 +18,11 @@ from streaming.terminal.table_layout import table_lines
 USAGE_EXIT = 2
 # A table that is written to a file or a pipe has this width.
 UNBOUNDED_WIDTH = 10_000
+# Fields that are times, in answers of commands and of the API: those of tables, and what is made of them.
+TIMES = frozenset(
+    {column.name for table in TABLES.values() for column in table.columns if column.type == TIME}
+    | {"hour", "last_at", "newest_event", "at", "known_until", "since", "spans_dropped_before"}
+)
 
 Render = Callable[[Any], str]
 
@@ -109,8 +114,8 @@ def show_rows(rows: Sequence[Row], shown: Sequence[Shown], *, title: str | None 
     sys.stdout.write(capture.get())
 
 
-def write_json_lines(values: Iterable[object], times: frozenset[str]) -> None:
-    """Write one JSON object a line, times as RFC 3339."""
+def write_json_lines(values: Iterable[object], times: frozenset[str] = TIMES) -> None:
+    """Write one JSON object a line, times as RFC 3339; ``times``: which fields are."""
     for value in values:
         sys.stdout.write(json.dumps(with_times(value, times), ensure_ascii=False) + "\n")
 

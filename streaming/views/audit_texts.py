@@ -1,40 +1,12 @@
-"""Shell: audits of generations, newest first, and as sentences."""
+"""Shell: audits of generations as sentences."""
 
 from __future__ import annotations
 
-from streaming.tables.arrow_rows import from_arrow
-from streaming.tables.schema import AUDITS, Row
+from streaming.tables.schema import Row
 from streaming.terminal.format import count, queue_name, time_text
-from streaming.views.reader import Reader, Within
 from udfs.model.audit_reasons import SENTENCES
 
-VERDICTS = ("agrees", "differs", "not_recomputable")
 QUEUES_SHOWN = 20
-
-
-def audits(
-    reader: Reader,
-    *,
-    group: str | None = None,
-    cluster: str | None = None,
-    verdict: str | None = None,
-    rebalance_id: str | None = None,
-    since_ms: int | None = None,
-    until_ms: int | None = None,
-    limit: int | None = None,
-) -> list[Row]:
-    """Return audits that fit, newest first.
-
-    Args:
-        since_ms: The generation's event time: not before; until_ms: before.
-    """
-    where: dict[str, object] = {"cluster": cluster, "group_id": group, "verdict": verdict, "rebalance_id": rebalance_id}
-    if since_ms is not None or until_ms is not None:
-        where["event_time"] = Within(since_ms, until_ms)
-    descending, ascending = "descending", "ascending"
-    order = [("event_time", descending), ("cluster", ascending), ("group_id", ascending), ("generation", descending)]
-    rows = reader.read("audits", where=where).sort_by(order)
-    return from_arrow(AUDITS, rows if limit is None else rows.slice(0, limit))
 
 
 def reason_text(name: str | None) -> str | None:

@@ -72,7 +72,6 @@ def explain(reader: Reader, prefix: str) -> dict[str, Any]:
     """
     rebalance = one_rebalance(reader, prefix)
     where = {"cluster": rebalance["cluster"], "group_id": rebalance["group_id"]}
-    of_group = {"cluster": rebalance["cluster"], "group": rebalance["group_id"]}
     spans = spans_of(reader, rebalance)
     found, recent = related_findings(reader, rebalance), recent_texts(reader, rebalance)
     return {
@@ -91,7 +90,7 @@ def explain(reader: Reader, prefix: str) -> dict[str, Any]:
         "taken_over": _taken_over(reader, rebalance, where),
         "phases": [phase._asdict() for phase in phase_texts.phases(rebalance)],
         "parts": [part._asdict() for part in phase_texts.parts(reader, rebalance)],
-        "audit": next(iter(audit_texts.audits(reader, **of_group, rebalance_id=rebalance["rebalance_id"])), None),
+        "audit": next(iter(reader.rows("audits", where=where | {"rebalance_id": rebalance["rebalance_id"]})), None),
     }
 
 

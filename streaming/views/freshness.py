@@ -84,6 +84,12 @@ class ClusterFreshness:
             return f"a recording that ends at {until}"
         return f"partly known: {self.reason}" if self.state == "partly_known" else "known"
 
+    @property
+    def row(self) -> dict[str, Any]:
+        """Return it as a row, for commands and API."""
+        names = ("cluster", "system", "state", "known_until", "reason", "text")
+        return {name: getattr(self, name) for name in names}
+
 
 @dataclass(frozen=True)
 class JobFreshness:

@@ -1,61 +1,20 @@
-"""Shell: which of the groups are listed, and what is there to be said where none is."""
+"""Shell: why no group is listed, and what to do next."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import NamedTuple
-
-from streaming.tables.schema import Row
 from streaming.terminal.format import count
 from streaming.views.group_sources import group_sources
-from streaming.views.group_state_texts import coordinator_state
 from streaming.views.reader import Reader
 
 
-class Filters(NamedTuple):
-    """Which groups are wanted; what is empty or None holds for all.
-
-    Attributes:
-        states: Of the group, or of its coordinator where it is not followed.
-        finding: A kind that is open.
-        search: A part of its name, its cluster's or its strategy's, in any case.
-    """
-
-    states: frozenset[str] = frozenset()
-    healths: frozenset[str] = frozenset()
-    system: str | None = None
-    finding: str | None = None
-    search: str | None = None
-
-
-def fitting(rows: Iterable[Row], filters: Filters) -> list[Row]:
-    """Return the groups that all filters fit.
-
-    Args:
-        rows: Of ``groups``, with their health.
-    """
-    return [row for row in rows if _fits(row, filters)]
-
-
-def _fits(row: Row, filters: Filters) -> bool:
-    names = " ".join(row[name] or "" for name in ("group_id", "cluster", "strategy")).casefold()
-    return (
-        (not filters.states or not filters.states.isdisjoint({row["state"], coordinator_state(row)}))
-        and (not filters.healths or row["health"] in filters.healths)
-        and filters.system in (None, row["system"])
-        and (filters.finding is None or filters.finding in (row["finding_kinds"] or "").split())
-        and (filters.search or "").casefold() in names
-    )
-
-
-def nothing_to_list(reader: Reader, every: Sequence[Row]) -> str:
+def nothing_to_list(reader: Reader, cluster: str | None = None) -> str:
     """Return why no group is listed: none fits, or none is known yet, of which clusters.
 
     Args:
-        every: The groups before filters.
+        cluster: Only its groups were to be listed.
     """
-    if every:
-        return f"none of {count(len(every), 'group')} fits these filters"
+    if number := reader.read("groups", columns=["cluster"], where={"cluster": cluster}).num_rows:
+        return f"none of {count(number, 'group')} fits these filters"
     return f"no group yet: {connected_text(reader)}"
 
 

@@ -11,9 +11,9 @@ from udfs.model.journal import TOPOLOGY_NOT_READY, UNDER_WAY
 # Columns of ``groups`` that the state depends on.
 STATE_COLUMNS: Final = ("state", "generation", "epoch", "assignment_epoch", "members", "protocol", "waits")
 # Values of ``state`` in the tables; of a kind that is not followed the coordinator's may be one more.
-TABLE_STATES: Final = ("stable", "empty", "failed", *UNDER_WAY, "not_followed")
+NOT_FOLLOWED: Final = "not_followed"
+TABLE_STATES: Final = ("stable", "empty", "failed", *UNDER_WAY, NOT_FOLLOWED)
 STATES: Final = (*TABLE_STATES, "not_ready")
-_NOT_FOLLOWED: Final = "not_followed"
 
 
 def state_text(row: Row) -> str:
@@ -48,7 +48,7 @@ def coordinator_state(row: Mapping[str, Any]) -> str:
     Source: kafka-group-coordinator 4.1 ``StreamsGroup#maybeUpdateGroupState``, ``ShareGroup#maybeUpdateGroupState``.
     """
     state = str(row["state"])
-    if state != _NOT_FOLLOWED or (row["generation"] is None and row["epoch"] is None):
+    if state != NOT_FOLLOWED or (row["generation"] is None and row["epoch"] is None):
         return state
     if not row["members"]:
         return "empty"

@@ -1,52 +1,16 @@
-"""Shell: members, each with its computed and its reported queues."""
+"""Shell: the members of a group as its coordinator has them, and how others departed."""
 
 from __future__ import annotations
 
 import pyarrow.compute as pc
 
 from streaming.tables.schema import MEMBERS, Row
-from streaming.views.assignments import assignments
 from streaming.views.group_state_texts import is_under_way
-from streaming.views.reader import Reader, Within, holds_at
+from streaming.views.reader import Reader, Within
 
 DEPARTURES = ("session_expired", "member_left", "member_gone")  # kinds of causes
 LAST_DEPARTURES = 5
 _NOT_ACTIVE = (" (standby)", " (warm-up)")
-
-
-def members(
-    reader: Reader,
-    *,
-    group: str | None = None,
-    cluster: str | None = None,
-    client: str | None = None,
-    at_ms: int | None = None,
-) -> list[Row]:
-    """Return the members at a time (None = now), by cluster, group and id.
-
-    Args:
-        client: Only the members of this one, whatever their ids.
-
-    Returns:
-        Rows of ``members`` with ``computed`` and ``reported``: lists of {topic, broker, queue_id}; ``reported`` is
-        None where no member of the group reports. ``agrees`` is None there, and where nothing is computed of the group.
-    """
-    keep = holds_at("joined_at", "left_at", at_ms)
-    found = reader.rows("members", where={"cluster": cluster, "group_id": group, "client": client}, keep=keep)
-    found.sort(key=lambda row: (row["cluster"], row["group_id"], row["member_id"], row["joined_at"]))
-    held: dict[tuple[str, str, str, str], list[Row]] = {}
-    groups: dict[str, set[tuple[str, str]]] = {"computed": set(), "reported": set()}  # with spans of each origin
-    for span in assignments(reader, group=group, cluster=cluster, at_ms=at_ms):
-        key = (span["cluster"], span["group_id"], span["member_id"], span["origin"])
-        held.setdefault(key, []).append({name: span[name] for name in ("topic", "broker", "queue_id")})
-        groups[span["origin"]].add(key[:2])
-    for row in found:
-        member = (row["cluster"], row["group_id"], row["member_id"])
-        row["computed"] = held.get((*member, "computed"), [])
-        row["reported"] = held.get((*member, "reported"), []) if member[:2] in groups["reported"] else None
-        is_compared = member[:2] in groups["computed"] & groups["reported"]
-        row["agrees"] = row["computed"] == row["reported"] if is_compared else None
-    return found
 
 
 def with_current_assignment(group: Row, found: list[Row]) -> list[Row]:

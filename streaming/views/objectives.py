@@ -13,8 +13,8 @@ import pyarrow.compute as pc
 from streaming.settings.model import Check, Widespread
 from streaming.tables.arrow_rows import from_arrow_columns
 from streaming.tables.schema import Row
-from streaming.views.finding_lists import SEVERITIES
 from streaming.views.freshness import ClusterFreshness, Freshness
+from streaming.views.group_health import SEVERITIES
 from streaming.views.reader import Reader, holds_at, time_scalar
 from streaming.views.widespread import WidespreadKind, widespread_kinds
 

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 from streaming.tables.arrow_rows import from_arrow
 from streaming.tables.schema import QUEUE_PROGRESS, Row
-from streaming.views.assignments import SHARED_BY_MESSAGE, assignments
+from streaming.views.assignments import SHARED_BY_MESSAGE, current_spans
 from streaming.views.group_state_texts import coordinator_state, is_under_way
 from streaming.views.members import queues_of
 from streaming.views.reader import Except, Reader, Within, time_scalar
@@ -96,7 +96,8 @@ def _owned(reader: Reader, group: Mapping[str, Any]) -> list[Row]:
             for one in group["reconciling"]
             for queue in queues_of([*one["assigned"], *one["revoking"]])
         ]
-    spans = assignments(reader, group=group["group_id"], cluster=group["cluster"])
+    spans = current_spans(reader, {"cluster": group["cluster"], "group_id": group["group_id"]})
+    spans.sort(key=lambda span: (span["member_id"], span["valid_from"]))
     origin = "reported" if any(span["origin"] == "reported" for span in spans) else "computed"
     return [span for span in spans if span["origin"] == origin and span["queue_id"] != SHARED_BY_MESSAGE]
 

@@ -35,6 +35,12 @@ class Within(NamedTuple):
     until_ms: int | None = None
     or_null: bool = False
 
+    def holds(self, time_ms: int | None) -> bool:
+        """Return whether a time fits; null fits only an open span, or where there are no bounds."""
+        if time_ms is None:
+            return self.or_null or self == Within()
+        return (self.since_ms or time_ms) <= time_ms < (time_ms + 1 if self.until_ms is None else self.until_ms)
+
 
 class Between(NamedTuple):
     """A condition on a text: first <= T <= last, in the order of their bytes."""
@@ -153,11 +159,6 @@ def holds_at(begin: str, end: str, at_ms: int | None) -> Keep:
     return lambda rows: pc.and_kleene(
         pc.less_equal(rows[begin], at), pc.or_kleene(rows[end].is_null(), pc.greater(rows[end], at))
     )
-
-
-def time_columns(name: str) -> frozenset[str]:
-    """Return which columns of a table are times."""
-    return frozenset(column.name for column in TABLES[name].columns if column.type == TIME)
 
 
 def _test(column: str, value: object) -> str:

@@ -1,4 +1,4 @@
-"""Shell: rebalances, newest first."""
+"""Shell: one rebalance by its id, and what is said of rebalances in tables of them."""
 
 from __future__ import annotations
 
@@ -11,51 +11,9 @@ from streaming.tables.errors import AmbiguousError, NotFoundError
 from streaming.tables.schema import REBALANCES, Row
 from streaming.terminal.format import time_text
 from streaming.terminal.member_names import is_opaque
-from streaming.views.reader import Reader, time_scalar
+from streaming.views.reader import Reader
 
-STATUSES = ("completed", "failed")
 _CANDIDATES_SHOWN = 5
-_ROWS_AT_ONCE = 1_000
-
-
-def rebalances(
-    reader: Reader,
-    *,
-    group: str | None = None,
-    cluster: str | None = None,
-    trigger: str | None = None,
-    status: str | None = None,
-    since_ms: int | None = None,
-    until_ms: int | None = None,
-    limit: int | None = None,
-) -> list[Row]:
-    """Return rebalances that fit, newest first.
-
-    Args:
-        trigger: One of the causes, not only the main one.
-        since_ms: Not before; until_ms: before.
-    """
-    where = {"cluster": cluster, "group_id": group, "status": status}
-    descending, ascending = "descending", "ascending"
-    order = [("event_time", descending), ("cluster", ascending), ("group_id", ascending), ("generation", descending)]
-    rows = reader.read("rebalances", where=where)
-    if since_ms is not None:
-        rows = rows.filter(pc.greater_equal(rows["event_time"], time_scalar(since_ms)))
-    if until_ms is not None:
-        rows = rows.filter(pc.less(rows["event_time"], time_scalar(until_ms)))
-    newest_first = rows.sort_by(order)
-    found: list[Row] = []
-    # Only the needed rows become Python values: the table may have years of them.
-    for offset in range(0, newest_first.num_rows, _ROWS_AT_ONCE):
-        plain = from_arrow(REBALANCES, newest_first.slice(offset, _ROWS_AT_ONCE))
-        found += [row for row in plain if trigger is None or trigger in _kinds(row)]
-        if limit is not None and len(found) >= limit:
-            break
-    return found[:limit]
-
-
-def _kinds(row: Row) -> set[str]:
-    return {row["trigger"], *(cause["kind"] for cause in row["triggers"] or [])}
 
 
 def one_rebalance(reader: Reader, prefix: str) -> Row:

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Set
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from streaming.settings.model import Widespread
 from streaming.tables.arrow_rows import from_arrow_columns
 from streaming.tables.schema import Row
 from streaming.views.reader import Reader, Within
+
+if TYPE_CHECKING:
+    from streaming.settings.model import Widespread
 
 
 @dataclass(frozen=True, order=True)

@@ -22,12 +22,9 @@ from dashboard.server import DashboardServer
 from streaming.settings.locations import location_of
 from streaming.tables.schema import TABLES, Row
 from streaming.terminal.format import queue_name, time_text
-from streaming.views.assignments import assignments
 from streaming.views.explain import explain
-from streaming.views.finding_lists import findings
-from streaming.views.groups import groups
+from streaming.views.group_health import SEVERITIES
 from streaming.views.reader import Reader
-from streaming.views.rebalances import rebalances
 from tests.dashboard.chart_tables import name_of, write_many
 from tests.streaming.views.story import THIRD
 
@@ -43,10 +40,27 @@ def reader(day: Path) -> Reader:
     return Reader(location_of(str(day)))
 
 
+def owners(reader: Reader, **where: str) -> list[Row]:
+    """Return the open spans that have these values."""
+    return reader.rows("assignments", where=where, keep=lambda rows: rows["valid_to"].is_null())
+
+
+def newest(reader: Reader, **where: str) -> list[Row]:
+    """Return the rebalances that have these values, newest first."""
+    rows = reader.rows("rebalances", where=where)
+    return sorted(rows, key=lambda one: (-one["event_time"], one["rebalance_id"]))
+
+
+def open_findings(reader: Reader) -> list[Row]:
+    """Return the open findings, the most severe first, then the newest."""
+    rows = reader.rows("findings", keep=lambda found: found["closed_at"].is_null())
+    return sorted(rows, key=lambda one: (SEVERITIES.index(one["severity"]), -one["opened_at"], one["finding_id"]))
+
+
 def busiest(reader: Reader) -> Row:
     """Return the group with the most open spans."""
-    (key, _), *_ = Counter((one["cluster"], one["group_id"]) for one in assignments(reader)).most_common(1)
-    return next(row for row in groups(reader) if (row["cluster"], row["group_id"]) == key)
+    (key, _), *_ = Counter((one["cluster"], one["group_id"]) for one in owners(reader)).most_common(1)
+    return next(row for row in reader.rows("groups") if (row["cluster"], row["group_id"]) == key)
 
 
 def cells(page: Page, table: str, column: int) -> list[str]:
@@ -63,23 +77,23 @@ def group_url(day_url: str, row: Row) -> str:
 
 def test_the_first_page_lists_every_group_with_its_figures(page: Page, day_url: str, reader: Reader) -> None:
     page.goto(f"{day_url}/?sort=cluster")
-    expected = groups(reader)
+    expected = sorted(reader.rows("groups"), key=lambda row: (row["cluster"], row["group_id"]))
     shown = zip(cells(page, "Groups", 3), cells(page, "Groups", 2), cells(page, "Groups", 9), strict=True)
     assert sorted(shown) == sorted((row["cluster"], row["group_id"], f"{row['members']:,}") for row in expected[:100])
     expect(page.locator(".pager span").first).to_have_text(f"1–{min(100, len(expected))} of {len(expected)}")
-    open_now = len(findings(reader))
+    open_now = len(open_findings(reader))
     expect(page.locator(".facts div", has_text="Open findings").locator("dd")).to_have_text(f"{open_now:,}")
 
 
 def test_a_group_shows_its_queues_and_their_owners(page: Page, day_url: str, reader: Reader) -> None:
     row = busiest(reader)
     page.goto(group_url(day_url, row))
-    spans = assignments(reader, cluster=row["cluster"], group=row["group_id"], origin="computed")
+    spans = owners(reader, cluster=row["cluster"], group_id=row["group_id"], origin="computed")
     expected = {(queue_name(one["topic"], one["broker"], one["queue_id"]), one["member_id"]) for one in spans}
     table = "Queues and their owners"
     shown = set(zip(cells(page, table, 1), cells(page, table, 2), strict=True))
     assert shown == set(sorted(expected)[:200])
-    last = rebalances(reader, cluster=row["cluster"], group=row["group_id"], limit=25)
+    last = newest(reader, cluster=row["cluster"], group_id=row["group_id"])[:25]
     assert cells(page, "Rebalances", 5) == [f"{one['queues_moved']:,}" for one in last]
 
 
@@ -131,7 +145,7 @@ def test_charts_of_many_groups_and_minutes_draw_what_their_downloads_have(
 
 
 def test_a_rebalance_is_explained_with_its_evidence(page: Page, day_url: str, reader: Reader) -> None:
-    moving = max(rebalances(reader, limit=200), key=lambda one: (one["queues_moved"], one["rebalance_id"]))
+    moving = max(newest(reader)[:200], key=lambda one: (one["queues_moved"], one["rebalance_id"]))
     found = explain(reader, moving["rebalance_id"])
     page.goto(f"{day_url}/rebalance?id={moving['rebalance_id']}")
     assert cells(page, "Causes", 1) == [cause["kind"] for cause in found["causes"]]
@@ -144,11 +158,11 @@ def test_rebalances_findings_members_and_rejected_events_are_the_tables(
     page: Page, day_url: str, reader: Reader
 ) -> None:
     page.goto(f"{day_url}/rebalances?since=0")
-    expected = rebalances(reader, limit=100)
+    expected = newest(reader)[:100]
     links = page.locator("tbody td.k-rebalance a").evaluate_all("all => all.map(one => one.getAttribute('href'))")
     assert {link.split("id=")[1] for link in links} == {one["rebalance_id"] for one in expected}
     page.goto(f"{day_url}/findings")
-    assert Counter(cells(page, "Findings", 2)) == Counter(one["kind"] for one in findings(reader)[:100])
+    assert Counter(cells(page, "Findings", 2)) == Counter(one["kind"] for one in open_findings(reader)[:100])
     page.goto(f"{day_url}/members?open=yes")
     sessions = reader.rows("members", keep=lambda rows: rows["left_at"].is_null())
     expect(page.locator(".pager span").first).to_contain_text(f"of {len(sessions):,}")
@@ -158,9 +172,9 @@ def test_rebalances_findings_members_and_rejected_events_are_the_tables(
 
 
 def test_a_member_shows_its_queues_in_all_groups(page: Page, day_url: str, reader: Reader) -> None:
-    (name, _), *_ = Counter(one["member_id"] for one in assignments(reader)).most_common(1)
+    (name, _), *_ = Counter(one["member_id"] for one in owners(reader)).most_common(1)
     page.goto(f"{day_url}/member?{urlencode({'member': name})}")
-    held = assignments(reader, member=name)
+    held = owners(reader, member_id=name)
     shown = cells(page, "Queues that the member holds", 1)
     assert sorted(shown) == sorted(queue_name(one["topic"], one["broker"], one["queue_id"]) for one in held)
 
@@ -216,14 +230,14 @@ def test_reported_owners_are_shown_beside_the_recomputed_ones(
 ) -> None:
     url, tables = serve(story_tables).url.rstrip("/"), Reader(location_of(str(story_tables)))
     page.goto(f"{url}/group?cluster=c1&group=orders")
-    owners: dict[str, dict[str, str]] = {}
-    for one in assignments(tables, cluster="c1", group="orders"):
+    holders: dict[str, dict[str, str]] = {}
+    for one in owners(tables, cluster="c1", group_id="orders"):
         queue = queue_name(one["topic"], one["broker"], one["queue_id"])
-        owners.setdefault(queue, {})[one["origin"]] = one["member_id"]
+        holders.setdefault(queue, {})[one["origin"]] = one["member_id"]
     table = "Queues and their owners"
     shown = list(zip(*(cells(page, table, column) for column in (1, 2, 3)), strict=True))
     assert shown == [
-        (queue, held.get("computed", "–"), held.get("reported", "–")) for queue, held in sorted(owners.items())
+        (queue, held.get("computed", "–"), held.get("reported", "–")) for queue, held in sorted(holders.items())
     ]
     assert cells(page, table, 4) == ["no", "yes"]
     page.goto(f"{url}/rebalance?id={THIRD}")

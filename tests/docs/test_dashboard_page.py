@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from dashboard.reading.listings import LISTINGS, SEARCH, SINCE, UNTIL, Listing
+from dashboard.reading.listings import AT, LISTINGS, SEARCH, SINCE, UNTIL, Listing
 
 PAGE = Path(__file__).parents[2] / "docs" / "dashboard.md"
 _TABLE = re.compile(r"(?<=<!-- the listings -->\n).*(?=<!-- end of the listings -->)", re.DOTALL)
@@ -21,7 +21,8 @@ def times(listing: Listing) -> str:
 def table() -> str:
     lines = ["| listing | filters | `since` and `until` |", "|---|---|---|"]
     for name, one in LISTINGS.items():
-        assert set(one.parameters) == {*one.filters, SEARCH} | ({SINCE, UNTIL} if one.times else set())
+        of_time = {0: set(), 1: {SINCE, UNTIL}, 2: {SINCE, UNTIL, AT}}[len(one.times)]
+        assert set(one.parameters) == {*one.filters, SEARCH} | of_time
         lines.append(f"| `{name}` | {', '.join(f'`{each}`' for each in one.filters)} | {times(one)} |")
     return "\n".join(lines) + "\n"
 

@@ -9,9 +9,9 @@ import pytest
 from confluent_kafka import ConsumerGroupTopicPartitions
 from confluent_kafka.admin import AdminClient, OffsetSpec
 
+from dashboard.reading.group_detail import group_detail
+from dashboard.reading.questions import Reading
 from streaming.tables.shared_columns import COST_NAMES
-from streaming.views.groups import group as one_group
-from streaming.views.reader import Reader
 from tests.job.commands import ManyRuns
 from tests.kit.brokers import Broker
 from tests.kit.members import Member, wait_until_assigned
@@ -105,7 +105,7 @@ def _newest(job: RunningJob) -> Row:
 
 def _shown(job: RunningJob) -> tuple[int | None, int | None, int | None]:
     """Return current offset, log end offset and lag as the monitor shows them."""
-    [row] = one_group(Reader(job.tables), GROUP)["progress"]
+    [row] = group_detail(Reading.once(job.tables), GROUP, last=1, most=1).progress
     return row["committed_offset"], row["end_offset"], row["lag"]
 
 

@@ -61,7 +61,7 @@ def test_what_is_cut_names_how_much_there_is(tmp_path: Path, settings: Dashboard
 def test_every_listing_is_json_and_csv(whole: TestClient, name: str) -> None:
     rows = whole.get(f"/api/v1/{name}").json()["rows"]
     lines = list(csv.reader(io.StringIO(whole.get(f"/api/v1/{name}?format=csv").text, newline="")))
-    assert tuple(lines[0]) == LISTINGS[name].columns
+    assert tuple(lines[0]) == LISTINGS[name].names
     assert len(lines) == len(rows) + 1 > 2
 
 
@@ -103,7 +103,7 @@ def test_every_parameter_of_a_listing_has_an_effect(whole: TestClient, name: str
     total = whole.get(f"/api/v1/{name}", params=wide).json()["total"]
     assert total > 1
     for one in LISTINGS[name].parameters:
-        value = {"since": "4102444800000", "until": "0"}.get(one, "no such value")
+        value = {"since": "4102444800000", "until": "0", "at": "0"}.get(one, "no such value")
         if one in LISTINGS[name].values:
             assert whole.get(f"/api/v1/{name}", params=wide | {one: value}).status_code == 400
             continue

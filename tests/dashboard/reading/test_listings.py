@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,12 @@ from dashboard.reading.listings import GROUPS, LISTINGS, VALUES
 from dashboard.reading.questions import Reading
 from dashboard.reading.window import last_day
 from streaming.settings.model import Dashboard
+from streaming.tables.arrow_rows import to_arrow
+from streaming.tables.delta_rs_table import DeltaRsTable
 from streaming.tables.schema import TABLES
+from streaming.tables.writer import Mark
+from streaming.terminal.format import time_text
+from streaming.views.group_state_texts import TABLE_STATES
 from streaming.views.reader import Within
 from tests.streaming.tables.journals import T0
 from tests.streaming.views.story import FIRST, SECOND, THIRD
@@ -45,6 +51,8 @@ def values_of(row: Mapping[str, Any], one: str, end: str) -> set[str | None]:
     match one:
         case "trigger":  # a rebalance may have several causes
             return {row["trigger"], *(cause["kind"] for cause in row["triggers"] or ())}
+        case "state":  # or its coordinator's
+            return {row["state"], row["coordinator_state"]}
         case "agrees":
             return {{True: "true", False: "false", None: "unknown"}[row["agrees"]]}
         case "open":
@@ -84,7 +92,8 @@ def test_yes_is_true_and_no_is_false(reading: Reading, text: str, same: str) -> 
 def test_filters_take_the_values_that_the_tables_may_have() -> None:
     columns = {column.name: column.comment for column in (*TABLES["groups"].columns, *TABLES["audits"].columns)}
     for name in ("state", "mode", "system", "strategy_verdict", "verdict"):
-        assert [value for value in VALUES[name] if value not in columns[name]] == []
+        values = TABLE_STATES if name == "state" else VALUES[name]
+        assert [value for value in values if value not in columns[name]] == []
 
 
 SPANS = {
@@ -129,6 +138,68 @@ def test_rows_of_a_time_are_those_that_overlap_it(
     found = piece(reading, LISTINGS[name], requested, limit=100)
     assert {tuple(row[column] for column in SPANS[name]) for row in found.rows} == expected
     assert found.total == len(expected)
+
+
+@pytest.mark.parametrize(
+    ("chosen", "expected"),
+    [
+        ({"at": 9_999}, {A0, A1, SHARED}),
+        ({"at": 10_000}, {A0, B1, REPORTED, SHARED}),
+        ({"at": 70_000}, {B0, B1, REPORTED, SHARED}),
+        ({"at": -1}, set()),
+        # With a span of time: what was open at the time, and within the span, too.
+        ({"at": 10_000, "since": 70_000}, {B1, REPORTED, SHARED}),
+        ({"at": 10_000, "since": 0, "until": 10_001}, {A0, B1, REPORTED, SHARED}),
+        ({"at": 10_000, "until": 10_000}, {A0, SHARED}),
+    ],
+)
+def test_of_spans_those_that_are_open_at_a_time_can_be_chosen(
+    reading: Reading, chosen: dict[str, int], expected: set[tuple[object, ...]]
+) -> None:
+    requested = {name: str(T0 + ms) for name, ms in chosen.items()}
+    found = piece(reading, LISTINGS["assignments"], requested, limit=100)
+    assert {tuple(row[column] for column in SPANS["assignments"]) for row in found.rows} == expected
+    assert "at" not in LISTINGS["rebalances"].parameters
+
+
+def test_of_few_values_several_may_be_chosen(reading: Reading) -> None:
+    names = [
+        {row["group_id"] for row in piece(reading, GROUPS, {"health": health}, limit=9).rows}
+        for health in ("warning", "ok", "ok,warning", "critical,unknown")
+    ]
+    assert names == [{"orders"}, {"popping", "twin"}, {"orders", "popping", "twin"}, set()]
+    with pytest.raises(BadQuestionError, match=r"^health: 'fine' is not one of critical, "):
+        piece(reading, GROUPS, {"health": "ok,fine"}, limit=1)
+
+
+def test_a_kind_of_findings_is_no_part_of_another(reading: Reading) -> None:
+    assert piece(reading, GROUPS, {"kind": "expected_differs"}, limit=1).total == 1
+    assert piece(reading, GROUPS, {"kind": "expected"}, limit=1).total == 0
+
+
+def test_open_findings_come_first_then_the_gravest_then_the_newest(tmp_path: Path, settings: Dashboard) -> None:
+    severities = ("info", "critical", "warning", "critical", "critical", "critical")
+    opened, closed = (9, 1, 9, 2, 2, 9), (None, None, None, None, None, 10)
+    columns = zip("abcedf", severities, opened, closed, strict=True)
+    rows = [dict(zip(("finding_id", "severity", "opened_at", "closed_at"), row, strict=True)) for row in columns]
+    DeltaRsTable(tmp_path, TABLES["findings"]).append(to_arrow(TABLES["findings"], rows), Mark("job", 0))
+    found = piece(Reading.of(tmp_path, settings), LISTINGS["findings"], {}, limit=9).rows
+    assert [row["finding_id"] for row in found] == ["d", "e", "b", "c", "a", "f"]
+
+
+def test_what_no_job_can_write_down_is_found_by_each_of_its_clusters_and_by_its_time(
+    reading: Reading, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lost = {"finding_id": "x", "cluster": "c1, c9", "severity": "critical", "kind": "job_silent", "opened_at": T0 + 5}
+    row = dict.fromkeys(TABLES["findings"].names) | lost
+    listing = replace(LISTINGS["findings"], unwritten=lambda _: [row])
+
+    def found(**chosen: str) -> bool:
+        return "x" in {one["finding_id"] for one in piece(reading, listing, chosen, limit=9).rows}
+
+    assert [found(cluster=name) for name in ("c1", "c9", "c", "c1, c9")] == [True, True, False, False]
+    assert [found(until=time_text(T0 + ms)) for ms in (5, 6)] == [False, True]
+    assert [found(at=time_text(T0 + ms)) for ms in (4, 5, 10**9)] == [False, True, True]
 
 
 def test_rows_of_now_have_no_times(reading: Reading) -> None:

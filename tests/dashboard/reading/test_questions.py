@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dashboard.reading.questions import Reading
-from streaming.views.groups import group
 
 
 def test_columns_are_read_once_for_a_version(reading: Reading) -> None:
@@ -11,10 +10,6 @@ def test_columns_are_read_once_for_a_version(reading: Reading) -> None:
     assert reading.columns("groups", ["group_id"], {"cluster": "c1"}) is first
     assert reading.columns("groups", ["group_id"], {"cluster": "c2"}) is not first
     assert "orders" in first["group_id"].to_pylist()
-
-
-def test_the_views_of_the_commands_take_the_snapshots(reading: Reading) -> None:
-    assert [row["member_id"] for row in group(reading.tables, "orders", "c1")["members"]] == ["b"]
 
 
 def test_sql_runs_over_columns(reading: Reading) -> None:

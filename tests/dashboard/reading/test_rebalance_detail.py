@@ -12,6 +12,7 @@ from dashboard.reading.questions import Reading
 from dashboard.reading.rebalance_detail import rebalance_detail
 from streaming.settings.model import Dashboard
 from streaming.tables.errors import NotFoundError
+from streaming.views.reader import Reader
 from tests.streaming.views.reconciled_story import RECONCILED, write_reconciled
 from tests.streaming.views.story import SECOND, THIRD
 from tests.streaming.views.test_siblings import write as write_siblings
@@ -19,7 +20,7 @@ from tests.streaming.views.test_siblings import write as write_siblings
 
 @pytest.mark.parametrize("prefix", [THIRD, THIRD[:2]])
 def test_members_before_and_after_computed_beside_reported(reading: Reading, prefix: str) -> None:
-    found = rebalance_detail(reading, prefix)
+    found = rebalance_detail(reading.tables, prefix)
     sides = {side.pop("member_id"): side for side in found["sides"]}
     assert sides["a"]["computed_before"] == "orders(0)"
     assert sides["a"]["computed_after"] == "-"
@@ -34,12 +35,12 @@ def test_members_before_and_after_computed_beside_reported(reading: Reading, pre
 
 def test_an_id_that_is_not_there_is_named(reading: Reading) -> None:
     with pytest.raises(NotFoundError, match="nosuch"):
-        rebalance_detail(reading, "nosuch")
+        rebalance_detail(reading.tables, "nosuch")
 
 
-def test_members_reported_before_what_they_had_when_the_epoch_began(tmp_path: Path, settings: Dashboard) -> None:
+def test_members_reported_before_what_they_had_when_the_epoch_began(tmp_path: Path) -> None:
     write_reconciled(tmp_path)
-    found = rebalance_detail(Reading.of(tmp_path, settings), RECONCILED)
+    found = rebalance_detail(Reader(tmp_path), RECONCILED)
     names = ("member_id", "reported_before", "reported_after")
     assert [tuple(side[name] for name in names) for side in found["sides"]] == [
         ("a", "orders(0,1,2)", "orders(0,1)"),
@@ -55,7 +56,7 @@ def test_members_reported_before_what_they_had_when_the_epoch_began(tmp_path: Pa
 
 def test_a_departure_has_what_became_of_the_same_client_in_other_groups(tmp_path: Path, settings: Dashboard) -> None:
     write_siblings(tmp_path)
-    found = rebalance_detail(Reading.of(tmp_path, settings), "r2")
+    found = rebalance_detail(Reader(tmp_path), "r2")
     text = "the same client in 2 other groups: its session ended with it in 1, went on in 1 (inferred)"
     assert [cause["siblings_text"] for cause in found["causes"]] == [text]
     with TestClient(create_app(tmp_path, settings)) as client:
@@ -64,4 +65,4 @@ def test_a_departure_has_what_became_of_the_same_client_in_other_groups(tmp_path
 
 
 def test_a_cause_that_is_no_departure_has_nothing_of_other_groups(reading: Reading) -> None:
-    assert [cause["siblings_text"] for cause in rebalance_detail(reading, SECOND)["causes"]] == [None]
+    assert [cause["siblings_text"] for cause in rebalance_detail(reading.tables, SECOND)["causes"]] == [None]

@@ -36,3 +36,9 @@ def test_damaged_tables_are_a_line_and_not_a_traceback(command: str, tmp_path: P
     assert done.returncode == 1
     assert done.stderr.startswith("error: the tables cannot be used: ")
     assert done.stderr.count("\n") == 1
+
+
+def test_the_list_of_commands_loads_nothing_heavy() -> None:
+    heavy = ("deltalake", "duckdb", "pyarrow", "pydantic", "pyspark", "rich", "structlog")
+    script = f"import sys, streaming.commands.app; print([one for one in {heavy} if one in sys.modules])"
+    assert subprocess.run([sys.executable, "-c", script], capture_output=True, text=True).stdout == "[]\n"

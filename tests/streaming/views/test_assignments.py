@@ -1,4 +1,4 @@
-"""Owners of queues, now or at a time."""
+"""Owners of queues, now or at a time, as `who-owned` and `show assignments` have them."""
 
 from __future__ import annotations
 

@@ -7,10 +7,8 @@ from pathlib import Path
 import pytest
 
 from streaming.tables.schema import Row
-from streaming.views.audit_texts import QUEUES_SHOWN, audits, reason_text, story, strategy_text
-from streaming.views.reader import Reader
-from tests.streaming.tables.journals import T0
-from tests.streaming.views.story import FIRST, SECOND, json_of, run, write_audited_story
+from streaming.views.audit_texts import QUEUES_SHOWN, reason_text, story, strategy_text
+from tests.streaming.views.story import FIRST, SECOND, json_of, run, seconds, write_audited_story
 
 
 @pytest.fixture(scope="module")
@@ -21,18 +19,14 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_audits_come_newest_first_and_by_their_filters(root: Path) -> None:
-    reader = Reader(root)
-
-    def found(**wanted: object) -> list[str]:
-        return [row["rebalance_id"] for row in audits(reader, **wanted)]  # type: ignore[arg-type]
+    def found(*options: str) -> list[object]:
+        return [row["rebalance_id"] for row in json_of(root, "show", "audits", *options)]
 
     assert found() == [SECOND, FIRST]
-    assert found(limit=1) == [SECOND]
-    assert found(verdict="agrees") == [FIRST]
-    assert found(since_ms=T0 + 1) == [SECOND]
-    assert found(until_ms=T0 + 10_000) == [FIRST]
-    assert found(group="orders", rebalance_id=FIRST) == [FIRST]
-    assert found(group="other") == []
+    assert found("-n", "1") == [SECOND]
+    assert found("--verdict", "agrees") == [FIRST]
+    assert found("--since", seconds(0.001)) == [SECOND]
+    assert found("--until", seconds(10)) == [FIRST]
 
 
 def test_show_audits_has_verdicts_reasons_and_numbers(root: Path) -> None:

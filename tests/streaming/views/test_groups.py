@@ -3,15 +3,8 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import ClassVar
 
-import pytest
-from deltalake import DeltaTable
-
-from streaming.tables.errors import NotFoundError
 from streaming.tables.schema import GROUPS, QUEUE_PROGRESS
-from streaming.views.groups import group
-from streaming.views.reader import Reader
 from tests.streaming.views.story import json_of, run
 from tests.streaming.views.test_progress import T0, moved, write
 
@@ -42,24 +35,6 @@ def test_a_group_that_only_commits_is_empty_and_has_its_offsets(tmp_path: Path) 
         [1, 3, 3, 0, True, None],
     ]
     assert "No member has been observed." in run(tmp_path, "show", "group", "g").stdout
-
-
-def test_of_an_unknown_group_no_offsets_are_read(tmp_path: Path) -> None:
-    write(tmp_path, QUEUE_PROGRESS, [moved(0, 10, 5, 9)])
-    write(tmp_path, GROUPS, [{"system": "kafka", "state": "empty", "members": 0, "queues": 0}])
-
-    class Watched(Reader):
-        tables: ClassVar[list[str]] = []
-
-        def _table(self, name: str) -> DeltaTable | None:
-            self.tables.append(name)
-            return super()._table(name)
-
-    with pytest.raises(NotFoundError):
-        group(Watched(tmp_path), "other")
-    assert "queue_progress" not in Watched.tables
-    group(Watched(tmp_path), "g")
-    assert "queue_progress" in Watched.tables
 
 
 def test_a_group_that_members_left_has_no_such_notice(tmp_path: Path) -> None:

@@ -8,9 +8,9 @@ import msgspec
 import pytest
 
 from streaming.tables.schema import Row
-from streaming.views.members import departures, members, with_current_assignment
+from streaming.views.members import departures, with_current_assignment
 from streaming.views.reader import Reader
-from tests.streaming.tables.journals import Journal, assigned, joined, left
+from tests.streaming.tables.journals import Journal, joined, left
 from tests.streaming.views.story import json_of, rebalance, seconds, store
 from udfs.model import journal
 
@@ -31,13 +31,6 @@ def test_without_a_report_there_is_nothing_to_agree_with(tables: Path) -> None:
     assert (before["reported"], before["agrees"]) == (None, None)
     # From b's report on, the group reports, and a reports nothing.
     assert (after["member_id"], after["reported"], after["agrees"]) == ("a", [], False)
-
-
-def test_where_nothing_is_computed_of_a_group_nothing_is_compared(tmp_path: Path) -> None:
-    bodies: list[journal.Body] = [joined("a", 0), assigned(0, "a", 0, origin="reported")]
-    store(tmp_path, [], [Journal().change(0, body, group="orders") for body in bodies])
-    (row,) = members(Reader(tmp_path), group="orders")
-    assert ([queue["queue_id"] for queue in row["reported"]], row["computed"], row["agrees"]) == ([0], [], None)
 
 
 def test_departures_have_the_detail_of_their_cause(tmp_path: Path) -> None:

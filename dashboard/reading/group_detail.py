@@ -1,0 +1,67 @@
+"""Dashboard: one group with its members and their queues, its offsets, rebalances, audits and findings."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from dashboard.reading.listing_query import Piece, piece
+from dashboard.reading.listings import AUDITS, FINDINGS, GROUPS, MEMBERS, REBALANCES
+from dashboard.reading.questions import ALL_ROWS, Reading
+from streaming.tables.schema import Row
+from streaming.views.group_sources import group_sources
+from streaming.views.members import with_current_assignment
+from streaming.views.name_checks import one_group
+from streaming.views.progress import progress
+
+
+class GroupDetail(NamedTuple):
+    """One group now.
+
+    Attributes:
+        group: Its row, as they are listed.
+        members: As its coordinator has them now, as ``with_current_assignment`` returns them.
+        progress: How far it has come in each queue.
+        rebalances, audits: The newest.
+        findings: The open ones.
+        source: Where the groups of its cluster come from, and why; None: there was no choice.
+    """
+
+    group: Row
+    members: list[Row]
+    progress: list[Row]
+    rebalances: Piece
+    audits: Piece
+    findings: Piece
+    source: str | None
+
+
+def group_detail(reading: Reading, name: str, cluster: str | None = None, *, last: int, most: int) -> GroupDetail:
+    """Return one group.
+
+    Args:
+        cluster: None: the one that has a group of this name.
+        last: How many rebalances and audits. most: How many findings.
+
+    Raises:
+        NotFoundError, AmbiguousError: As ``one_group``.
+    """
+    cluster = one_group(reading.tables, name)["cluster"] if cluster is None else cluster
+    of_group = {"cluster": cluster, "group_id": name}
+    found = piece(reading, GROUPS, of_group, limit=1).rows
+    group = found[0] if found else one_group(reading.tables, name, cluster)
+    present = with_current_assignment(group, current_members(reading, cluster, name))
+    return GroupDetail(
+        group=group,
+        members=present,
+        progress=progress(reading.tables, group, present),
+        rebalances=piece(reading, REBALANCES, of_group, limit=last),
+        audits=piece(reading, AUDITS, of_group, limit=last),
+        findings=piece(reading, FINDINGS, {**of_group, "open": "yes"}, limit=most),
+        source=group_sources(reading.tables).get(cluster),
+    )
+
+
+def current_members(reading: Reading, cluster: str, group: str) -> list[Row]:
+    """Return the members of a group now, with their queues, by id."""
+    chosen = {"cluster": cluster, "group_id": group, "open": "yes"}
+    return piece(reading, MEMBERS, chosen, sort="cluster", limit=ALL_ROWS, is_whole=True).rows

@@ -1,0 +1,57 @@
+"""Dashboard: who owned one queue, now or at a time, and what is known of each owner."""
+
+from __future__ import annotations
+
+from dashboard.reading.listing_query import piece
+from dashboard.reading.listings import ASSIGNMENTS
+from dashboard.reading.questions import ALL_ROWS, Reading
+from streaming.tables.schema import Row
+from streaming.terminal.format import time_text
+from streaming.views.assignments import SHARED_BY_MESSAGE
+from streaming.views.reader import Reader
+
+
+def owners_of_queue(
+    reading: Reading,
+    topic: str,
+    queue_id: int,
+    *,
+    group: str | None = None,
+    cluster: str | None = None,
+    broker: str | None = None,
+    at_ms: int | None = None,
+) -> list[Row]:
+    """Return the owners of a queue at a time (None = now): rows of assignments, with the owner's client and host.
+
+    A topic that is shared by message answers with every member that shares it.
+    """
+    chosen = {"topic": topic, "group_id": group or "", "cluster": cluster or ""}
+    chosen |= {"open": "yes"} if at_ms is None else {"at": time_text(at_ms)}
+    spans = piece(reading, ASSIGNMENTS, chosen, limit=ALL_ROWS).rows
+    found = [
+        span for span in spans if span["queue_id"] in (queue_id, SHARED_BY_MESSAGE) and broker in (None, span["broker"])
+    ]
+    if not found:
+        return []
+    owners = {span["member_id"] for span in found}
+    sessions = reading.tables.rows("members", where={"cluster": cluster, "group_id": group, "member_id": owners})
+    sessions.sort(key=lambda row: row["joined_at"])
+    for span in found:
+        owner = _session_at(sessions, span, at_ms)
+        span |= {name: owner.get(name) for name in ("client_id", "host", "rack")}
+        span["instance_id"] = span.get("instance_id") or owner.get("instance_id")
+    return found
+
+
+def _session_at(sessions: list[Row], span: Row, at_ms: int | None) -> Row:
+    """Return the owner's last session that had started by then."""
+    key = ("cluster", "group_id", "member_id")
+    of_owner = [session for session in sessions if all(session[name] == span[name] for name in key)]
+    begun = [session for session in of_owner if at_ms is None or session["joined_at"] <= at_ms]
+    return begun[-1] if begun else {}
+
+
+def spans_dropped_before(reader: Reader, cluster: str | None, at_ms: int | None) -> list[tuple[str, int]]:
+    """Return the clusters, and the times before which their spans were dropped, where an owner at a time may be one."""
+    dropped = reader.dropped_before("assignments").items()
+    return sorted((name, ms) for name, ms in dropped if cluster in (None, name) and at_ms is not None and at_ms < ms)
