@@ -7,7 +7,7 @@ from typing import Any
 
 from tests.model.allocation import Held, NoAnswer, allocate, chosen_strategy, compared, owners, wanted_queues
 from tests.model.late_events import with_late
-from tests.model.member import DESCRIPTION, FIELDS, Member, is_bare
+from tests.model.member import DESCRIPTION, FIELDS, TIMEOUTS, Member, is_bare
 from tests.model.reports import Reports, former_ids, under_former_ids
 from tests.model.rows import GROUP, Tables
 from tests.model.static_members import former_of, members_of, replace, replace_absent, under_present_ids
@@ -21,9 +21,9 @@ ORDER = (
     "strategy_changed", "settings_changed", "queue_count_changed", "cooperative_follow_up", "coordinator_changed",
     "late_evidence", "unexplained",
 )  # fmt: skip
-TIMEOUTS = {"kafka": 45_000, "rocketmq": 120_000, "metaq": 30_000}
 DEPARTED = {
     "left": "member_left", "expired": "session_expired", "gone": "member_gone", "absent_from_snapshot": "member_gone",
+    "replaced": "member_gone",
 }  # fmt: skip
 Trigger = tuple[str, str | None, str | None]
 
@@ -57,6 +57,8 @@ class Group(Reports):
         self.queues_before = 0
         self.departed_at: dict[str, int] = {}
         self.over_at: dict[str, int] = {}  # up to when what they sent is of a session that is over
+        self.ended: dict[str, tuple[str, int]] = {}  # how each last session ended, and when it had begun
+        self.returned_after: dict[str, int] = {}  # what is older than a polled member's session
         self.leaving: dict[str, tuple[Member, int, str]] = {}
         self.replaced: set[str] = set()  # ids whose place another one took
         self.renamed: dict[str, str] = {}  # of this moment: new id -> the id before it
@@ -68,6 +70,7 @@ class Group(Reports):
         self.follows_up = False  # a member joins for the second half of a cooperative move
         self.late: tuple[int, int, list[Trigger]] | None = None  # what a late event caused: when, members before it
         self.is_outdated = False  # the event carries something older than what stays in its place
+        self.had_members = False  # an event came of a member that had departed before
         self.is_listed = False  # a poll showed it without members, before any rebalance
         self.set_empty = False  # it was set since it is empty: its row shows its settings
 
@@ -112,7 +115,7 @@ class Group(Reports):
                 for name, deadline in sorted(self.deadlines().items()):
                     if deadline <= at:
                         self.expired_at = at
-                        departures[name] = self.depart(name, deadline, "expired")
+                        departures[name] = self.depart(name, deadline, "expired", self.own_deadline(name))
             self.end_sessions(departures)
             self.decide(at, before, settings, departures, grown)
             if high in ends:
@@ -126,7 +129,8 @@ class Group(Reports):
     def list_if_empty(self) -> None:
         """List a group that a poll showed and that never had members."""
         is_decided = self.row is not None or self.pending is not None or self.late is not None
-        self.is_listed |= self.is_polled and not self.members and not is_decided
+        self.is_listed |= (self.is_polled or self.had_members) and not self.members and not is_decided
+        self.had_members = False
 
     def fields(self) -> dict[str, dict[str, Any]]:
         """Return the descriptions of all members."""
@@ -146,7 +150,7 @@ class Group(Reports):
         self.note_sign(event)
         match event["type"]:
             case "member_joined" | "heartbeat":
-                self.alive(at, event["member_id"], event)
+                self.alive(at, event["member_id"], event, departures)
             case "member_left":
                 if name not in self.members:
                     self.note_absence(event)
@@ -177,14 +181,18 @@ class Group(Reports):
         if not self.members:
             self.set_empty = True
 
-    def alive(self, at: int, name: str, event: Event) -> None:
+    def alive(self, at: int, name: str, event: Event, departures: dict[str, str]) -> None:
         member = self.members.get(name)
         if member is None:
             if self.over_at.get(name, 0) >= at and (event["type"] == "heartbeat" or name in self.replaced):
                 # Sent before it departed: only a later one is a join, but what it describes counts when it comes back.
                 departed = Member(at, "heartbeats", dict(self.departed.get(name, {})))
+                former = self.taken_over(departed, event)
+                if former is not None:
+                    departures[former] = self.depart(former, at, "replaced")
                 self.describe(departed, event, event["event_time"])
                 self.departed[name] = departed.described
+                self.had_members = event["event_time"] > self.deleted_at
                 return
             instance_id = event.get("instance_id")
             if instance_id is None and name in self.replaced:
@@ -192,12 +200,38 @@ class Group(Reports):
             former = former_of(self, instance_id, self.members)
             if former is not None:
                 replace(self, at, former, name, "heartbeats")
+        elif (former := self.taken_over(member, event)) is not None:
+            departures[former] = self.depart(former, at, "replaced")
         elif self.revoked and event["type"] == "member_joined" and event.get("owned") is not None:
             self.follows_up = True  # it released its queues, and joins again with those that it kept
         member = self.members.get(name) or self.join(at, name, "heartbeats")
         member.last = max(member.last, at)
         member.lives_by = "heartbeats"
         self.describe(member, event, event["event_time"])
+
+    def taken_over(self, member: Member, event: Event) -> str | None:
+        """Return whose place a static member took, of which something came before its join did."""
+        if member.fields().get("instance_id") is not None:
+            return None
+        return former_of(self, event.get("instance_id"), self.members)
+
+    def own_deadline(self, name: str) -> int:
+        """Return when a session ends by what was sent, whenever that came."""
+        member = self.members[name]
+        return max(member.last + self.timeout(member), member.described.get("session_timeout_ms", (None, 0))[1])
+
+    def show_alive(self, name: str, own: int) -> None:
+        """Have a member live by snapshots that a poll shows when its heartbeats had ended."""
+        member = self.members[name]
+        if member.lives_by == "heartbeats" and self.own_deadline(name) < own:
+            self.returned_after[name] = member.began_at - 1
+            member.lives_by, member.had_heartbeats, member.began_at = "snapshots", True, own
+
+    def join_polled(self, at: int, name: str, own: int) -> None:
+        """Begin the session of a member that a poll shows."""
+        reason, began_at = self.ended.get(name, ("", 0))
+        self.returned_after[name] = began_at - 1 if reason == "expired" else self.over_at.get(name, -1)
+        self.join(at, name, "snapshots").began_at = own
 
     def join(self, at: int, name: str, lives_by: str) -> Member:
         self.replaced.discard(name)
@@ -220,13 +254,18 @@ class Group(Reports):
         self.is_polled, self.polled_at = True, at
         event = under_present_ids(self, event)
         reported = members_of(event)
-        replace_absent(self, at, reported)
+        replace_absent(self, at, reported, own=event["event_time"])
         for name in sorted(self.members.keys() - reported.keys()):
             if self.members[name].last <= at:  # else a heartbeat is newer
                 departures[name] = self.depart(name, at, "absent_from_snapshot")
+        own = event["event_time"]
         for name, info in reported.items():
-            member = self.members.get(name) or self.join(at, name, "snapshots")
-            self.describe(member, info, event["event_time"])
+            if name not in self.members and self.over_at.get(name, 0) > own:
+                continue
+            if name not in self.members:
+                self.join_polled(at, name, own)
+            self.show_alive(name, own)
+            self.describe(self.members[name], info, own)
         self.last_applied = at
 
     def end(self, at: int, own: int) -> None:
@@ -247,6 +286,7 @@ class Group(Reports):
         self.polled_at = 0
         self.revoked = []
         self.settings, self.departed, self.departed_at, self.over_at, self.replaced = {}, {}, {}, {}, set()
+        self.ended, self.returned_after = {}, {}
         self.shown_at = 0
         self.forget_reports()
 
@@ -255,12 +295,14 @@ class Group(Reports):
         name, own = event["member_id"], event["event_time"]
         if name not in self.departed:
             self.departed[name], self.departed_at[name] = {}, own
-        self.over_at[name] = max(own, self.over_at.get(name, own))
+        if own > self.over_at.get(name, 0):
+            self.over_at[name], self.ended[name] = own, ("left", self.ended.get(name, ("", own))[1])
 
     def depart(self, name: str, at: int, reason: str, own: int | None = None) -> str:
         member = self.members.pop(name)
         member.described.pop("owned", None)
-        self.departed[name] = member.described
+        self.departed[name], self.ended[name] = member.described, (reason, member.began_at)
+        self.replaced |= {name} if reason == "replaced" else set()
         self.departed_at[name], self.over_at[name] = at, at if own is None else own
         if name in self.beats and reason != "expired" and member.lives_by == "heartbeats":
             member.last = at
@@ -287,7 +329,8 @@ class Group(Reports):
             elif at > member.joined_at:
                 self.tables.members.append(self.session(name, member) | {
                     "left_at": at, "left_reason": reason,
-                    "last_heartbeat_at": member.last if member.lives_by == "heartbeats" else None,
+                    "last_heartbeat_at":
+                        member.last if member.lives_by == "heartbeats" or member.had_heartbeats else None,
                 })  # fmt: skip
         self.leaving = {}
 

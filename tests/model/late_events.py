@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tests.model.member import Member, is_bare
+from tests.model.member import TIMEOUTS, Member, is_bare
 from tests.model.rows import BALANCE, REBALANCE
 from tests.model.static_members import former_of, members_of, replace, replace_absent, under_present_ids
 from tests.model.times import Event
@@ -30,6 +30,9 @@ def take_late(group: Group, at: int, event: Event, others: list[Event]) -> None:
     match event["type"]:
         case "member_joined" | "heartbeat" if name in group.members:
             member = group.members[name]
+            former = group.taken_over(member, event)
+            if former is not None and not _is_alive_after(group, former, own, others):
+                departures[former] = group.depart(former, at, "replaced", own)
             begins = member.lives_by != "heartbeats" and _is_of_session(group, name, event)
             member.last = own if begins else max(member.last, own)
             is_described = group.describe(
@@ -39,7 +42,7 @@ def take_late(group: Group, at: int, event: Event, others: list[Event]) -> None:
                 member.lives_by, member.not_before = "heartbeats", at if is_described else group.last_applied or 0
         case "member_joined" | "heartbeat":
             former = Member(own, "heartbeats", dict(group.departed.get(name, {}))).fields()
-            is_described = _take_absent(group, at, name, event, others)
+            is_described = _take_absent(group, at, name, event, others, departures)
             if name in group.members and group.members[name].joined_at < at:
                 # Its session goes on: what it describes anew is a change within it, and another cause.
                 triggers.append(("member_joined", name, None))
@@ -86,14 +89,19 @@ def _is_of_session(group: Group, name: str, event: Event) -> bool:
     member, own = group.members[name], event["event_time"]
     then = Member(own, "heartbeats", dict(member.described))
     group.describe(then, event, own)
-    return own > group.over_at.get(name, 0) and own + group.timeout(then) >= member.joined_at
+    timeout, since = member.described.get("session_timeout_ms", (None, 0))
+    if event.get("session_timeout_ms") is not None:
+        at_its_time = event["session_timeout_ms"]
+    else:  # what a newer event changed nobody has reported as it was
+        at_its_time = TIMEOUTS[group.system] if timeout is None or since > own else timeout
+    return own > group.returned_after.get(name, -1) and own + at_its_time >= member.began_at
 
 
 def _is_alive_after(group: Group, name: str, own: int, others: list[Event]) -> bool:
     """Return whether a member joined, or showed itself, after a late event."""
     member = group.members[name]
     shown_at = member.last if member.lives_by == "heartbeats" else group.polled_at
-    return max([member.joined_at, shown_at, *(one["event_time"] for one in others if shows_itself(one, name))]) > own
+    return max([member.began_at, shown_at, *(one["event_time"] for one in others if shows_itself(one, name))]) > own
 
 
 def _take_poll(group: Group, at: int, event: Event, others: list[Event]) -> dict[str, str]:
@@ -101,17 +109,20 @@ def _take_poll(group: Group, at: int, event: Event, others: list[Event]) -> dict
     event = under_present_ids(group, event)
     shown, own = members_of(event), event["event_time"]
     departures: dict[str, str] = {}
-    if own >= group.polled_at:
-        replace_absent(group, at, shown)
+    is_newest = own >= group.polled_at
+    if is_newest:
+        replace_absent(group, at, shown, own=own)
         for name in sorted(group.members.keys() - shown.keys()):
             if not _is_alive_after(group, name, own, others):
                 departures[name] = group.depart(name, at, "absent_from_snapshot", own)
         for name in shown.keys() - group.members.keys():
             if group.over_at.get(name, own) <= own:
-                group.join(at, name, "snapshots")
+                group.join_polled(at, name, own)
         group.is_polled, group.polled_at = True, own
         group.last_applied = at
     for name in shown.keys() & group.members.keys():
+        if is_newest:
+            group.show_alive(name, own)
         group.describe(group.members[name], shown[name], own)
     return departures
 
@@ -124,36 +135,43 @@ def with_late(group: Group, triggers: list[Trigger], members_before: int) -> tup
     return sorted({*triggers, *others}, key=repr), members_before
 
 
-def _take_absent(group: Group, at: int, name: str, event: Event, others: list[Event]) -> bool:
+def _take_absent(
+    group: Group, at: int, name: str, event: Event, others: list[Event], departures: dict[str, str]
+) -> bool:
     """Take in a late heartbeat of an id that is no member; return whether that changes anything."""
     own = event["event_time"]
     row = _last_session(group, name)
     then = Member(own, "heartbeats", dict(group.departed.get(name, {})))
-    if row is not None and row["left_reason"] == "expired" and row["joined_at"] <= own <= row["left_at"]:
+    began_at = group.ended.get(name, ("", 0))[1]
+    if row is not None and row["left_reason"] == "expired" and began_at <= own <= row["left_at"]:
         is_reported = group.describe(then, event, own)
         last = max(own, row["last_heartbeat_at"])
         left_at = max(last + group.timeout(then), row["left_at"])
+        group.over_at[name] = min(last + group.timeout(then), left_at)
         group.departed[name] = then.described
         if (last, left_at) == (row["last_heartbeat_at"], row["left_at"]):
             return is_reported
         row["last_heartbeat_at"] = last
         if left_at < at:
-            row["left_at"] = group.departed_at[name] = group.over_at[name] = left_at
+            row["left_at"] = group.departed_at[name] = left_at
             return True
         group.tables.members.remove(row)
-        group.join(at, name, "heartbeats").joined_at = row["joined_at"]
-        group.members[name].last = last
+        member = group.join(at, name, "heartbeats")
+        member.joined_at, member.began_at, member.last = row["joined_at"], began_at, last
         return True
     over_at = group.over_at.get(name)
     is_replaced = name in group.replaced
     if over_at is not None and own - (event["type"] == "heartbeat" or is_replaced) < over_at:
+        former = group.taken_over(then, event)
+        if former is not None and not _is_alive_after(group, former, own, others):
+            departures[former] = group.depart(former, at, "replaced", own)
         is_reported = group.describe(then, event, own)
-        group.departed[name] = then.described
-        return is_reported
+        group.departed[name], group.had_members = then.described, own > group.deleted_at
+        return is_reported or former in departures
     instance_id = event.get("instance_id") or (then.fields().get("instance_id") if is_replaced else None)
     former = former_of(group, instance_id, group.members)
     if former is not None and not _is_alive_after(group, former, own, others):
-        replace(group, at, former, name, "heartbeats")
+        replace(group, at, former, name, "heartbeats", own)
         member = group.members[name]
         member.last, timeout = own, group.timeout(member)
         group.describe(member, event | {"owned": None}, own)
@@ -169,6 +187,7 @@ def _take_absent(group: Group, at: int, name: str, event: Event, others: list[Ev
         ended = {"left_at": left_at, "left_reason": "expired", "last_heartbeat_at": own}
         group.tables.members.append(group.session(name, then) | ended)
         group.departed[name], group.departed_at[name], group.over_at[name] = then.described, left_at, left_at
+        group.ended[name] = ("expired", then.joined_at)
         return True
     then.joined_at = at
     group.departed.pop(name, None)

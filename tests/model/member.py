@@ -11,6 +11,7 @@ DESCRIPTION = (
 )  # fmt: skip
 # All that an event may carry; no session shows what a member owned.
 FIELDS = (*DESCRIPTION, "owned")
+TIMEOUTS = {"kafka": 45_000, "rocketmq": 120_000, "metaq": 30_000}
 
 
 def is_bare(event: Event) -> bool:
@@ -23,8 +24,10 @@ class Member:
 
     def __init__(self, at: int, lives_by: str, described: dict[str, tuple[Any, int]]) -> None:
         self.joined_at = at
+        self.began_at = at  # the time of what began it, which may have come late
         self.last = at  # the last heartbeat; a snapshot is none
         self.lives_by = lives_by
+        self.had_heartbeats = False  # before it lived by snapshots
         self.described = described  # field -> (value, event time that carried it)
         self.leave_event_at: int | None = None
         self.shown_at = at  # the last generation that has it

@@ -20,10 +20,11 @@ def former_of(group: Group, instance_id: str | None, among: Collection[str]) -> 
     return found[0] if found else None
 
 
-def replace(group: Group, at: int, former: str, name: str, lives_by: str) -> None:
+def replace(group: Group, at: int, former: str, name: str, lives_by: str, own: int | None = None) -> None:
     """Let a static member go on under a new id: its session and spans end, others begin, and nothing else."""
     old = group.members[former]
     fresh = Member(at, lives_by, dict(old.described))
+    fresh.began_at = at if own is None else own
     fresh.not_before, fresh.is_new = old.not_before, old.is_new
     group.members = {name if one == former else one: member for one, member in group.members.items()}
     group.members[name] = fresh
@@ -32,6 +33,7 @@ def replace(group: Group, at: int, former: str, name: str, lives_by: str) -> Non
     group.replaced = (group.replaced | {former}) - {name}
     group.leave(former, old, at, "replaced")
     group.departed_at[former] = group.over_at[former] = at
+    group.ended[former] = ("replaced", old.began_at)
     if former in group.beats and old.lives_by == "heartbeats":
         old.last = at
     group.renamed[name] = group.renamed.pop(former, former)
@@ -47,12 +49,14 @@ def replace(group: Group, at: int, former: str, name: str, lives_by: str) -> Non
     group.reporters = {name if one == former else one for one in group.reporters}
 
 
-def replace_absent(group: Group, at: int, reported: dict[str, Any], departed: Collection[str] = ()) -> None:
+def replace_absent(
+    group: Group, at: int, reported: dict[str, Any], departed: Collection[str] = (), own: int | None = None
+) -> None:
     """Find the static members that a snapshot shows under new ids; ``gone``: those that are known to have departed."""
     for name, info in reported.items():
         former = former_of(group, info.get("instance_id"), group.members.keys() - reported.keys() - set(departed))
         if name not in group.members and former is not None:
-            replace(group, at, former, name, "snapshots")
+            replace(group, at, former, name, "snapshots", own)
 
 
 def under_present_ids(group: Group, event: Event) -> Event:

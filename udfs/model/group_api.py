@@ -46,6 +46,9 @@ class TopicsView(Protocol):
         Returns: queues by (broker, queue_id); ``()`` when deleted; None when not reported yet.
         """
 
+    def before(self, topic: str, time_ms: int) -> tuple[QueueInfo, ...] | None:
+        """Return the topic's queues right before a time, be it of an earlier batch; None: it was not reported yet."""
+
     def first_description(self, topic: str) -> tuple[QueueInfo, ...] | None:
         """Return the first reported queues of the topic since it was last unknown."""
 

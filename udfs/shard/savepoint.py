@@ -267,7 +267,7 @@ def _restore_topic(state: ShardState, event: TopicQueues) -> bool:
     image = _unpack(event, TopicImage)
     if image.topic.name != event.topic:
         raise StateDamagedError(f"the event names topic {event.topic}, its state topic {image.topic.name}")
-    for queues in (image.topic.queues, image.topic.first):
+    for queues in (image.topic.queues, image.topic.first, *(queues for _, queues in image.topic.former)):
         must_hold(not isinstance(queues, int) or 0 <= queues <= MAX_QUEUE_COUNT, "a topic has too many queues")
     if not state.topics.restore(image.topic):
         return False

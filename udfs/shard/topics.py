@@ -2,6 +2,7 @@
 
 Topics are in cold blocks. A batch decompresses those with a due event or that a group needs. A topic's queues before
 the batch and each change within it are kept until the batch ends, so that every group sees them as of each event time.
+The newest changes stay with the topic: what a generation was made with may be asked batches later.
 """
 
 from __future__ import annotations
@@ -26,6 +27,9 @@ CarriedTopic: TypeAlias = tuple[TopicQueues, CarriedEvent]
 Life: TypeAlias = tuple[int, str | None]
 
 MAX_LIVES = 16  # deletions and re-creations of one topic that are remembered
+MAX_FORMER = (
+    8  # changes of one topic's queues that are remembered; before these it had the queues before the oldest one
+)
 _DELETED = ""
 
 
@@ -36,6 +40,7 @@ class StoredTopic(msgspec.Struct, array_like=True):
         as_of: Time of the newest event applied, changed or not. number: Changes written so far of its history.
         queues: The current ones: their count where nothing else is reported, None while the topic is unknown.
         first: As they were first reported, where that differs.
+        former: The newest changes: when each was, and the queues before it; None: the topic was unknown.
         topic_id: The current one. lives: The newest deletions and re-creations, and what came before them; none while
             the topic is as it was first reported.
     """
@@ -47,6 +52,7 @@ class StoredTopic(msgspec.Struct, array_like=True):
     first: int | Queues | None = None
     topic_id: str | None = None
     lives: list[Life] = msgspec.field(default_factory=list)
+    former: list[tuple[int, int | Queues | None]] = msgspec.field(default_factory=list)
 
     def begin(self, time_ms: int, topic_id: str | None, *, exists: bool) -> None:
         """Note which topic has the name from a time on; the first one does for all earlier time."""
@@ -83,6 +89,10 @@ class TopicsAtBatch:
     def first_description(self, topic: str) -> Queues | None:
         """Return the first queues that the topic had."""
         return self._topics.first_description(topic)
+
+    def before(self, topic: str, time_ms: int) -> Queues | None:
+        """Return the topic's queues right before a time, whichever batch that was in."""
+        return self._topics.before(topic, time_ms)
 
     def has_any(self, time_ms: int) -> bool:
         """Return whether any topic had been reported by then."""
@@ -152,6 +162,13 @@ class Topics:
         if record is None:
             return None
         return spelled(record.queues if record.first is None else record.first)
+
+    def before(self, topic: str, time_ms: int) -> Queues | None:
+        """Return the topic's queues right before a time, whichever batch that was in; None: it was unknown."""
+        record = self._record(topic)
+        if record is None:
+            return None
+        return spelled(next((queues for at, queues in record.former if at >= time_ms), record.queues))
 
     def topic_id(self, topic: str, time_ms: int) -> str | None:
         """Return the Kafka UUID of the topic that had this name at that time, if reported."""
@@ -234,6 +251,7 @@ class Topics:
         for name in sorted(self._written):
             record = self._read[name]
             if record is not None:
+                record.former = record.former[-MAX_FORMER:]
                 values[topic_key(self._cluster, name)] = msgspec.msgpack.encode(record)
         blocks.write(values)
         return blocks.encode()
@@ -266,6 +284,7 @@ class Topics:
             return None
         self._before.setdefault(event.topic, before)
         self._history.setdefault(event.topic, []).append((event.event_time, queues))
+        record.former.append((event.event_time, record.queues))
         short = shortened(queues)
         if before is not None and record.first is None:
             record.first = record.queues

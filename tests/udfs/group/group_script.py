@@ -87,6 +87,9 @@ class Topics:
             return tuple(sorted(found[-1].queues, key=lambda one: (one.broker or "", one.queue_id)))
         return tuple(QueueInfo(number) for number in range(found[-1].queue_count or 0))
 
+    def before(self, topic: str, time_ms: int) -> tuple[QueueInfo, ...] | None:
+        return self.at(topic, time_ms - 1)
+
     def first_description(self, topic: str) -> tuple[QueueInfo, ...] | None:
         first = next((one for one in self.events if one.topic == topic), None)
         return None if first is None else self.at(topic, first.event_time)

@@ -258,7 +258,7 @@ def _sizes(topic_queues: QueuesByTopic, short: QueuesByTopic) -> str:
 
 
 def _topics_before(view: GroupView, basis: Basis) -> dict[str, tuple[QueueInfo, ...]]:
-    before = {name: view.queues_at(name, basis.since - 1) for name in basis.topic_queues}
+    before = {name: view.queues_before(name, basis.since) for name in basis.topic_queues}
     return {name: queues for name, queues in before.items() if queues}
 
 

@@ -30,12 +30,14 @@ class GroupContext(GroupSessions):
     Attributes:
         work: How many members and queues were processed: what a batch is bounded by.
         has_new_reports: Reports of this event time are still to be compared, once all of them have come.
+        had_members: Something of this event time is of a member that had departed: the group existed, if without a row.
     """
 
     def __init__(self, group: Group, facts: GroupInput, topics: TopicsView, config: CoreConfig) -> None:
         super().__init__(group, facts, topics, config)
         self.work = 0
         self.has_new_reports = False
+        self.had_members = False
         self._caused: set[tuple[str, str | None, str | None]] = set()  # what is pending names already
 
     # ---- what the group remembers of its events
@@ -49,6 +51,17 @@ class GroupContext(GroupSessions):
         """Forget that something was applied at this event time, where all cancelled out: nothing older is late."""
         if self.group.last_snapshot_at != at:
             self.group.last_applied = self.before.last_applied
+
+    def note_former_member(self, at: int, own: int) -> None:
+        """Record that an event came after its member had departed; ``own``: when it was sent."""
+        if own > (self.group.deleted_at or 0):
+            self.had_members = True
+            self.touch(at)
+
+    def take_former_members(self) -> bool:
+        """Return whether former members showed the group at the event time that is over."""
+        had_members, self.had_members = self.had_members, False
+        return had_members
 
     def touch(self, at: int) -> None:
         """Record that something was observed that makes no later event late; an empty group is remembered from then."""

@@ -75,13 +75,28 @@ class GroupSessions(GroupHistory):
     def _begins_at(self, member: Member, timeout_ms: int) -> int:
         """Return from when on a heartbeat is of a member's session: a snapshot may show it after it has joined."""
         if member.by_heartbeats or self.kind is GroupKind.REPORTED:
-            return member.joined_at
-        return max(member.joined_at - timeout_ms, self.group.returned_after.get(member.member_id, -1) + 1)
+            return member.begins_at
+        return max(member.begins_at - timeout_ms, self.group.returned_after.get(member.member_id, -1) + 1)
 
     def end_heartbeats(self, member_id: str) -> None:
         """Have a member of a reported generation live by snapshots: it is silent, and no generation has shown that."""
         self.group.members[member_id].by_heartbeats = False
         self.group.last_heartbeats[member_id] = self.applied_heartbeats.pop(member_id)
+
+    def show_alive(self, member: Member, own: int) -> None:
+        """Have a member live by snapshots from a poll on that shows it when its heartbeats had ended its session.
+
+        What ended it came late: else it had expired before the poll.
+        """
+        if not member.by_heartbeats:
+            return
+        last = self.last_heartbeat(member.member_id, own)
+        if self.own_deadline_of(member, last) < own:
+            self.note_heartbeat(member.member_id, last)
+            self.end_heartbeats(member.member_id)
+            self.group.returned_after[member.member_id] = member.begins_at - 1
+            member.own_joined_at = own
+            self.await_heartbeat(member.member_id, own)
 
     def note_heartbeat(self, member_id: str, at: int) -> None:
         """Record a heartbeat of a member that lives by heartbeats."""
@@ -93,25 +108,35 @@ class GroupSessions(GroupHistory):
     # ---- sessions
 
     def open_session(
-        self, member: Member, at: int, *, former: str | None = None, heartbeat_at: int | None = None
+        self,
+        member: Member,
+        at: int,
+        *,
+        former: str | None = None,
+        heartbeat_at: int | None = None,
+        own: int | None = None,
     ) -> None:
         """Begin a member's session.
 
         Args:
             former: The id that a static member had before.
             heartbeat_at: Its first heartbeat; None: how it lives stays, and none is noted.
+            own: The time of what begins it, if that is no heartbeat.
         """
-        group = self.group
+        group, own = self.group, heartbeat_at if own is None else own
         if heartbeat_at is not None:
             member.by_heartbeats = True
             self.applied_heartbeats[member.member_id] = heartbeat_at
         self.before.note_member(member.member_id)
         member.joined_at = at
+        member.own_joined_at = own if own is not None and own < at else None
         member.holds_since = at
         group.members[member.member_id] = member
         departed = group.departed.pop(member.member_id, None)
         if departed is not None and not member.by_heartbeats:
-            group.returned_after[member.member_id] = departed.over_at
+            # A late heartbeat may show that it had not expired, unless it left since.
+            is_expired = departed.left_reason == "expired" and departed.over_at <= departed.left_at
+            group.returned_after[member.member_id] = departed.member.begins_at - 1 if is_expired else departed.over_at
         self.schedule_expiry(member.member_id)
         self.begin_session(member, at, former)
 
@@ -129,7 +154,7 @@ class GroupSessions(GroupHistory):
         """End a member's session.
 
         Args:
-            own_at: The time of what ends it, where that came late.
+            own_at: The time of what ends it, where that or what shows it came late.
         """
         group = self.group
         self.before.note_member(member_id)
@@ -144,7 +169,7 @@ class GroupSessions(GroupHistory):
         self.remember(
             Departed(member=member, left_at=left_at, left_reason=reason, last_heartbeat_at=last, own_at=own_at)
         )
-        self.await_heartbeat(member_id, at - 1)
+        self.await_heartbeat(member_id, (at if own_at is None else own_at) - 1)
 
     def replace_session(self, former_id: str, member_id: str, at: int) -> int:
         """End the session of a static member under its former id; return when. It is in its new place already.
@@ -168,7 +193,7 @@ class GroupSessions(GroupHistory):
     def continue_session(self, was: Member, at: int) -> None:
         """Continue the session of a member that left and rejoined within one event time."""
         now = self.group.members[was.member_id]
-        now.joined_at, now.holds_since = was.joined_at, was.holds_since
+        now.joined_at, now.own_joined_at, now.holds_since = was.joined_at, was.own_joined_at, was.holds_since
         if self.session_of(was) != self.session_of(now):
             self.change_session(now, at)
 
@@ -176,6 +201,10 @@ class GroupSessions(GroupHistory):
         """Move the end of an expired session: a late heartbeat was sent within it."""
         departed.left_at, departed.last_heartbeat_at = left_at, heartbeat_at
         self.write(at, closed(departed.member, left_at, "expired", heartbeat_at))
+
+    def note_end(self, departed: Departed, own: int) -> None:
+        """Note when an expired session had ended by its heartbeats: a late one may show that it was before its end."""
+        departed.own_at = own if own < departed.left_at else None
 
     def rewrite_end(self, was: Member, end: MemberClosed, at: int) -> None:
         """Write the end of the session that a member had before an event time at which it came back and departed again.
@@ -185,7 +214,8 @@ class GroupSessions(GroupHistory):
         """
         departed = self.group.departed.get(end.member_id)
         if departed is not None:
-            departed.member.joined_at, departed.last_heartbeat_at = end.joined_at, end.last_heartbeat_at
+            departed.member.joined_at, departed.member.own_joined_at = end.joined_at, was.own_joined_at
+            departed.last_heartbeat_at = end.last_heartbeat_at
             if self.session_of(was) != self.session_of(departed.member):
                 self.change_session(departed.member, at)
         self.write(at, end)

@@ -14,6 +14,7 @@ def apply_heartbeat(context: GroupContext, due: MemberDue, at: int, own: int) ->
     member_id = due.member_id
     departed = context.group.departed.get(member_id)
     if departed is not None and own <= departed.over_at and member_id not in context.group.members:
+        context.note_former_member(at, own)
         context.await_heartbeat(member_id, departed.over_at)  # as old as its departure: only a later one is a join
         return
     if context.kind is not GroupKind.NOT_FOLLOWED:
@@ -47,5 +48,6 @@ def _expire(context: GroupContext, member_id: str, ends_at: int) -> None:
         context.end_heartbeats(member_id)
         context.await_heartbeat(member_id, ends_at)  # a later one takes the expiry back
         return
+    own_at = context.own_deadline_of(context.group.members[member_id], context.applied_heartbeats[member_id])
     context.cause(ends_at, "session_expired", member_id)
-    context.close_session(member_id, ends_at, ends_at, "expired")
+    context.close_session(member_id, ends_at, ends_at, "expired", own_at if own_at < ends_at else None)

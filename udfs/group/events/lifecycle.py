@@ -289,9 +289,12 @@ def _client(info: MemberInfo) -> str:
 
 
 def register_empty_group(context: GroupContext, at: int) -> None:
-    """Register a group that polls showed, that has no members, and that did not exist before."""
-    group = context.group
-    if group.last_snapshot_at is None or context.kind in (GroupKind.REPORTED, GroupKind.NOT_FOLLOWED):
+    """Register a group that polls or former members showed, that has no members, and that did not exist before."""
+    group, had_members = context.group, context.take_former_members()
+    if (group.last_snapshot_at is None and not had_members) or context.kind in (
+        GroupKind.REPORTED,
+        GroupKind.NOT_FOLLOWED,
+    ):
         return
     if not group.members and group.pending is None and group.row is None:
         row = GroupChanged(system=context.system, state="empty", mode=context.mode, strategy=context.named_strategy)

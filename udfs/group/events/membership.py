@@ -19,7 +19,9 @@ from udfs.group.members.client_ids import resolve_member_id
 from udfs.group.members.descriptions import (
     HIDDEN_FIELDS,
     distinct,
+    of_session,
     set_description,
+    timeout_at,
     timeout_with,
     update_description,
     update_session,
@@ -65,14 +67,17 @@ def on_join(context: GroupContext, due: DueEvent, event: MemberJoined | Heartbea
             return reopened
         departed = group.departed.get(member_id)
         if departed is not None and not _may_return(departed, event):
+            context.note_former_member(at, own)
+            took_place = _take_over_instance(context, departed.member, event.instance_id, at, due)
             changed, outdated = set_description(departed.member, event, own)  # for when it comes back
-            return Applied(bool(changed), outdated)
+            return Applied(took_place or bool(changed), outdated)
         former = place_of(context, member_id, event.instance_id or _instance_of(departed))
         if former is not None and not (due.late and is_alive_after(context, former, own)):
             _take_place(context, former, member_id, at, own)
             return Applied(True, apply_description(context, former, event, at, due).outdated)
         return Applied(True, _arrive(context, member_id, name, event, at, own, due))
-    context.begin_heartbeats(member, own, timeout_with(context, member, event, own))
+    context.begin_heartbeats(member, own, timeout_at(context, member, event, own))
+    _take_over_instance(context, member, event.instance_id, at, due)
     described = apply_description(context, member, event, at, due)
     if due.late and described.changed:
         context.end_not_before(member_id, at)
@@ -148,6 +153,22 @@ def _take_place(context: GroupContext, former: Member, member_id: str, at: int, 
     context.open_session(former, at, former=former_id, heartbeat_at=own)
 
 
+def _take_over_instance(context: GroupContext, member: Member, instance_id: str | None, at: int, due: DueEvent) -> bool:
+    """End the session of a static member whose place another one took: what that sent later came before its join did.
+
+    Returns: whether there was one.
+    """
+    former = None if member.instance_id else place_of(context, member.member_id, instance_id)
+    own = due.event.event_time
+    if former is None or (due.late and is_alive_after(context, former, own)):
+        return False
+    late_cause(context, due, at)
+    detail = f"replaced by {member.member_id}"
+    context.cause(at, "member_gone", former.member_id, event_id=due.event_id, detail=detail)
+    context.close_session(former.member_id, at, at, "replaced", own if due.late else None)
+    return True
+
+
 def _instance_of(departed: Departed | None) -> str | None:
     """Return the static instance of a member that was replaced by another id, if it was one."""
     if departed is None or departed.left_reason != "replaced":
@@ -203,7 +224,7 @@ def _reopen(
     if (
         departed is None
         or departed.left_reason != "expired"
-        or not departed.member.joined_at <= own <= departed.left_at
+        or not departed.member.begins_at <= own <= departed.left_at
     ):
         return None
     member, heartbeat_before = departed.member, departed.last_heartbeat_at
@@ -216,6 +237,7 @@ def _reopen(
         if last < time <= last + timeout:
             last = time
     left_at = max(last + timeout, departed.left_at)
+    context.note_end(departed, last + timeout)
     if not is_news:
         changed, outdated = set_description(member, event, own)  # had been reported when it expired: not evidence
         return Applied(bool(changed), outdated)
@@ -250,7 +272,7 @@ def _may_return(departed: Departed, event: MemberJoined | Heartbeat) -> bool:
 
 def is_alive_after(view: GroupView, member: Member, own: int) -> bool:
     """Return whether a member was alive after the time of a late departure."""
-    if member.joined_at > own or _shows_itself_after(view, member, own):
+    if member.begins_at > own or _shows_itself_after(view, member, own):
         return True
     if member.by_heartbeats:
         return view.last_heartbeat(member.member_id, view.facts.clock) > own
@@ -308,7 +330,11 @@ def _learn(
     if member is None:
         departed = group.departed.get(event.member_id)
         if departed is not None and not _may_return(departed, event):
-            return Applied()  # sent before it departed: no sign of a new session
+            # Sent before it departed: no sign of a new session, but how it is described when it comes back.
+            if not due.late:
+                return Applied()
+            fields, outdated = set_description(departed.member, of_session(event), own)
+            return Applied(bool(fields), outdated)
         return Applied(context.learn(Evidence("member_joined", own, event.member_id, None, due.event_id)))
     before = (member.by_heartbeats, context.applied_heartbeats.get(member.member_id), len(group.evidence))
     context.begin_heartbeats(member, own, timeout_with(context, member, event, own))

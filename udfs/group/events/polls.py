@@ -42,7 +42,7 @@ def on_snapshot(context: GroupContext, due: DueEvent, snapshot: GroupSnapshot, a
     renamed = returned(group, snapshot.members) if context.profile.has_static_members else {}
     replace_members(context, renamed, at, decided_at=at)
     for former_id, member_id in sorted(renamed.items()):
-        context.open_session(group.members[member_id], at, former=former_id)
+        context.open_session(group.members[member_id], at, former=former_id, own=own)
     for member_id, departure in sorted(replaced(group, snapshot).items()):
         end(group.members[member_id], departure)
     matched = match_connections(group, snapshot.members)
@@ -53,10 +53,11 @@ def on_snapshot(context: GroupContext, due: DueEvent, snapshot: GroupSnapshot, a
     for member_id, info in matched.items():
         present = group.members.get(member_id)
         if present is not None:
+            context.show_alive(present, own)
             outdated |= apply_description(context, present, info, at, due).outdated
             continue
         departed = group.departed.get(member_id)
-        if due.late and departed is not None and departed.over_at > own:
+        if departed is not None and departed.over_at > own:
             continue
         if not is_late_noted:
             late_cause(context, due, at)
@@ -90,7 +91,7 @@ def arrive_by_snapshot(
             member_id=member_id, name=info.member_id if name is None else name, joined_at=at, by_heartbeats=False
         )
     _, outdated = set_description(member, info, own)
-    context.open_session(member, at)
+    context.open_session(member, at, own=own)
     return outdated
 
 

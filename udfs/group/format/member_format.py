@@ -28,8 +28,10 @@ _LISTS, _PLAIN, _NEWER = attrgetter(*_KIND[:2]), attrgetter(*_KIND[2:5]), attrge
 _OBJECTS = attrgetter("subscriptions", "strategies", "strategy_settings")
 _OTHERS = attrgetter(*(name for name in _KIND if name not in ("subscriptions", "strategies", "strategy_settings")))
 # Few members have one of these.
-_SELDOM = attrgetter("instance_id", "rack", "owned", "owned_generation", "timeout_since", "reported_at")
-_NOTHING = (None,) * 6
+_SELDOM = attrgetter(
+    "instance_id", "rack", "owned", "owned_generation", "timeout_since", "reported_at", "own_joined_at"
+)
+_NOTHING = (None,) * 7
 
 
 class Kinds:
@@ -71,9 +73,8 @@ def pack_member(member: Member, kinds: Kinds, base: int) -> list[Any]:
     name = None if member.name == member.member_id else member.name
     seldom = _SELDOM(member)
     if name is not None or seldom != _NOTHING:
-        instance_id, rack, owned, owned_generation, timeout_since, reported_at = seldom
-        times_before = time_before(timeout_since, base), time_before(reported_at, base)
-        packed += [instance_id, rack, name, owned, owned_generation, *times_before]
+        instance_id, rack, owned, owned_generation, *times = seldom
+        packed += [instance_id, rack, name, owned, owned_generation, *(time_before(one, base) for one in times)]
     while packed[-1] is None:
         packed.pop()
     return packed
@@ -106,6 +107,7 @@ class _PackedMember(msgspec.Struct, array_like=True, gc=False):
     owned_generation: int | None = None
     timeout_ago: int | None = None
     reported_ago: int | None = None
+    own_joined_ago: int | None = None
 
 
 # What members share, as ``Kinds`` writes it.
@@ -148,5 +150,6 @@ def unpack_members(packed: list[Any], kinds: KindsRead, base: int) -> Iterator[M
         member.owned_generation = one.owned_generation
         member.timeout_since = None if one.timeout_ago is None else base - one.timeout_ago
         member.reported_at = None if one.reported_ago is None else base - one.reported_ago
+        member.own_joined_at = None if one.own_joined_ago is None else base - one.own_joined_ago
         member.field_times = unpack_field_times(member, kinds.present.of(member, one.kind), times, kinds.values, base)
         yield member

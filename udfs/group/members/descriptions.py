@@ -60,13 +60,17 @@ def update_description(
     return changed, outdated
 
 
+def of_session(reported: MemberFields) -> MemberFields:
+    """Return a description without the fields of the next generation, where a coordinator reports generations."""
+    left_out = _OF_A_GENERATION if isinstance(reported, MemberInfo) else _NOT_FROM_MEMBERS
+    return msgspec.structs.replace(reported, **dict.fromkeys(left_out))
+
+
 def update_session(
     context: GroupContext, member: Member, reported: MemberFields, own: int, at: int
 ) -> tuple[set[str], bool]:
     """Apply a description in a group of reported generations, except for the fields of the next generation."""
-    left_out = _OF_A_GENERATION if isinstance(reported, MemberInfo) else _NOT_FROM_MEMBERS
-    others = msgspec.structs.replace(reported, **dict.fromkeys(left_out))
-    changed, outdated = update_description(context, member, others, own, at)
+    changed, outdated = update_description(context, member, of_session(reported), own, at)
     if changed - set(HIDDEN_FIELDS):
         context.change_session(member, at)
     return changed, outdated
@@ -78,6 +82,18 @@ def timeout_with(view: GroupView, member: Member, reported: MemberFields, own: i
     if value is None or own < member.field_times.get("session_timeout_ms", own):
         return view.timeout_of(member)
     return value
+
+
+def timeout_at(view: GroupView, member: Member, reported: MemberFields, own: int) -> int:
+    """Return a member's session timeout as of the time of an event of its own.
+
+    Where a newer event has changed it, nobody reported what it was: the default.
+    """
+    if reported.session_timeout_ms is not None:
+        return reported.session_timeout_ms
+    if own < member.field_times.get("session_timeout_ms", own):
+        return view.config.session_timeouts_ms[view.system]
+    return view.timeout_of(member)
 
 
 def has_description(reported: MemberFields) -> bool:

@@ -43,6 +43,7 @@ class Member(MemberFields, kw_only=True, omit_defaults=False, gc=False):
         field_times: The newest event time that carried each field.
         reported_at: When it last reported its queues, if no whole assignment was reported since.
         timeout_since: From when on its session timeout applies, where it was reported late.
+        own_joined_at: The time of what began its session, where that came late.
     """
 
     member_id: str
@@ -53,6 +54,12 @@ class Member(MemberFields, kw_only=True, omit_defaults=False, gc=False):
     field_times: dict[str, int] = msgspec.field(default_factory=dict)
     timeout_since: int | None = None
     reported_at: int | None = None
+    own_joined_at: int | None = None
+
+    @property
+    def begins_at(self) -> int:
+        """From when on what it sends is of its session."""
+        return self.joined_at if self.own_joined_at is None else self.own_joined_at
 
     def copied(self, *, by_heartbeats: bool, name: str | None = None) -> Member:
         """Return a copy that changes apart from the member, and may live otherwise and have another name."""
@@ -70,8 +77,8 @@ class Departed(msgspec.Struct, kw_only=True):
     """A departed member: it may rejoin with its last description, and an expiry may be disproved.
 
     Attributes:
-        own_at: The time of the departure itself, where that is not the end of the session: it came late, or the member
-            left again while it was not there.
+        own_at: The time of the departure itself, where that is not the end of the session: it came late, or what showed
+            that the session had expired did, or the member left again while it was not there.
     """
 
     member: Member
@@ -252,6 +259,7 @@ class Group(msgspec.Struct, kw_only=True):
         computed_at: The time of what was last written of computed spans; None: that of the last rebalance.
         under_way_since: Since when its source has shown it rebalancing without a break; None: it is not.
         returned_after: When members had departed that a snapshot brought back: what is older is of a former session.
+            Where that expired: when it had begun, for a late heartbeat may show that it had not.
         recent_clients: By which clients each of ``recent`` was caused, see ``flapping``.
     """
 

@@ -132,9 +132,13 @@ class GroupView:
         Up to a change of its timeout the old one counted: where the new one would have passed already, the session
         ends at the change.
         """
-        deadline = self.applied_heartbeats[member.member_id] + self.timeout_of(member)
-        changed_at = member.field_times.get("session_timeout_ms", deadline)
-        return max(deadline, changed_at, member.timeout_since or deadline)
+        deadline = self.own_deadline_of(member, self.applied_heartbeats[member.member_id])
+        return max(deadline, member.timeout_since or deadline)
+
+    def own_deadline_of(self, member: Member, last: int) -> int:
+        """Return when a session ends by its last heartbeat, whenever it became known."""
+        deadline = last + self.timeout_of(member)
+        return max(deadline, member.field_times.get("session_timeout_ms", deadline))
 
     def last_heartbeat(self, member_id: str, until: int) -> int:
         """Return the last heartbeat, at or before ``until``, of a member that lives by heartbeats."""
@@ -217,6 +221,10 @@ class GroupView:
     def queues_at(self, topic: str, at: int) -> tuple[QueueInfo, ...] | None:
         """Return a topic's queues as of then; a partition of Kafka has no broker."""
         return self._as_named(self.topics.at(topic, at))
+
+    def queues_before(self, topic: str, at: int) -> tuple[QueueInfo, ...] | None:
+        """Return a topic's queues right before a time that may be of an earlier batch."""
+        return self._as_named(self.topics.before(topic, at))
 
     def topic_id(self, topic: str, at: int) -> str | None:
         """Return a topic's id: as the coordinator's newest target names it, else as metadata had it then."""
