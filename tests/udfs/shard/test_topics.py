@@ -9,7 +9,7 @@ from udfs.model.events import QueueInfo, TopicQueues
 from udfs.model.journal import TopicChanged
 from udfs.packets.packet import carry_event
 from udfs.shard.deduplication import DedupStore
-from udfs.shard.topics import MAX_LIVES, Topics, TopicsAtBatch
+from udfs.shard.topics import MAX_FORMER, MAX_LIVES, Topics, TopicsAtBatch
 
 
 def apply(topics: Topics, *events: TopicQueues) -> tuple[list[Any], list[Any], list[Any]]:
@@ -42,6 +42,20 @@ def test_it_returns_each_event_time_of_the_batch_and_what_was_current_before() -
     ]
     assert topics.first_description("t") == plain(2)
     assert Topics(CLUSTER, topics.encode()).at("t", T0 + 5) == ()
+
+
+def test_what_a_topic_had_before_a_time_is_known_batches_later_up_to_a_limit() -> None:
+    topics = Topics(CLUSTER, b"")
+    apply(topics, count("t", 1, 10), count("t", 2, 20))
+    assert [topics.before("t", T0 + at) for at in (10, 11, 20, 21)] == [None, plain(1), plain(1), plain(2)]
+    for number in range(3, MAX_FORMER + 2):
+        topics = Topics(CLUSTER, topics.encode())
+        apply(topics, count("t", number, 10 * number))
+    topics = Topics(CLUSTER, topics.encode())
+    before = [topics.before("t", T0 + at) for at in (5, 20, 21, 10 * MAX_FORMER + 11)]
+    assert before == [plain(1), plain(1), plain(2), plain(MAX_FORMER + 1)]
+    assert TopicsAtBatch(topics, 0).before("t", T0 + 21) == plain(2)
+    assert topics.before("u", T0) is None
 
 
 def test_only_a_change_is_a_change() -> None:
