@@ -158,7 +158,7 @@ class KafkaCollector(CollectorThread):
             except OSError as error:
                 self._cannot_write(error)
                 return False
-            self._set("connected")
+            self._set("connected", self._view.partial if self._view else None)
             return True
 
     def flush_clock(self) -> bool:

@@ -56,6 +56,7 @@ _COMPLAINTS_AT_ONCE = 10
 _IDS_AT_ONCE = 1_000  # topics whose ids are read in one round, which takes one request and some ms of CPU
 _COMPLAINTS_KEPT = 100
 _NO_TOPIC_ID = "AAAAAAAAAAAAAAAAAAAAAA"  # sixteen zeroes: the broker has no topic ids (before 2.8)
+_LEADERLESS_NAMED = 5
 
 
 class MetadataClient:
@@ -66,6 +67,7 @@ class MetadataClient:
     """
 
     def __init__(self, options: KafkaOptions, *, timeout_s: float = _TIMEOUT_S) -> None:
+        self._leaderless: list[str] = []
         self._timeout_s = timeout_s
         self._last_described = ""
         self._lists_states = True
@@ -150,12 +152,14 @@ class MetadataClient:
         metadata = self._admin.list_topics(timeout=self._timeout_s)
         racks = self._racks()
         observed: dict[str, ObservedTopic | None] = {}
-        to_describe = []
+        to_describe: list[str] = []
+        self._leaderless = []
         for name, topic in metadata.topics.items():
             if topic.error is not None or not topic.partitions:
                 observed[name] = None
                 continue
             partitions = [topic.partitions[number] for number in sorted(topic.partitions)]
+            self._leaderless += [f"{name}-{partition.id}" for partition in partitions if partition.leader < 0]
             of_partitions = tuple(
                 tuple(sorted({racks[replica] for replica in partition.replicas if replica in racks}))
                 for partition in partitions
@@ -173,6 +177,15 @@ class MetadataClient:
             if found is not None:
                 observed[name] = ObservedTopic(found.partitions, found.racks, topic_id)
         return observed
+
+    @property
+    def partial(self) -> str | None:
+        """Return which partitions had no leader when topics were described last; None: all had one."""
+        if not self._leaderless:
+            return None
+        more = len(self._leaderless) - _LEADERLESS_NAMED
+        named = ", ".join(self._leaderless[:_LEADERLESS_NAMED])
+        return f"partitions without a leader: {named}{f' and {more} more' if more > 0 else ''}"
 
     def _few_topics(self, names: list[str]) -> list[str]:
         chosen = next_few(names, self._last_described, _IDS_AT_ONCE)

@@ -9,6 +9,7 @@ from typing import ClassVar
 import msgspec
 import pytest
 
+from streaming.collectors.collector import source_status_of
 from streaming.collectors.event_log import EventFiles
 from streaming.collectors.kafka.collector import KafkaCollector
 from streaming.collectors.kafka.metadata_client import MetadataClient
@@ -16,6 +17,7 @@ from streaming.collectors.kafka.options import KafkaOptions
 from streaming.collectors.kafka.permissions import offsets_partitions
 from streaming.collectors.kafka.topic_diff import ObservedTopic
 from streaming.machine.clock import now_ms
+from streaming.machine.process import since_boot_ms
 from tests.kit.brokers import Broker, kafka_41
 from tests.kit.members import Member
 from tests.kit.processes import free_port
@@ -120,6 +122,8 @@ def test_a_cluster_that_is_not_there_is_away(tmp_path: Path) -> None:
 class LosingView:
     """A cluster of one partition whose records before ``first`` have been deleted."""
 
+    partial: str | None = None
+
     def __init__(self, first: int) -> None:
         self.first = first
         self.listed: dict[str, ObservedTopic | None] = {}
@@ -182,6 +186,17 @@ def test_a_log_that_cannot_be_written_is_visible_and_what_was_pending_is_reporte
     log.full = False
     assert collector.flush_clock()
     assert sum(isinstance(event, Clock) for event in events_in(tmp_path)) == 1
+
+
+def test_partitions_without_a_leader_are_a_part_that_is_not_known(tmp_path: Path) -> None:
+    view = LosingView(first=0)
+    collector = collector_of(view, EventFiles(tmp_path, "kafka"))
+    view.partial = "partitions without a leader: orders-1"
+    assert collector.observe_once()
+    assert source_status_of(collector.status(), since_boot_ms()).partial == "partitions without a leader: orders-1"
+    view.partial = None
+    assert collector.observe_once()
+    assert source_status_of(collector.status(), since_boot_ms()).partial == ""
 
 
 def test_a_rebalance_that_begins_while_a_poll_is_under_way_is_reported_by_the_next(tmp_path: Path) -> None:

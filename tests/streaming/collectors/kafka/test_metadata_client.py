@@ -25,8 +25,13 @@ def done(value: object) -> Future[Any]:
     return future
 
 
-def topic(*replicas: list[int], error: KafkaError | None = None) -> SimpleNamespace:
-    return SimpleNamespace(error=error, partitions={n: SimpleNamespace(replicas=of) for n, of in enumerate(replicas)})
+def topic(*replicas: list[int], error: KafkaError | None = None, led: set[int] | None = None) -> SimpleNamespace:
+    """Return a topic as librdkafka describes it; ``led``: the partitions that have a leader; None: all."""
+    partitions = {
+        number: SimpleNamespace(id=number, replicas=brokers, leader=brokers[0] if led is None or number in led else -1)
+        for number, brokers in enumerate(replicas)
+    }
+    return SimpleNamespace(error=error, partitions=partitions)
 
 
 class Cluster:
@@ -109,6 +114,18 @@ def test_topics_have_their_racks_and_ids(cluster: Cluster, view: MetadataClient)
     cluster.topics = {"a": topic([2, 1], [3]), "b": topic([3])}
     cluster.ids = {"a": "id-of-a", "b": NO_ID}
     assert view.topics() == {"a": ObservedTopic(2, (("r1", "r2"), ()), "id-of-a"), "b": ObservedTopic(1)}
+
+
+def test_partitions_without_a_leader_are_named(cluster: Cluster, view: MetadataClient) -> None:
+    cluster.topics = {"a": topic([1], [1]), "b": topic([2])}
+    view.topics()
+    assert view.partial is None
+    cluster.topics = {"a": topic([1], [1], led={0}), "b": topic(*[[2]] * 7, led=set())}
+    view.topics()
+    assert view.partial == "partitions without a leader: a-1, b-0, b-1, b-2, b-3 and 3 more"
+    cluster.topics["b"] = topic([2])
+    view.topics()
+    assert view.partial == "partitions without a leader: a-1"
 
 
 def test_beyond_a_few_topics_ids_are_requested_only_of_topics_that_changed(
