@@ -8,7 +8,7 @@ import pytest
 
 from tests.live.blind_play import play_scene
 
-pytestmark = [pytest.mark.broker, pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.broker, pytest.mark.spark, pytest.mark.timeout(900)]
 
 
 def test_a_clock_that_is_set_makes_nothing_known_that_is_not(tmp_path: Path) -> None:

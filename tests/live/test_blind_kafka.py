@@ -18,7 +18,6 @@ def test_a_broker_that_goes_away_or_is_cut_off_is_reported_while_it_lasts(tmp_pa
     play_scene("kafka", tmp_path, dict.fromkeys(ways, away))
 
 
-@pytest.mark.slow
 def test_where_one_of_three_brokers_goes_away_what_others_lead_stays_known(tmp_path: Path) -> None:
     reported = {
         "one of three brokers killed": ("", ""),

@@ -8,7 +8,7 @@ import pytest
 
 from tests.live.blind_play import play_scene
 
-pytestmark = [pytest.mark.broker, pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.broker, pytest.mark.spark, pytest.mark.timeout(900)]
 
 
 def test_a_name_server_or_a_broker_of_rocketmq_that_goes_away_is_reported(tmp_path: Path) -> None:
