@@ -54,7 +54,8 @@ def play(scene: Scene, way: Way, *, says: str, alerts: str = "") -> Said:
         return says in said.line and (not alerts or alerts in said.alerts)
 
     reported = one.wait_for(is_reported, f"{way.name}: {says}", way.reader)
-    assert reported.exit_code == 3
+    # With so short a limit a finding may be open for a moment longer, of a cluster that is partly known again.
+    assert reported.exit_code in (2, 3)
     way.recover()
     one.wait_until_known(way.reader)
     return reported
