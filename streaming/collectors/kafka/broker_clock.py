@@ -55,7 +55,9 @@ class BrokerClock:
         while self._bounds[0][0] < read_ms - WINDOW_MS:
             self._bounds.popleft()
         at_most = min(most for _, _, most in self._bounds)
-        at_least = max((least for _, least, _ in self._bounds if least is not None), default=0)
+        # A broker that has just started may show fewer records than there are: those that it shows later look as if
+        # they had been written since. What contradicts the upper bound is no evidence.
+        at_least = max((least for _, least, _ in self._bounds if least is not None and least <= at_most), default=0)
         proven = max(0, at_least)
         self._uncertain_ms = at_most - proven
         self._ahead_ms = max(0, at_most) if self._uncertain_ms <= self._close_ms else proven

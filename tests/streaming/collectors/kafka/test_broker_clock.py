@@ -35,6 +35,14 @@ def test_brokers_that_are_ahead_are_no_harm() -> None:
     assert (clock.ahead_ms, clock.at(NOW)) == (0, NOW)
 
 
+def test_a_record_that_a_broker_shows_again_after_its_start_proves_nothing() -> None:
+    clock = BrokerClock(ROUND_MS)
+    clock.saw_record(NOW - 3 * ROUND_MS, written_after_ms=None, read_ms=NOW)
+    # The broker started, showed one record less for a moment, and then the same as before.
+    clock.saw_record(NOW - 3 * ROUND_MS, written_after_ms=NOW + 90_000, read_ms=NOW + 91_000)
+    assert clock.ahead_ms == 0
+
+
 def test_its_time_never_decreases() -> None:
     clock = BrokerClock(ROUND_MS)
     first = clock.at(NOW)
