@@ -27,9 +27,7 @@ CarriedTopic: TypeAlias = tuple[TopicQueues, CarriedEvent]
 Life: TypeAlias = tuple[int, str | None]
 
 MAX_LIVES = 16  # deletions and re-creations of one topic that are remembered
-MAX_FORMER = (
-    8  # changes of one topic's queues that are remembered; before these it had the queues before the oldest one
-)
+MAX_FORMER = 8  # changes of one topic's queues that are remembered; an earlier time gets what was before the oldest
 _DELETED = ""
 
 

@@ -58,11 +58,6 @@ class GroupContext(GroupSessions):
             self.had_members = True
             self.touch(at)
 
-    def take_former_members(self) -> bool:
-        """Return whether former members showed the group at the event time that is over."""
-        had_members, self.had_members = self.had_members, False
-        return had_members
-
     def touch(self, at: int) -> None:
         """Record that something was observed that makes no later event late; an empty group is remembered from then."""
         self.group.touched_at = max(at, self.group.touched_at or at)

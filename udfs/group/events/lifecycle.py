@@ -290,11 +290,10 @@ def _client(info: MemberInfo) -> str:
 
 def register_empty_group(context: GroupContext, at: int) -> None:
     """Register a group that polls or former members showed, that has no members, and that did not exist before."""
-    group, had_members = context.group, context.take_former_members()
-    if (group.last_snapshot_at is None and not had_members) or context.kind in (
-        GroupKind.REPORTED,
-        GroupKind.NOT_FOLLOWED,
-    ):
+    group, had_members = context.group, context.had_members
+    context.had_members = False
+    is_shown = group.last_snapshot_at is not None or had_members
+    if not is_shown or context.kind in (GroupKind.REPORTED, GroupKind.NOT_FOLLOWED):
         return
     if not group.members and group.pending is None and group.row is None:
         row = GroupChanged(system=context.system, state="empty", mode=context.mode, strategy=context.named_strategy)
