@@ -28,6 +28,7 @@ from streaming.collectors.kafka.options import KafkaOptions
 from streaming.collectors.kafka.topic_diff import ObservedTopic
 from streaming.machine.logs import LIBRDKAFKA
 from udfs.kafka.consumer_offsets import OFFSETS_TOPIC
+from udfs.model.first_few import first_few
 
 if TYPE_CHECKING:
     from confluent_kafka.admin import ListOffsetsResultInfo, TopicDescription
@@ -183,9 +184,7 @@ class MetadataClient:
         """Return which partitions had no leader when topics were described last; None: all had one."""
         if not self._leaderless:
             return None
-        more = len(self._leaderless) - _LEADERLESS_NAMED
-        named = ", ".join(self._leaderless[:_LEADERLESS_NAMED])
-        return f"partitions without a leader: {named}{f' and {more} more' if more > 0 else ''}"
+        return f"partitions without a leader: {first_few(self._leaderless, _LEADERLESS_NAMED)}"
 
     def _few_topics(self, names: list[str]) -> list[str]:
         chosen = next_few(names, self._last_described, _IDS_AT_ONCE)

@@ -32,6 +32,7 @@ from udfs.model.events import (
     QueueInfo,
     QueueRef,
 )
+from udfs.model.first_few import first_few
 from udfs.strategies.inference import infer_strategy
 
 # Missed changes are reported as an observation for this long.
@@ -358,9 +359,8 @@ def _subscribed(observed: ZkGroup) -> set[str]:
 def _violations_of(observed: ZkGroup) -> tuple[tuple[str, str], ...]:
     if not observed.violations:
         return ()
-    named = ", ".join(f"{node.path} ({node.reason})" for node in observed.violations[:_NAMED_AT_MOST])
-    more = len(observed.violations) - _NAMED_AT_MOST
-    return (("unreadable_nodes", f"{named} and {more} more" if more > 0 else named),)
+    nodes = [f"{node.path} ({node.reason})" for node in observed.violations]
+    return (("unreadable_nodes", first_few(nodes, _NAMED_AT_MOST)),)
 
 
 def _learn_times(observed: ZkGroup, context: ReadContext) -> None:

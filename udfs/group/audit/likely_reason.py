@@ -12,6 +12,7 @@ from udfs.group.state.state_machine import GroupKind
 from udfs.group.state.view import GroupView
 from udfs.model.audit_reasons import ANOTHER_STRATEGY, NOT_FOLLOWED, OWNER_HOLDS_NOTHING, UNEXPLAINED
 from udfs.model.comparability import CUSTOM_STRATEGY
+from udfs.model.first_few import first_few
 
 # Groups with more queues are not computed again in other ways: it may take seconds.
 MAX_QUEUES_RECOMPUTED: Final = 20_000
@@ -97,6 +98,4 @@ def _lacking_members(changed: Sequence[Changed], expected: Owners, reported: Own
 
 def named(members: Collection[str]) -> str:
     """Return members as a text; of many the first."""
-    shown = sorted(members)[:_NAMED_AT_MOST]
-    more = len(members) - len(shown)
-    return ", ".join(shown) + (f" and {more} more" if more else "")
+    return first_few(sorted(members), _NAMED_AT_MOST)

@@ -16,6 +16,7 @@ from udfs.group.members.static_members import returned
 from udfs.group.state.group import Evidence, Member, Owners, Queue
 from udfs.group.state.view import GroupView
 from udfs.model.events import Departure, GroupSnapshot, MemberInfo
+from udfs.model.first_few import first_few
 from udfs.model.journal import TRIGGER_ORDER, Trigger, TriggerKind
 from udfs.strategies.registry import qualified_name
 
@@ -160,8 +161,7 @@ def _subscription_detail(member: Member, info: MemberInfo, pattern: str | None) 
 
 
 def _few(topics: Collection[str]) -> str:
-    left = len(topics) - _TOPICS_NAMED
-    return ", ".join(sorted(topics)[:_TOPICS_NAMED]) + (f" and {left} more" if left > 0 else "")
+    return first_few(sorted(topics), _TOPICS_NAMED)
 
 
 def _compare_strategies(

@@ -21,6 +21,7 @@ from streaming.collectors.rocketmq.options import RETRY_PREFIX
 from streaming.collectors.rocketmq.remoting.messages import ConsumerConnections
 from udfs.model.events import Observation
 from udfs.model.finding_names import MAX_NAMED
+from udfs.model.first_few import first_few
 
 # Members send heartbeats every 30 s: a flapping table comes back within a minute; after two it is at rest.
 FLAPPED_WITHIN_MS: Final = 120_000
@@ -107,7 +108,9 @@ def _disagreeing(
     for broker, ids in counted.items():
         missing = sorted((everybody - ids).elements())
         if missing:
-            detail = f"{broker} lists {ids.total()} of {everybody.total()} members: not {_named(missing)}"
+            detail = (
+                f"{broker} lists {ids.total()} of {everybody.total()} members: not {first_few(missing, _NAMED_AT_MOST)}"
+            )
             yield Observation(kind="brokers_disagree", detail=detail, members=_first(missing))
 
 
@@ -198,10 +201,10 @@ def _unreported(members: Sequence[RememberedMember]) -> Iterable[Observation]:
     silent = [member.client_id for member in members if member.failures >= _FAILURES and member.is_silent]
     unable = [member.client_id for member in members if member.failures >= _FAILURES and not member.is_silent]
     if silent:
-        detail = f"{_named(silent)}: no answer, though connected"
+        detail = f"{first_few(silent, _NAMED_AT_MOST)}: no answer, though connected"
         yield Observation(kind="running_info_missing", detail=detail, members=_first(silent))
     if unable:
-        detail = f"{_named(unable)}: cannot be queried"
+        detail = f"{first_few(unable, _NAMED_AT_MOST)}: cannot be queried"
         yield Observation(kind="running_info_missing", detail=detail, members=_first(unable))
 
 
@@ -221,7 +224,7 @@ def _kept(
     kept = [member for member in members if member.client_id not in listed]
     if kept:
         brokers = sorted({broker for member in kept for broker in member.listed_by if broker not in trusted})
-        names = _named([member.client_id for member in kept])
+        names = first_few([member.client_id for member in kept], _NAMED_AT_MOST)
         detail = f"{', '.join(brokers)} cannot list connections: it is unknown whether {names} are connected"
         yield Observation(kind="not_polled", detail=detail, members=_first([member.client_id for member in kept]))
 
@@ -249,9 +252,3 @@ def alone(volatile: VolatileGroup, *, is_alone: bool, moved: bool | None) -> tup
 
 def _first(ids: Iterable[str]) -> tuple[str, ...]:
     return tuple(sorted(set(ids))[:MAX_NAMED])
-
-
-def _named(ids: Sequence[str]) -> str:
-    shown = ", ".join(ids[:_NAMED_AT_MOST])
-    more = len(ids) - _NAMED_AT_MOST
-    return f"{shown} and {more} more" if more > 0 else shown
