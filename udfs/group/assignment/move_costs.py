@@ -171,8 +171,10 @@ def _repeated(newest: Newest, stopped_at: int, began: int | None) -> MoveCost:
     if ahead is None:
         return _NOTHING if position is None else MoveCost(repeated_estimated=read)
     estimated = max(read, ahead)
-    if newest.end is not None and newest.end[0] >= committed_at + read_for:
-        estimated = min(estimated, max(0, newest.end[1] - committed))
+    if newest.end is not None and newest.end[0] >= committed_at:
+        there = max(0, newest.end[1] - committed)
+        came = _came_since(newest, there, newest.commit, newest.end[0], committed_at + read_for)
+        estimated = max(read, min(estimated, there + came))
     return MoveCost(repeated_estimated=estimated)
 
 
