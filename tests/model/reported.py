@@ -53,6 +53,7 @@ class ReportedGroup(Group):
         self.strangers: set[tuple[str, int]] = set()  # late heartbeats of ids that are no members, each once
         self.is_guessed = False  # what is computed is what metadata and the assignment showed
         self.growth: dict[str, list[int]] = {}  # when metadata showed other queues that no generation has shown since
+        self.resized: set[str] = set()  # the topics of which it did, however long ago
 
     # ---- evidence
 
@@ -65,6 +66,9 @@ class ReportedGroup(Group):
             self.learn(at)
             for topic in grown & self.subscribed(self.fields()):
                 self.growth.setdefault(topic, []).append(at)
+                self.resized.add(topic)
+            if self.row is not None and self.members and grown & self.subscribed(self.fields()):
+                self.show_growth(at)
         self.beats = {event["member_id"] for event in events if is_bare(event)}
         before = [event for event in events if not is_generation(event)]
         for event in [one for one in before if one["type"] in ("group_settings", "group_deleted")]:
@@ -77,6 +81,20 @@ class ReportedGroup(Group):
         self.compare_new(at)
         if self.reported_generation is not None and at in self.wakes():
             self.outlast_metadata(at)
+
+    def beyond(self, counted: dict[str, int], at: int) -> int:
+        """Return how many queues metadata shows beyond those of a generation: they have no owner yet."""
+        now = self.topics.at(at)
+        mine = self.resized & self.subscribed(self.fields())
+        return sum(max(0, len(now.get(topic, ())) - counted.get(topic, 0)) for topic in mine)
+
+    def show_growth(self, at: int) -> None:
+        counts = {topic: len(names) for topic, names in self.counted.items()}
+        queues = sum(counts.values()) + self.beyond(counts, at)
+        more = queues - self.row["queues_after"]
+        self.row = self.row | {
+            "queues_after": queues, "unassigned_queues": max(0, self.row["unassigned_queues"] + more),
+        }  # fmt: skip
 
     def wakes(self) -> set[int]:
         """Return also when the metadata of all members must show a growth."""
@@ -135,7 +153,7 @@ class ReportedGroup(Group):
             self.finding(at, kind, False)
         self.held, self.queues_before, self.reported = {}, 0, None
         self.unknown, self.counted, self.strategy = set(), {}, None
-        self.growth = {}
+        self.growth, self.resized = {}, set()
         self.reported_generation, self.generation = None, self.counted_generations
         self.has_rows = True  # if only as a generation without members
         self.forget(at, own)
@@ -221,6 +239,7 @@ class ReportedGroup(Group):
         changed = {topic for kind, _, topic in triggers if kind == "queue_count_changed"}
         kept = (self.growth.keys() & subscribed) - changed
         self.growth = {topic: self.growth[topic] for topic in kept}
+        self.resized = (self.resized & subscribed) - changed
         self.has_rows, self.generation = True, number
         self.reported_generation, self.since, self.last_applied = number, at, at
         # A static member's return makes a generation where what it sends with it is other than before.
@@ -326,13 +345,16 @@ class ReportedGroup(Group):
         self.compute(members, topics, at)
         self.spans_then = dict(self.spans), {id(span) for span in self.tables.spans}
         self.open_spans(at, "computed", self.held, inferred=self.unknown)
+        counts = {topic: len(topics[topic]) for topic in self.subscribed(members) & topics.keys()}
+        more = self.beyond(counts, at)
         queues = len(wanted_queues(members, topics))
         row = {
             "cluster": self.cluster, "group_id": self.name, "event_time": at, "generation": self.generation,
             "generation_source": "reported", "trigger": self.main(triggers), "triggers": sorted(triggers, key=repr),
             "strategy": self.strategy, "leader": event.get("leader"), "mode": self.shared()["mode"],
             "status": self.status, "members_before": members_before, "members_after": len(members),
-            "queues_before": self.queues_before, "queues_after": queues,
+            "queues_before": self.queues_before and max(self.queues_before, self.row["queues_after"]),
+            "queues_after": queues + more,
             "generations_missed": missed, "agrees": None, "queues_differing": None,
         }  # fmt: skip
         if reported is None:
@@ -344,6 +366,7 @@ class ReportedGroup(Group):
             self.open_spans(max(at, self.changed_at), "reported", self.reported)
         if self.is_waiting and queues and reported is None:  # nothing is computed yet
             row |= dict.fromkeys(BALANCE, 0)
+        told, row = row, row | {"unassigned_queues": row["unassigned_queues"] + more}
         held_before = owners(before if before_reported is None else before_reported)
         held_now = owners(self.reported or {})
         # A move that a join interrupts goes on; so does one of which a generation shows nothing.
@@ -367,7 +390,7 @@ class ReportedGroup(Group):
         self.queues_before = queues
         self.row = row
         self.tables.rebalances.append(row)
-        self.find(at, row)
+        self.find(at, told)
         self.begin_to_report(at, () if reported is None else self.members)
 
     def reported_by(self, event: Event) -> Held:
@@ -492,7 +515,8 @@ class ReportedGroup(Group):
         for topic in waited - self.unknown:
             self.counted[topic] = names_of(topics[topic])
         self.queues_before = len(wanted_queues(members, topics))
-        row = self.row | {"queues_after": self.queues_before}
+        counts = {topic: len(names) for topic, names in self.counted.items()}
+        row = self.row | {"queues_after": self.queues_before + self.beyond(counts, at)}
         if not self.unknown:
             before = owners(self.held)
             self.compute(members, topics, at)

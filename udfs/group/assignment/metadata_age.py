@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 from udfs.group.state.group import Evidence, Group, Member
@@ -33,12 +33,18 @@ def unshown_growth(group: Group, topic: str) -> list[Evidence]:
     ]
 
 
-def is_shown_later(view: GroupView, topic: str, shown: int, at: int) -> bool:
-    """Return whether a generation shows fewer queues of a topic than metadata, which has shown them for too short.
+def unshown_queues(view: GroupView, counts: Mapping[str, int], at: int) -> int:
+    """Return how many queues metadata shows beyond those of a generation, which had not learned them yet.
 
     Args:
-        shown: How many queues the topic has in the generation. at: When that was made.
+        counts: How many queues each topic has in the generation. at: When it was made, or later.
     """
-    if len(view.queues_at(topic, at) or ()) <= shown:
-        return False
-    return any(one.time <= at for one in unshown_growth(view.group, topic))
+    resized = {evidence.topic for evidence in view.group.evidence if evidence.topic is not None and evidence.time <= at}
+    if not resized:
+        return 0
+    subscribed = {topic for member in view.group.members.values() for topic in member.subscriptions or ()}
+    return sum(
+        max(0, len(view.queues_at(topic, at) or ()) - counts.get(topic, 0))
+        for topic in resized & subscribed
+        if any(growth.time <= at for growth in unshown_growth(view.group, topic))
+    )

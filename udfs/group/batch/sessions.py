@@ -64,8 +64,13 @@ class GroupSessions(GroupHistory):
     # ---- heartbeats
 
     def begin_heartbeats(self, member: Member, at: int, timeout_ms: int) -> None:
-        """Have a member live by its heartbeats from now on; one of a former session or an older one changes nothing."""
+        """Have a member live by its heartbeats from now on; one of a former session or an older one changes nothing.
+
+        Neither does one whose timeout was over when a poll showed a member that lives by polls.
+        """
         if at < self._begins_at(member, timeout_ms) or at <= self.group.last_heartbeats.get(member.member_id, at - 1):
+            return
+        if self._lives_by_polls(member) and at + timeout_ms < (self.group.last_snapshot_at or 0):
             return
         was_heartbeats, member.by_heartbeats = member.by_heartbeats, True
         self.note_heartbeat(member.member_id, at)
@@ -74,9 +79,12 @@ class GroupSessions(GroupHistory):
 
     def _begins_at(self, member: Member, timeout_ms: int) -> int:
         """Return from when on a heartbeat is of a member's session: a snapshot may show it after it has joined."""
-        if member.by_heartbeats or self.kind is GroupKind.REPORTED:
+        if not self._lives_by_polls(member):
             return member.begins_at
         return max(member.begins_at - timeout_ms, self.group.returned_after.get(member.member_id, -1) + 1)
+
+    def _lives_by_polls(self, member: Member) -> bool:
+        return not member.by_heartbeats and self.kind is not GroupKind.REPORTED
 
     def end_heartbeats(self, member_id: str) -> None:
         """Have a member of a reported generation live by snapshots: it is silent, and no generation has shown that."""

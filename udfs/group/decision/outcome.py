@@ -37,6 +37,7 @@ def outcome_of(
     much: Flapping | None,
     recent: Sequence[tuple[int, Sequence[int]]],
     *,
+    unassigned: int,
     is_moving: bool,
 ) -> Outcome:
     """Return a rebalance for the rules.
@@ -44,6 +45,7 @@ def outcome_of(
     Args:
         evaluated: The owners in its figures. queues: Of subscribed topics with metadata. differing: Those with other
             reported owners than computed ones. recent: When the group rebalanced, and caused by which clients.
+        unassigned: How many queues have no owner, but for those that the generation had not learned yet.
         is_moving: Queues have no owner only until the next generation of a cooperative rebalance.
     """
     members = view.group.members.values()
@@ -68,7 +70,7 @@ def outcome_of(
         strategies=strategies,
         subscription_sets=subscription_sets,
         subscriptions=_by_subscription(view) if differ else (),
-        unassigned=row.unassigned_queues,
+        unassigned=unassigned,
         handing_over=is_moving,
         idle=row.idle_members,
         flapping=much,

@@ -8,7 +8,7 @@ import msgspec
 
 from udfs.group.assignment.balance import balance_of
 from udfs.group.assignment.client_timings import settled_after_ms
-from udfs.group.assignment.metadata_age import is_shown_later
+from udfs.group.assignment.metadata_age import unshown_queues
 from udfs.group.assignment.move_costs import MoveCost, add_costs, move_costs
 from udfs.group.assignment.outages import Outage, add_outages, outages
 from udfs.group.assignment.rebalance_plan import RebalancePlan, queues_of
@@ -29,7 +29,7 @@ from udfs.group.state.assignment_diff import (
     without_topics,
 )
 from udfs.group.state.flapping import Usual, flapping, remember, remember_clients
-from udfs.group.state.group import Owners, Queue, observed_by
+from udfs.group.state.group import Group, Owners, Queue, observed_by
 from udfs.group.state.state_machine import GroupKind
 from udfs.group.state.view import GroupView
 from udfs.model.audits import Audited
@@ -101,7 +101,9 @@ def rebalance(view: GroupView, plan: RebalancePlan) -> RebalanceResult:
     identity, ordinals = next_identity(view, at, plan.generation)
     began = None if plan.pauses.pause_ms is None else at - plan.pauses.pause_ms
     costs = move_costs(view, moves, at, began, _taken_at(before, plan))
-    row = _row(view, plan, identity, before, moves, balance, len(queues))
+    unshown = unshown_queues(view, {topic: len(infos) for topic, infos in plan.topic_queues.items()}, at)
+    shown = msgspec.structs.replace(balance, unassigned=balance.unassigned + unshown)
+    row = _row(view, plan, identity, before, moves, shown, len(queues) + unshown, is_outgrown=bool(unshown))
     add_costs(row, costs)
     row.queues_revoked += ended
     stopped = outages(view, plan, before, after, moves, queues)
@@ -124,13 +126,14 @@ def rebalance(view: GroupView, plan: RebalancePlan) -> RebalanceResult:
         _differing(view, plan),
         flapping(recent, usual, view.config),
         list(zip(recent, clients, strict=True)),
+        unassigned=balance.unassigned,
         is_moving=_is_moving(view, plan),
     )
     return RebalanceResult(
         plan=plan,
         row=row,
-        group_row=_group_row(row, balance),
-        rebalanced=_rebalanced(row, plan, balance),
+        group_row=_group_row(row, shown),
+        rebalanced=_rebalanced(row, plan, shown),
         moves=moves,
         reported=reported,
         reporters=reporters,
@@ -163,11 +166,13 @@ def _row(
     moves: Sequence[Changed],
     balance: Balance,
     queues: int,
+    *,
+    is_outgrown: bool,
 ) -> Rebalance:
     group, target = view.group, plan.target
     triggers = in_order(with_joint_departures(view, with_clients(view, plan.triggers)))
     counts = count_moves(before, moves)
-    differing, reason = compared_with_reports(view, plan)
+    differing, reason = compared_with_reports(view, plan, is_outgrown=is_outgrown)
     return Rebalance(
         rebalance_id=identity,
         cluster=view.facts.cluster,
@@ -186,7 +191,7 @@ def _row(
         error=target.error if plan.overtaken is None else f"{OVERTAKEN} by epoch {plan.overtaken}",
         members_before=group.members_decided,
         members_after=len(group.members),
-        queues_before=sum(group.counts.values()),
+        queues_before=_queues_before(group),
         queues_after=queues,
         queues_kept=counts.kept,
         queues_assigned=counts.assigned,
@@ -205,6 +210,12 @@ def _row(
         observed_by=observed_by(group, source_of(view)),
         **msgspec.structs.asdict(plan.phases),
     )
+
+
+def _queues_before(group: Group) -> int:
+    """Return how many queues the group had: those of its generation, and those that metadata has shown since."""
+    counted = sum(group.counts.values())
+    return counted and max(counted, (group.row and group.row.queues) or 0)
 
 
 def _logical_id(view: GroupView, plan: RebalancePlan, triggers: Sequence[Trigger]) -> str | None:
@@ -227,8 +238,14 @@ def _is_moving(view: GroupView, plan: RebalancePlan) -> bool:
     return bool(plan.revoked_pending and view.group.members) and not plan.target.failed
 
 
-def compared_with_reports(view: GroupView, plan: RebalancePlan) -> tuple[int | None, str | None]:
-    """Return on how many queues the reported assignment differs from the computed one, or why that is unknown."""
+def compared_with_reports(
+    view: GroupView, plan: RebalancePlan, *, is_outgrown: bool = False
+) -> tuple[int | None, str | None]:
+    """Return on how many queues the reported assignment differs from the computed one, or why that is unknown.
+
+    Args:
+        is_outgrown: Metadata shows queues that this generation had not learned yet.
+    """
     reported = plan.reported if plan.compared is None else plan.compared
     if not view.group.members:
         return None, NO_MEMBERS
@@ -241,10 +258,7 @@ def compared_with_reports(view: GroupView, plan: RebalancePlan) -> tuple[int | N
         # these topics is still to come, with racks: then it is evaluated.
         return None, TOPICS_UNKNOWN
     differing = len(differing_from(view, plan.target.owners, reported))
-    is_excused = not differing and any(
-        is_shown_later(view, topic, len(queues), plan.at) for topic, queues in plan.topic_queues.items()
-    )
-    return differing, GROWTH_NOT_DUE if is_excused else None
+    return differing, GROWTH_NOT_DUE if is_outgrown and not differing else None
 
 
 def _differing(view: GroupView, plan: RebalancePlan) -> Sequence[Changed]:

@@ -336,6 +336,8 @@ def _learn(
             fields, outdated = set_description(departed.member, of_session(event), own)
             return Applied(bool(fields), outdated)
         return Applied(context.learn(Evidence("member_joined", own, event.member_id, None, due.event_id)))
+    if group.returned_after.get(event.member_id, -1) < own < member.begins_at:
+        return Applied()  # before a generation had it: sent in time, it would not have described it either
     before = (member.by_heartbeats, context.applied_heartbeats.get(member.member_id), len(group.evidence))
     context.begin_heartbeats(member, own, timeout_with(context, member, event, own))
     context.take_back_evidence(event.member_id, own)
