@@ -44,7 +44,7 @@ _MEANINGS: Final = {
     TimerKind.NAMES: "An epoch has waited for metadata of its topics: it is decided without, where others have any.",
     TimerKind.STUCK: "A group has been rebalancing for `stuck_after`: a finding opens.",
     TimerKind.GROWTH: "A topic grew, and no generation has followed within the age of the clients' metadata: its new"
-    " queues count as queues without an owner.",
+    " queues are a finding.",
 }
 
 
