@@ -53,7 +53,7 @@ class ReportedGroup(Group):
         self.strangers: set[tuple[str, int]] = set()  # late heartbeats of ids that are no members, each once
         self.is_guessed = False  # what is computed is what metadata and the assignment showed
         self.growth: dict[str, list[int]] = {}  # when metadata showed other queues that no generation has shown since
-        self.resized: set[str] = set()  # the topics of which it did, however long ago
+        self.resized: dict[str, list[int]] = {}  # the same, however long ago
 
     # ---- evidence
 
@@ -66,7 +66,7 @@ class ReportedGroup(Group):
             self.learn(at)
             for topic in grown & self.subscribed(self.fields()):
                 self.growth.setdefault(topic, []).append(at)
-                self.resized.add(topic)
+                self.resized.setdefault(topic, []).append(at)
             if self.row is not None and self.members and grown & self.subscribed(self.fields()):
                 self.show_growth(at)
         self.beats = {event["member_id"] for event in events if is_bare(event)}
@@ -82,15 +82,20 @@ class ReportedGroup(Group):
         if self.reported_generation is not None and at in self.wakes():
             self.outlast_metadata(at)
 
-    def beyond(self, counted: dict[str, int], at: int) -> int:
-        """Return how many queues metadata shows beyond those of a generation: they have no owner yet."""
-        now = self.topics.at(at)
-        mine = self.resized & self.subscribed(self.fields())
-        return sum(max(0, len(now.get(topic, ())) - counted.get(topic, 0)) for topic in mine)
+    def beyond(self, counted: dict[str, int], at: int | None = None) -> int:
+        """Return how many queues metadata shows beyond those of a generation by a time; None: by the last growth."""
+        mine = self.resized.keys() & self.subscribed(self.fields())
+        more = 0
+        for topic in mine:
+            times = [time for time in self.resized[topic] if at is None or time <= at]
+            if times:
+                now = self.topics.at(max(times) if at is None else at)
+                more += max(0, len(now.get(topic, ())) - counted.get(topic, 0))
+        return more
 
     def show_growth(self, at: int) -> None:
         counts = {topic: len(names) for topic, names in self.counted.items()}
-        queues = sum(counts.values()) + self.beyond(counts, at)
+        queues = sum(counts.values()) + self.beyond(counts)
         more = queues - self.row["queues_after"]
         self.row = self.row | {
             "queues_after": queues, "unassigned_queues": max(0, self.row["unassigned_queues"] + more),
@@ -115,9 +120,12 @@ class ReportedGroup(Group):
             topic: now.get(topic, []) if topic in grown else now.get(topic, [])[: len(names)]
             for topic, names in self.counted.items()
         }
-        row = self.row | {"queues_after": len(wanted_queues(members, topics))}
-        row |= self.balance(members, topics, self.held if self.reported is None else self.reported)
-        self.row = row
+        row = self.row | self.balance(members, topics, self.held if self.reported is None else self.reported)
+        more = self.beyond({topic: len(queues) for topic, queues in topics.items()})
+        self.row = row | {
+            "queues_after": len(wanted_queues(members, topics)) + more,
+            "unassigned_queues": row["unassigned_queues"] + more,
+        }  # fmt: skip
         for kind in ("unassigned_queues", "idle_members"):
             if not self.revoked:
                 self.finding(at, kind, bool(row[kind]))
@@ -153,7 +161,7 @@ class ReportedGroup(Group):
             self.finding(at, kind, False)
         self.held, self.queues_before, self.reported = {}, 0, None
         self.unknown, self.counted, self.strategy = set(), {}, None
-        self.growth, self.resized = {}, set()
+        self.growth, self.resized = {}, {}
         self.reported_generation, self.generation = None, self.counted_generations
         self.has_rows = True  # if only as a generation without members
         self.forget(at, own)
@@ -239,7 +247,7 @@ class ReportedGroup(Group):
         changed = {topic for kind, _, topic in triggers if kind == "queue_count_changed"}
         kept = (self.growth.keys() & subscribed) - changed
         self.growth = {topic: self.growth[topic] for topic in kept}
-        self.resized = (self.resized & subscribed) - changed
+        self.resized = {topic: times for topic, times in self.resized.items() if topic in subscribed - changed}
         self.has_rows, self.generation = True, number
         self.reported_generation, self.since, self.last_applied = number, at, at
         # A static member's return makes a generation where what it sends with it is other than before.
@@ -388,7 +396,10 @@ class ReportedGroup(Group):
         self.counted = counted
         self.last_strategy = self.strategy or self.last_strategy
         self.queues_before = queues
-        self.row = row
+        since = self.beyond(counts) - more
+        self.row = row | {
+            "queues_after": row["queues_after"] + since, "unassigned_queues": row["unassigned_queues"] + since,
+        }  # fmt: skip
         self.tables.rebalances.append(row)
         self.find(at, told)
         self.begin_to_report(at, () if reported is None else self.members)
@@ -516,7 +527,7 @@ class ReportedGroup(Group):
             self.counted[topic] = names_of(topics[topic])
         self.queues_before = len(wanted_queues(members, topics))
         counts = {topic: len(names) for topic, names in self.counted.items()}
-        row = self.row | {"queues_after": self.queues_before + self.beyond(counts, at)}
+        row = self.row | {"queues_after": self.queues_before + self.beyond(counts)}
         if not self.unknown:
             before = owners(self.held)
             self.compute(members, topics, at)
@@ -527,6 +538,7 @@ class ReportedGroup(Group):
             row |= self.balance(members, topics, held)
             row |= self.agreement() if self.reporters >= self.members.keys() else {}
             self.find(at, row, anew=True)
+            row["unassigned_queues"] += self.beyond(counts)
         self.row = row
 
     def has_spans(self) -> bool:

@@ -33,18 +33,20 @@ def unshown_growth(group: Group, topic: str) -> list[Evidence]:
     ]
 
 
-def unshown_queues(view: GroupView, counts: Mapping[str, int], at: int) -> int:
+def unshown_queues(view: GroupView, counts: Mapping[str, int], at: int | None = None) -> int:
     """Return how many queues metadata shows beyond those of a generation, which had not learned them yet.
 
     Args:
-        counts: How many queues each topic has in the generation. at: When it was made, or later.
+        counts: How many queues each topic has in the generation. at: Of a time; None: as of the last growth.
     """
-    resized = {evidence.topic for evidence in view.group.evidence if evidence.topic is not None and evidence.time <= at}
-    if not resized:
+    topics = {evidence.topic for evidence in view.group.evidence if evidence.topic is not None}
+    if not topics:
         return 0
-    subscribed = {topic for member in view.group.members.values() for topic in member.subscriptions or ()}
-    return sum(
-        max(0, len(view.queues_at(topic, at) or ()) - counts.get(topic, 0))
-        for topic in resized & subscribed
-        if any(growth.time <= at for growth in unshown_growth(view.group, topic))
-    )
+    topics &= {topic for member in view.group.members.values() for topic in member.subscriptions or ()}
+    total = 0
+    for topic in topics:
+        times = [growth.time for growth in unshown_growth(view.group, topic) if at is None or growth.time <= at]
+        if times:
+            queues = view.queues_at(topic, max(times) if at is None else at)
+            total += max(0, len(queues or ()) - counts.get(topic, 0))
+    return total

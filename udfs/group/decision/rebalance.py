@@ -101,7 +101,8 @@ def rebalance(view: GroupView, plan: RebalancePlan) -> RebalanceResult:
     identity, ordinals = next_identity(view, at, plan.generation)
     began = None if plan.pauses.pause_ms is None else at - plan.pauses.pause_ms
     costs = move_costs(view, moves, at, began, _taken_at(before, plan))
-    unshown = unshown_queues(view, {topic: len(infos) for topic, infos in plan.topic_queues.items()}, at)
+    counts = {topic: len(infos) for topic, infos in plan.topic_queues.items()}
+    unshown = unshown_queues(view, counts, at)
     shown = msgspec.structs.replace(balance, unassigned=balance.unassigned + unshown)
     row = _row(view, plan, identity, before, moves, shown, len(queues) + unshown, is_outgrown=bool(unshown))
     add_costs(row, costs)
@@ -132,7 +133,7 @@ def rebalance(view: GroupView, plan: RebalancePlan) -> RebalanceResult:
     return RebalanceResult(
         plan=plan,
         row=row,
-        group_row=_group_row(row, shown),
+        group_row=_group_row(row, shown, unshown_queues(view, counts) - unshown),
         rebalanced=_rebalanced(row, plan, shown),
         moves=moves,
         reported=reported,
@@ -340,7 +341,8 @@ def next_identity(view: GroupView, at: int, generation: int) -> tuple[str, dict[
     return rebalance_id(view.facts.cluster, view.facts.group_id, at, source, generation, ordinal), ordinals
 
 
-def _group_row(row: Rebalance, balance: Balance) -> GroupChanged:
+def _group_row(row: Rebalance, balance: Balance, since: int) -> GroupChanged:
+    """Return the group's row, with the queues that metadata has shown since a generation that comes late."""
     return GroupChanged(
         system=row.system,
         state="failed" if row.status == "failed" else "stable" if row.members_after else "empty",
@@ -349,9 +351,9 @@ def _group_row(row: Rebalance, balance: Balance) -> GroupChanged:
         generation=row.generation,
         generation_source=row.generation_source,
         members=row.members_after,
-        queues=row.queues_after,
+        queues=row.queues_after + since,
         idle_members=balance.idle,
-        unassigned_queues=balance.unassigned,
+        unassigned_queues=balance.unassigned + since,
         spread=balance.spread,
         last_rebalance_at=row.event_time,
         last_rebalance_id=row.rebalance_id,

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import msgspec
 
 from udfs.group.assignment.balance import balance_of
+from udfs.group.assignment.metadata_age import unshown_queues
 from udfs.group.assignment.target_assignment import QueuesByTopic
 from udfs.group.batch.context import GroupContext
 from udfs.group.batch.finding_causes import with_causes
@@ -27,6 +28,8 @@ def with_balance(
 ) -> GroupChanged:
     """Return the group's row with the figures of an assignment; open and close the findings that depend on them.
 
+    The findings leave out queues that metadata shows, and that members need not know yet; the figures count them.
+
     Args:
         topic_queues: Of the topics that members subscribe to. event_id: The event that shows it, where one does.
         grown: Topics that grew, and whose new queues no generation has assigned.
@@ -46,4 +49,5 @@ def with_balance(
     ]
     for kind, found in with_causes(evaluated, group.findings):
         context.set_finding(kind, found, at)
-    return row
+    unshown = unshown_queues(context, {topic: len(infos) for topic, infos in topic_queues.items()})
+    return msgspec.structs.replace(row, unassigned_queues=balance.unassigned + unshown)

@@ -61,9 +61,9 @@ def change_topic(context: GroupContext, due: DueEvent, event: TopicQueues, at: i
         _show_growth(context, at)
 
 
-def _known_queues(view: GroupView, at: int) -> int:
+def _known_queues(view: GroupView) -> int:
     """Return how many queues the topics of the current generation have, as metadata shows them."""
-    return sum(view.group.counts.values()) + unshown_queues(view, view.group.counts, at)
+    return sum(view.group.counts.values()) + unshown_queues(view, view.group.counts)
 
 
 def _show_growth(context: GroupContext, at: int) -> None:
@@ -71,7 +71,7 @@ def _show_growth(context: GroupContext, at: int) -> None:
     group, row = context.group, context.group.row
     if row is None or row.queues is None or not group.members:
         return
-    queues = _known_queues(context, at)
+    queues = _known_queues(context)
     unassigned = row.unassigned_queues
     if unassigned is not None:
         unassigned = max(0, unassigned + queues - row.queues)
@@ -253,7 +253,7 @@ def learn_topic(context: GroupContext, topic: str, at: int, event_id: str | None
     if awaited is not None and not group.topics_without_metadata:
         _compute_awaited(context, awaited, at, event_id)
     elif group.row is not None:
-        context.write_row(at, msgspec.structs.replace(group.row, queues=_known_queues(context, at)))
+        context.write_row(at, msgspec.structs.replace(group.row, queues=_known_queues(context)))
 
 
 def _compute_awaited(context: GroupContext, awaited: Awaited, at: int, event_id: str | None) -> None:
@@ -271,7 +271,7 @@ def _compute_awaited(context: GroupContext, awaited: Awaited, at: int, event_id:
     compare_with_reports(context, at)
     if group.row is None:
         return
-    row = msgspec.structs.replace(group.row, queues=_known_queues(context, at))
+    row = msgspec.structs.replace(group.row, queues=_known_queues(context))
     if target.recomputed:
         owners = group.reported if awaited.guessed else group.computed
         row = with_balance(context, row, owners, topic_queues, at, event_id)

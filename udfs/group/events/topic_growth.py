@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from udfs.group.assignment.metadata_age import NOT_FOLLOWED, metadata_age_ms
+from udfs.group.assignment.metadata_age import NOT_FOLLOWED, metadata_age_ms, unshown_queues
 from udfs.group.assignment.target_assignment import topics_with_metadata
 from udfs.group.batch.context import GroupContext
 from udfs.group.events.current_balance import with_balance
@@ -47,7 +47,8 @@ def show_unfollowed_growth(context: GroupContext, at: int) -> None:
     topic_queues = {
         topic: queues if topic in grown else queues[: group.counts.get(topic, 0)] for topic, queues in shown.items()
     }
-    row = msgspec.structs.replace(row, queues=sum(len(queues) for queues in topic_queues.values()))
+    counts = {topic: len(queues) for topic, queues in topic_queues.items()}
+    row = msgspec.structs.replace(row, queues=sum(counts.values()) + unshown_queues(context, counts))
     if group.has_reported or group.recomputable:
         owners = group.reported if group.has_reported else group.computed
         event_id = next(iter(grown.values())).event_id
