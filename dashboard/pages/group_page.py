@@ -64,7 +64,7 @@ def group_page(reading: Reading, cluster: str, group: str) -> dict[str, Any]:
         "waits": (found["waits"] or "").split("; ") if found["waits"] else [],
         "is_reported": any(row["reported"] for row in owners),
         "has_reports": any(member["reported"] is not None for member in now),
-        "widespread": [one for one in widespread(reading) if any(one.has(row) for row in findings.rows)],
+        "widespread": [spread for spread in widespread(reading) if any(spread.has(row) for row in findings.rows)],
         "findings": findings.rows,
         "past_findings": past,
         "rebalances": last.rows,

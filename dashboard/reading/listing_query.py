@@ -97,7 +97,7 @@ def piece(
         return Piece(rows, total, None)
     last = places[limit - 1]
     # Of rows that are equal in every column, the next piece skips as many as were shown.
-    repeats = sum(one == last for one in places[:limit]) + shown * (last == place) if places[limit] == last else 0
+    repeats = places[:limit].count(last) + shown * (last == place) if places[limit] == last else 0
     return Piece(rows[:limit], total, write_cursor(sort, last, repeats))
 
 
@@ -161,7 +161,7 @@ def refuse_others(given: Iterable[str], taken: Sequence[str], name: str) -> None
     names = sorted(given)
     if others := sorted(set(names).difference(taken)):
         raise BadQuestionError(f"{name} does not take {others[0][:50]!r}; it takes {', '.join(taken) or 'none'}")
-    if repeated := [one for one, next_one in pairwise(names) if one == next_one]:
+    if repeated := [earlier for earlier, later in pairwise(names) if earlier == later]:
         raise BadQuestionError(f"{repeated[0]} is given more than once; {name} takes one value of it")
 
 
@@ -174,7 +174,7 @@ def _value(listing: Listing, name: str, value: str) -> str:
     if name in (SINCE, UNTIL, AT):
         return str(time_parameter(name, value))
     taken = listing.values.get(name)
-    return value if taken is None else ",".join(_taken(name, one, taken) for one in value.split(","))
+    return value if taken is None else ",".join(_taken(name, part, taken) for part in value.split(","))
 
 
 def _taken(name: str, value: str, taken: Sequence[str]) -> str:

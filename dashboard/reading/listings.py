@@ -210,9 +210,9 @@ REBALANCES = Listing(
     TABLES["rebalances"].names,
     _equal("cluster", "group_id", "system", "status", "rebalance_id")
     | {
-        "trigger": 'list_contains(list_transform(coalesce(triggers, []), lambda one: one.kind) || ["trigger"], ?)',
+        "trigger": 'list_contains(list_transform(coalesce(triggers, []), lambda part: part.kind) || ["trigger"], ?)',
         "agrees": "coalesce(agrees::varchar, 'unknown') = ?",
-        "client": "list_contains(list_transform(coalesce(triggers, []), lambda one: one.client), ?)",
+        "client": "list_contains(list_transform(coalesce(triggers, []), lambda part: part.client), ?)",
     },
     ("group_id", "cluster", "rebalance_id"),
     _GROUP_ORDERS
@@ -242,7 +242,7 @@ FINDINGS = Listing(
         # What no job can write down may be of several clusters.
         "cluster": _among("cluster", ", "),
         "open": "(case when closed_at is null then 'yes' else 'no' end) = ?",
-        "client": "list_contains(list_transform(coalesce(clients, []), lambda one: one.client), ?)",
+        "client": "list_contains(list_transform(coalesce(clients, []), lambda part: part.client), ?)",
     },
     ("group_id", "cluster", "kind", "message"),
     _GROUP_ORDERS
@@ -348,5 +348,6 @@ AUDITS = Listing(
     is_recent=True,
 )
 LISTINGS = {
-    one.name: one for one in (GROUPS, REBALANCES, FINDINGS, MEMBERS, ASSIGNMENTS, REJECTED, MINUTES, PROGRESS, AUDITS)
+    listing.name: listing
+    for listing in (GROUPS, REBALANCES, FINDINGS, MEMBERS, ASSIGNMENTS, REJECTED, MINUTES, PROGRESS, AUDITS)
 }

@@ -130,22 +130,22 @@ def _with_health(reading: Reading, rows: pa.Table) -> pa.Table:
     depends = reading.sql(_DEPENDS, {"seen": rows}).to_pylist()
     rules = [
         health(
-            state=one["state"],
-            worst=one["worst"],
-            unassigned_queues=one["is_lacking"],
-            is_known=not one["is_unknown"],
+            state=row["state"],
+            worst=row["worst"],
+            unassigned_queues=row["is_lacking"],
+            is_known=not row["is_unknown"],
         )
-        for one in depends
+        for row in depends
     ]
-    values = [[one[name] for one in depends] for name in ("state", "worst", "is_lacking", "is_unknown")]
+    values = [[row[name] for row in depends] for name in ("state", "worst", "is_lacking", "is_unknown")]
     return reading.sql(_WITH_HEALTH, {"seen": rows}, [*values, rules])
 
 
 def _with_coordinator_state(reading: Reading, rows: pa.Table) -> pa.Table:
     """Add the state of each group's coordinator: the rule is called for those in which it may be another one."""
     others = reading.sql(_OTHERS, {"seen": rows}).to_pylist()
-    values = [[one[name] for one in others] for name in STATE_COLUMNS]
-    return reading.sql(_WITH_STATE, {"seen": rows}, [*values, [coordinator_state(one) for one in others]])
+    values = [[row[name] for row in others] for name in STATE_COLUMNS]
+    return reading.sql(_WITH_STATE, {"seen": rows}, [*values, [coordinator_state(row) for row in others]])
 
 
 def _time(reading: Reading) -> tuple[int, Recent]:
@@ -155,7 +155,7 @@ def _time(reading: Reading) -> tuple[int, Recent]:
 
 
 def _places(many: Sequence[WidespreadKind]) -> list[list[str]]:
-    return [[one.cluster for one in many], [one.kind for one in many]]
+    return [[spread.cluster for spread in many], [spread.kind for spread in many]]
 
 
 def clusters(reading: Reading) -> pa.Table:

@@ -63,12 +63,12 @@ def _shown(audit: Row | None) -> Row | None:
         return None
     queues = [
         {
-            "queue": queue_name(one["topic"], one["broker"], one["queue_id"]),
-            "kind": one["kind"],
-            "expected_text": owners_text(one["expected"]) if audit["verdict"] == "differs" else None,
-            "reported_text": owners_text(one["reported"]),
+            "queue": queue_name(queue["topic"], queue["broker"], queue["queue_id"]),
+            "kind": queue["kind"],
+            "expected_text": owners_text(queue["expected"]) if audit["verdict"] == "differs" else None,
+            "reported_text": owners_text(queue["reported"]),
         }
-        for one in audit["differing"] or []
+        for queue in audit["differing"] or []
     ]
     return audit | {"reason_text": reason_text(audit["reason"]), "queue_rows": queues}
 

@@ -162,8 +162,13 @@ def version_of(freshness: Freshness, unreadable: Mapping[str, str]) -> int:
     How far a cluster is known is shown where it is not known up to now.
     """
     clusters = [
-        (one.cluster, one.state, one.reason, one.known_until if one.state in ("unknown", "recording") else None)
-        for one in freshness.clusters.values()
+        (
+            cluster.cluster,
+            cluster.state,
+            cluster.reason,
+            cluster.known_until if cluster.state in ("unknown", "recording") else None,
+        )
+        for cluster in freshness.clusters.values()
     ]
-    jobs = sorted((one.app_id, one.is_alive, one.state, one.text, one.note) for one in freshness.jobs)
+    jobs = sorted((job.app_id, job.is_alive, job.state, job.text, job.note) for job in freshness.jobs)
     return crc32(repr((clusters, jobs, freshness.problem, sorted(unreadable.items()))).encode("utf-8", "replace"))

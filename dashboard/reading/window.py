@@ -60,7 +60,7 @@ def last_day(reading: Reading, at_ms: int | None = None) -> Window:
     states = {name: reading.freshness.of(name).state for name in cluster_names(reading)}
     is_live = not states or any(state in ("known", "partly_known") for state in states.values())
     ends = (known_end(reading, name, now) for name in states)
-    end = now if is_live else max((one for one in ends if one is not None), default=now)
+    end = now if is_live else max((end_ms for end_ms in ends if end_ms is not None), default=now)
     return _day_until(end, is_live=is_live)
 
 

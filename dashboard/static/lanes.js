@@ -34,7 +34,7 @@ class Lanes {
     const mark = this.data?.marks[this.mark]?.id;
     this.data = data;
     this.chosen = chosen === undefined ? -1 : data.members.indexOf(chosen);
-    this.mark = mark === undefined ? -1 : data.marks.findIndex((one) => one.id === mark);
+    this.mark = mark === undefined ? -1 : data.marks.findIndex((part) => part.id === mark);
     this.byQueue = data.queues.map(() => []);
     // Of an unknown cluster nothing is drawn beyond the last knowledge of it.
     this.known = data.known_until ?? Infinity;

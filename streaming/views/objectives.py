@@ -116,11 +116,15 @@ def evaluate(
     where = {"cluster": cluster, "group_id": group}
     left_out = {*ignored, *objectives.ignored_findings}
     found = reader.rows("findings", where=where, keep=holds_at("opened_at", "closed_at", now_ms))
-    among = [one for one in widespread_kinds(reader, widespread, now_ms, cluster=cluster) if one.kind not in left_out]
+    among = [
+        spread
+        for spread in widespread_kinds(reader, widespread, now_ms, cluster=cluster)
+        if spread.kind not in left_out
+    ]
     counted = [
         row
         for row in found
-        if row["severity"] != "info" and row["kind"] not in left_out and not any(one.has(row) for one in among)
+        if row["severity"] != "info" and row["kind"] not in left_out and not any(spread.has(row) for spread in among)
     ]
     counted.sort(key=lambda row: (SEVERITIES.index(row["severity"]), row["kind"], row["opened_at"], row["finding_id"]))
     # A cluster without groups is in no table yet, but it is known.
@@ -130,9 +134,9 @@ def evaluate(
         counted,
         _figures(reader, objectives, now_ms, where),
         among,
-        blind=[one for one in reported if not one.knows(None if is_present else now_ms)],
+        blind=[status for status in reported if not status.knows(None if is_present else now_ms)],
         blind_state=objectives.blind_state,
-        recordings=[one for one in reported if one.state == "recording"],
+        recordings=[status for status in reported if status.state == "recording"],
         info=sum(row["severity"] == "info" for row in found),
     )
 
@@ -182,7 +186,7 @@ def _figures(reader: Reader, objectives: Check, now_ms: int, where: Mapping[str,
 def _largest(values: Mapping[tuple[str, str | None], float]) -> tuple[float | None, str | None, str | None]:
     if not values:
         return 0.0, None, None
-    (cluster, group), value = min(values.items(), key=lambda one: (-one[1], one[0][0], one[0][1] or ""))
+    (cluster, group), value = min(values.items(), key=lambda entry: (-entry[1], entry[0][0], entry[0][1] or ""))
     return value, cluster, group
 
 

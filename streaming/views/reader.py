@@ -107,7 +107,9 @@ class Reader:
         # A table of an older release gets the columns that it lacks when its job starts again.
         there = {field.name for field in delta.schema().fields}
         tests = [_test(column, value) for column, value in (where or {}).items() if value is not None]
-        found = delta.scan(columns=[one for one in columns if one in there], predicate=" AND ".join(tests) or None)
+        found = delta.scan(
+            columns=[column for column in columns if column in there], predicate=" AND ".join(tests) or None
+        )
         # Not pa.table(): it imports pandas.
         for batch in pa.RecordBatchReader.from_stream(found):
             yield as_schema(pa.Table.from_batches([batch]), schema)

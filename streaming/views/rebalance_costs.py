@@ -131,5 +131,5 @@ def _outage(least: int | None, most: int | None, unknown: int) -> str:
     return f"{text}, and {others}" if unknown else text
 
 
-def _sum(one: int | None, other: int | None) -> int | None:
-    return one if other is None else (one or 0) + other
+def _sum(total: int | None, added: int | None) -> int | None:
+    return total if added is None else (total or 0) + added
