@@ -55,8 +55,8 @@ def _news(run: CoreRun, rebalances: int, changes: int, rejected: int) -> Iterato
         yield from _rebalance(row)
     for change in run.changes[changes:]:
         yield _change(change)
-    for one in run.rejected[rejected:]:
-        yield _rejected(one)
+    for rejected_event in run.rejected[rejected:]:
+        yield _rejected(rejected_event)
 
 
 def _rebalance(row: Rebalance) -> Iterator[str]:
@@ -78,8 +78,8 @@ def _change(change: Change) -> str:
     return f"  change   {change.cluster}/{change.group_id or ''} {kind} {json.dumps(body, sort_keys=True)}"
 
 
-def _rejected(one: Rejected) -> str:
-    return f"  rejected {one.reason}: {one.detail}"
+def _rejected(rejected: Rejected) -> str:
+    return f"  rejected {rejected.reason}: {rejected.detail}"
 
 
 def _time(epoch_ms: int) -> str:

@@ -51,7 +51,7 @@ def paths(url: str) -> dict[str, str]:
         "questions": "/questions",
         **{
             f"question {name}": f"/questions/{name}"
-            + (f"?{urlencode(needed)}" if "topic" in one.parameters and "queue" in one.parameters else "")
-            for name, one in questions().items()
+            + (f"?{urlencode(needed)}" if "topic" in question.parameters and "queue" in question.parameters else "")
+            for name, question in questions().items()
         },
     }

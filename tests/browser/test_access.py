@@ -98,7 +98,8 @@ def violations(axe: Axe, page: Page) -> list[str]:
         options = OPTIONS if theme == "light" else COLOURS
         found = page.evaluate("async options => (await axe.run(options)).violations", options)
         wrong += [
-            f"{screen}: {one['id']} {one['nodes'][0]['target']} {one['nodes'][0]['failureSummary']}" for one in found
+            f"{screen}: {violation['id']} {violation['nodes'][0]['target']} {violation['nodes'][0]['failureSummary']}"
+            for violation in found
         ]
     return wrong
 
@@ -108,7 +109,12 @@ def test_a_theme_changes_colours_and_nothing_else() -> None:
     blocks = re.findall(r"(?:data-theme|prefers-color-scheme)[^{]*\{((?:[^{}]|\{[^{}]*\})*)\}", text)
     assert len(blocks) >= 4
     inner = [re.sub(r"[^{};]*\{|\}", "", block) for block in blocks]
-    names = {one.partition(":")[0].strip() for block in inner for one in block.split(";") if one.strip()}
+    names = {
+        declaration.partition(":")[0].strip()
+        for block in inner
+        for declaration in block.split(";")
+        if declaration.strip()
+    }
     assert {name for name in names if not name.startswith("--")} == {"color-scheme"}
 
 

@@ -35,7 +35,9 @@ class _History:
         for number in range(self.generations):
             last = number == self.generations - 1
             self._generation(number, present, list(self.topics) if last else self.early, assigned)
-            present = [one for one in _MEMBERS if rng.random() < (0.8 if one in present else 0.3)] or present[:1]
+            present = [
+                member_id for member_id in _MEMBERS if rng.random() < (0.8 if member_id in present else 0.3)
+            ] or present[:1]
         for number in range(rng.randint(0, 2)):
             self._return_of_static_members(number + 1)
 
@@ -79,7 +81,9 @@ class _History:
             ],
         }
         if "assignments" in last:
-            again["assignments"] = {names.get(one, one): queues for one, queues in last["assignments"].items()}
+            again["assignments"] = {
+                names.get(member_id, member_id): queues for member_id, queues in last["assignments"].items()
+            }
         self.snapshots.append(again)
 
     def events(self, topics_at: dict[str, int]) -> list[Event]:
@@ -177,7 +181,9 @@ def test_an_assignment_that_differs_only_for_want_of_metadata_is_no_disagreement
 
 
 def _generation(t: int, number: int, *ids: str, topics: str = "a") -> Event:
-    members = [{"member_id": one, "instance_id": one[0], "subscriptions": list(topics)} for one in ids]
+    members = [
+        {"member_id": member_id, "instance_id": member_id[0], "subscriptions": list(topics)} for member_id in ids
+    ]
     return {"t": t, "type": "group_snapshot", "group": "g", "generation": number, "strategy": "range"} | {
         "members": members
     }
@@ -246,8 +252,8 @@ def test_a_comparison_without_the_racks_of_a_topic_is_none() -> None:
     snapshot = {
         "t": 1_000, "type": "group_snapshot", "group": "g", "generation": 1, "state": "Stable", "strategy": "range",
         "members": [
-            {"member_id": one, "client_id": one, "rack": rack, "subscriptions": ["t"], "strategies": ["range"]}
-            for one, rack in (("a", "x"), ("b", "y"))
+            {"member_id": name, "client_id": name, "rack": rack, "subscriptions": ["t"], "strategies": ["range"]}
+            for name, rack in (("a", "x"), ("b", "y"))
         ],
         "assignments": {"a": [{"topic": "t", "queue_id": 0}], "b": [{"topic": "t", "queue_id": 1}]},
     }  # fmt: skip

@@ -196,7 +196,7 @@ class Chaos:
             name = f"{target}-{attempt}"
             life = self.lives[self.cluster.member_id(name)] = self._life_of[target] = Life(_now_ms())
             member = self._members[target] = self.cluster.start_member(name)
-            member.wait_until(lambda one=member: one.has_ended or _has_started(one), _REPORTED_WITHIN_S)
+            member.wait_until(lambda member=member: member.has_ended or _has_started(member), _REPORTED_WITHIN_S)
             if _has_started(member) or self._failed.is_set():
                 return
             life.ended_ms, life.ending = member.reports[-1].at_ms, "is killed"
@@ -304,12 +304,14 @@ class Chaos:
     def _is_reported(self, held: dict[str, list[Queue]]) -> bool:
         mine = [event for event in self.events() if event.get("group") == GROUP]
         snapshots = [event for event in mine if event["type"] == "group_snapshot"]
-        if not snapshots or {one["member_id"] for one in snapshots[-1].get("members", ())} != set(held):
+        if not snapshots or {shown["member_id"] for shown in snapshots[-1].get("members", ())} != set(held):
             return False
-        reports = {one["member_id"]: one["queues"] for one in mine if one["type"] == "assignment_reported"}
+        reports = {event["member_id"]: event["queues"] for event in mine if event["type"] == "assignment_reported"}
         reported = {
             name: sorted(
-                (one["topic"], one["broker"], one["queue_id"]) for one in queues if not one["topic"].startswith("%")
+                (queue["topic"], queue["broker"], queue["queue_id"])
+                for queue in queues
+                if not queue["topic"].startswith("%")
             )
             for name, queues in reports.items()
             if name in held

@@ -89,7 +89,9 @@ class Truth:
                     yield f"generation {row['generation']} at {at_ms}: nothing did {trigger}"
 
     def _about(self, member: str, life: Life, rows: Sequence[Row]) -> Iterator[str]:
-        reported = [(_ms(row), one["kind"]) for row in rows for one in row["triggers"] if one["member_id"] == member]
+        reported = [
+            (_ms(row), trigger["kind"]) for row in rows for trigger in row["triggers"] if trigger["member_id"] == member
+        ]
         joins = [at_ms for at_ms, kind in reported if kind == "member_joined"]
         ends = [(at_ms, kind) for at_ms, kind in reported if kind in _ENDS]
         story = f"{member} {life}: reported {reported}"

@@ -82,7 +82,7 @@ def test_the_page_of_performance_has_the_defaults() -> None:
 def test_the_page_of_internals_names_the_tables_that_can_be_made_again() -> None:
     page = (ROOT / "docs" / "internals.md").read_text(encoding="utf-8")
     (named,) = re.findall(r"delete the folders (.*?), and they start", page, re.DOTALL)
-    assert sorted(re.findall(r"`(\w+)`", named)) == sorted(one.table.name for one in PROJECTIONS)
+    assert sorted(re.findall(r"`(\w+)`", named)) == sorted(projection.table.name for projection in PROJECTIONS)
 
 
 def test_the_page_of_performance_names_every_benchmark() -> None:

@@ -33,7 +33,7 @@ def append(folder: Path, limits: LogLimits, *events: AnyEvent) -> int:
 
 def files(folder: Path) -> list[int]:
     found = (number_and_writer(file.name) for file in folder.glob("[!.]*"))
-    return sorted(one[0] for one in found if one is not None)
+    return sorted(match[0] for match in found if match is not None)
 
 
 def count(queues: int, at: int) -> TopicQueues:

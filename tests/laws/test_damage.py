@@ -119,12 +119,12 @@ def test_every_single_bit_of_the_beginning_of_a_state_counts(kind: str) -> None:
 
 def test_sections_of_another_state_are_refused() -> None:
     first, second = sample("counted"), sample("waiting")
-    one, two = first.states[0], second.states[0]
-    assert one is not None
-    assert two is not None
-    for place in range(17, min(len(one), len(two)), 16):
+    first_state, second_state = first.states[0], second.states[0]
+    assert first_state is not None
+    assert second_state is not None
+    for place in range(17, min(len(first_state), len(second_state)), 16):
         with pytest.raises(StateDamagedError):
-            unpack_state(one[:place] + two[place:])
+            unpack_state(first_state[:place] + second_state[place:])
 
 
 @pytest.mark.parametrize("size", [2**31, 2**32 - 1])

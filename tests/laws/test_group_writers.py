@@ -68,11 +68,11 @@ def written(tree: ast.AST) -> Iterator[tuple[str, str]]:
             case ast.Call(func=ast.Name(id="setattr"), args=[owner, *_]):
                 yield ast.unparse(owner), "*"
         for target in targets:
-            for one in target.elts if isinstance(target, ast.Tuple) else [target]:
-                place = _without_places(one)
+            for part in target.elts if isinstance(target, ast.Tuple) else [target]:
+                place = _without_places(part)
                 if isinstance(place, ast.Attribute):
                     yield ast.unparse(place.value), place.attr
-                elif isinstance(place, ast.Name) and place is not one:
+                elif isinstance(place, ast.Name) and place is not part:
                     yield from other_names.get(place.id, ())
 
 
@@ -87,9 +87,9 @@ def aliases(tree: ast.AST) -> dict[str, set[tuple[str, str]]]:
             case ast.Assign(targets=[name], value=value) | ast.NamedExpr(target=name, value=value):
                 pairs = [(name, value)]
         for name, value in pairs:
-            for one in (value.body, value.orelse) if isinstance(value, ast.IfExp) else (value,):
-                if isinstance(name, ast.Name) and isinstance(one, ast.Attribute):
-                    found.setdefault(name.id, set()).add((ast.unparse(one.value), one.attr))
+            for choice in (value.body, value.orelse) if isinstance(value, ast.IfExp) else (value,):
+                if isinstance(name, ast.Name) and isinstance(choice, ast.Attribute):
+                    found.setdefault(name.id, set()).add((ast.unparse(choice.value), choice.attr))
     return found
 
 
@@ -124,9 +124,9 @@ def functions_with_a_view() -> Iterator[tuple[str, str, ast.FunctionDef]]:
     for path in MODULES:
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.FunctionDef):
-                for one in [*node.args.args, *node.args.kwonlyargs]:
-                    if one.annotation is not None and ast.unparse(one.annotation) in VIEWS:
-                        yield path.stem, one.arg, node
+                for argument in [*node.args.args, *node.args.kwonlyargs]:
+                    if argument.annotation is not None and ast.unparse(argument.annotation) in VIEWS:
+                        yield path.stem, argument.arg, node
 
 
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: path.stem)
@@ -160,7 +160,7 @@ def test_what_a_coordinator_recorded_is_changed_in_few_places_and_beside_a_view_
     assert found - {"recorded_group"} == {"record_fold", "group_epochs", "topic_names"}
     for module, _, node in functions_with_a_view():
         if changes_what_is_recorded(node):
-            given = {one.arg: one.annotation for one in [*node.args.args, *node.args.kwonlyargs]}
+            given = {argument.arg: argument.annotation for argument in [*node.args.args, *node.args.kwonlyargs]}
             assert ast.unparse(given["recorded"] or node) == "RecordedGroup", f"{module}.{node.name}"
 
 
@@ -171,11 +171,11 @@ def test_a_function_that_takes_a_view_changes_nothing() -> None:
             mine = owner.split(".")[0] in (view, "group")
             if mine or attribute in OF_MEMBERS & {"by_heartbeats", "holds_since", "joined_at", "field_times"}:
                 wrong.append(f"{module}.{node.name}: {owner}.{attribute}")
-        for one in ast.walk(node):
-            if isinstance(one, ast.Attribute) and ast.unparse(one.value) == f"{view}.before" and one.attr in BEFORE:
-                wrong.append(f"{module}.{node.name}: {view}.before.{one.attr}")
-            is_mine = isinstance(one, ast.Attribute) and isinstance(one.value, ast.Name) and one.value.id == view
-            if is_mine and one.attr in WRITING:
-                wrong.append(f"{module}.{node.name}: {view}.{one.attr}")
+        for part in ast.walk(node):
+            if isinstance(part, ast.Attribute) and ast.unparse(part.value) == f"{view}.before" and part.attr in BEFORE:
+                wrong.append(f"{module}.{node.name}: {view}.before.{part.attr}")
+            is_mine = isinstance(part, ast.Attribute) and isinstance(part.value, ast.Name) and part.value.id == view
+            if is_mine and part.attr in WRITING:
+                wrong.append(f"{module}.{node.name}: {view}.{part.attr}")
     assert wrong == []
     assert sum(1 for _ in functions_with_a_view()) > 40

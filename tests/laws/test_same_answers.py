@@ -128,7 +128,7 @@ def both(
 def options_of(name: str) -> set[str]:
     """Return the options of a command that lists."""
     command = typer.main.get_command(show).commands[name]  # type: ignore[attr-defined]
-    return {next(opt for opt in one.opts if opt.startswith("--")) for one in command.params} - {"--help"}
+    return {next(opt for opt in option.opts if opt.startswith("--")) for option in command.params} - {"--help"}
 
 
 @pytest.mark.parametrize("name", SAME)
@@ -185,7 +185,7 @@ def test_what_is_known_of_a_cluster_is_the_same(root: Path, api: Callable[..., A
     found = json.loads(checked.stdout)
     clusters = api("liveness")["clusters"]
     for state, name in (("recording", "recordings"), ("unknown", "blind")):
-        assert found[name] == [one for one in clusters if one["state"] == state]
+        assert found[name] == [cluster for cluster in clusters if cluster["state"] == state]
 
 
 def test_an_owner_is_a_row_of_the_assignments(root: Path, api: Callable[..., Any]) -> None:

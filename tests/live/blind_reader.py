@@ -92,11 +92,11 @@ class _Webhook(http.server.ThreadingHTTPServer):
 
     def take(self, message: Mapping[str, Any]) -> None:
         """Note which findings a message opens and closes."""
-        for one in message["findings"]:
-            if one["status"] == "opened":
-                self.open[one["finding_id"]] = one["kind"]
+        for finding in message["findings"]:
+            if finding["status"] == "opened":
+                self.open[finding["finding_id"]] = finding["kind"]
             else:
-                self.open.pop(one["finding_id"], None)
+                self.open.pop(finding["finding_id"], None)
 
 
 class _Handler(http.server.BaseHTTPRequestHandler):
@@ -166,7 +166,7 @@ class Reader:
         knowledge = _KNOWLEDGE.search(page)
         notices = [html.unescape(_TAG.sub("", found)).strip() for found in _NOTICE.findall(page)]
         liveness, groups = self._json("/api/v1/liveness"), self._json(f"/api/v1/groups?cluster={CLUSTER}")
-        states = [one["state"] for one in liveness.get("clusters", ()) if one["cluster"] == CLUSTER]
+        states = [cluster["state"] for cluster in liveness.get("clusters", ()) if cluster["cluster"] == CLUSTER]
         metrics = self._get("/metrics")
         exit_code, line, took_s = self._check()
         return Said(

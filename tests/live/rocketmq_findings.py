@@ -22,9 +22,9 @@ def causes_of(run: CoreRun, group: str) -> list[list[tuple[str, str | None]]]:
     """
     reported = [
         [
-            (one.kind, one.member_id or one.topic)
-            for one in row.triggers
-            if not (one.topic or "").startswith(RETRY_PREFIX)
+            (trigger.kind, trigger.member_id or trigger.topic)
+            for trigger in row.triggers
+            if not (trigger.topic or "").startswith(RETRY_PREFIX)
         ]
         for row in rebalances_of(run, group)
     ]

@@ -79,7 +79,7 @@ def test_a_broker_that_stops_and_comes_back_is_survived_and_nothing_is_missed(
         # Where the machine is busy, the first one joins again by itself meanwhile, also before it has assigned.
         rows = job.generations("billing")
         held = {report.generation for member in (first, second) for report in member.assignments} - {None}
-        recorded = {one.number for one in read_truth(broker, ["billing"])["billing"].generations}
+        recorded = {written.number for written in read_truth(broker, ["billing"])["billing"].generations}
         assert held | {1, generation} <= rows.keys() == recorded
         assert {rows[1]["trigger"], rows[generation]["trigger"]} == {"group_created", "member_joined"}
         kinds = {trigger["kind"] for row in rows.values() for trigger in row["triggers"]}

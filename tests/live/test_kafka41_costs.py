@@ -81,14 +81,18 @@ def test_messages_that_are_read_twice_and_that_wait_are_those_that_consumers_cou
     # The end was observed before: as many more are expected as were read in that time before.
     assert row["waiting_messages"] is None
     assert row["waiting_estimated_messages"] >= twice
-    spans = [one for one in job.rows("assignments") if one["rebalance_id"] == row["rebalance_id"]]
-    [span] = [one for one in spans if one["origin"] == "reported"]
+    spans = [span for span in job.rows("assignments") if span["rebalance_id"] == row["rebalance_id"]]
+    [span] = [span for span in spans if span["origin"] == "reported"]
     for name in COST_NAMES:
         assert span[name] == row[name]
     after = job.generations(GROUP)[last]
     assert after["repeated_estimated_messages"] in (None, 0)
     assert shown == described == (290, 290, 0)
-    moved = [(one["event_time"], one["queue_id"]) for one in job.rows("queue_progress") if one["group_id"] == GROUP]
+    moved = [
+        (progress["event_time"], progress["queue_id"])
+        for progress in job.rows("queue_progress")
+        if progress["group_id"] == GROUP
+    ]
     assert len(moved) == len(set(moved))
 
 

@@ -98,7 +98,9 @@ def has_target_of_all(folder: Path, group: str, members: int) -> bool:
     with_some: set[str] = set()
     for file in folder.glob("*.jsonl"):
         events = (json.loads(line) for line in file.read_bytes().splitlines())
-        with_some.update(one["member_id"] for one in events if one.get("group") == group and one.get("partitions"))
+        with_some.update(
+            event["member_id"] for event in events if event.get("group") == group and event.get("partitions")
+        )
     return len(with_some) == members
 
 
@@ -192,8 +194,9 @@ def rebalances(folder: Path) -> list[Rebalance]:
 def check(rows: Sequence[Rebalance]) -> None:
     """No target is another one than is recomputed, and each epoch has a cause."""
     shown = [
-        (row.group_id, row.generation, row.agrees, row.agrees_reason, [one.kind for one in row.triggers])
+        (row.group_id, row.generation, row.agrees, row.agrees_reason, [trigger.kind for trigger in row.triggers])
         for row in rows
-        if (row.agrees, row.agrees_reason) not in _VALID or any(one.kind == "unexplained" for one in row.triggers)
+        if (row.agrees, row.agrees_reason) not in _VALID
+        or any(trigger.kind == "unexplained" for trigger in row.triggers)
     ]
     assert shown == []

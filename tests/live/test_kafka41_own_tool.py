@@ -61,7 +61,7 @@ def test_show_group_prints_the_same_as_the_tool_where_both_have_it(
         for name, settings in (("old", {}), ("young", _NEW_PROTOCOL)):
             joining = start_light_member(broker, "migrated", ["orders"], {"client.id": name, **settings})
             migrated.append(stack.enter_context(joining))
-            wait_until(migrated, lambda: sum(len(one.owned) for one in migrated) == 4)
+            wait_until(migrated, lambda: sum(len(member.owned) for member in migrated) == 4)
         _commit(broker, "loader", 3)
         join_share_group(broker, "sharing", "orders", until_assigned=True)
         join_streams_group(broker, "streaming", "orders", until_assigned=True)
@@ -73,7 +73,7 @@ def test_show_group_prints_the_same_as_the_tool_where_both_have_it(
         left.wait_until(lambda: left.records_read == 12)
         left.stop()
         new.wait_until(lambda: len(new.owned) == 2)
-        wait_until(migrated, lambda: [len(one.owned) for one in migrated] == [2, 2])
+        wait_until(migrated, lambda: [len(member.owned) for member in migrated] == [2, 2])
         wait_until_assigned(mixed, both)
         wait_until_assigned(moving, partitions("orders", 4))
         for members in (mixed, moving):

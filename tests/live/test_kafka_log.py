@@ -111,10 +111,10 @@ def test_static_members_restart_without_a_rebalance_and_the_second_process_of_on
     rows = [row for row in run.rebalances if row.group_id == group]
     assert max(row.generation for row in rows) == generation
     bodies = [change.body for change in run.changes if change.group_id == group]
-    replaced = [one.member_id for one in bodies if isinstance(one, MemberClosed) and one.left_reason == "replaced"]
+    replaced = [body.member_id for body in bodies if isinstance(body, MemberClosed) and body.left_reason == "replaced"]
     assert replaced == ids[:-1]
     assert len(set(ids)) == 4
-    findings = [one for one in bodies if isinstance(one, FindingOpened) and one.finding == "duplicate_instance"]
+    findings = [body for body in bodies if isinstance(body, FindingOpened) and body.finding == "duplicate_instance"]
     assert len(findings) == 1
 
 

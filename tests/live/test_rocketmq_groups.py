@@ -34,9 +34,11 @@ def test_members_with_one_id_are_two_and_both_hold_the_share_of_one(
         def poll_until_reported(connections: int, held: list[Queue]) -> None:
             def is_reported(events: list[Event]) -> bool:
                 mine = [event for event in events if event.get("group") == "one-id-group"]
-                members = [one["members"] for one in mine if one["type"] == "group_snapshot"]
-                queues = [one["queues"] for one in mine if one["type"] == "assignment_reported"]
-                latest = [(one["topic"], one["broker"], one["queue_id"]) for one in queues[-1]] if queues else []
+                members = [event["members"] for event in mine if event["type"] == "group_snapshot"]
+                queues = [event["queues"] for event in mine if event["type"] == "assignment_reported"]
+                latest = (
+                    [(queue["topic"], queue["broker"], queue["queue_id"]) for queue in queues[-1]] if queues else []
+                )
                 return bool(members) and len(members[-1]) == connections and latest[-len(held) :] == held
 
             collected.poll_until(is_reported, f"{connections} of them")

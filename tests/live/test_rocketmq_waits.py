@@ -30,7 +30,7 @@ def test_a_member_of_4_9_that_hangs_is_given_up_after_two_minutes(
     folder = tmp_path / "events"
     with collecting(rocketmq49, folder, include_groups=("long-hanging",), client_timeout_ms=500) as collected:
         story = Story("long-hanging", collected)
-        a, b = [new_rocketmq_member(rocketmq49, "long-hanging", ["long-hung"], instance=one, **QUICK) for one in "ab"]
+        a, b = [new_rocketmq_member(rocketmq49, "long-hanging", ["long-hung"], instance=name, **QUICK) for name in "ab"]
         wait_until_assigned([a, b], queues_of("long-hung", 4))
         story.record("both join", [a, b], *JOINED)
         b.freeze()

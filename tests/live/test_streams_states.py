@@ -59,5 +59,7 @@ def _find_coordinator(broker: Broker) -> None:
 
 
 def _state(run: CoreRun, group: str) -> str:
-    bodies = [one.body for one in run.changes if one.group_id == group and isinstance(one.body, GroupChanged)]
+    bodies = [
+        change.body for change in run.changes if change.group_id == group and isinstance(change.body, GroupChanged)
+    ]
     return state_text(msgspec.structs.asdict(bodies[-1]))

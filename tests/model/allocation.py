@@ -26,7 +26,8 @@ def wanted_queues(members: Mapping[str, Mapping[str, Any]], topics: Mapping[str,
     """Return the queues of subscribed, known topics."""
     subscribed = {topic for member in members.values() for topic in member.get("subscriptions") or ()}
     return sorted(
-        ((topic, one["broker"], one["queue_id"]) for topic in subscribed for one in topics.get(topic, ())), key=repr
+        ((topic, queue["broker"], queue["queue_id"]) for topic in subscribed for queue in topics.get(topic, ())),
+        key=repr,
     )
 
 
@@ -107,7 +108,7 @@ def allocate(
 def _participant(name: str, member: Mapping[str, Any], owned: Mapping[str, list[Queue]], stayed: bool) -> Participant:
     queues, since = owned.get(name) or ([] if stayed else None), 1 if stayed else None
     if member.get("owned") is not None:  # as it reports itself
-        queues = [(one["topic"], None, one["queue_id"]) for one in member["owned"]]
+        queues = [(queue["topic"], None, queue["queue_id"]) for queue in member["owned"]]
     elif queues:
         since = 1
     return Participant(
@@ -123,8 +124,10 @@ def _participant(name: str, member: Mapping[str, Any], owned: Mapping[str, list[
 
 
 def _infos(queues: list[dict[str, Any]]) -> tuple[QueueInfo, ...]:
-    ordered = sorted(queues, key=lambda one: (one["broker"] or "", one["queue_id"]))
-    return tuple(QueueInfo(queue_id=one["queue_id"], broker=one["broker"], racks=one["racks"]) for one in ordered)
+    ordered = sorted(queues, key=lambda queue: (queue["broker"] or "", queue["queue_id"]))
+    return tuple(
+        QueueInfo(queue_id=queue["queue_id"], broker=queue["broker"], racks=queue["racks"]) for queue in ordered
+    )
 
 
 def compared(before: Mapping[Queue, set[str]], after: Mapping[Queue, set[str]]) -> dict[str, int]:

@@ -68,7 +68,9 @@ def _differing(name: str, want: Any, got: Any) -> list[str]:
         for key in sorted(ours.keys() & theirs.keys()):
             if ours[key] != theirs[key]:
                 named = [column for column in ours[key] if ours[key][column] != theirs[key][column]]
-                differences = ", ".join(f"{one}: model {ours[key][one]!r} core {theirs[key][one]!r}" for one in named)
+                differences = ", ".join(
+                    f"{column}: model {ours[key][column]!r} core {theirs[key][column]!r}" for column in named
+                )
                 lines.append(f"rebalances {_time(key)}: {differences}")
         want = [ours[key] for key in sorted(ours.keys() - theirs.keys())]
         got = [theirs[key] for key in sorted(theirs.keys() - ours.keys())]
@@ -112,7 +114,7 @@ def story(batches: Batches) -> str:
     """Return a history as text, a line for each event."""
     lines = []
     for number, batch in enumerate(batches):
-        for event in sorted(batch, key=lambda one: one["event_time"]):
+        for event in sorted(batch, key=lambda event: event["event_time"]):
             rest = {k: v for k, v in event.items() if k not in ("schema_version", "event_time", "system", "type")}
             lines.append(f"  {number}: {event['event_time'] - T0:>7} {event['system']} {event['type']} {rest}")
     return "\n".join(lines)

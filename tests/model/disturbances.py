@@ -23,7 +23,7 @@ class History:
 
     def in_order(self) -> list[Event]:
         """Return the events as they arrive."""
-        return [event for _, event in sorted(self.events, key=lambda one: one[0])]
+        return [event for _, event in sorted(self.events, key=lambda timed: timed[0])]
 
 
 def delay_one(chance: random.Random, made: History) -> None:
@@ -57,9 +57,9 @@ def send_clocks(made: History) -> None:
     times of a few members support each other, and from when on, is the core's own affair.
     """
     made.events = [
-        one
+        pair
         for at, event in made.events
-        for one in ((at, {name: event[name] for name in _OF_A_CLOCK} | {"type": "clock"}), (at, event))
+        for pair in ((at, {name: event[name] for name in _OF_A_CLOCK} | {"type": "clock"}), (at, event))
     ]
 
 
@@ -68,7 +68,7 @@ def send_ahead(chance: random.Random, made: History) -> None:
     cluster = chance.choice(sorted({event["cluster"] for _, event in made.events}))
     producers: set[tuple[str, str]] = set()
     arrivals = []
-    for at, event in sorted(made.events, key=lambda one: one[0]):
+    for at, event in sorted(made.events, key=lambda timed: timed[0]):
         kind = "group" if event["type"] == "group_snapshot" else "member_id"
         if event["cluster"] == cluster and kind in event:
             producers.add((kind, event[kind]))

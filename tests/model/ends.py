@@ -96,7 +96,7 @@ def excused(batches: Batches) -> Iterator[tuple[str, str]]:
         for event in batch:
             key = event["cluster"], event.get("group", "")
             is_late = event["event_time"] < clocks.get(event["cluster"], 0)
-            newer = [one["type"] for one in arrived.get(key, ()) if one["event_time"] > event["event_time"]]
+            newer = [later["type"] for later in arrived.get(key, ()) if later["event_time"] > event["event_time"]]
             if is_late and event["type"] == "group_snapshot" and "group_snapshot" in newer:
                 yield key
             if is_late and event["type"] == "group_deleted" and not {*_SIGNS}.isdisjoint(newer):
@@ -112,9 +112,13 @@ def excused(batches: Batches) -> Iterator[tuple[str, str]]:
 def _had_ended(event: Event, arrived: list[Event]) -> bool:
     """Return whether a session that a poll with another timeout ended had ended before, as a late event of it shows."""
     name, timeout = event["member_id"], event.get("session_timeout_ms", TIMEOUTS[event["system"]])
-    for poll in (one for one in arrived if one["type"] == "group_snapshot"):
+    for poll in (arrival for arrival in arrived if arrival["type"] == "group_snapshot"):
         is_ended = any("session_timeout_ms" in info for info in poll["members"] if info["member_id"] == name)
-        sent = [one for one in arrived if one.get("member_id") == name and one["event_time"] < poll["event_time"]]
+        sent = [
+            sent_event
+            for sent_event in arrived
+            if sent_event.get("member_id") == name and sent_event["event_time"] < poll["event_time"]
+        ]
         if is_ended and sent and event["event_time"] + timeout < poll["event_time"]:
             return True
     return False
@@ -122,11 +126,18 @@ def _had_ended(event: Event, arrived: list[Event]) -> bool:
 
 def _of_other_queues(event: Event, arrived: dict[tuple[str, str], list[Event]]) -> Iterator[tuple[str, str]]:
     """Yield the groups of which a generation was applied with other queues than in order, by an event that is late."""
-    others = [one for one in arrived.get((event["cluster"], ""), ()) if one.get("topic") == event.get("topic")]
-    was_known = any(one["type"] == "topic_queues" and one["event_time"] > event["event_time"] for one in others)
+    others = [
+        topic_event
+        for topic_event in arrived.get((event["cluster"], ""), ())
+        if topic_event.get("topic") == event.get("topic")
+    ]
+    was_known = any(
+        topic_event["type"] == "topic_queues" and topic_event["event_time"] > event["event_time"]
+        for topic_event in others
+    )
     pair = {"topic_queues": "group_snapshot", "group_snapshot": "topic_queues"}.get(event["type"])
     for key, events in arrived.items():
-        for one in events:
-            is_newer = one["type"] == pair and (was_known or one["event_time"] > event["event_time"])
-            if key[0] == event["cluster"] and is_newer and ("generation" in one or "generation" in event):
-                yield key[0], event.get("group", one.get("group"))
+        for other_event in events:
+            is_newer = other_event["type"] == pair and (was_known or other_event["event_time"] > event["event_time"])
+            if key[0] == event["cluster"] and is_newer and ("generation" in other_event or "generation" in event):
+                yield key[0], event.get("group", other_event.get("group"))

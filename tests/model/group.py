@@ -364,7 +364,7 @@ class Group(Reports):
         if self.pending is None:
             self.pending = Pending(at, members_before)
         self.pending.changed_at = self.last_applied = at
-        self.pending.triggers += [one for one in triggers if one not in self.pending.triggers]
+        self.pending.triggers += [trigger for trigger in triggers if trigger not in self.pending.triggers]
 
     def settle(self) -> None:
         """Write the rebalance that has begun: its time is that of its last change, ids are as they were then."""
@@ -374,9 +374,11 @@ class Group(Reports):
         self.has_rows = True
         self.generation += 1
         at = pending.changed_at
-        for when, old, new in [one for one in pending.renames if one[0] <= at]:
+        for when, old, new in [rename for rename in pending.renames if rename[0] <= at]:
             self.rename_spans(when, old, new)
-        self.rebalance(at, pending.triggers, pending.members_before, [one for one in pending.renames if one[0] > at])
+        self.rebalance(
+            at, pending.triggers, pending.members_before, [rename for rename in pending.renames if rename[0] > at]
+        )
 
     def differences(
         self,
@@ -448,7 +450,9 @@ class Group(Reports):
         except NoAnswer:
             named = self.shared().get("strategy")
             self.strategy, status = named and qualified_name(named, self.system), "failed"
-            current = {(topic, one["broker"], one["queue_id"]) for topic, queues in topics.items() for one in queues}
+            current = {
+                (topic, queue["broker"], queue["queue_id"]) for topic, queues in topics.items() for queue in queues
+            }
             self.held = {
                 name: [queue for queue in queues if queue in current] for name, queues in old.items() if name in members
             }
@@ -458,9 +462,11 @@ class Group(Reports):
         earlier, self.revoked = self.revoked, []
         if self.strategy == "kafka.cooperative-sticky" and status == "completed":
             free = set(wanted_queues(members, topics)) - owners(self.held).keys()
-            self.revoked = [one for one in sorted(free, key=repr) if one in owners(owned_before) or one in earlier]
+            self.revoked = [
+                queue for queue in sorted(free, key=repr) if queue in owners(owned_before) or queue in earlier
+            ]
         elif status == "failed" or not members:  # they wait on
-            self.revoked = [one for one in earlier if one not in owners(self.held)]
+            self.revoked = [queue for queue in earlier if queue not in owners(self.held)]
         self.open_spans(at, "computed", under_former_ids(self.held, renames))
         queues = len(wanted_queues(members, topics))
         self.row = row = {

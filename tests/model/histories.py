@@ -67,7 +67,7 @@ def history(seed: int, only: frozenset[str] | None = None) -> History:
         delay_one(chance, made)
     if "ahead" in made.features:
         send_ahead(chance, made)
-    made.events.sort(key=lambda one: one[1]["event_time"])
+    made.events.sort(key=lambda timed: timed[1]["event_time"])
     return made
 
 
@@ -194,7 +194,7 @@ class _Maker:
         queues = self.queues(count)
         if not (self.reported and "shrink" in self.features):  # reported partitions are evidence that they exist
             plain = [{"queue_id": number} for number in range(count)]
-            self.newest_queues[topic] = [{"topic": topic, **_place(one)} for one in queues.get("queues", plain)]
+            self.newest_queues[topic] = [{"topic": topic, **_place(queue)} for queue in queues.get("queues", plain)]
         self.event("topic_queues", topic=topic, **queues)
 
     def grow(self) -> None:
@@ -251,9 +251,9 @@ class _Maker:
         owned: dict[str, Any] = {}
         if self.is_cooperative and self.chance.random() < 0.7:
             owned["owned"] = [
-                one
+                queue
                 for topic in sorted(self.newest_queues)
-                for one in self.newest_queues[topic]
+                for queue in self.newest_queues[topic]
                 if self.chance.random() < 0.3
             ]
         self.event(
@@ -262,9 +262,9 @@ class _Maker:
 
     def some_queues(self, share: float) -> list[dict[str, Any]]:
         return [
-            one
+            queue
             for topic in sorted(self.newest_queues)
-            for one in self.newest_queues[topic]
+            for queue in self.newest_queues[topic]
             if self.chance.random() < share
         ]
 
@@ -413,9 +413,9 @@ def _without_moves(
     before: dict[str, list[dict[str, Any]]], after: dict[str, list[dict[str, Any]]]
 ) -> dict[str, list[dict[str, Any]]]:
     """Return the first half of a cooperative move: nobody gets what another present member gives away."""
-    owners = {(one["topic"], one["queue_id"]): member for member, held in before.items() for one in held}
+    owners = {(queue["topic"], queue["queue_id"]): member for member, held in before.items() for queue in held}
     absent = before.keys() - after.keys()
     return {
-        member: [one for one in held if owners.get((one["topic"], one["queue_id"])) in {member, None, *absent}]
+        member: [queue for queue in held if owners.get((queue["topic"], queue["queue_id"])) in {member, None, *absent}]
         for member, held in after.items()
     }

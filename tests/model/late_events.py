@@ -63,13 +63,17 @@ def take_late(group: Group, at: int, event: Event, others: list[Event]) -> None:
             group.set_settings(event)
         case "group_deleted":
             is_over = group.shown_at <= own  # else what has shown itself since is another group
-            ended = [one for one in sorted(group.members) if is_over or not _is_alive_after(group, one, own, others)]
-            departures = {one: group.depart(one, at, "gone", own) for one in ended}
+            ended = [
+                member_id
+                for member_id in sorted(group.members)
+                if is_over or not _is_alive_after(group, member_id, own, others)
+            ]
+            departures = {member_id: group.depart(member_id, at, "gone", own) for member_id in ended}
     if not is_over:
         group.note_sign(event)
-    for one in before.keys() & group.members.keys():
-        if group.fields()[one].get("session_timeout_ms") != before[one].get("session_timeout_ms"):
-            group.members[one].not_before = at
+    for member_id in before.keys() & group.members.keys():
+        if group.fields()[member_id].get("session_timeout_ms") != before[member_id].get("session_timeout_ms"):
+            group.members[member_id].not_before = at
     if event["type"] != "heartbeat" or is_described:
         group.tables.late[f"{group.cluster}/{group.name}"] += 1
     triggers += group.differences(before, settings, departures, set())
@@ -101,7 +105,9 @@ def _is_alive_after(group: Group, name: str, own: int, others: list[Event]) -> b
     """Return whether a member joined, or showed itself, after a late event."""
     member = group.members[name]
     shown_at = member.last if member.lives_by == "heartbeats" else group.polled_at
-    return max([member.began_at, shown_at, *(one["event_time"] for one in others if shows_itself(one, name))]) > own
+    return (
+        max([member.began_at, shown_at, *(shown["event_time"] for shown in others if shows_itself(shown, name))]) > own
+    )
 
 
 def _take_poll(group: Group, at: int, event: Event, others: list[Event]) -> dict[str, str]:
@@ -197,7 +203,11 @@ def _take_absent(
 
 def _last_session(group: Group, name: str) -> dict[str, Any] | None:
     mine = (group.cluster, group.name, name)
-    rows = [one for one in group.tables.members if (one["cluster"], one["group_id"], one["member_id"]) == mine]
+    rows = [
+        session
+        for session in group.tables.members
+        if (session["cluster"], session["group_id"], session["member_id"]) == mine
+    ]
     return rows[-1] if rows and rows[-1]["left_at"] == group.departed_at.get(name) else None
 
 
@@ -248,7 +258,7 @@ def _overtaken(group: ReportedGroup, at: int, event: Event) -> dict[str, Any]:
     """Return the row of a generation that newer ones overtook: nothing is known of what it changed."""
     members, strategy = len(event["members"]), event.get("strategy")
     queues = len(
-        {(one["topic"], one["queue_id"]) for held in (event.get("assignments") or {}).values() for one in held}
+        {(queue["topic"], queue["queue_id"]) for held in (event.get("assignments") or {}).values() for queue in held}
     )
     return dict.fromkeys(REBALANCE) | {
         "cluster": group.cluster, "group_id": group.name, "event_time": at, "generation": event["generation"],

@@ -111,7 +111,9 @@ class Cluster:
             elif event["event_time"] < group.deleted_at:
                 self.tables.late[f"{group.cluster}/{group.name}"] += event["type"] != "heartbeat"
             else:
-                others = [one for one in due if one.get("group") == group.name and one is not event]
+                others = [
+                    due_event for due_event in due if due_event.get("group") == group.name and due_event is not event
+                ]
                 if group.reported_generation is None and event.get("generation") is None:
                     take_late(group, before, event, others)
                 else:

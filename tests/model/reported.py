@@ -67,12 +67,12 @@ class ReportedGroup(Group):
                 self.growth.setdefault(topic, []).append(at)
         self.beats = {event["member_id"] for event in events if is_bare(event)}
         before = [event for event in events if not is_generation(event)]
-        for event in [one for one in before if one["type"] in ("group_settings", "group_deleted")]:
+        for event in [event for event in before if event["type"] in ("group_settings", "group_deleted")]:
             self.witness(at, event)
-        for event in [one for one in events if is_generation(one)]:
+        for event in [event for event in events if is_generation(event)]:
             if not self.is_repeat(event):
-                self.on_generation(at, event, [one for one in before if one["type"] == "member_left"])
-        for event in [one for one in before if one["type"] not in ("group_settings", "group_deleted")]:
+                self.on_generation(at, event, [other for other in before if other["type"] == "member_left"])
+        for event in [event for event in before if event["type"] not in ("group_settings", "group_deleted")]:
             self.witness(at, event)
         self.compare_new(at)
         if self.reported_generation is not None and at in self.wakes():
@@ -80,17 +80,21 @@ class ReportedGroup(Group):
 
     def wakes(self) -> set[int]:
         """Return also when the metadata of all members must show a growth."""
-        times = [] if self.reported_generation is None else [one for times in self.growth.values() for one in times]
-        return super().wakes() | {one + METADATA_AGE_MS for one in times}
+        times = (
+            []
+            if self.reported_generation is None
+            else [grown_at for times in self.growth.values() for grown_at in times]
+        )
+        return super().wakes() | {grown_at + METADATA_AGE_MS for grown_at in times}
 
     def outlast_metadata(self, at: int) -> None:
         """Count queues that no generation has assigned, though the metadata of all members must show them."""
         due = {topic for topic, times in self.growth.items() if min(times) + METADATA_AGE_MS <= at}
         for topic in due:
-            self.growth[topic] = [one for one in self.growth[topic] if one + METADATA_AGE_MS > at]
+            self.growth[topic] = [grown_at for grown_at in self.growth[topic] if grown_at + METADATA_AGE_MS > at]
         self.growth = {topic: times for topic, times in self.growth.items() if times}
         now, members = self.topics.at(at), self.fields()
-        grown = {one for one in due & self.counted.keys() if len(now.get(one, ())) > len(self.counted[one])}
+        grown = {name for name in due & self.counted.keys() if len(now.get(name, ())) > len(self.counted[name])}
         if not grown or not members or self.row is None:
             return
         topics = {
@@ -186,13 +190,17 @@ class ReportedGroup(Group):
             self.counted_generations = self.generation
             self.last_strategy, self.shown = self.strategy, self.fields()
             topics = self.topics.at(at - 1)
-            self.counted = {one: names_of(topics[one]) for one in self.subscribed(self.shown) if topics.get(one)}
+            self.counted = {
+                topic: names_of(topics[topic]) for topic in self.subscribed(self.shown) if topics.get(topic)
+            }
         self.since_before = self.since
-        for one in goodbyes:
-            if one["member_id"] in self.members:
-                self.members[one["member_id"]].leave_event_at = at
+        for goodbye in goodbyes:
+            if goodbye["member_id"] in self.members:
+                self.members[goodbye["member_id"]].leave_event_at = at
         absent = self.members.keys() - reported.keys()
-        back = self.take_returns(at, reported, {one for one in absent if self.has_departed(self.members[one], at)})
+        back = self.take_returns(
+            at, reported, {member_id for member_id in absent if self.has_departed(self.members[member_id], at)}
+        )
         before = {name: member.fields() for name, member in self.members.items()}
         subscribed = self.subscribed(before)
         triggers = self.membership_changes(at, reported)
@@ -210,7 +218,7 @@ class ReportedGroup(Group):
         if is_late:
             triggers.append(("late_evidence", None, None))
         shown = event.get("assignments") or {}
-        reported = {(one["topic"], None, one["queue_id"]) for name in self.members for one in shown.get(name, ())}
+        reported = {(queue["topic"], None, queue["queue_id"]) for name in self.members for queue in shown.get(name, ())}
         if before and reported.intersection(self.revoked):
             triggers.append(("cooperative_follow_up", None, None))
         missed = None
@@ -278,7 +286,7 @@ class ReportedGroup(Group):
     def count_changes(self, at: int, reported: dict[str, Any] | None) -> list[Trigger]:
         """Return the topics that have other queues than in the last generation; a first sight is no change."""
         now, triggers = self.topics_at(at, reported or {}), []
-        named = {one["topic"] for held in (reported or {}).values() for one in held}
+        named = {queue["topic"] for held in (reported or {}).values() for queue in held}
         subscribed = {topic for fields in self.fields().values() for topic in fields.get("subscriptions") or ()}
         for topic in sorted(subscribed & self.counted.keys()):
             if not (self.counted[topic] or self.topics.counts_as_reported(topic, at) or topic in named):
@@ -298,11 +306,11 @@ class ReportedGroup(Group):
         self, at: int, reported: dict[str, Any], subscribed: set[str], *, is_cooperative: bool
     ) -> list[Trigger]:
         """Return the topics of which an assignment that nothing else explains leaves queues out that it gave before."""
-        now = {(one["topic"], None, one["queue_id"]) for held in reported.values() for one in held}
+        now = {(queue["topic"], None, queue["queue_id"]) for held in reported.values() for queue in held}
         deleted = {queue[0] for queues in (self.reported or {}).values() for queue in queues if queue not in now}
         found = []
         for topic in sorted(deleted & subscribed & self.topics.at(at).keys()):
-            kept = [number for one, _, number in now if one == topic]
+            kept = [number for topic_held, _, number in now if topic_held == topic]
             moving = is_cooperative and (kept or topic in {queue[0] for queue in self.revoked})
             if not moving and max(kept, default=-1) + 1 < len(self.counted.get(topic, ())):
                 found.append(topic)
@@ -348,13 +356,13 @@ class ReportedGroup(Group):
         held_now = owners(self.reported or {})
         # A move that a join interrupts goes on; so does one of which a generation shows nothing.
         continues = reported is None or any(kind == "member_joined" for kind, _, _ in triggers)
-        waiting = [one for one in self.revoked if continues]
+        waiting = [queue for queue in self.revoked if continues]
         if reported is not None:
-            waiting = [one for one in [*waiting, *held_before] if one not in held_now]
+            waiting = [queue for queue in [*waiting, *held_before] if queue not in held_now]
         is_cooperative = self.strategy == "kafka.cooperative-sticky" and members
         if members:
             there = set(wanted_queues(members, topics))
-            self.revoked = [one for one in waiting if is_cooperative and one in there]
+            self.revoked = [queue for queue in waiting if is_cooperative and queue in there]
         counted = {topic: names_of(topics[topic]) for topic in self.subscribed(members) & topics.keys()}
         kept = {topic for topic in counted if counted[topic] == self.counted.get(topic)}
         # Queues that newer metadata lacks are not shown by what members were said to hold before.
@@ -376,15 +384,15 @@ class ReportedGroup(Group):
         newer = {name: held for name, held in (self.reported or {}).items() if self.newest_report.get(name, 0) > own}
         self.assigned_at = own
         self.newest_report = {name: max(own, self.newest_report.get(name, 0)) for name in self.members}
-        held = {name: [(one["topic"], None, one["queue_id"]) for one in held] for name, held in reported.items()}
+        held = {name: [(queue["topic"], None, queue["queue_id"]) for queue in held] for name, held in reported.items()}
         return {name: queues for name, queues in (held | newer).items() if name in self.members}
 
     def topics_at(self, at: int, reported: dict[str, Any]) -> TopicQueues:
         """Return the topics at a time; an assignment that names more partitions than metadata is evidence too."""
         named_counts: dict[str, tuple[int, int]] = {}  # topic -> partitions, and as of when
         for held in reported.values():
-            for one in held:
-                topic, count = one["topic"], one["queue_id"] + 1
+            for queue in held:
+                topic, count = queue["topic"], queue["queue_id"] + 1
                 if count > named_counts.get(topic, (0, 0))[0]:
                     named_counts[topic] = (count, at)
         topics = self.topics.at(at)
@@ -403,12 +411,14 @@ class ReportedGroup(Group):
             if len(queues) < count and self.topics.changed_at(topic, at) <= since <= at:
                 more = range(len(queues), count)
                 topics[topic] = queues + [{"broker": None, "queue_id": number, "racks": None} for number in more]
-        named = [one for held in reported.values() for one in held]
+        named = [queue for held in reported.values() for queue in held]
         for topic in self.left_out:
-            number = max((one["queue_id"] for one in named if one["topic"] == topic), default=-1) + 1
-            topics[topic] = [{"broker": None, "queue_id": one, "racks": None} for one in range(number)]
+            number = max((queue["queue_id"] for queue in named if queue["topic"] == topic), default=-1) + 1
+            topics[topic] = [
+                {"broker": None, "queue_id": number_in_topic, "racks": None} for number_in_topic in range(number)
+            ]
         for topic, before in self.counted.items():
-            numbers = [one["queue_id"] for one in named if one["topic"] == topic]
+            numbers = [queue["queue_id"] for queue in named if queue["topic"] == topic]
             is_new = self.topics.changed_at(topic, at) > at - METADATA_AGE_MS
             if is_new and numbers and max(numbers) < len(before) < len(topics.get(topic, [])):
                 topics[topic] = topics[topic][: len(before)]  # the generation does not show the growth yet
@@ -456,7 +466,8 @@ class ReportedGroup(Group):
             return {"agrees": None, "queues_differing": None}
         computed, reported = owners(self.held), owners(self.reported)
         differing = sum(
-            computed.get(one, set()) != reported.get(one, set()) for one in computed.keys() | reported.keys()
+            computed.get(member_id, set()) != reported.get(member_id, set())
+            for member_id in computed.keys() | reported.keys()
         )
         if self.guesses & self.topics_then.keys():  # a guess proves nothing
             return {"agrees": None, "queues_differing": None}
@@ -486,9 +497,11 @@ class ReportedGroup(Group):
             first = self.topics.first(topic, at)
             if first is not None and not self.topics.was_reported(topic, self.reported_up_to):
                 named = [
-                    one for one in topics.get(topic, []) if one["queue_id"] not in {one["queue_id"] for one in first}
+                    queue
+                    for queue in topics.get(topic, [])
+                    if queue["queue_id"] not in {described["queue_id"] for described in first}
                 ]
-                topics[topic] = sorted(first + named, key=lambda one: one["queue_id"])
+                topics[topic] = sorted(first + named, key=lambda queue: queue["queue_id"])
         for topic in waited - self.unknown:
             self.counted[topic] = names_of(topics[topic])
         self.queues_before = len(wanted_queues(members, topics))
@@ -531,4 +544,4 @@ def is_generation(event: Event) -> bool:
 
 def names_of(queues: list[dict[str, Any]]) -> list[Any]:
     """Return the names of queues: other racks of the same ones explain no generation."""
-    return [(one["broker"], one["queue_id"]) for one in queues]
+    return [(queue["broker"], queue["queue_id"]) for queue in queues]

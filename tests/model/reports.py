@@ -50,9 +50,11 @@ class Reports(GroupRows):
     def agreement_of_reports(self, at: int, status: str, mode: str) -> dict[str, Any]:
         """Return whether all members report what a generation gives them before it is decided."""
         reported = {
-            one["member_id"]: queues_of(one, self.system)
-            for one in self.early
-            if one["member_id"] in self.members and one["generation"] == self.generation and one["event_time"] >= at
+            report["member_id"]: queues_of(report, self.system)
+            for report in self.early
+            if report["member_id"] in self.members
+            and report["generation"] == self.generation
+            and report["event_time"] >= at
         }
         is_whole = bool(self.members) and reported.keys() >= self.members.keys()
         if not is_whole or status != "completed" or mode != "clustering":
@@ -73,7 +75,7 @@ class Reports(GroupRows):
             if not self.hold(at, event) and not is_listed:
                 self.tables.late[f"{self.cluster}/{self.name}"] += 1
         elif number > self.generation:
-            self.early = sorted([*self.early, event], key=lambda one: one["event_time"])
+            self.early = sorted([*self.early, event], key=lambda report: report["event_time"])
 
     def begin_to_report(self, at: int, reporters: Iterable[str] = ()) -> None:
         """Let a new generation begin: who has gone holds nothing, and reports that came before it count now."""
@@ -123,7 +125,9 @@ class Reports(GroupRows):
         row = self.row
         if row is None or self.reported is None or row["status"] != "completed" or not any(self.held.values()):
             return None
-        if row["mode"] != "clustering" or not all(one in names() for one in (row["strategy"] or "").split(", ")):
+        if row["mode"] != "clustering" or not all(
+            strategy in names() for strategy in (row["strategy"] or "").split(", ")
+        ):
             return None
         return different(self.held, self.reported)
 
@@ -131,7 +135,8 @@ class Reports(GroupRows):
 def queues_of(event: Event, system: str) -> list[Queue]:
     """Return the queues that an event reports."""
     return [
-        (one["topic"], None if system == "kafka" else one.get("broker"), one["queue_id"]) for one in event["queues"]
+        (queue["topic"], None if system == "kafka" else queue.get("broker"), queue["queue_id"])
+        for queue in event["queues"]
     ]
 
 
@@ -155,4 +160,4 @@ def former_ids(renames: list[tuple[int, str, str]]) -> dict[str, str]:
 def different(computed: Held, reported: Held) -> int:
     """Return on how many queues two assignments differ."""
     ours, theirs = owners(computed), owners(reported)
-    return sum(ours.get(one, set()) != theirs.get(one, set()) for one in ours.keys() | theirs.keys())
+    return sum(ours.get(member_id, set()) != theirs.get(member_id, set()) for member_id in ours.keys() | theirs.keys())

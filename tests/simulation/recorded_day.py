@@ -67,7 +67,7 @@ def record() -> Iterator[bytes]:
 def batches() -> Batches:
     """Return the recorded day in batches of ten seconds."""
     delivered = [text.split(b" ", 1) for text in lzma.decompress(EVENTS.read_bytes()).splitlines()]
-    by_time = groupby(delivered, lambda one: int(one[0]) // BATCH_MS)
+    by_time = groupby(delivered, lambda delivery: int(delivery[0]) // BATCH_MS)
     return [((number + 1) * BATCH_MS + 1_000, [text for _, text in lines]) for number, lines in by_time]
 
 
@@ -81,9 +81,11 @@ def play(run: CoreRun, day: Batches) -> CoreRun:
 
 def tables(rebalances: Sequence[Rebalance], changes: Sequence[Change], rejected: Sequence[Rejected]) -> Tables:
     """Return the rows of each table, sorted; without columns that depend on how the events were cut into batches."""
-    found: dict[str, list[dict[str, Any]]] = {"rebalances": [msgspec.to_builtins(one) for one in rebalances]}
+    found: dict[str, list[dict[str, Any]]] = {
+        "rebalances": [msgspec.to_builtins(rebalance) for rebalance in rebalances]
+    }
     found |= rows_of(changes)
-    found["rejected_events"] = [msgspec.to_builtins(one) for one in rejected]
+    found["rejected_events"] = [msgspec.to_builtins(rejection) for rejection in rejected]
     return {name: _in_order(rows) for name, rows in found.items()}
 
 
@@ -131,7 +133,7 @@ def main(arguments: Sequence[str]) -> None:
     found = tables_of(play(CoreRun(RULES), batches()))
     if "--write" in arguments:
         ROWS.write_text(json.dumps(digests(found), indent=0) + "\n")
-    for folder in (one for one in arguments if not one.startswith("-")):
+    for folder in (argument for argument in arguments if not argument.startswith("-")):
         _write_tables(found, Path(folder))
 
 

@@ -20,8 +20,8 @@ from tests.streaming.views.story import FIRST, SECOND, THIRD
 
 @pytest.fixture(scope="module")
 def whole(whole_tables: Path, settings: Dashboard) -> Iterator[TestClient]:
-    with TestClient(create_app(whole_tables, settings)) as one:
-        yield one
+    with TestClient(create_app(whole_tables, settings)) as client:
+        yield client
 
 
 def test_a_listing_continues_with_its_cursor(client: TestClient) -> None:
@@ -102,14 +102,14 @@ def test_every_parameter_of_a_listing_has_an_effect(whole: TestClient, name: str
     wide = {} if not LISTINGS[name].times else {"since": "0"}
     total = whole.get(f"/api/v1/{name}", params=wide).json()["total"]
     assert total > 1
-    for one in LISTINGS[name].parameters:
-        value = {"since": "4102444800000", "until": "0", "at": "0"}.get(one, "no such value")
-        if one in LISTINGS[name].values:
-            assert whole.get(f"/api/v1/{name}", params=wide | {one: value}).status_code == 400
+    for parameter in LISTINGS[name].parameters:
+        value = {"since": "4102444800000", "until": "0", "at": "0"}.get(parameter, "no such value")
+        if parameter in LISTINGS[name].values:
+            assert whole.get(f"/api/v1/{name}", params=wide | {parameter: value}).status_code == 400
             continue
-        found = whole.get(f"/api/v1/{name}", params=wide | {one: value}).json()["total"]
+        found = whole.get(f"/api/v1/{name}", params=wide | {parameter: value}).json()["total"]
         # What is open lasts; of each kind of span one has ended.
-        assert 0 < found < total if one == "since" and len(LISTINGS[name].times) == 2 else found == 0
+        assert 0 < found < total if parameter == "since" and len(LISTINGS[name].times) == 2 else found == 0
 
 
 @pytest.mark.parametrize(

@@ -39,11 +39,11 @@ class GivenRows:
 def samples(reader: Any, settings: Metrics, summed: Summed = whole, **more: Any) -> Samples:
     found: dict[str, dict[tuple[str, ...], float]] = {}
     for family in families(reader, settings, summed, **more):
-        for one in family.samples:
-            mine = found.setdefault(one.name.removeprefix("rebalance_monitor_"), {})
-            key = tuple(one.labels.values())
+        for sample in family.samples:
+            mine = found.setdefault(sample.name.removeprefix("rebalance_monitor_"), {})
+            key = tuple(sample.labels.values())
             assert key not in mine, "a sample twice"
-            mine[key] = one.value
+            mine[key] = sample.value
     return found
 
 

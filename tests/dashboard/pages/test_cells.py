@@ -115,7 +115,7 @@ def test_a_row_without_a_cluster_is_of_the_pages() -> None:
 
 def test_every_kind_of_the_columns_is_shown_as_such_or_is_text() -> None:
     tables = [value for value in vars(page_columns).values() if isinstance(value, tuple)]
-    named = {one.kind for table in tables for one in table if isinstance(one, PageColumn)}
+    named = {column.kind for table in tables for column in table if isinstance(column, PageColumn)}
     assert named - KINDS == {"text", "name"}
 
 

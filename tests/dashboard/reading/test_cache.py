@@ -90,7 +90,7 @@ def test_a_result_stays_until_a_table_changes_that_it_was_computed_from() -> Non
         return b"%d" % len(computed), ["a", "b"][: len(computed)]
 
     versions = [{"a": 1, "b": 1}, {"a": 1, "b": 2}, {"a": 2, "b": 2}, {"a": 2, "b": 3}, {"a": 2, "b": 3}]
-    assert [cache.get_as_read("k", one, compute) for one in versions] == [b"1", b"1", b"2", b"3", b"3"]
+    assert [cache.get_as_read("k", version, compute) for version in versions] == [b"1", b"1", b"2", b"3", b"3"]
 
 
 def test_while_a_result_is_computed_it_counts_for_no_other_version() -> None:

@@ -147,7 +147,7 @@ def test_the_present_is_claimed_where_it_is_known_alone(
         assert ("as last known" in client.get("/member?member=m").text) is is_unknown
         assert f'class="health {said.health}"' in client.get("/").text
         liveness = client.get("/api/v1/liveness").json()
-        assert [(one["cluster"], one["state"]) for one in liveness["clusters"]] == [("c", said.state)]
+        assert [(shown["cluster"], shown["state"]) for shown in liveness["clusters"]] == [("c", said.state)]
         (group,) = client.get("/api/v1/groups").json()["rows"]
         assert group["health"] == said.health
         assert (group["rebalances_day"] is None) is False

@@ -178,7 +178,7 @@ def test_an_unknown_order_is_refused(reading: Reading, sort: str) -> None:
         write_cursor("-members", ["a", "b"]),
         *(write_cursor("members", [part, "b"]) for part in ([], {}, None, True, 1.5)),
         *(write_cursor("members", ["a", "b"], shown) for shown in (-1, 10**30)),
-        *(base64.urlsafe_b64encode(one).decode() for one in (b"[" * 37_000, b'{"a":' * 7_000, b"[1" + b"0" * 9_000)),
+        *(base64.urlsafe_b64encode(text).decode() for text in (b"[" * 37_000, b'{"a":' * 7_000, b"[1" + b"0" * 9_000)),
     ],
 )
 def test_a_cursor_of_another_question_is_refused_with_what_to_send(text: str) -> None:

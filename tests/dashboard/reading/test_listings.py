@@ -46,9 +46,9 @@ def test_every_order_has_its_reverse(whole: Reading, name: str) -> None:
         assert len(runs[0]) == len(set(runs[0]))
 
 
-def values_of(row: Mapping[str, Any], one: str, end: str) -> set[str | None]:
+def values_of(row: Mapping[str, Any], name: str, end: str) -> set[str | None]:
     """Return the values of a filter that a row has."""
-    match one:
+    match name:
         case "trigger":  # a rebalance may have several causes
             return {row["trigger"], *(cause["kind"] for cause in row["triggers"] or ())}
         case "state":  # or its coordinator's
@@ -58,33 +58,38 @@ def values_of(row: Mapping[str, Any], one: str, end: str) -> set[str | None]:
         case "open":
             return {"yes" if row[end] is None else "no"}
         case _:  # null, as a group without a verdict has it, is none of the values
-            return {row[one]}
+            return {row[name]}
 
 
 @pytest.mark.parametrize("name", LISTINGS)
 def test_every_filter_chooses_the_rows_that_have_its_value(whole: Reading, name: str) -> None:
     listing = LISTINGS[name]
     rows = piece(whole, listing, {}, limit=100).rows
-    for one in listing.filters:
-        if one not in listing.values:
-            assert piece(whole, listing, {one: "no such value"}, limit=100).rows == []
+    for filter_name in listing.filters:
+        if filter_name not in listing.values:
+            assert piece(whole, listing, {filter_name: "no such value"}, limit=100).rows == []
             continue
         with pytest.raises(
-            BadQuestionError, match=rf"^{one}: 'no such value' is not one of {listing.values[one][0]}, "
+            BadQuestionError, match=rf"^{filter_name}: 'no such value' is not one of {listing.values[filter_name][0]}, "
         ):
-            piece(whole, listing, {one: "no such value"}, limit=100)
+            piece(whole, listing, {filter_name: "no such value"}, limit=100)
         end = listing.times[-1] if listing.times else ""
-        for value in listing.values[one]:
-            found = piece(whole, listing, {one: value}, limit=100)
-            expected = [row for row in rows if value in values_of(row, one, end)]
-            assert sorted(map(str, found.rows)) == sorted(map(str, expected)), (one, value)
+        for value in listing.values[filter_name]:
+            found = piece(whole, listing, {filter_name: value}, limit=100)
+            expected = [row for row in rows if value in values_of(row, filter_name, end)]
+            assert sorted(map(str, found.rows)) == sorted(map(str, expected)), (filter_name, value)
             assert found.total == len(expected)
 
 
 @pytest.mark.parametrize(("text", "same"), [("true", "yes"), ("false", "no")])
 def test_yes_is_true_and_no_is_false(reading: Reading, text: str, same: str) -> None:
-    for name, one in (("findings", "open"), ("members", "open"), ("assignments", "open"), ("rebalances", "agrees")):
-        found = [piece(reading, LISTINGS[name], {one: value}, limit=100) for value in (text, same)]
+    for name, filter_name in (
+        ("findings", "open"),
+        ("members", "open"),
+        ("assignments", "open"),
+        ("rebalances", "agrees"),
+    ):
+        found = [piece(reading, LISTINGS[name], {filter_name: value}, limit=100) for value in (text, same)]
         assert found[0] == found[1]
     assert piece(reading, LISTINGS["findings"], {"open": "true"}, limit=100).total == 1
 
@@ -195,7 +200,7 @@ def test_what_no_job_can_write_down_is_found_by_each_of_its_clusters_and_by_its_
     listing = replace(LISTINGS["findings"], unwritten=lambda _: [row])
 
     def found(**chosen: str) -> bool:
-        return "x" in {one["finding_id"] for one in piece(reading, listing, chosen, limit=9).rows}
+        return "x" in {finding["finding_id"] for finding in piece(reading, listing, chosen, limit=9).rows}
 
     assert [found(cluster=name) for name in ("c1", "c9", "c", "c1, c9")] == [True, True, False, False]
     assert [found(until=time_text(T0 + ms)) for ms in (5, 6)] == [False, True]
@@ -208,7 +213,7 @@ def test_rows_of_now_have_no_times(reading: Reading) -> None:
         piece(reading, GROUPS, {"since": "0"}, limit=1)
 
 
-@pytest.mark.parametrize("name", [name for name, one in LISTINGS.items() if one.is_recent])
+@pytest.mark.parametrize("name", [name for name, listing in LISTINGS.items() if listing.is_recent])
 def test_rows_are_of_the_last_day_unless_a_time_a_group_or_a_rebalance_is_given(reading: Reading, name: str) -> None:
     (column,) = LISTINGS[name].times
 

@@ -70,7 +70,7 @@ class Receiver:
         """Return status and findings of each message to the webhook, and forget them."""
         bodies: list[Any] = [request.body for request in self.taken if request.channel == "webhook"]
         self.taken.clear()
-        return [(body["status"], [one["finding_id"] for one in body["findings"]]) for body in bodies]
+        return [(body["status"], [row["finding_id"] for row in body["findings"]]) for body in bodies]
 
 
 class Scene:

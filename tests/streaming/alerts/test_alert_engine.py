@@ -132,7 +132,7 @@ class Refusing:
 
     def __call__(self, request: Request) -> None:
         (body,) = bodies([request], request.channel)
-        self.tried.append((self.scene.now_ms - T0, [one["finding_id"] for one in body["findings"]]))
+        self.tried.append((self.scene.now_ms - T0, [row["finding_id"] for row in body["findings"]]))
         if self.name in {body["group_id"], *self.tried[-1][1]}:
             raise self.error
         self.accept(request)

@@ -31,8 +31,8 @@ def test_what_is_widespread_ends_with_time_alone(tmp_path: Path) -> None:
     times = iter((T0 + MINUTE, T0 + MINUTE + widespread().span_ms))
     reader = FindingsReader(tmp_path, widespread(), lambda: next(times))
     found = [reader.read(set()) for _ in range(2)]
-    assert [list(one.current) for one in found] == [["flapping-1-g9"]] * 2
-    assert [one.widespread for one in found] == [(WidespreadKind("c1", "flapping", 9, 10),), ()]
+    assert [list(state.current) for state in found] == [["flapping-1-g9"]] * 2
+    assert [state.widespread for state in found] == [(WidespreadKind("c1", "flapping", 9, 10),), ()]
 
 
 def test_costs_are_those_of_the_rebalances_before_a_finding(tables: Path) -> None:

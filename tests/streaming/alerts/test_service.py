@@ -45,7 +45,7 @@ def test_beside_a_server_it_runs_until_the_end(tables: Path, tmp_path: Path) -> 
     with service.in_background(
         tables, settings(state_file=tmp_path / "state.json", poll_interval_ms=1), widespread(), status
     ):
-        (thread,) = [one for one in threading.enumerate() if one.name == "alerts"]
+        (thread,) = [running for running in threading.enumerate() if running.name == "alerts"]
     assert not thread.is_alive()
     assert status.is_running is False
 

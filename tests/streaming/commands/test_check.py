@@ -108,7 +108,7 @@ def test_json_has_all_values(tables: Path) -> None:
     assert (code, found["state"], found["exit_code"]) == (2, "critical", 2)
     assert [row["finding_id"] for row in found["findings"]] == ["f1"]
     assert found["findings"][0]["opened_at"] == "2026-01-01T00:01:10.000Z"
-    (pause,) = [one for one in found["objectives"] if one["name"] == "queue_outage_s"]
+    (pause,) = [objective for objective in found["objectives"] if objective["name"] == "queue_outage_s"]
     assert pause == {
         "name": "queue_outage_s",
         "state": "critical",

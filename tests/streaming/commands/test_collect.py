@@ -111,7 +111,7 @@ def test_a_full_disk_is_logged_and_all_is_written_in_order_when_it_has_room(kafk
         out = disk.path_outside / "out"
 
         def queues_written() -> list[int | None]:
-            return [one.queue_count for one in topics_in(out) if one.topic == "made-while-full"]
+            return [event.queue_count for event in topics_in(out) if event.topic == "made-while-full"]
 
         arguments = ["--kafka", kafka41.bootstrap, "--cluster", "c", "--out", disk.folder / "out", "--config", config]
         disk.runs.start(["collect", *arguments, "--exclude-group", ".*"])

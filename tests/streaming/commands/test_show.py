@@ -43,7 +43,7 @@ def test_members_of_a_group_that_reconciles_are_those_of_now(tmp_path: Path) -> 
     write_rebalancing(tmp_path)
     (group,) = json_of(tmp_path, "show", "group", "listed")
     queues = [[(row["reported"], row["target"]) for row in group["member_list"]]]
-    numbers = [[[one["queue_id"] for one in held] for held in pair] for pair in queues[0]]
+    numbers = [[[queue["queue_id"] for queue in held] for held in pair] for pair in queues[0]]
     assert numbers == [[[0], [0]], [[], [1]]]
     text = run(tmp_path, "show", "group", "listed", "--wide").stdout
     assert "TARGET-ASSIGNMENT" in text

@@ -40,9 +40,9 @@ def port(status: LiveStatus) -> Iterator[int]:
 def values(port: int) -> dict[tuple[str, ...], float]:
     families = text_string_to_metric_families(fetched(port, "/metrics")[1])
     return {
-        (one.name.removeprefix("rebalance_monitor_job_"), *one.labels.values()): one.value
+        (sample.name.removeprefix("rebalance_monitor_job_"), *sample.labels.values()): sample.value
         for family in families
-        for one in family.samples
+        for sample in family.samples
     }
 
 

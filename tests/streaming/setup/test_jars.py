@@ -17,17 +17,17 @@ IVY_FILES = [
 
 def jars_of(ivy_file):
     return {
-        one.attrib["name"]: one.attrib["rev"]
-        for one in ElementTree.parse(ivy_file).iter("dependency")
-        if one.attrib["transitive"] == "false"
+        dependency.attrib["name"]: dependency.attrib["rev"]
+        for dependency in ElementTree.parse(ivy_file).iter("dependency")
+        if dependency.attrib["transitive"] == "false"
     }
 
 
 @pytest.mark.parametrize(("ivy_file", "sums"), IVY_FILES, ids=lambda file: file.name)
 def test_every_jar_that_is_named_has_a_sum_and_no_other(ivy_file, sums):
     classifiers = {
-        one.attrib["name"]: f"-{one.attrib['{http://ant.apache.org/ivy/maven}classifier']}"
-        for one in ElementTree.parse(ivy_file).iter("artifact")
+        artifact.attrib["name"]: f"-{artifact.attrib['{http://ant.apache.org/ivy/maven}classifier']}"
+        for artifact in ElementTree.parse(ivy_file).iter("artifact")
     }
     named = sorted(f"{name}-{revision}{classifiers.get(name, '')}.jar" for name, revision in jars_of(ivy_file).items())
     assert sorted(line.split()[1] for line in sums.read_text().splitlines()) == named

@@ -24,20 +24,20 @@ def lived(seed: int, **how: object) -> tuple[Fleet, list[Delivery]]:
 
 def counted(fleet: Fleet, kind: str) -> Iterator[tuple[ExpectedRebalance, Cause]]:
     """Return what happened in groups that are counted, as far as it does not depend on the reader."""
-    for one in fleet.truth:
-        for cause in one.causes:
-            in_time = one.required and one.late_until is None
+    for rebalance in fleet.truth:
+        for cause in rebalance.causes:
+            in_time = rebalance.required and rebalance.late_until is None
             is_twin = (cause.member_id or "").endswith("#2")  # its events carry the id of the other
-            if cause.kind == kind and one.generation_source == "counted" and in_time and not is_twin:
-                yield one, cause
+            if cause.kind == kind and rebalance.generation_source == "counted" and in_time and not is_twin:
+                yield rebalance, cause
 
 
 def departures_reported(deliveries: list[Delivery], kind: str) -> set[tuple[str, str, str, int]]:
     """Return the departures of one kind that polls report: cluster, group, member, time of the poll."""
     return {
-        (one.event.cluster, one.event.group, departure.member_id, one.event.event_time)
-        for one in deliveries
-        for departure in getattr(one.event, "departures", None) or ()
+        (delivery.event.cluster, delivery.event.group, departure.member_id, delivery.event.event_time)
+        for delivery in deliveries
+        for departure in getattr(delivery.event, "departures", None) or ()
         if departure.kind == kind
     }
 
@@ -75,4 +75,7 @@ class OneCluster:
 
     def causes(self) -> list[tuple[int, list[str]]]:
         """Return the kinds of the causes that are expected so far, with their times from the start on."""
-        return [(one.event_time - START_MS, [cause.kind for cause in one.causes]) for one in self.truth.rebalances()]
+        return [
+            (rebalance.event_time - START_MS, [cause.kind for cause in rebalance.causes])
+            for rebalance in self.truth.rebalances()
+        ]

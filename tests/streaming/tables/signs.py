@@ -79,7 +79,7 @@ def leave_recording_sign(
         newest: The time of the newest event of clusters, epoch ms, where it is later than ``T0``.
     """
     jobs, _ = read_liveness(root)
-    ends = {one.cluster: one.known_until for job in jobs for one in job.clusters}
+    ends = {cluster.cluster: cluster.known_until for job in jobs for cluster in job.clusters}
     for name in names:
         ends[name] = max(ends.get(name, T0), newest.get(name, T0))
     leave_sign(root, sign(*(known(name, known_until=ends[name]) for name in sorted(ends))))

@@ -99,7 +99,7 @@ def test_shares_are_of_whole_groups_in_order_and_what_is_of_no_group_comes_first
     shares = shares_of(table, piece, 2)
     assert shares == [(("c1", ""), ("c1", "a")), (("c1", "b"), ("c1", "b")), (("c1", "c"), ("c2", "a"))]
     taken = [rows_of(table, piece, share) for share in shares]
-    assert [[*zip(one["cluster"].to_pylist(), one["group_id"].to_pylist(), strict=True)] for one in taken] == [
+    assert [[*zip(part["cluster"].to_pylist(), part["group_id"].to_pylist(), strict=True)] for part in taken] == [
         [("c1", "a"), ("c1", None)],
         [("c1", "b")] * 2,
         [("c1", "c"), ("c2", "a")],
@@ -113,7 +113,7 @@ def test_shares_are_all_of_a_piece_once(tmp_path: Path, limit: int) -> None:
     table = written(tmp_path, changes)
     piece = piece_of(table, 0, 1, limit)
     taken = [rows_of(table, piece, share) for share in shares_of(table, piece, limit)]
-    found = [one for part in taken for one in part.to_pylist()]
+    found = [found_row for part in taken for found_row in part.to_pylist()]
     whole = rows_of(table, piece, None).to_pylist()
     assert sorted(map(str, found)) == sorted(map(str, whole))
     # Without its last group a share is smaller than the limit.

@@ -206,9 +206,9 @@ def test_the_job_continues_after_rows_were_dropped(tmp_path: Path) -> None:
 
 def test_files_go_once_no_version_needs_them(tmp_path: Path) -> None:
     table = DeltaRsTable(tmp_path, GROUPS)
-    one = to_arrow(GROUPS, [{"cluster": "c", "group_id": "g", "members": 1}])
-    table.append(one, Mark("job", 0))
-    table.merge(lambda: Edit(table.read(RowFilter({"group_id": ["g"]})), one), Mark("present", 1))
+    group = to_arrow(GROUPS, [{"cluster": "c", "group_id": "g", "members": 1}])
+    table.append(group, Mark("job", 0))
+    table.merge(lambda: Edit(table.read(RowFilter({"group_id": ["g"]})), group), Mark("present", 1))
     folder = tmp_path / "groups"
     orphan = folder / "part-left-behind-by-a-crash.parquet"
     orphan.write_bytes(b"")

@@ -56,7 +56,7 @@ def test_the_last_row_of_a_group_stays_and_so_do_rows_from_the_bound_on(
     rows: tuple[tuple[str, str, int], ...], count: int
 ) -> None:
     old = OldRows(BY_GROUP, {"c": 100}, lambda: {("c", "g"), ("another", "g")})
-    assert sum(one.rows for one in found(old, minutes(*rows))) == count
+    assert sum(dropped.rows for dropped in found(old, minutes(*rows))) == count
 
 
 def test_counts_are_by_cluster_with_the_time_of_each() -> None:

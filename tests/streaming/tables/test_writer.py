@@ -455,7 +455,7 @@ def test_rows_are_dropped_beside_a_job_that_appends_and_changes(opened: Open, ro
     while True:
         is_over = not working.is_alive()
         old = OldRows(RETENTIONS["assignments"], {"c1": written * 1_000})
-        dropped += sum(one.rows for one in upkeep.maintain(vacuum_after_ms=86_400_000, old=old).dropped)
+        dropped += sum(drop.rows for drop in upkeep.maintain(vacuum_after_ms=86_400_000, old=old).dropped)
         if is_over:
             break
     working.join()
@@ -499,7 +499,9 @@ def test_texts_that_hardly_repeat_have_no_dictionary(opened: Open, tmp_path: Pat
 
 
 def test_a_table_of_an_older_release_gets_the_columns_that_it_lacks(opened: Open, root: Location) -> None:
-    older = GROUPS._replace(columns=tuple(one for one in GROUPS.columns if one.name not in ("mode", "members")))
+    older = GROUPS._replace(
+        columns=tuple(column for column in GROUPS.columns if column.name not in ("mode", "members"))
+    )
     before = opened(root, older)
     before.append(to_arrow(older, [{"cluster": "c1", "group_id": "old"}]), Mark("job", 0))
     assert Reader(root).read("groups")["members"].to_pylist() == [None]

@@ -175,7 +175,7 @@ def test_explain_reports_for_how_long_each_queue_was_unread_and_what_its_owner_r
         "",
     ]
     (as_json,) = json_of(tmp_path, "explain", "r2")
-    assert [(one["queue_id"], one["outage_max_ms"]) for one in as_json["taken_over"]] == [(0, 9_000)]
+    assert [(span["queue_id"], span["outage_max_ms"]) for span in as_json["taken_over"]] == [(0, 9_000)]
 
 
 def test_explain_has_what_members_gave_up_and_took_over_before_the_last_one_had_converged(tmp_path: Path) -> None:

@@ -44,8 +44,11 @@ def test_departures_have_the_detail_of_their_cause(tmp_path: Path) -> None:
     ]
     store(tmp_path, [row], [history.change(0, body, group="orders") for body in bodies])
     found = departures(Reader(tmp_path), "orders", "c1")
-    reported = [(one["member_id"], one["left_reason"], one["detail"]) for one in found]
-    assert reported == [("a", "expired", "broker log: heartbeat expiration"), *((one, "left", None) for one in "bcde")]
+    reported = [(member["member_id"], member["left_reason"], member["detail"]) for member in found]
+    assert reported == [
+        ("a", "expired", "broker log: heartbeat expiration"),
+        *((member_id, "left", None) for member_id in "bcde"),
+    ]
 
 
 @pytest.mark.parametrize(("rebalanced_at", "how"), [(9_000, "without a rebalance"), (8_000, "in a rebalance")])

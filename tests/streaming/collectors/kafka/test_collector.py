@@ -233,7 +233,7 @@ def test_a_rebalance_that_two_polls_lack_is_reported_as_over(tmp_path: Path) -> 
     collector = collector_of(view, EventFiles(tmp_path, "kafka"))
     for _ in range(4):
         assert collector.observe_once()
-    shown = [(one.state, one.members) for one in events_in(tmp_path) if isinstance(one, GroupSnapshot)]
+    shown = [(event.state, event.members) for event in events_in(tmp_path) if isinstance(event, GroupSnapshot)]
     assert shown == [("PreparingRebalance", ()), ("Stable", ())]
 
 
@@ -251,7 +251,7 @@ def test_a_collector_that_starts_again_reports_that_a_rebalance_is_over(tmp_path
     again = collector_of(view, EventFiles(tmp_path, "kafka"))
     for _ in range(3):
         assert again.observe_once()
-    shown = [(one.group, one.state) for one in events_in(tmp_path) if isinstance(one, GroupSnapshot)]
+    shown = [(event.group, event.state) for event in events_in(tmp_path) if isinstance(event, GroupSnapshot)]
     preparing = [(group, "PreparingRebalance") for group in "gh"]
     assert shown == [*preparing, preparing[1], ("g", "Stable")]
     assert topic_counts(tmp_path, "a") == [2]
@@ -273,9 +273,9 @@ def test_a_poll_that_a_hanging_broker_delays_reports_nothing_late(
     view = Hangs(first=0)
     view.listed = {"a": ObservedTopic(2)}
     assert collector_of(view, EventFiles(tmp_path, "kafka")).observe_once()
-    (topic,) = (one for one in events_in(tmp_path) if isinstance(one, TopicQueues))
+    (topic,) = (event for event in events_in(tmp_path) if isinstance(event, TopicQueues))
     assert topic.event_time == began + dated
-    groups = [one.event_time for one in events_in(tmp_path) if isinstance(one, GroupSnapshot)]
+    groups = [event.event_time for event in events_in(tmp_path) if isinstance(event, GroupSnapshot)]
     assert groups == [began] * shown
 
 

@@ -55,7 +55,7 @@ def warnings(tail: LogFiles) -> tuple[list[str], list[str]]:
     """Return new lines, and the warnings meanwhile."""
     with capture_logs() as logged:
         found = lines(tail)
-    return found, [f"{one['event']}: {Path(one['path']).name}" for one in logged]
+    return found, [f"{record['event']}: {Path(record['path']).name}" for record in logged]
 
 
 def test_each_line_is_read_once_also_after_a_restart(tmp_path: Path) -> None:
@@ -302,7 +302,7 @@ def test_what_is_lost_is_reported_with_its_name_and_since_when(tmp_path: Path) -
         assert lines(tail) == ["2", "3"]
     write(path, "4", at=40)
     assert warnings(tail) == (["4"], [])
-    ((event, lost, after),) = [(one["event"], one["path"], one["logged_after"]) for one in logged]
+    ((event, lost, after),) = [(record["event"], record["path"], record["logged_after"]) for record in logged]
     assert "is nowhere any more" in event
     assert (lost, after) == (str(path), "1970-01-01T00:10:00+00:00")
 
@@ -433,7 +433,7 @@ def test_a_line_longer_than_is_read_at_once_is_not_kept(tmp_path: Path, suffix: 
         compress(tmp_path / "server.log")
     found = lines(LogFiles([str(tmp_path / "server.log*")]))
     assert (found[0], found[-1]) == ("1", "2")
-    assert all(len(one) < CHUNK_BYTES for one in found)
+    assert all(len(line) < CHUNK_BYTES for line in found)
 
 
 def test_a_file_that_was_cut_begins_anew(tmp_path: Path) -> None:

@@ -160,8 +160,8 @@ def test_an_offset_that_was_committed_within_a_transaction_counts_once_the_trans
     options = options_of(kafka41)
 
     def commits() -> list[int | None]:
-        events = [one for one in events_in(tmp_path) if isinstance(one, Progress) and one.group == "paid"]
-        return [queue.offset for one in events for queue in one.queues]
+        events = [event for event in events_in(tmp_path) if isinstance(event, Progress) and event.group == "paid"]
+        return [queue.offset for event in events for queue in event.queues]
 
     def ends() -> dict[int, int]:
         return {number: end for number, (_, end) in view.offsets_bounds(1).items()}

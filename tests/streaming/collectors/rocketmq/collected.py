@@ -46,7 +46,7 @@ class Collected:
 
 
 def members(events: list[AnyEvent]) -> list[list[str]]:
-    return [[one.member_id for one in event.members] for event in events if isinstance(event, GroupSnapshot)]
+    return [[member.member_id for member in event.members] for event in events if isinstance(event, GroupSnapshot)]
 
 
 def rounds_until_answering(collected: Collected) -> list[AnyEvent]:

@@ -65,7 +65,10 @@ def test_what_waits_for_paused_members_is_reported_round_after_round_without_ano
     def offsets_reported() -> list[tuple[tuple[str, str | None, int], int | None, int | None, bool]]:
         events = [event for event in collected.round() if isinstance(event, Progress)]
         queues = [queue for event in events for queue in event.queues if queue.offset is not None]
-        return [((one.topic, one.broker, one.queue_id), one.offset, one.end_offset, one.moved) for one in queues]
+        return [
+            ((queue.topic, queue.broker, queue.queue_id), queue.offset, queue.end_offset, queue.moved)
+            for queue in queues
+        ]
 
     cluster.change(lambda: offsets.update({stuck: (3, 10), moving: (4, 4)}))
     first = offsets_reported()

@@ -106,7 +106,9 @@ def test_a_static_topic_has_the_broker_names_of_consumers_and_is_observed_in_its
     events = rounds.take({"g": {"a": connections(["c1"])}}, brokers=[A5], topics={"t": mapped}, infos={"c1": info()})
     assert queues([event for event in events if isinstance(event, TopicQueues)]) == [{"__syslo__global__": 3}]
     (snapshot,) = snapshots(events)
-    assert [(one.kind, one.detail) for one in snapshot.observations or ()] == [("static_topic", "t")]
+    assert [(observation.kind, observation.detail) for observation in snapshot.observations or ()] == [
+        ("static_topic", "t")
+    ]
 
 
 def test_a_topic_is_reported_before_the_group_that_reads_it_and_the_group_waits_for_it() -> None:

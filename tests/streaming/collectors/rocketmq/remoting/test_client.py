@@ -56,7 +56,7 @@ def test_what_a_cluster_reports():
             assert (await client.topic_configs(broker))["orders"].read_queue_nums == 2
             assert "billing" in await client.groups(broker)
             reported = await client.connections(broker, "billing")
-            assert [one.client_addr for one in reported.connections] == [first.address, second.address]
+            assert [connection.client_addr for connection in reported.connections] == [first.address, second.address]
             assert await client.connections(broker, "none") is None
             running = await client.running_info(broker, "billing", second.client_id)
             assert list(running.queues) == queues[1:]
@@ -315,7 +315,7 @@ def test_whatever_happens_every_call_ends_with_an_answer_or_a_remoting_error(see
                 await asyncio.to_thread(disturb)
                 requests = [
                     *(client.connections(broker, "billing") for broker in brokers * 3),
-                    *(client.running_info(broker, "billing", one) for broker in brokers for one in ids),
+                    *(client.running_info(broker, "billing", client_id) for broker in brokers for client_id in ids),
                     *(client.cluster_info(), client.topic_route("orders")),
                 ]
                 for answer in await asyncio.gather(*requests, return_exceptions=True):
@@ -343,9 +343,11 @@ def test_a_real_cluster(each_rocketmq, new_rocketmq_member):
     cluster, topic, group = each_rocketmq, "client-orders", "client-billing"
     cluster.create_topic(topic, 4)
     cluster.send(topic, 2)
-    one, two = (new_rocketmq_member(cluster, group, [topic], instance=name) for name in ("one", "two"))
-    wait_until_assigned([one, two], queues_of(topic, 4))
-    ids = sorted([one.wait_until_started(), two.wait_until_started()])
+    first_member, second_member = (
+        new_rocketmq_member(cluster, group, [topic], instance=name) for name in ("one", "two")
+    )
+    wait_until_assigned([first_member, second_member], queues_of(topic, 4))
+    ids = sorted([first_member.wait_until_started(), second_member.wait_until_started()])
 
     async def use(client):
         broker = (await client.cluster_info()).brokers["broker-a"].address
@@ -357,7 +359,7 @@ def test_a_real_cluster(each_rocketmq, new_rocketmq_member):
         assert group in await client.groups(broker)
         reported = await client.connections(broker, group)
         assert sorted(connection.client_id for connection in reported.connections) == ids
-        for member in (one, two):
+        for member in (first_member, second_member):
             info = await client.running_info(broker, group, member.client_id)
             held = [queue for queue in info.queues if queue.topic == topic]
             assert held == [MessageQueue(*queue) for queue in member.held(topic)]
@@ -369,7 +371,7 @@ def test_a_real_cluster(each_rocketmq, new_rocketmq_member):
         assert isinstance(await failure_of(client.running_info(broker, group, "client-nobody")), Refused)
         assigned = await client.query_assignment(broker, group, topic, ids[0])
         if cluster.version.startswith("5."):
-            assert [one.message_queue for one in assigned] == queues[:2]
+            assert [assignment.message_queue for assignment in assigned] == queues[:2]
         else:
             assert assigned is None
         assert isinstance(await client.message_request_modes(broker), tuple)
