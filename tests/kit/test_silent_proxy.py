@@ -16,7 +16,7 @@ _SILENT_S, _ANSWER_S = 0.5, 10
 @pytest.fixture
 def proxy() -> Iterator[SilentProxy]:
     """A proxy of a server that sends back what it gets."""
-    with socket.create_server(("127.0.0.1", 0)) as server, silent_proxy(server.getsockname()[1]) as one:
+    with socket.create_server(("127.0.0.1", 0)) as server, silent_proxy(server.getsockname()[1]) as silent:
 
         def serve(connection: socket.socket) -> None:
             with connection:
@@ -32,7 +32,7 @@ def proxy() -> Iterator[SilentProxy]:
                 threading.Thread(target=serve, args=[connection], daemon=True).start()
 
         threading.Thread(target=accept, daemon=True).start()
-        yield one
+        yield silent
         server.shutdown(socket.SHUT_RDWR)
 
 
