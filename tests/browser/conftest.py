@@ -77,7 +77,7 @@ def hostile_url(serve: Callable[..., DashboardServer], hostile: Path) -> str:
 
 
 class Watch:
-    """What pages did that they must not: complaints on the console, errors, dialogs, requests to others."""
+    """Record what no page may do: complaints on the console, errors, dialogs, requests to other servers."""
 
     def __init__(self) -> None:
         self.wrong: list[str] = []

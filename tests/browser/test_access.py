@@ -22,7 +22,7 @@ SCREENS: dict[str, tuple[Literal["light", "dark"], int]] = {
     "dark phone": ("dark", 390),
 }
 ROWS = 20
-# Only the first element that fulfils a rule is described, of those that violate it each.
+# Elements that violate a rule are all described; of those that fulfil it, only the first.
 OPTIONS: dict[str, object] = {"resultTypes": ["violations"]}
 # A theme is colours and nothing else, which a test of this file holds: all other rules are checked in the light one.
 COLOURS = OPTIONS | {"runOnly": ["color-contrast", "link-in-text-block"]}
@@ -257,7 +257,7 @@ def test_the_keyboard_alone_filters_a_listing(page: Page, day_url: str) -> None:
     expect(page.get_by_label("Status")).to_have_value("completed")
     fitting = page.evaluate("fetch('/api/v1/rebalances?since=0&limit=1&status=completed').then(one => one.json())")
     expect(page.locator(".pager span").first).to_have_text(f"1–100 of {fitting['total']:,}")
-    # What the address has besides is a chip that takes it away.
+    # Everything else in the address is shown as a chip, and a click on the chip removes it.
     tab_to(page, "Without since")
     page.keyboard.press("Enter")
     page.wait_for_url(lambda url: "since" not in url)

@@ -282,7 +282,7 @@ def test_filters_and_order_survive_a_reload_and_a_shared_link(
     page: Page, open_context: Callable[..., BrowserContext], day_url: str
 ) -> None:
     page.goto(day_url)
-    # What the pointer chooses acts at once.
+    # A choice by pointer takes effect at once.
     page.get_by_label("System").click()
     page.get_by_label("System").select_option("kafka")
     page.wait_for_url("**system=kafka*")

@@ -16,7 +16,7 @@ LISTINGS = ("/?sort=cluster", "/rebalances?since=0", "/findings", "/members", "/
 SCRIPTS = ["/static/theme.js", "/static/vendor/htmx.min.js", "/static/pages.js"]
 # Every so many-th id shares an open page with the others: each batch has some of each kind. The first has the clusters.
 BATCHES = 10
-# Drawing the pages of an id takes a second. Every id is in the listings, and in `make soak` on pages of its own.
+# It takes a second to draw the pages of one id. Every id is in the listings; `make soak` opens the pages of each.
 SAMPLE = (0, 3, 7)
 # Opens pages inside an open one: their elements live in it, their charts and timelines are drawn. Returns of each page
 # its status, scripts, elements that are none of ours, heading, and ids that are shown.
@@ -129,7 +129,7 @@ def open_all(page: Page, paths: list[str]) -> dict[str, Any]:
         assert (opened["status"], opened["scripts"], opened["strange"]) == (200, SCRIPTS, 0), opened["path"]
         assert opened["ids"], opened["path"]
         assert all(text.isprintable() for text in opened["ids"]), opened["path"]
-    # They have done nothing to the page that they were opened in either.
+    # The pages inside have changed nothing in the page that holds them either.
     assert is_whole(page)
     return found
 

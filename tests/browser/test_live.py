@@ -63,7 +63,7 @@ def test_a_page_continues_when_the_server_is_back(page: Page, small: Path, watch
         expect(page.locator("#live-state")).to_have_text("live")
         page.evaluate(MARK)
     expect(page.locator("#live-state")).to_have_text("reconnecting")
-    # What happens while it is away is shown, too.
+    # The page also shows what happened while the server was away.
     add(small, 1)
     with server_over(small, first.port).in_background():
         expect(page.locator("main")).to_contain_text("member-1 joined", timeout=30_000)

@@ -25,7 +25,7 @@ ON_CLUSTER = """
 
 @pytest.fixture(scope="session")
 def lines() -> list[Line]:
-    """What happened to a small fleet in a minute."""
+    """Record a minute in the life of a small fleet."""
     return fleet_lines(seed=11, duration_ms=60_000, groups=6)
 
 
@@ -64,7 +64,7 @@ def one_executor(config: Path) -> None:
 
 @pytest.fixture
 def tables(s3: S3Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Where a test's tables are on the store, which this process can read, too."""
+    """Hold the place of a test's tables on the store; this process can read them too."""
     for name, value in s3.options.items():
         monkeypatch.setenv(name, value)
     return f"{s3.uri}/{tmp_path.name}/tables"

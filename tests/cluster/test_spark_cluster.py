@@ -153,7 +153,7 @@ def test_spark_submit_runs_the_packed_files_with_all_of_its_files_on_a_store(
         output.seek(0)
         printed = output.read()
     assert done.returncode == 0, printed[-3000:]
-    # Without the level, Spark prints hundreds. What is left is of its start.
+    # Without the log level Spark prints hundreds of lines. The remaining ones come from its start.
     assert printed.count(" INFO ") < 30
     assert of_store["AWS_SECRET_ACCESS_KEY"] not in printed
     assert_same_rows(expected, tables)

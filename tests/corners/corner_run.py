@@ -119,7 +119,7 @@ def run_corner(history: Row, cut: Cut = in_waves) -> CornerRun:
 
 
 def differences(run: CornerRun, expect: Mapping[str, Any]) -> list[str]:
-    """Return what is not as expected, a sentence each."""
+    """Return one sentence for each expectation that is not met."""
     return list(_Comparison(run, expect).all())
 
 

@@ -1,4 +1,4 @@
-"""Each corner comes out as it must, and those that no lateness touches however they are cut."""
+"""Each corner gives the expected rows; where no event is late, it does so for every cut into batches."""
 
 from __future__ import annotations
 

@@ -189,7 +189,7 @@ def _generation(t: int, number: int, *ids: str, topics: str = "a") -> Event:
     }
 
 
-# What comes before the generation at 2 s of one group, whose second topic is known late, and that generation.
+# Events before the generation at 2 s of a group whose second topic becomes known late, and that generation itself.
 _OF_ONE_TIME = {
     "an empty generation between": [
         _generation(1_000, 1, "p-1"),

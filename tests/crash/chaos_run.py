@@ -191,7 +191,7 @@ class Chaos:
         member.kill()
 
     def _start_member(self, target: str) -> None:
-        """Start a member, as its supervisor would: again, when what it needs at its start is away."""
+        """Start a member as its supervisor would: try again while a server that it needs at its start is away."""
         for attempt in itertools.count(1):
             name = f"{target}-{attempt}"
             life = self.lives[self.cluster.member_id(name)] = self._life_of[target] = Life(_now_ms())
@@ -273,10 +273,10 @@ class Chaos:
             span
             for thing in cluster.things
             if "broker" in thing
-            # Back for so short a while that nobody may have found it in a route.
+            # A broker that was back for less than this may have been in no route: two outages count as one.
             for span in merged(self.away[thing], _UNNOTICED_MS)
         ]
-        # Where sessions run out when all stands still, brokers' may, too.
+        # While the keeper is away, brokers' sessions may expire as well.
         brokers += self.away[cluster.keeper] if cluster.keeper else []
         return Truth(
             lives=self.lives,

@@ -1,4 +1,4 @@
-"""What shall happen in a run of chaos, decided beforehand: the same seed and length give the same script."""
+"""The script of a run of chaos, decided beforehand: the same seed and length give the same script."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _STARTS, _ENDS = "starts", ("is killed", "stops")
 
 
 class Order(NamedTuple):
-    """One thing that is to happen.
+    """One order of the script.
 
     Attributes:
         at_s: Since the beginning; later where what it happens to is not done with the order before.

@@ -1,4 +1,4 @@
-"""What really happened in a run of chaos, and what of `rebalances` contradicts it."""
+"""The truth about a run of chaos, and the rows of `rebalances` that contradict it."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Life:
 
 @dataclass
 class Truth:
-    """All of a run.
+    """The truth about a whole run.
 
     Attributes:
         lives: By member id.

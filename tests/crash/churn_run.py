@@ -34,7 +34,7 @@ _DEEDS = {"joins": 5, "leaves": 2, "is killed": 2, "hangs": 1, "restarts": 3, "g
 
 
 class Kind(NamedTuple):
-    """What the members of a group are.
+    """One kind of group, by its members.
 
     Attributes:
         name: Of the group and of its topic.
@@ -110,7 +110,7 @@ class Churn:
             create_topic(self.cluster, kind.name, _QUEUES, replicas=max(1, len(self._nodes)))
 
     def run(self) -> None:
-        """Let everything happen at random for the time of the run; in the end all brokers are up and nobody hangs."""
+        """Start, stop and kill at random until the run ends; at the end all brokers are up and no member hangs."""
         work: list[Callable[[], None]] = [lambda kind=kind: self._live(kind) for kind in self.kinds]  # type: ignore[misc]
         with ThreadPoolExecutor(len(work) + 2) as pool:
             playing = [
@@ -229,7 +229,7 @@ class Churn:
                 actor.hangs_until = None
 
     def _bury(self, actors: list[Actor]) -> None:
-        """Forget those that ended by themselves, because another one took their instance id."""
+        """Forget the members that ended by themselves, because another member took their instance id."""
         for actor in [ended for ended in actors if ended.process.has_ended]:
             self.deeds["ended by itself"] += 1
             self.ends[actor.name].append("ended by itself")

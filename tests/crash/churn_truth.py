@@ -1,4 +1,4 @@
-"""What really happened to groups of Kafka, by Kafka's own reading of their records, and what contradicts it.
+"""The truth about groups of Kafka, by Kafka's own reading of their records, and what contradicts it.
 
 No part of the monitor reads them: librdkafka fetches, Kafka's converters to JSON decode, what follows is counted here.
 """
@@ -53,7 +53,7 @@ class Generation:
 
 @dataclass
 class GroupTruth:
-    """All of one group.
+    """The truth about one group.
 
     Attributes:
         clients: Client ids, by member id. instances: Instance ids of those that have one.

@@ -1,4 +1,4 @@
-"""What a checkpoint and the tables have committed, read from their logs alone, and what that proves about a crash."""
+"""What a checkpoint and tables have committed, read from their logs alone, and what that proves about a crash."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class CurrentRows(NamedTuple):
 
 
 class Place(NamedTuple):
-    """Where a run keeps what it has committed."""
+    """The checkpoint and the tables of one run."""
 
     root: Path
     shuffle_partitions: int

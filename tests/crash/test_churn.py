@@ -29,7 +29,7 @@ _BRIEF_S = 12.0
 _LONG_S = 60.0 * float(os.environ.get("CHURN_MINUTES", "60"))
 _FAR = 1 << 60
 _EMPTY_S, _POLL_S = 60.0, 0.3
-# Of results recomputed otherwise: 2 of 2,017 rows in twenty minutes, one of them from a leader's older metadata.
+# Share of results recomputed differently: 2 of 2,017 rows in twenty minutes, one because the leader had older metadata.
 _MOST_OTHERWISE, _SHARE_OTHERWISE = 1, 0.002
 
 

@@ -33,7 +33,7 @@ _LONGEST_LIFE_S = 240
 
 
 class Kill(NamedTuple):
-    """One kill: what it was to come after (None: at a random moment), and what had been committed when it came."""
+    """One kill: the step that it waited for (None: a random moment), and what had been committed by then."""
 
     wanted: str | None
     current: CurrentRows

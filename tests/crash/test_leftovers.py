@@ -1,4 +1,4 @@
-"""What a crash leaves lying about disturbs neither readers nor the next start."""
+"""Files left behind by a crash disturb neither readers nor the next start."""
 
 from __future__ import annotations
 

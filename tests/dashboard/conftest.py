@@ -35,7 +35,7 @@ def reading(story_tables: Path, settings: Dashboard) -> Reading:
 
 @pytest.fixture(scope="session")
 def whole_tables(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The small story, and what it lacks: each listing has some rows."""
+    """Write the small story, with rows added so that no listing is empty."""
     root = tmp_path_factory.mktemp("whole")
     write_whole(root)
     return root

@@ -86,7 +86,7 @@ def test_the_lines_for_python_run(
 
 
 def test_queries_name_the_broker_of_each_queue() -> None:
-    """Without it queues of RocketMQ, which each broker numbers from 0, seem to have several owners."""
+    """Without the broker, a queue of RocketMQ seems to have several owners: each broker numbers its queues from 0."""
     of_queues = [query for query in QUERIES if re.search(r"FROM (assignments|queue_progress)", query)]
     assert len(of_queues) > 2
     assert [query for query in of_queues if "broker" not in query.partition("FROM")[0]] == []

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from streaming.simulator.fleet import Fleet
 from streaming.simulator.serializer import line
 
-# Of the job's own settings, by default.
+# The job's default setting.
 ALLOWED_LATENESS_MS = 2_000
 _AN_HOUR_AGO_S = 3_600
 

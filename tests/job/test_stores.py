@@ -35,7 +35,7 @@ _RENAMING = """
 
 @pytest.fixture
 def lake(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> StorePath:
-    """Return a folder of a store that nobody uses yet."""
+    """Return a folder of a store that no other test uses."""
     server: S3Server | HdfsServer = request.getfixturevalue(getattr(request, "param", "s3"))
     return StorePath(server.folder(monkeypatch))
 

@@ -21,8 +21,8 @@ SOON = {
     "REBALANCE_MONITOR_ALERTS__GROUP_WAIT_MS": "1000",
     "REBALANCE_MONITOR_ALERTS__POLL_INTERVAL_MS": "1000",
 }
-# As with users' settings, fifteen seconds beyond the limit; on a machine that is busy with other tests an answer of all
-# readers takes as long again.
+# Users' settings allow fifteen seconds beyond the limit; on a busy machine the readers may need as long again to
+# answer.
 _LATEST_S = _LIMIT_S + 15 + 15
 
 

@@ -1,4 +1,4 @@
-"""What a reader gets to see: from `check`, `/metrics`, the API, a page and alerts, as they are run by users."""
+"""The outputs that a reader sees: `check`, `/metrics`, the API, a page and alerts, each run as users run it."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _TAG = re.compile(r"<[^>]*>")
 
 @dataclass(frozen=True)
 class Said:
-    """What is said at one moment.
+    """All outputs at one moment.
 
     Attributes:
         exit_code, line, check_s: Of `check`, and how long it took.
@@ -56,8 +56,8 @@ class Said:
 
     @property
     def ok(self) -> list[str]:
-        """Return who says that all is well, or shows the present as if it were known."""
-        # Of a cluster that is partly known, groups may be known.
+        """Return the outputs that say that all is well, or show the present as if it were known."""
+        # A partly known cluster may have groups that are known.
         is_partial = self.state == "partly_known"
         states = {
             "check": self.exit_code == 0,

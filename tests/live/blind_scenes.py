@@ -200,7 +200,7 @@ def brokers(folder: Path, settings: Mapping[str, str]) -> Iterator[Scene]:
                 commit_something(cluster, "bills", partitions=3)
 
             ways = [
-                # Others lead what it has led.
+                # Other brokers now lead its partitions.
                 Way("one of three brokers killed", last.kill, start_with_a_topic_of_one_replica, stays_known=True),
                 Way("with the only replica of a partition", last.kill, last.start),
             ]

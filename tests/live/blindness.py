@@ -1,4 +1,4 @@
-"""What the monitor says while it sees nothing, in each way in which knowledge ends, at several moments.
+"""What the monitor shows while it is blind, for each way to lose knowledge, at several moments.
 
 `python -m tests.live.blindness [SCENE…]` plays each way against real servers, jobs and readers with the settings of
 users, and prints the table of `docs/metrics.md`; it exits with 1 if anything said that all was well 45 s after the end

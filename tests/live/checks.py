@@ -1,4 +1,4 @@
-"""What the tables must say of a story."""
+"""Checks of the tables after a story."""
 
 from __future__ import annotations
 

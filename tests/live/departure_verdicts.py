@@ -1,4 +1,4 @@
-"""What the core makes of departures that were recorded, and how often it is right; see ``departures``."""
+"""The core's verdicts on departures that were recorded, and how often they are right; see ``departures``."""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ def _cell(counts: Counter[str]) -> str:
 
 
 def stories(runs: Sequence[Run], name: str) -> dict[str, Counter[str]]:
-    """Return how often what several causes say together was said, and how often where it is not true."""
+    """Return how often a cause that spans several members was named, and how often wrongly."""
     counts: dict[str, Counter[str]] = {whole: Counter() for whole in ("it hung", "host_lost", "rolling_restart")}
     for run in runs:
         found: dict[str, set[str | None]] = {

@@ -50,7 +50,7 @@ Start = Callable[[Broker, str, str, str | None, bool], Member]
 
 
 class Library(NamedTuple):
-    """Which members a group has.
+    """The members of a group.
 
     Attributes:
         start: Of a broker, a group, a client id, an instance id, and whether it may not poll for long.
@@ -226,7 +226,7 @@ class Play:
         member.freeze()
         self._wait()
         member.thaw()
-        # Until it has learned that it expired it says what it had. In the new protocol its id is its own.
+        # Until it learns that it has expired, it reports its old assignment. In the new protocol it keeps its id.
         wait_until([member], lambda: "new protocol" in self._library.name or member.member_id not in (former, ""))
         self._wait(member)
         self.truth.back.append(member.member_id or "")
@@ -297,7 +297,7 @@ def collected(broker: Broker, folder: Path, log: Path | None) -> Iterator[None]:
     """Follow a broker until the block is left."""
     beside = [] if log is None else ["--kafka-log", str(log)]
     command = ["collect", "--kafka", broker.bootstrap, *beside, "--cluster", "c", "--out", str(folder)]
-    # No job reads the folder, and a run takes longer than files that nobody waits for are kept.
+    # No job reads this folder, and a run takes longer than unread files are kept.
     keeps_all = {"REBALANCE_MONITOR_EVENT_LOG__RETENTION_MS": "0"}
     collector = Running(command, folder.with_suffix(".txt"), environment=keeps_all)
     try:

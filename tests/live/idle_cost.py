@@ -1,4 +1,4 @@
-"""What being alive costs an idle job: CPU time and files, against the same job with a minute between two writes.
+"""The cost of liveness for an idle job: CPU time and files, against a job that writes once a minute.
 
 `python -m tests.live.idle_cost [MINUTES]` runs pairs of jobs over one idle broker, a pair for each place of the tables
 and each writer, and prints the share of a core that each took by /proc, the difference, and what was written; it exits

@@ -37,7 +37,7 @@ def test_each_generation_is_one_row_with_its_cause(
         "mixed": mixed_members,
         "sticky": sticky_members,
     }
-    # Beside each other: what takes time in them is waiting.
+    # The stories run side by side, because they mostly wait.
     with running_job(runs, kafka41, tmp_path) as job, ThreadPoolExecutor() as pool:
         playing = [pool.submit(play, kafka41, group, new_member) for group, play in plays.items()]
         stories = [story.result() for story in playing]
@@ -57,7 +57,7 @@ def _groups(job: RunningJob) -> set[str]:
 def test_a_broker_that_stops_and_comes_back_is_survived_and_nothing_is_missed(
     new_member: Callable[..., Member], runs: ManyRuns, tmp_path: Path
 ) -> None:
-    # So that Spark's reader gives up soon; a minute is what it has otherwise.
+    # Spark's reader gives up soon; its default is a minute.
     impatient = ("--kafka-option", "default.api.timeout.ms=4000", "--kafka-option", "request.timeout.ms=3000")
     with kafka_41(tmp_path / "broker") as broker, running_job(runs, broker, tmp_path / "job", more=impatient) as job:
         create_topic(broker, "orders", 2)

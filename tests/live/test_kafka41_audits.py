@@ -67,7 +67,7 @@ def test_members_with_wrong_ownership_are_found(kafka41: Broker, wrong_classes: 
     sizes = {now_ms(): 4}
     wrong = {"strategies": ["WrongAssignors$Forgetful"], "classes": wrong_classes}
     with start_member(kafka41, "audited-sticky", ["audited-sticky"], client_id="a", **wrong) as a:
-        # Two that join at once have 0 and 2, 1 and 3: then each remembers what it holds.
+        # If both joined at once they would hold 0 and 2, 1 and 3, and each would keep those afterwards.
         wait_until_assigned([a], [("audited-sticky", partition) for partition in range(4)])
         with start_member(kafka41, "audited-sticky", ["audited-sticky"], client_id="b", **wrong) as b:
             wait_until_assigned([a, b], [("audited-sticky", partition) for partition in range(4)])

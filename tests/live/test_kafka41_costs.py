@@ -1,4 +1,4 @@
-"""What a rebalance costs, beside what real consumers of a Kafka 4.1 broker count themselves."""
+"""The cost of a rebalance in rows equals what real consumers of a Kafka 4.1 broker count themselves."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ def check_stories(
     broker: Broker, start: StartMember, folder: Path, stories: Sequence[Callable[[Broker, StartMember], list[str]]]
 ) -> None:
     """Let groups live beside each other while the collector reads, and check each of them."""
-    # Beside each other: what takes time in them is waiting.
+    # The stories run side by side, because they mostly wait.
     with collecting(broker, folder), ThreadPoolExecutor(len(stories)) as pool:
         played = [pool.submit(story, broker, start) for story in stories]
         expected = [reported.result() for reported in played]
@@ -108,7 +108,7 @@ def uniform(broker: Broker, start: StartMember) -> list[str]:
 
 
 def ranged(broker: Broker, start: StartMember) -> list[str]:
-    """Three members of which one leaves."""
+    """Start three members, and let one of them leave."""
     group, topic = "epochs-ranged", "epochs-ranged.orders"
     create_topic(broker, topic, 5)
     members: list[Member] = []

@@ -1,4 +1,4 @@
-"""What `show group` prints, beside what Kafka's own tools print of the same groups, of every kind."""
+"""`show group` prints the same as Kafka's own tools do of the same groups, for every kind of group."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def test_show_group_prints_the_same_as_the_tool_where_both_have_it(
         states: dict[str, dict[str, str]] = {}
 
         def are_settled() -> bool:
-            """Members know what they hold before the coordinator knows that they do."""
+            """Members know their assignment before the coordinator knows that they do."""
             states.update((row["GROUP"], row) for row in describe_groups(broker, "--state", "--verbose"))
             return {states[group]["STATE"] for group in _GROUPS} == {"Stable", "Empty"}
 
@@ -94,7 +94,7 @@ def test_show_group_prints_the_same_as_the_tool_where_both_have_it(
             theirs_now = (_state(states[group]), sorted(_member(row) for row in theirs if row["GROUP"] == group))
             # Until metadata has named its topic, a group of the new protocol shows the topic's id.
             job.wait_for(partial(_shows, job, group, theirs_now), f"{group} as the tool has it: {theirs_now}")
-        # Now that nobody takes a queue over, every owner commits, and the group that is empty falls behind.
+        # No queue changes its owner any more: every owner commits, and only the empty group falls behind.
         _send_to_all(broker, 2)
         for group in _GROUPS:
             job.wait_for(partial(_shows_offsets, job, broker, group), f"offsets of {group} as the tool has them")
@@ -141,7 +141,7 @@ def _has_the_same(broker: Broker, job: RunningJob, group: str, tool: str) -> boo
     if {name: ours[name] for name in state} != state:
         return False
     if is_share:
-        # The tool has no target of share groups: that of a member at the target's epoch is what it has.
+        # The tool shows no target of share groups. A member at the target's epoch holds its target.
         return [_member(row) for row in members] == [
             _member(row | {"TARGET-EPOCH": row["MEMBER-EPOCH"], "TARGET-ASSIGNMENT": row["ASSIGNMENT"]})
             for row in theirs
@@ -159,7 +159,7 @@ def _commit(broker: Broker, group: str, offset: int) -> None:
 
 
 def _compare_other_kinds(broker: Broker, job: RunningJob) -> None:
-    """All groups are listed with their kinds; those that are not followed have the tools' states and members."""
+    """Compare all groups and their kinds; groups that are not followed have the tools' states and members."""
     kinds = list_groups(broker)
     assert {kinds[group] for group in ("connecting", "loader")} == {("Classic", "connect"), ("Classic", "")}
     job.wait_for(lambda: _listed(job) == _as_listed(kinds), f"the groups as the tool has them: {kinds}")

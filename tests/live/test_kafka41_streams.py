@@ -52,7 +52,7 @@ def test_each_generation_of_an_application_is_explained(kafka41: Broker, tmp_pat
     named = [(cause.kind, _instance(cause.member_id or "")) for cause in causes]
     joined = [("member_joined", f"instance-{number}") for number in range(3)]
     assert named == [*joined, ("member_gone", "instance-1")]
-    # What a cooperative generation takes away is given out by the next one, which belongs to it.
+    # The generation after a cooperative one assigns what that one revoked, and belongs to the same rebalance.
     for before, row in itertools.pairwise(rows):
         if {cause.kind for cause in row.triggers} == {"cooperative_follow_up"}:
             assert row.logical_id == before.logical_id

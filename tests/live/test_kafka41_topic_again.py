@@ -99,7 +99,7 @@ def check(run: CoreRun, group: str, at: int) -> None:
         cause for cause in causes if cause.kind == "queue_count_changed" and "made again" in (cause.detail or "")
     ]
     assert again.topic == f"{group}.gone"
-    # The coordinator of the new protocol may notice that there is none for a moment.
+    # The coordinator of the new protocol may notice the moment without the topic.
     assert again.detail in ("4 -> 6, made again", "0 -> 6, made again")
     tables = rows_of(run.changes)
     deleted = [span for span in tables["assignments"] if span["group_id"] == group and span["topic"] == f"{group}.gone"]

@@ -1,4 +1,4 @@
-"""What the brokers' group coordinators log, beside their records: how members departed, and who was fenced."""
+"""Coordinators' log lines, beside their records: how members departed, and which were fenced."""
 
 from __future__ import annotations
 

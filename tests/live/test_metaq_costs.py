@@ -1,4 +1,4 @@
-"""What a rebalance of a real MetaQ group costs, beside what its members count themselves."""
+"""The cost of a rebalance of a real MetaQ group equals what its members count themselves."""
 
 from __future__ import annotations
 

@@ -103,7 +103,7 @@ def manager(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
 
 @pytest.fixture(scope="module")
 def scraper(tmp_path_factory: pytest.TempPathFactory, server: DashboardServer, manager: Service) -> Iterator[Service]:
-    """Prometheus with the rules as they are, but sixty times as fast: minutes are seconds."""
+    """Start Prometheus with the project's rules, sixty times as fast: minutes become seconds."""
     folder = tmp_path_factory.mktemp("prometheus")
     for name in ("recording.yml", "alerts.yml"):
         text = (RULES / name).read_text(encoding="utf-8")

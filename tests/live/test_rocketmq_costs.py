@@ -1,4 +1,4 @@
-"""What a rebalance of a real RocketMQ group costs, beside what its members count themselves."""
+"""The cost of a rebalance of a real RocketMQ group equals what its members count themselves."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ pytestmark = [pytest.mark.broker, pytest.mark.timeout(900)]
 StartMember = Callable[..., RocketMqMember]
 A, B = "127.0.0.1@a", "127.0.0.1@b"
 JOINED = (("group_created", None), ("member_joined", A))
-# They commit with their pulls alone, which come before they have consumed what they got.
+# They commit only when they pull, which is before they have consumed what they pulled.
 SLOW: dict[str, Any] = {
     "rebalance_interval_ms": 2_000,
     "consume_ms": 50,

@@ -65,7 +65,7 @@ def test_members_with_one_id_are_two_and_both_hold_the_share_of_one(
         {twin: half, f"{twin}#2": half},
         {f"{twin}#2": all_of_them},
     ]
-    # Of two with one id the broker queries one, and nothing shows which: its report is under the id of both.
+    # Of two members with one id the broker queries one and does not say which: the report counts for both.
     reported = [own(held_at(run, "one-id-group", "reported", time)) for time in at]
     assert reported == [
         {twin: all_of_them},

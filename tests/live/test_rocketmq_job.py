@@ -75,7 +75,7 @@ def test_tables_and_pages_have_of_several_groups_what_their_members_report(
     with live_pages(tables, CLUSTER, "job-steady") as pages:
         pages.wait_until_shown({A, B})
         b.freeze()
-        # What a hanging member holds it cannot say; the other holds all when its broker has given it up.
+        # A hanging member cannot report its queues; the other one gets all of them once the broker has given it up.
         wait_until_assigned([a], queues_of("job-orders", 7))
         wait_until_reported("job-steady", [a], "job-orders", "one hangs")
         pages.wait_until_shown({A})

@@ -1,4 +1,4 @@
-"""What takes RocketMQ's clients minutes: a 4.9 member that hangs, and locks of one that was killed."""
+"""Waits of RocketMQ's clients that take minutes: a 4.9 member that hangs, and locks of one that was killed."""
 
 from __future__ import annotations
 

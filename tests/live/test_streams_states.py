@@ -18,9 +18,9 @@ from tests.simulation.core_run import CoreRun
 from udfs.model.journal import GroupChanged
 
 pytestmark = [pytest.mark.broker, pytest.mark.slow, pytest.mark.timeout(600)]
-# Of a member; its group's first target comes seconds after it, and it takes its tasks over then.
+# Seconds from a member's start until its group has its first target and it takes over its tasks.
 _ONE, _ENOUGH = 1, 10
-# What Kafka writes as one word.
+# Kafka writes these states as one word.
 _SPELLED = {"NotReady": "not_ready"}
 
 

@@ -108,7 +108,7 @@ def test_every_parameter_of_a_listing_has_an_effect(whole: TestClient, name: str
             assert whole.get(f"/api/v1/{name}", params=wide | {parameter: value}).status_code == 400
             continue
         found = whole.get(f"/api/v1/{name}", params=wide | {parameter: value}).json()["total"]
-        # What is open lasts; of each kind of span one has ended.
+        # Open rows have no end; of each kind of span, one has ended.
         assert 0 < found < total if parameter == "since" and len(LISTINGS[name].times) == 2 else found == 0
 
 
@@ -144,7 +144,7 @@ def test_a_listing_that_is_none_is_refused_with_those_that_there_are(client: Tes
 
 
 def test_an_old_rebalance_is_found_by_its_id(client: TestClient) -> None:
-    # A parameter without a value is none.
+    # A parameter with an empty value counts as absent.
     found = client.get("/api/v1/rebalances", params={"rebalance_id": FIRST, "cluster": "", "since": ""}).json()
     assert [row["rebalance_id"] for row in found["rows"]] == [FIRST]
 

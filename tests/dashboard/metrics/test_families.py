@@ -136,7 +136,7 @@ def test_findings_open_and_closed(found: Samples, rows: Mapping[str, list[Row]])
     opened = Counter((row["cluster"], row["kind"], row["severity"]) for row in rows["findings"])
     assert found["findings_opened_total"] == opened
     assert sum(found["findings_closed_total"].values()) == sum(opened.values()) - sum(current.values())
-    # What closed stays as 0, so that what fires on it resolves.
+    # A closed finding stays as 0, so that an alert on it resolves.
     assert {key for key, value in found["open_findings"].items() if not value}
 
 

@@ -1,4 +1,4 @@
-"""Which clusters are known, as metrics: those that are summed are known where all of them are."""
+"""Metrics of known clusters: a sum of clusters counts as known while all of them are."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ from tests.dashboard.hostile import HOSTILE
 from tests.streaming.views.story import rebalance, store
 
 NAMES = sorted(set(HOSTILE))
-# What Prometheus 2.42 sends.
+# The Accept header of Prometheus 2.42.
 ACCEPT = "application/openmetrics-text;version=1.0.0,application/openmetrics-text;version=0.0.1;q=0.75,text/plain;q=0.5"
 
 

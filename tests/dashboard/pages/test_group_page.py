@@ -1,4 +1,4 @@
-"""What the page of a group shows of the story."""
+"""The page of a group shows what the story's tables hold of it."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ def test_members_of_a_group_that_reconciles_are_those_of_now(rebalancing: TestCl
     (row,) = rebalancing.get("/api/v1/groups?group_id=listed").json()["rows"]
     assert [member["state"] for member in row["reconciling"]] == ["unrevoked", "unreleased"]
     assert ">Target</th>" not in page_of(rebalancing, "classic")
-    # They are too many to be listed: what they shall have is not known.
+    # A group with this many members lists none of them: their targets are not known.
     assert ">Target</th>" not in page_of(rebalancing, "newer")
 
 

@@ -150,7 +150,7 @@ def test_pages_lists_and_data_have_the_cost_in_messages(tmp_path: Path, settings
         for path in ("/rebalances", "/group?cluster=c1&group=orders", "/rebalance?id=r2"):
             text = client.get(path).text
             assert [cell for cell in cells if cell not in text] == []
-        # Of the queue that moved, as of the whole rebalance.
+        # The same holds for the queue that moved as for the whole rebalance.
         assert client.get("/rebalance?id=r2").text.count(f"1,200 + {about}34") == 2
         facts = " ".join(client.get("/rebalance?id=r1").text.split())
         assert '<dt>Messages that waited</dt><dd><span class="none">–</span></dd>' in facts

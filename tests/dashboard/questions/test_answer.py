@@ -280,7 +280,7 @@ def near(value: float, tolerance: float = 0.00051) -> Any:
 
 
 def given(name: str, tables: Tables) -> dict[str, object]:
-    """What each question is asked with here."""
+    """The parameters with which each question is asked here."""
     at = {"at": HALF + WEEK_MS if name == "compare-weeks" else HALF}
     values: dict[str, object] = {**at, **any_queue(tables)}
     return {key: value for key, value in values.items() if key in question(name).parameters}

@@ -58,7 +58,7 @@ def test_tables_count_with_all_memory_that_they_keep(tmp_path: Path) -> None:
         assert cache.get(number, [1], partial(rows_of, number))["c5"].to_pylist() == [number]
         if number == 50:
             before = process.memory_info().rss - cache.held_bytes
-    # Without a copy of their own they would keep more than 100 MB.
+    # Without copies of their own, the small tables would keep more than 100 MB of larger ones in memory.
     assert process.memory_info().rss - cache.held_bytes < before + 60_000_000
 
 

@@ -65,7 +65,7 @@ def is_without_liveness(root: Path) -> None:
 
 
 class Said(NamedTuple):
-    """What is said.
+    """What readers show at one time.
 
     Attributes:
         headline: In the header of pages. notice: On each page; empty: none.

@@ -1,4 +1,4 @@
-"""A piece of a large listing is the same as if the whole table were read, and much less is read."""
+"""A piece of a large listing has the same rows as if the whole table were read, and reads much less."""
 
 from __future__ import annotations
 

@@ -57,7 +57,7 @@ def values_of(row: Mapping[str, Any], name: str, end: str) -> set[str | None]:
             return {{True: "true", False: "false", None: "unknown"}[row["agrees"]]}
         case "open":
             return {"yes" if row[end] is None else "no"}
-        case _:  # null, as a group without a verdict has it, is none of the values
+        case _:  # Null, as for a group without a verdict, is not one of the values.
             return {row[name]}
 
 
@@ -123,7 +123,7 @@ REPORTED, SHARED = ("orders", 1, "b", "reported"), ("events", -1, "pop", "comput
         ("assignments", 9_999, 10_000, {A0, A1, SHARED}),
         ("assignments", 10_000, 10_001, {A0, B1, REPORTED, SHARED}),
         ("assignments", 10_000, None, {A0, B0, B1, REPORTED, SHARED}),
-        # What is open has no end.
+        # Open rows have no end.
         ("assignments", 10**9, None, {B0, B1, REPORTED, SHARED}),
         ("members", 69_999, None, {("a",), ("b",)}),
         ("members", 70_000, None, {("b",)}),
@@ -152,7 +152,7 @@ def test_rows_of_a_time_are_those_that_overlap_it(
         ({"at": 10_000}, {A0, B1, REPORTED, SHARED}),
         ({"at": 70_000}, {B0, B1, REPORTED, SHARED}),
         ({"at": -1}, set()),
-        # With a span of time: what was open at the time, and within the span, too.
+        # With a span of time, rows count that were open at the time and overlap the span.
         ({"at": 10_000, "since": 70_000}, {B1, REPORTED, SHARED}),
         ({"at": 10_000, "since": 0, "until": 10_001}, {A0, B1, REPORTED, SHARED}),
         ({"at": 10_000, "until": 10_000}, {A0, SHARED}),

@@ -67,7 +67,7 @@ def test_a_store_that_is_away_leaves_the_last_snapshot(tmp_path: Path, monkeypat
     with monkeypatch.context() as patch:
         patch.setattr("dashboard.reading.snapshots.table_to_read", away)
         patch.setattr("dashboard.reading.snapshots.REOPENED_AFTER_POLLS", 1)
-        # What cannot be read is shown, so pages are made anew.
+        # Pages show that a table cannot be read, so they are made anew.
         assert snapshots.refresh() == {LIVENESS}
         assert "groups" in snapshots.unreadable
     assert names(snapshots) == ["a"]

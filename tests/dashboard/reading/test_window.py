@@ -64,7 +64,7 @@ def steady(tmp_path: Path, settings: Dashboard) -> Reading:
 def test_the_last_hour_and_the_last_day_are_exact(
     steady: Reading, monkeypatch: pytest.MonkeyPatch, passed: int, expected: tuple[int, int]
 ) -> None:
-    # What was kept at an earlier time does not count.
+    # A result kept at an earlier time does not count.
     for now in (AT, AT + passed):
         monkeypatch.setattr(shown, "now_ms", lambda now=now: now)
         row = next(row for row in plain_rows(overview(steady)) if row["group_id"] == "g")

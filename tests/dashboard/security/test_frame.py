@@ -1,4 +1,4 @@
-"""What the frame refuses, and what it adds to every answer."""
+"""The frame refuses some requests, and adds headers to every answer."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ NOW = 1_767_225_600
 
 async def inner(scope: Scope, receive: Receive, send: Send) -> None:
     if scope["path"] == "/slow":
-        await asyncio.Event().wait()  # which nobody sets
+        await asyncio.Event().wait()  # This event is never set: the request hangs.
     await PlainTextResponse("inner", headers={"cache-control": "max-age=9"} if scope["path"] == "/kept" else None)(
         scope, receive, send
     )
