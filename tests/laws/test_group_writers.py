@@ -1,4 +1,4 @@
-"""Fields of a group and its members are assigned in six modules and one of descriptions; what takes a view reads."""
+"""Six modules, and one of descriptions, assign fields of a group and its members; functions with a view only read."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from udfs.group.batch.event_time import EventTimeView
 from udfs.group.state import group as state
 
 MODULES = [path for path in rooms.modules("udfs") if path.is_relative_to(rooms.ROOT / "udfs" / "group")]
-# As events come, and as decisions are made.
+# These modules change groups while events come, and while decisions are made.
 WRITERS = {"context", "history", "sessions", "commit", "commit_spans", "audit_commit"}
-# They make a group.
+# These modules create groups.
 MAKERS = {"state_format", "restore"}
 FIELDS = set(state.Group.__struct_fields__)
-# Methods of what was before that change it.
+# Methods that change the recorded past of a group.
 BEFORE = {"note_member", "rename"}
 OF_MEMBERS = set(state.Member.__struct_fields__) | set(state.Departed.__struct_fields__)
-# Methods of containers that change them, and of what a group holds.
+# Methods that change containers.
 CHANGING = {"add", "append", "clear", "discard", "extend", "insert", "pop", "remove", "setdefault", "update"}
 OWN_CHANGING = {"forget_owned", "note_default_assignor"}
 VIEWS = ("GroupView", "EventTimeView")
@@ -31,17 +31,17 @@ PARTS = (state.Member, state.Departed, state.Evidence, state.WaitingReport, stat
 OF_PARTS = set().union(
     *(part.__struct_fields__ for part in (*PARTS, state.Pending, state.GroupFinding, state.IdleQueue))
 )
-# What other modules change of what a group holds, by the names that it has there.
+# Changes by other modules to the parts of a group, under the names that those modules use.
 CHANGED_ELSEWHERE = {
-    # What events describe of a member; a * is a field by its name.
+    # Descriptions of a member, as events give them; `member.*` is a field chosen by name.
     "descriptions": {"member.*", "member.field_times", "member.timeout_since"},
-    # What Kafka's coordinator has recorded of the group.
+    # Records of Kafka's coordinator.
     "epoch_rebalance": {"group.recorded.note_default_assignor", "causes.triggers"},
     "record_fold": {
         *("recorded.members", "recorded.previous", "recorded.members[member_id].joined_at"),
         *("member.event_id", "member.owned", "folded.departed"),
     },
-    # No parts of a group: causes of a generation, moves of queues, the row of a rebalance.
+    # These are not parts of a group: causes of a generation, moves of queues, the row of a rebalance.
     "reported_generations": {"causes.leader"},
     "triggers": {"causes.triggers"},
     "queue_handover": {"found.idle_queues", "found.outages", "found.pulls"},
@@ -50,7 +50,7 @@ CHANGED_ELSEWHERE = {
 
 
 def written(tree: ast.AST) -> Iterator[tuple[str, str]]:
-    """Return what is assigned, deleted, or changed by a method, of which object: also under the name of a variable."""
+    """Yield each object and field that a module assigns, deletes, or changes by a method; aliases are resolved."""
     other_names = aliases(tree)
     for node in ast.walk(tree):
         targets: list[ast.expr] = []
@@ -77,7 +77,7 @@ def written(tree: ast.AST) -> Iterator[tuple[str, str]]:
 
 
 def aliases(tree: ast.AST) -> dict[str, set[tuple[str, str]]]:
-    """Return the attributes that variables are other names of, anywhere in a module."""
+    """Return the attributes for which a module uses a variable as another name."""
     found: dict[str, set[tuple[str, str]]] = {}
     for node in ast.walk(tree):
         pairs: list[tuple[ast.expr, ast.expr]] = []
@@ -150,7 +150,7 @@ def test_what_a_group_holds_is_changed_where_it_is_written_here() -> None:
 
 
 def changes_what_is_recorded(tree: ast.AST) -> bool:
-    """Return whether fields of what a coordinator recorded are changed, other than by its own methods."""
+    """Return whether fields of a coordinator's records are changed other than by their own methods."""
     return any("recorded" in owner.split(".") and name not in OWN_CHANGING for owner, name in written(tree))
 
 

@@ -18,7 +18,7 @@ from tests.simulation.core_run import CoreRun
 from udfs.model.journal import GroupChanged
 
 pytestmark = [pytest.mark.broker, pytest.mark.slow, pytest.mark.timeout(600)]
-# Seconds from a member's start until its group has its first target and it takes over its tasks.
+# Heartbeats of a member: after one, its group has no target yet; after ten, the member has taken over its tasks.
 _ONE, _ENOUGH = 1, 10
 # Kafka writes these states as one word.
 _SPELLED = {"NotReady": "not_ready"}

@@ -1,4 +1,4 @@
-"""The computed assignment: the choice of the strategy, and the questions to the strategies themselves."""
+"""The computed assignment: which strategy is chosen, and what is requested of it."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def allocate(
     owned: Mapping[str, list[Queue]],
     stayed: Collection[str] = (),
 ) -> tuple[str | None, Held]:
-    """Return the strategy and what each member shall hold.
+    """Return the strategy, and the queues that each member should hold.
 
     Args:
         members: Descriptions, in the order in which the members joined.
@@ -78,7 +78,7 @@ def allocate(
     """
     if mode != "clustering":
         everything = wanted_queues(members, topics)
-        if mode == "message":  # nobody owns a queue: one stands for all of a broker's
+        if mode == "message":  # nobody owns single queues here: one entry counts for all queues of a broker
             everything = list(dict.fromkeys((topic, broker, -1) for topic, broker, _ in everything))
         held = {
             name: [queue for queue in everything if queue[0] in (member.get("subscriptions") or ())]
@@ -100,7 +100,7 @@ def allocate(
         except StrategyError as error:
             raise NoAnswer(error.code) from error
         queues = [(queue.topic, queue.broker, queue.queue_id) for queue in answer.get(name, [])]
-        # Kafka's sticky assignors hand on partitions that a topic made anew has no more.
+        # Kafka's sticky assignors keep partitions that no longer exist because their topic was made again.
         held[name] = [queue for queue in dict.fromkeys(queues) if queue in there]
     return strategy, held
 

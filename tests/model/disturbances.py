@@ -1,4 +1,4 @@
-"""A history, and what may befall it as a whole: an event that comes late, a clock that is ahead of all others."""
+"""A history, and disturbances of the whole of it: an event comes late, or one clock is ahead of all others."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def send_ahead(chance: random.Random, made: History) -> None:
     if not arrivals:
         return
     at, lag_ms = chance.choice(arrivals), made.how.lag_ms or 0
-    # What comes late may arrive long after the newest time by which a batch is dated.
+    # A late event may arrive long after the newest time by which a batch is dated.
     newest = max(event["event_time"] for arrival, event in made.events if arrival <= at)
     like = next(event for _, event in made.events if event["cluster"] == cluster)
     described = {"member_id": "z9", "subscriptions": ["t0"], "session_timeout_ms": 45_000}

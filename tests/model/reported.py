@@ -1,4 +1,4 @@
-"""A group of the model whose source reports generations: snapshots decide, all else is evidence."""
+"""A group of the model whose source reports generations: snapshots decide, other events are evidence."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from udfs.strategies.registry import names, qualified_name
 TopicQueues = dict[str, list[dict[str, Any]]]
 
 
-# Queues that are older than this no client may leave out.
+# No client may leave out queues that are older than this.
 METADATA_AGE_MS = 300_000
-# What a generation is computed with: a member's own words change nothing of it.
+# Inputs of a generation's computation; members' own reports change none of them.
 OF_A_GENERATION = ("subscriptions", "strategies", "instance_id", "rack")
 
 
@@ -31,28 +31,29 @@ class ReportedGroup(Group):
         super().__init__(cluster, name, system, topics, tables)
         self.reported_generation: int | None = None
         self.counted_generations = 0
-        self.reported_up_to = 0  # topics that are reported up to then it knew
+        self.reported_up_to = 0  # topics reported up to this time were known to the generation
         self.since = 0  # the current generation's own time
-        self.since_before = 0  # that of the one before it
-        self.shown: dict[str, dict[str, Any]] = {}  # descriptions as it shows them
-        self.counted: dict[str, list[Any]] = {}  # queues of its topics, as of then
-        self.counted_at: dict[str, int] = {}  # which generation showed these queues first
-        self.left_out: set[str] = set()  # topics that an assignment shows as deleted, and metadata does not
+        self.since_before = 0  # the time of the generation before it
+        self.shown: dict[str, dict[str, Any]] = {}  # members' descriptions as the generation shows them
+        self.counted: dict[str, list[Any]] = {}  # topic -> its queues at the time of the generation
+        self.counted_at: dict[str, int] = {}  # topic -> the generation that first showed these queues
+        self.left_out: set[str] = set()  # topics that an assignment shows as deleted, but metadata does not
         self.guesses: set[str] = set()  # topics that were unknown when it was computed
-        self.is_waiting = False  # nothing is computed for it yet
-        self.topics_then: TopicQueues = {}  # the topics as it knew them
-        self.renames: list[tuple[int, str, str]] = []  # since it began: when, the former id, the new one
-        # Spans open before it, and those that had ended.
+        self.is_waiting = False  # no assignment is computed for it yet
+        self.topics_then: TopicQueues = {}  # the topics as the generation knew them
+        self.renames: list[tuple[int, str, str]] = []  # since the generation began: when, former id, new id
+        # Spans that were open before the generation, and those that had ended.
         self.spans_then: tuple[dict[Any, dict[str, Any]], set[int]] = {}, set()
-        self.unknown: set[str] = set()  # those of its topics without metadata so far
-        self.basis: Held = {}  # what its strategy started from
+        self.unknown: set[str] = set()  # its topics that still lack metadata
+        self.basis: Held = {}  # the assignment that its strategy started from
         self.named: str | None = None
         self.last_strategy: str | None = None
         self.status = "completed"
         self.last_snapshot_at = 0
-        self.strangers: set[tuple[str, int]] = set()  # late heartbeats of ids that are no members, each once
-        self.is_guessed = False  # what is computed is what metadata and the assignment showed
-        self.growth: dict[str, list[int]] = {}  # when metadata showed other queues that no generation has shown since
+        self.strangers: set[tuple[str, int]] = set()  # late heartbeats of ids that are not members, once each
+        self.is_guessed = False  # the computed assignment is a guess from metadata and the reported one
+        # topic -> when metadata showed queues that no generation has shown since
+        self.growth: dict[str, list[int]] = {}
 
     # ---- evidence
 
@@ -79,7 +80,7 @@ class ReportedGroup(Group):
             self.outlast_metadata(at)
 
     def wakes(self) -> set[int]:
-        """Return also when the metadata of all members must show a growth."""
+        """Return also the times at which the metadata of all members must show a growth."""
         times = (
             []
             if self.reported_generation is None
@@ -109,7 +110,7 @@ class ReportedGroup(Group):
                 self.finding(at, kind, bool(row[kind]))
 
     def witness(self, at: int, event: Event) -> None:
-        """Take in what no generation has shown yet."""
+        """Take in events that no generation has shown yet."""
         if self.is_repeat(event):
             return
         name = event.get("member_id", "")
@@ -130,7 +131,7 @@ class ReportedGroup(Group):
                 self.delete(at, event["event_time"])
 
     def delete(self, at: int, own: int) -> None:
-        """End all of a group that is deleted; ``own``: the time of the deletion."""
+        """End everything of a group that is deleted; ``own``: the time of the deletion."""
         for name in sorted(self.members):
             self.depart(name, at, "gone")
         self.end_sessions({})
@@ -145,7 +146,7 @@ class ReportedGroup(Group):
         self.forget(at, own)
 
     def note_expiries(self, clock: int) -> None:
-        """Note the sessions that are over before a time: no generation has shown that, but it was applied."""
+        """Note sessions that ended before a time: no generation has shown their end, but it was applied."""
         for member in self.members.values():
             deadline = max(member.last + self.timeout(member), member.not_before)
             is_over = member.lives_by == "heartbeats" and member.leave_event_at is None and deadline < clock
@@ -167,7 +168,7 @@ class ReportedGroup(Group):
         last = self.reported_generation
         if self.pending is not None:
             self.settle()
-        if self.has_rows and last == number and is_older:  # newer ones have shown the rest
+        if self.has_rows and last == number and is_older:  # newer generations have shown the rest
             for name, info in reported.items():
                 if name in self.members:
                     self.describe(self.members[name], info | {"subscriptions": None}, own)
@@ -231,12 +232,12 @@ class ReportedGroup(Group):
         self.growth = {topic: self.growth[topic] for topic in kept}
         self.has_rows, self.generation = True, number
         self.reported_generation, self.since, self.last_applied = number, at, at
-        # A static member's return makes a generation where what it sends with it is other than before.
+        # The return of a static member makes a generation only if its join differs from the one before.
         triggers = triggers or [("subscription_changed", name, None) for name in back]
         self.write(at, event, triggers or [("unexplained", None, None)], len(before), missed)
 
     def take_returns(self, at: int, reported: dict[str, Any], departed: Collection[str]) -> list[str]:
-        """Let static members that a generation shows under new ids go on; return these."""
+        """Continue the sessions of static members that a generation shows under new ids; return these ids."""
         self.renamed = {}
         replace_absent(self, at, reported, departed)
         self.end_sessions({})
@@ -267,7 +268,7 @@ class ReportedGroup(Group):
         return triggers
 
     def departure(self, member: Member, at: int) -> tuple[str, int, str]:
-        """Return how a member departed that a generation does not show: by its own leave, else by its silence."""
+        """Return how a member departed that a generation lacks: by its own leave, otherwise by its silence."""
         if member.leave_event_at is not None and member.leave_event_at <= at:
             return "member_left", member.leave_event_at, "left"
         deadline = max(member.last + self.timeout(member), member.not_before)
@@ -284,17 +285,17 @@ class ReportedGroup(Group):
         return triggers
 
     def count_changes(self, at: int, reported: dict[str, Any] | None) -> list[Trigger]:
-        """Return the topics that have other queues than in the last generation; a first sight is no change."""
+        """Return the topics with other queues than in the last generation; a topic that is new to it does not count."""
         now, triggers = self.topics_at(at, reported or {}), []
         named = {queue["topic"] for held in (reported or {}).values() for queue in held}
         subscribed = {topic for fields in self.fields().values() for topic in fields.get("subscriptions") or ()}
         for topic in sorted(subscribed & self.counted.keys()):
             if not (self.counted[topic] or self.topics.counts_as_reported(topic, at) or topic in named):
-                continue  # no metadata of it, and this generation shows nothing of it
+                continue  # the topic has no metadata, and this generation shows no queue of it
             if self.counted[topic] != names_of(now.get(topic, [])):
                 triggers.append(("queue_count_changed", None, topic))
         if self.reported is not None and self.last_strategy != "kafka.cooperative-sticky":
-            # Its leader handed out all that there was: what is named only now has been made since.
+            # The leader assigned all queues that it knew: queues that are named only now were created since.
             held_before = {topic for queues in self.reported.values() for topic, _, _ in queues}
             topics = self.topics.at(at)
             subscribed &= {topic for fields in self.shown.values() for topic in fields.get("subscriptions") or ()}
@@ -305,7 +306,7 @@ class ReportedGroup(Group):
     def deletions(
         self, at: int, reported: dict[str, Any], subscribed: set[str], *, is_cooperative: bool
     ) -> list[Trigger]:
-        """Return the topics of which an assignment that nothing else explains leaves queues out that it gave before."""
+        """Return the topics of which an assignment lacks queues that it had, without any other explanation."""
         now = {(queue["topic"], None, queue["queue_id"]) for held in reported.values() for queue in held}
         deleted = {queue[0] for queues in (self.reported or {}).values() for queue in queues if queue not in now}
         found = []
@@ -354,7 +355,7 @@ class ReportedGroup(Group):
             row |= dict.fromkeys(BALANCE, 0)
         held_before = owners(before if before_reported is None else before_reported)
         held_now = owners(self.reported or {})
-        # A move that a join interrupts goes on; so does one of which a generation shows nothing.
+        # A move that a join interrupts goes on, and so does a move of which a generation shows nothing.
         continues = reported is None or any(kind == "member_joined" for kind, _, _ in triggers)
         waiting = [queue for queue in self.revoked if continues]
         if reported is not None:
@@ -365,7 +366,7 @@ class ReportedGroup(Group):
             self.revoked = [queue for queue in waiting if is_cooperative and queue in there]
         counted = {topic: names_of(topics[topic]) for topic in self.subscribed(members) & topics.keys()}
         kept = {topic for topic in counted if counted[topic] == self.counted.get(topic)}
-        # Queues that newer metadata lacks are not shown by what members were said to hold before.
+        # Earlier assignments do not prove queues that newer metadata lacks.
         held = [queue for queues in (self.reported or {}).values() for queue in queues] + self.revoked
         lost = {topic for topic, _, number in held if topic in counted and number >= len(counted[topic])}
         kept_at = {topic: self.counted_at.get(topic, self.since_before if topic in lost else at) for topic in counted}
@@ -389,7 +390,7 @@ class ReportedGroup(Group):
 
     def topics_at(self, at: int, reported: dict[str, Any]) -> TopicQueues:
         """Return the topics at a time; an assignment that names more partitions than metadata is evidence too."""
-        named_counts: dict[str, tuple[int, int]] = {}  # topic -> partitions, and as of when
+        named_counts: dict[str, tuple[int, int]] = {}  # topic -> number of partitions, and the time of that number
         for held in reported.values():
             for queue in held:
                 topic, count = queue["topic"], queue["queue_id"] + 1
@@ -399,7 +400,7 @@ class ReportedGroup(Group):
         for held in [
             *(self.reported or {}).values(),
             self.revoked if self.row and self.row["members_after"] else [],
-        ]:  # so is what members held in the generation before, as of then
+        ]:  # the assignment of the generation before is evidence too, as of its time
             for topic, _, number in held:
                 has_ended = not self.counted.get(topic) and self.topics.counts_as_reported(topic, at)
                 if has_ended or topic not in self.subscribed(self.shown):
@@ -421,25 +422,25 @@ class ReportedGroup(Group):
             numbers = [queue["queue_id"] for queue in named if queue["topic"] == topic]
             is_new = self.topics.changed_at(topic, at) > at - METADATA_AGE_MS
             if is_new and numbers and max(numbers) < len(before) < len(topics.get(topic, [])):
-                topics[topic] = topics[topic][: len(before)]  # the generation does not show the growth yet
+                topics[topic] = topics[topic][: len(before)]  # the generation does not show the new queues yet
         return topics
 
     def subscribed(self, members: dict[str, dict[str, Any]]) -> set[str]:
         return {topic for fields in members.values() for topic in fields.get("subscriptions") or ()}
 
     def compute(self, members: dict[str, dict[str, Any]], topics: TopicQueues, at: int) -> None:
-        """Request the strategy, once every subscribed topic is known; until then what members held stands."""
+        """Run the strategy once every subscribed topic is known; until then members keep their queues."""
         self.unknown = {topic for topic in self.subscribed(members) if not self.topics.counts_as_reported(topic, at)}
         self.guesses = self.unknown
         current = set(wanted_queues(members, topics))
         self.status, named = "completed", self.named or self.shared().get("strategy")
-        # The first half of a move does not name the queues that are still to be released.
+        # The first half of a move does not name the queues that are still to be revoked.
         is_half = named == "cooperative-sticky" and any(not topics.get(topic) for topic in self.unknown)
         self.is_waiting = bool(self.unknown) and (not self.is_guessed or is_half)
         if not members:
             self.strategy, self.held = None, {}
             return
-        former = former_ids(self.renames)  # members voted and owned by the ids that they had then
+        former = former_ids(self.renames)  # members voted and owned queues under the ids that they had then
         try:
             self.strategy, held = allocate(
                 group=self.name, system=self.system, mode=self.shared()["mode"], named=named,
@@ -449,7 +450,7 @@ class ReportedGroup(Group):
             held = {name: held[former.get(name, name)] for name in members}
         except NoAnswer as failure:
             self.strategy = named and qualified_name(named, self.system)
-            if self.strategy is not None and self.strategy not in names():  # custom: it cannot be recomputed
+            if self.strategy is not None and self.strategy not in names():  # a custom strategy cannot be recomputed
                 self.held, self.unknown, self.guesses = {}, set(), set()
                 return
             self.status, held = f"failed {failure}"[:6], {}
@@ -483,7 +484,7 @@ class ReportedGroup(Group):
     # ---- topics that become known later
 
     def learn(self, at: int) -> None:
-        """Compute the current generation from its own time on, once the last of its topics is known."""
+        """Compute the current generation, from its own time on, once the last of its topics is known."""
         waited = self.unknown
         if not waited or self.row is None:
             return
@@ -522,7 +523,7 @@ class ReportedGroup(Group):
         return any(span["valid_from"] >= self.since for key, span in self.spans.items() if key[0] == "computed")
 
     def write_anew(self) -> None:
-        """Write the computed spans of the generation from its own time on, under the ids that members had."""
+        """Write the generation's computed spans from its own time on, under the ids that members had then."""
         open_then, ended_then = self.spans_then
         mine = ("computed", self.cluster, self.name)
         self.tables.spans = [
@@ -543,5 +544,5 @@ def is_generation(event: Event) -> bool:
 
 
 def names_of(queues: list[dict[str, Any]]) -> list[Any]:
-    """Return the names of queues: other racks of the same ones explain no generation."""
+    """Return the names of queues: the same queues in other racks do not explain a generation."""
     return [(queue["broker"], queue["queue_id"]) for queue in queues]
