@@ -59,7 +59,7 @@ def take(root: Path, folder: Path) -> None:
     moving = max(
         reader.rows("rebalances"), key=lambda rebalance: (rebalance["queues_moved"], rebalance["rebalance_id"])
     )
-    # One whose members are there at the end of the day, and rebalanced often.
+    # A group whose members are there at the end of the day, and which rebalanced often.
     generations = {
         (row["cluster"], row["group_id"]): row["generation"] for row in reader.rows("groups") if row["members"] > 2
     }

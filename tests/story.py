@@ -21,13 +21,13 @@ from udfs.model.journal import Change, Rebalance, Rejected
 from udfs.model.rejection import Rejection
 from udfs.model.timestamps import LATEST_MS
 
-# A recording: every event lies further behind its batch than clocks differ.
+# In a recording, every event is further behind its batch than clocks differ.
 _BEHIND_MS = 3_600_000
 _ELSEWHERE = frozenset({"event_time", "system", "cluster", "type", "schema_version", "event_id"})
 
 
 def story(lines: list[bytes]) -> Iterator[str]:
-    """Return what happens, a line of text each.
+    """Yield the course of a history, a line of text each.
 
     Args:
         lines: Events of the contract; what cannot be read is played last, as rejected.

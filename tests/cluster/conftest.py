@@ -79,7 +79,7 @@ def start(installed_monitor: Path, events: Path, config: Path, tables: str, tmp_
     def start(read: Path = events, **environment: str) -> Running:
         places = ["--events", read, "--tables", tables, "--checkpoint", tmp_path / "checkpoint"]
         arguments = ["run", *places, "--config", config, "--once", "--flush", "--max-files-per-batch", "1"]
-        # An empty PYTHONPATH: what the driver imports is the wheel.
+        # PYTHONPATH is empty, so the driver imports the wheel.
         return Running(
             arguments,
             tmp_path / "said.txt",

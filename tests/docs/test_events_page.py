@@ -1,4 +1,4 @@
-"""Every example on the page for authors of collectors is what the page says that it is."""
+"""Every example on the page for authors of collectors is valid, and of the type that the page names."""
 
 from __future__ import annotations
 

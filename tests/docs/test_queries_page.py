@@ -103,7 +103,7 @@ def test_what_is_wrong_begins_with_the_worst() -> None:
 def test_every_table_is_described_with_columns_that_it_has() -> None:
     rows = dict(re.findall(r"^\| `(\w+)` \| [^|]+ \| ([^|]+) \|$", PAGE, re.MULTILINE))
     assert set(rows) == set(TABLES)
-    # Words in code that are no columns: a kind, and values of a column.
+    # Words in code that are not columns: a kind, and values of a column.
     others = {"queues_reassigned", "computed", "reported"}
     for name, text in rows.items():
         named = set(re.findall(r"`(\w+)`", text)) - others

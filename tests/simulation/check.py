@@ -1,4 +1,4 @@
-"""Compares what was found with what there was: missing, invented and wrongly explained rebalances."""
+"""Compare found rebalances with the truth: missing, invented and wrongly explained ones."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ OF_A_MEMBER = {
 
 @dataclass(frozen=True)
 class FoundRebalance:
-    """One row of ``rebalances``, as far as truth speaks of it."""
+    """One row of ``rebalances``, limited to the columns that the truth has."""
 
     cluster: str
     group_id: str
@@ -56,7 +56,7 @@ class FoundRebalance:
 
 @dataclass
 class Verdict:
-    """What a check found; ``invented`` and ``wrong`` in the order of the rows."""
+    """The result of a check; ``invented`` and ``wrong`` in the order of the rows."""
 
     right: int = 0
     missing: list[ExpectedRebalance] = field(default_factory=list)
@@ -65,11 +65,11 @@ class Verdict:
 
     @property
     def holds(self) -> bool:
-        """Return whether everything was found, and nothing but that."""
+        """Return whether everything was found, and nothing else."""
         return not (self.missing or self.invented or self.wrong)
 
     def report(self, at_most: int = 20) -> str:
-        """Write what is not as it was, for people."""
+        """Write the differences for people."""
         lines = [
             f"{self.right} right, {len(self.missing)} missing, {len(self.invented)} invented,"
             f" {len(self.wrong)} wrongly explained"

@@ -23,7 +23,7 @@ from udfs.shard.savepoint import export_shard
 from udfs.shard.shard import Shard
 
 Row = Rebalance | Change | Rejected
-# A batch takes in events that are older by so much: more than the allowed lateness.
+# A batch takes in events that are older than it by this much: more than the allowed lateness.
 _BEHIND_MS = 10_000
 
 
@@ -57,7 +57,7 @@ class CoreRun:
             self._states[key] = shard.encode()
 
     def move(self, shards: int, batch_ms: int) -> None:
-        """Go on with another shard count, from an export as lines: a batch of its own, which decides nothing."""
+        """Continue with another shard count from an export as lines: a batch of its own, which decides nothing."""
         exported = [
             msgspec.json.encode(event)
             for (cluster, number), state in sorted(self._states.items())
@@ -114,7 +114,7 @@ def _raw_rows(source: str, lines: Sequence[bytes], batch_ms: int) -> pa.RecordBa
 
 
 def run_of(lines: Iterable[bytes]) -> CoreRun:
-    """Run what a collector wrote, to its end: a batch to each of its rounds, which end with a ``clock``."""
+    """Run everything a collector wrote: one batch for each of its rounds, which end with a ``clock``."""
     run = CoreRun(core_config())
     batch: list[bytes] = []
     newest = 0

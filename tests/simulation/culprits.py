@@ -69,7 +69,7 @@ class Scene:
         return f"worker-{number % 3}@{host}" if self.system == "kafka" else host
 
     def live(self, restarts: int, every_ms: int, *, kills: bool = False, mean: int = 2) -> dict[int, Event]:
-        """Have all join, the culprit restart so often, and the others now and then; return who is there in the end."""
+        """Let all join, the culprit restart this often, the others now and then; return the members at the end."""
         timeout = 6_000
         present = {number: self.member(number) for number in range(self.size)}
         for member in present.values():
@@ -85,7 +85,7 @@ class Scene:
         ]
         for time, number in sorted(times):
             if kills and number == self.culprit:
-                # It sends no more: its session ends by its deadline, before it is back.
+                # It sends nothing more: its session expires before it is back.
                 self.emit(time - timeout - 1, "heartbeat", session_timeout_ms=timeout, **present[number])
             else:
                 self.emit(time, "member_left", group=self.group, member_id=present[number]["member_id"])
@@ -271,7 +271,7 @@ def played(scenes: Iterable[Scene], seed: int) -> Found:
 
 
 def measured(cases: int) -> dict[str, tuple[int, int]]:
-    """Return for each kind of mistake in how many cases the culprit is named, and of how many."""
+    """Return for each kind of mistake in how many cases the culprit is named, and the number of cases."""
     right: Counter[str] = Counter()
     for seed in range(cases):
         scenes = {kind: plant(1_000 * seed + place) for place, (kind, plant) in enumerate(KINDS.items())}

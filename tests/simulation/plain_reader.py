@@ -1,4 +1,4 @@
-"""A reader as plain as can be: all events at once, sorted, one millisecond after another, whole groups in dicts.
+"""A reader as simple as possible: all events at once, sorted, one millisecond after another, whole groups in dicts.
 
 It knows nothing of lateness, batches, queues or strategies: only the members and what was reported.
 """
@@ -22,7 +22,7 @@ class PlainGroup:
         self.has_rows = False
         self.last: dict[str, int] = {}  # members that live by heartbeats
         self.polled: set[str] = set()  # members known from snapshots
-        self.about: dict[str, dict[str, object]] = {}  # what was ever reported of a member
+        self.about: dict[str, dict[str, object]] = {}  # everything ever reported of a member
         self.settings: dict[str, object] = {}
         self.hosts: dict[str, str] = {}
 

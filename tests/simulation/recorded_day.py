@@ -38,11 +38,11 @@ SHIFT_MS = 45_000
 BATCH_MS = 10_000
 RULES = core_config(shards=2)
 
-# Each batch's time, and its lines.
+# The time of each batch, and its lines.
 Batches: TypeAlias = list[tuple[int, list[bytes]]]
 # The rows of each table.
 Tables: TypeAlias = Mapping[str, Sequence[dict[str, Any]]]
-# What may depend on how the events were cut into batches.
+# Columns that may depend on how the events were cut into batches.
 _OF_THE_BATCH = frozenset({"detected_at", "seen_at", "source", "position", "batch"})
 
 

@@ -16,7 +16,7 @@ from tests.simulation.core_run import CoreRun, run_core
 SPAN_MS = 240_000
 SEEDS = range(12)
 MORE_SEEDS = [pytest.param(seed, marks=pytest.mark.slow) for seed in range(12, 48)]
-# Each shard of each cluster is decoded and written in each batch: two show all that eight do.
+# Each shard of each cluster is decoded and written in each batch; two shards show everything that eight do.
 RULES = core_config(shards=2)
 _LEADERS = ("kafka.range", "kafka.roundrobin", "kafka.cooperative-sticky")
 
@@ -47,7 +47,7 @@ def test_every_cause_is_found_and_none_invented(played: Played, seed: int) -> No
     verdict = check(run.rows(), fleet.truth)
     assert verdict.holds, verdict.report()
     assert verdict.right > 100
-    # The simulated leaders assign by code of their own: what the monitor computes is what they report.
+    # Simulated leaders assign by code of their own, so the computed assignment must equal the reported one.
     compared = [rebalance.agrees for rebalance in run.rebalances if rebalance.strategy in _LEADERS]
     assert False not in compared
     assert True in compared
@@ -85,7 +85,7 @@ def test_a_silence_of_a_source_is_a_finding_from_its_last_event_on(seed: int) ->
 
 
 def test_late_evidence_comes_up_and_is_listed(played: Played) -> None:
-    """Without it the check above would prove nothing."""
+    """If this failed, the check above would prove nothing."""
     late = 0
     for seed in SEEDS[:6]:
         _, run = played(seed)

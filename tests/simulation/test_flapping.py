@@ -1,4 +1,4 @@
-"""For which groups `flapping` is sent: few of the demo, and none of a shift change in which many groups rebalance."""
+"""Groups for which `flapping` is sent: few of the demo, none in a shift change of many groups."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ STEP_MS = 10_000
 
 
 class GivenTables:
-    """Reads rows that are given, as ``Reader`` does."""
+    """Reads the given rows, with the interface of ``Reader``."""
 
     def __init__(self, rows: Mapping[str, Sequence[Row]]) -> None:
         self._rows = rows

@@ -1,4 +1,4 @@
-"""The truth that the script writes down is what a plain reader of its events finds."""
+"""The script's truth equals the findings of a simple reader of its events."""
 
 from __future__ import annotations
 

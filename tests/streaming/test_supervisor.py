@@ -1,4 +1,4 @@
-"""The job as a command runs it: how it ends, and its metrics meanwhile."""
+"""The job as a command runs it: how it ends, and its metrics while it runs."""
 
 from __future__ import annotations
 

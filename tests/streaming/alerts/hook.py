@@ -1,4 +1,4 @@
-"""A receiver on a loopback port, as a webhook or a service of chats is one."""
+"""A receiver on a loopback port, which stands for a webhook or a chat service."""
 
 from __future__ import annotations
 

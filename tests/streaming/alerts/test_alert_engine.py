@@ -1,4 +1,4 @@
-"""The engine: what is sent when, and nothing twice."""
+"""The engine sends each message at its time, and none twice."""
 
 from __future__ import annotations
 
@@ -139,7 +139,7 @@ class Refusing:
 
     @property
     def times(self) -> list[int]:
-        """Return when messages with it came."""
+        """Return when messages with this finding came."""
         return [at for at, names in self.tried if self.name in names]
 
 
@@ -349,7 +349,7 @@ def test_a_dry_run_shows_what_is_due_and_changes_nothing() -> None:
 
 
 class RefusingResolutions(Refusing):
-    """Refuses every message about what closed."""
+    """Refuses every message about closed findings."""
 
     def __call__(self, request: Request) -> None:
         (body,) = bodies([request], request.channel)

@@ -25,7 +25,7 @@ from tests.streaming.alerts.planted import Scene, finding, settings
 
 LINK = "https://monitor.example"
 SLACK = "slack://T1JJ3T3L2/A1BRTD4JD/TIiajkdnlazkcOXrIdevi7FQ"
-# An address of each service, and where its class has that of its server.
+# An address of each service, and the attribute in which its class keeps the server's address.
 SERVICES = {
     "slack": (SLACK, "slack.NotifySlack.webhook_url", ""),
     "dingtalk": (f"dingtalk://{'a1' * 32}", "dingtalk.NotifyDingTalk.notify_url", "/send?access_token={token}"),
@@ -177,7 +177,7 @@ def test_a_service_that_does_not_answer_failed() -> None:
 def test_apprise_does_not_notice_what_dingtalk_refuses_with_status_200(
     hook: Hook, service: str, is_noticed: bool
 ) -> None:
-    """As docs/alerts.md says; when this fails because apprise has learned it, the page is to be changed."""
+    """Check what docs/alerts.md says of apprise; if apprise learns it and this fails, change the page."""
     hook.content = b'{"code": 9499, "errcode": 310000, "errmsg": "keywords not in content"}'
     for scene in sending(None, service):
         scene.open(finding("f"))

@@ -1,4 +1,4 @@
-"""What rebalances cost, in messages: read once, and as it was sent."""
+"""The cost of rebalances in messages is read once, and stays as it was sent."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What alerts read: open findings by the version of their table, and what is widespread by the time."""
+"""Alerts read open findings by the version of their table, and widespread ones by the time."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_what_no_job_can_write_down_is_open_while_it_lasts(tmp_path: Path) -> No
     found = reader.read({row["finding_id"]})
     assert (dict(found.current), found.missing) == ({}, frozenset())
     assert found.closed == {row["finding_id"]: {**row, "closed_at": T0 + 7}}
-    # Another process does not know what it was: it is missing, and resolved as such.
+    # Another process does not know this finding: it reports it as missing, and resolves it as such.
     other = FindingsReader(tmp_path, widespread(), lambda: T0)
     assert other.read({row["finding_id"]}).missing == {row["finding_id"]}
 

@@ -1,4 +1,4 @@
-"""What is held back: kinds that are widespread, and those of which it is not clear yet."""
+"""Findings that are held back: widespread kinds, and kinds that may still turn out to be widespread."""
 
 from __future__ import annotations
 

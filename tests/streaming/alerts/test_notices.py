@@ -1,4 +1,4 @@
-"""Notices: safe texts of findings, and what goes out together."""
+"""Notices: safe texts of findings, and findings that are sent together."""
 
 from __future__ import annotations
 

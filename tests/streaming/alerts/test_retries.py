@@ -1,4 +1,4 @@
-"""Pauses of channels, and of what they refused."""
+"""Pauses of channels, and the messages that they refused."""
 
 from __future__ import annotations
 

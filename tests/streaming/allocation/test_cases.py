@@ -164,7 +164,7 @@ def test_partitions_that_do_not_count_from_zero_go_to_one_member_each() -> None:
 
 
 def test_a_partition_that_the_real_assignor_gives_a_member_twice_is_there_twice() -> None:
-    # As kafka-clients 4.1.1 does: behind a claimed partition that is gone it takes claimed ones for unassigned.
+    # kafka-clients 4.1.1 does the same: after a claimed partition that is gone, it treats claimed ones as unassigned.
     owned = [{"topic": "u", "queue_id": 1}, {"topic": "t", "queue_id": 5}]
     members = [
         {"member_id": "a", "subscriptions": ["t", "u"], "owned": owned, "generation": 1},

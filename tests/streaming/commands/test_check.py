@@ -156,7 +156,7 @@ def test_tables_that_cannot_be_read_are_unknown(tmp_path: Path, as_json: bool) -
 def test_arguments_that_cannot_be_used_are_unknown_with_one_line_of_the_reason(
     tables: Path, arguments: list[str], reason: str, as_json: bool
 ) -> None:
-    # The option of the tables comes before: one that lacks its value would take it.
+    # `--tables` comes first: behind an option that lacks its value, it would be taken for that value.
     result = CliRunner().invoke(app, ["check", "--tables", str(tables), *(["--json"] if as_json else []), *arguments])
     assert (result.exit_code, result.stdout.count("\n")) == (3, 1)
     line = json.loads(result.stdout)["message"] if as_json else result.stdout

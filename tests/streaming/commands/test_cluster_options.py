@@ -1,4 +1,4 @@
-"""What `run` and `collect` make of the options that name live clusters: settings, or every mistake at once."""
+"""`run` and `collect` turn the options that name live clusters into settings, or report every mistake at once."""
 
 from __future__ import annotations
 

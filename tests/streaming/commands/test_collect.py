@@ -1,4 +1,4 @@
-"""`collect` as a process, beside a real broker: what it writes, how it stops, where it continues."""
+"""`collect` as a process, beside a real broker: its files, its end, and its next start."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def test_what_it_writes_to_a_topic_is_what_it_writes_to_a_folder(
     kafka41: Broker, new_member: Callable[..., Member], tmp_path: Path
 ) -> None:
     create_topic(kafka41, "collected-events", 1)
-    # A broker that never had a group has no topic of groups to remember a place in.
+    # A broker that never had a group has no topic of group records, so there is no position to remember.
     member = new_member(kafka41, "left-out", ["collected-events"], client_id="a")
     member.wait_until(lambda: len(member.owned) == 1)
     once = ["--kafka", kafka41.bootstrap, "--cluster", "c", "--once", "--exclude-group", ".*"]

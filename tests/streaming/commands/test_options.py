@@ -55,7 +55,7 @@ def test_an_empty_path_is_refused_and_not_the_folder_in_which_the_command_runs(p
     assert CliRunner().invoke(app, ["--config", "."]).stdout == ".\n"
 
 
-# Every option that names a place; the place follows.
+# Every option that names a place; the place comes after it.
 _READING = [
     *(
         ["show", "groups"],
@@ -151,7 +151,7 @@ def test_options_of_stores_in_a_settings_file_are_read_by_each_command(
 
 
 def _forget_at_the_end(monkeypatch: pytest.MonkeyPatch, variable: str) -> None:
-    """Have a variable that a command sets taken back after the test."""
+    """Restore a variable that a command sets, after the test."""
     monkeypatch.setenv(variable, "")
     monkeypatch.delenv(variable)
 

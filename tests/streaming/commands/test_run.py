@@ -98,7 +98,7 @@ def test_the_broker_of_a_topic_of_events_is_followed_only_under_a_name(
 
 
 def test_on_a_terminal_the_first_line_comes_before_the_job_is_loaded(tmp_path: Path) -> None:
-    """Loading takes seconds: what runs until then has loaded neither Spark nor the job."""
+    """Loading takes seconds: the first line is written before Spark and the job are loaded."""
     script = (
         "import sys; from streaming.commands.app import app; from streaming.commands import command_group\n"
         "class Screen:\n"

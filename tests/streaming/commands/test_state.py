@@ -1,4 +1,4 @@
-"""The command `state`: what it refuses before Spark starts, and what it shows and exports of a checkpoint."""
+"""The command `state`: the errors it reports before Spark starts, and the checkpoint as it shows and exports it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A file that is there whole or not at all."""
+"""A file is either whole or absent."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a user finds on standard error."""
+"""Log lines as a user finds them on standard error."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What compressed files hold: in small pieces, and up to where they break."""
+"""Compressed files are read in small pieces, and up to the place where they break."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import pytest
 
 from streaming.pipeline.codecs import BROKEN, DECOMPRESSED, REFUSED, decompressed
 
-# Of a megabyte that does not compress, and one that does.
+# A megabyte that does not compress, and one that does, both compressed.
 TEXT = random.Random(7).randbytes(1_000_000) + b"x" * 1_000_000
 COMPRESS: dict[str, Callable[[bytes], bytes]] = {
     ".gz": gzip.compress,

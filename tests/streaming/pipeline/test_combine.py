@@ -35,7 +35,7 @@ RAW = pa.schema(
 
 
 def raw_rows(*rows: dict[str, Any]) -> pa.RecordBatch:
-    """Make raw rows; what is not given is null, but the batch's timestamp and a source."""
+    """Make raw rows; fields that are not given are null, except the batch's timestamp and a source."""
     filled = [dict.fromkeys(RAW.names) | {"source": "events", "batch_ms": NOW} | row for row in rows]
     return pa.RecordBatch.from_pylist(filled, schema=RAW)
 

@@ -1,4 +1,4 @@
-"""The job's liveness: what it says of clusters as events come, stay away, come late, and of how the job ends."""
+"""The job's liveness, as events come, stay away or come late, and at the end of the job."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 
 
 def writer(**more: Any) -> LivenessWriter:
-    # No thread writes meanwhile: what is written is what a test calls for.
+    # No thread writes meanwhile: a test calls for each write itself.
     return LivenessWriter(every_ms=3_600_000, unknown_after_ms=30_000, live_within_ms=600_000, **more)
 
 

@@ -1,4 +1,4 @@
-"""Findings of silent clusters: in the tables while it lasts, once, also across restarts and beside the core's own."""
+"""A silent cluster has one finding in the tables while it lasts, also across restarts and beside the core's."""
 
 from __future__ import annotations
 

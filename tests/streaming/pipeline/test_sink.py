@@ -1,4 +1,4 @@
-"""The sink under Spark: every batch once, in order, and nothing for nothing."""
+"""The sink under Spark writes every batch once, in order, and nothing for an empty batch."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.spark
 DECIDED = "kind string, cluster string, body string"
 SINK_TABLES = ("rebalances", "changes", "rejected_events")
-# What may differ between two runs over the same input.
+# Columns that may differ between two runs over the same input.
 NOT_COMPARED = ["batch"]
 
 

@@ -1,4 +1,4 @@
-"""Single defaults are those that the settings have, too."""
+"""Single defaults equal those of the settings."""
 
 from __future__ import annotations
 

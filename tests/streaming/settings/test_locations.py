@@ -1,4 +1,4 @@
-"""Where something is kept: what is no place is refused, never made into a folder."""
+"""Locations: a text that is not a place is refused, and never made into a folder."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lives of fleets, and what of them a test compares."""
+"""Lives of fleets, and the parts of them that tests compare."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def lived(seed: int, **how: object) -> tuple[Fleet, list[Delivery]]:
 
 
 def counted(fleet: Fleet, kind: str) -> Iterator[tuple[ExpectedRebalance, Cause]]:
-    """Return what happened in groups that are counted, as far as it does not depend on the reader."""
+    """Yield the causes in counted groups that do not depend on the reader."""
     for rebalance in fleet.truth:
         for cause in rebalance.causes:
             in_time = rebalance.required and rebalance.late_until is None
@@ -47,7 +47,7 @@ def files_of(folder: Path) -> dict[str, bytes]:
 
 
 class OneCluster:
-    """A cluster alone, on a time that the test moves, without chance on the way to its reader."""
+    """A single cluster, on a time that the test moves; its events reach the reader without random delays."""
 
     def __init__(self, system: System = "kafka", seed: int = 1) -> None:
         self.timeline, self.post, self.truth = Timeline(START_MS), Post(), Truth()
@@ -64,12 +64,12 @@ class OneCluster:
         self.cluster.topics["t"] = SimulatedTopic("t", (None,) if system == "kafka" else ("b0", "b1"), 4)
 
     def live(self, span_ms: int) -> list[Delivery]:
-        """Let so much time pass; return what reaches a reader meanwhile."""
+        """Let this much time pass; return the events that reach a reader meanwhile."""
         self.timeline.run_until(self.timeline.now + span_ms)
         return list(self.post.until(self.timeline.now))
 
     def silence(self, span_ms: int) -> None:
-        """Let the source be out for so long from now on."""
+        """Let the source be silent for this long from now on."""
         self.cluster.silent_from, self.cluster.silent_to = self.timeline.now, self.timeline.now + span_ms
         self.cluster._fall_silent()
 

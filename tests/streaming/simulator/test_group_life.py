@@ -1,4 +1,4 @@
-"""What all simulated groups have in common: one action after another, none while the source is silent."""
+"""Common to all simulated groups: one action follows another, and none comes while the source is silent."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What happens to groups whose members send heartbeats: departures are causes."""
+"""Groups whose members send heartbeats: their departures are causes."""
 
 from __future__ import annotations
 

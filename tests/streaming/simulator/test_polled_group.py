@@ -12,7 +12,7 @@ from udfs.model.events import GroupSnapshot
 
 
 class Quiet(PolledGroup):
-    """A group to which only happens what the test does."""
+    """A group to which nothing happens except by the test."""
 
     def rest(self) -> None:
         pass

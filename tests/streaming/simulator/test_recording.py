@@ -1,4 +1,4 @@
-"""A finished recording: its bytes are the seed's, and two never mix."""
+"""A finished recording: the seed decides its bytes, and two recordings never mix."""
 
 from __future__ import annotations
 

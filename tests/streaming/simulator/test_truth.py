@@ -1,4 +1,4 @@
-"""The truth about a life: what a reader of everything reported so far must find."""
+"""The truth about a life: the rebalances that a reader of all events so far must find."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What both writers read of a table's log."""
+"""The parts of a table's log that both writers read."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ A_GROUP = to_arrow(GROUPS, [{"cluster": "c1", "group_id": "a"}])
 
 
 def counted_reads(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, str]]:
-    """Return of which version, and under which id, marks are read from now on."""
+    """Return the version and id of each read of a mark from now on."""
     reads: list[tuple[int, str]] = []
     real = DeltaTable.transaction_version
 

@@ -1,4 +1,4 @@
-"""What is delta-rs's own beside the contract of writers: properties, files, and errors in one line."""
+"""Behaviour of delta-rs beyond the contract of writers: properties, files, and errors in one line."""
 
 from __future__ import annotations
 

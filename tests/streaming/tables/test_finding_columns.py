@@ -1,4 +1,4 @@
-"""The columns of what findings speak of."""
+"""The columns for the subject of a finding."""
 
 from __future__ import annotations
 

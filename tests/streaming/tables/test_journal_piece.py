@@ -1,4 +1,4 @@
-"""What of the journal is applied at a time: whole versions, and of a large one shares of whole groups."""
+"""A piece of the journal: whole versions, or of a large version a share of whole groups."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def of_groups(*groups: str | None, cluster: str = "c1") -> list[journal.Change]:
         (0, 3, 5, JournalPiece(0, 2, 3)),
         (0, 3, 3, JournalPiece(0, 2, 3)),
         (0, 3, 2, JournalPiece(0, 1, 1)),
-        # At least one, however much it holds.
+        # A piece has at least one version, however much that holds.
         (2, 3, 1, JournalPiece(2, 3, 3)),
         (0, 2, 100, JournalPiece(0, 2, 3)),
         (3, 3, 100, JournalPiece(3, 3, 0)),
@@ -116,7 +116,7 @@ def test_shares_are_all_of_a_piece_once(tmp_path: Path, limit: int) -> None:
     found = [found_row for part in taken for found_row in part.to_pylist()]
     whole = rows_of(table, piece, None).to_pylist()
     assert sorted(map(str, found)) == sorted(map(str, whole))
-    # Without its last group a share is smaller than the limit.
+    # A share without its last group is smaller than the limit.
     for part in taken:
         keys = [*zip(part["cluster"].to_pylist(), part["group_id"].to_pylist(), strict=True)]
         assert len([key for key in keys if key != max(keys)]) < limit

@@ -1,4 +1,4 @@
-"""What a piece of the journal does to the rows of a table; expected rows are written by hand."""
+"""A piece of the journal changes the rows of a table; the expected rows are written by hand."""
 
 from __future__ import annotations
 

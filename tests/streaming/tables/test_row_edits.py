@@ -31,7 +31,7 @@ def open_spans(rows: RowEdits) -> OpenSpans:
 
 
 def lines(rows: RowEdits) -> list[str]:
-    """Return what the rows are now: member, begin, end."""
+    """Return the rows as they are now: member, begin, end."""
     times = [(row["member_id"], row["valid_from"], row["valid_to"]) for row in (s.now for s in rows.edits) if row]
     return [f"{member} {begin - T0}..{'' if end is None else end - T0}" for member, begin, end in times]
 

@@ -1,4 +1,4 @@
-"""What a piece of the journal does to spans; expected rows are written by hand."""
+"""A piece of the journal changes spans; the expected rows are written by hand."""
 
 from __future__ import annotations
 
@@ -45,11 +45,11 @@ def test_a_span_has_the_pause_of_its_queue_before() -> None:
         (0, assigned(1, "a", 0, origin="reported", pause_estimated_ms=1_000)),
         (0, assigned(2, "a", 0, origin="reported", pause_estimated_ms=1_000)),
         (9, resumed(1, "a", 1_300)),
-        (9, resumed(2, "b", 5)),  # of nobody's span
+        (9, resumed(2, "b", 5)),  # no open span of this queue is b's
     )
     reported = [(row["pause_ms"], row["pause_estimated_ms"]) for row in apply_changes("assignments", changes)]
     assert reported == [(7, None), (1_300, None), (None, 1_000)]
-    # And so it does when it is reported later.
+    # The same holds if it is reported later.
     current = apply_changes("assignments", changes[:3])
     assert apply_changes("assignments", changes[3:], current) == apply_changes("assignments", changes)
 

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 Open: TypeAlias = Callable[[Location, Table], TableWriter]
 
 
-# Writer and store. What is slow has a sample in test_delta_spark_table.py.
+# Writer and store. test_delta_spark_table.py has a sample of the slow combinations.
 CASES = (
     pytest.param((delta_rs_table.NAME, "disk"), id="delta-rs-disk"),
     pytest.param((delta_rs_table.NAME, "s3"), id="delta-rs-s3", marks=pytest.mark.broker),
@@ -273,7 +273,7 @@ def test_of_two_commits_with_one_mark_that_race_one_is_written(opened: Open, roo
 
 @pytest.mark.parametrize("commits", [4, pytest.param(200, marks=[pytest.mark.slow, pytest.mark.timeout(3600)])])
 def test_two_writers_on_one_table_lose_nothing(opened: Open, root: Location, commits: int) -> None:
-    """One adds and changes rows, as the job does; one compacts and clears beside it, as `optimize` does."""
+    """One writer adds and changes rows like the job; another compacts and vacuums beside it, like `optimize`."""
     job, upkeep = opened(root, GROUPS), opened(root, GROUPS)
     failures: list[BaseException] = []
 
@@ -427,7 +427,7 @@ def test_history_loses_old_rows_once_it_no_longer_promises_to_be_append_only(ope
 
 @pytest.mark.parametrize("rounds", [4, pytest.param(40, marks=[pytest.mark.slow, pytest.mark.timeout(3600)])])
 def test_rows_are_dropped_beside_a_job_that_appends_and_changes(opened: Open, root: Location, rounds: int) -> None:
-    """Each row of the job is older than the one after it; what it opened last is never dropped."""
+    """Each row of the job is older than the row after it; its last open rows are never dropped."""
     job, upkeep = opened(root, ASSIGNMENTS), opened(root, ASSIGNMENTS)
     failures: list[BaseException] = []
     written = 0

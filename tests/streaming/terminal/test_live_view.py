@@ -1,4 +1,4 @@
-"""What a person at a terminal sees of the running job."""
+"""The live view of a running job on a terminal."""
 
 from __future__ import annotations
 

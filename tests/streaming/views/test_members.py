@@ -103,7 +103,7 @@ def test_members_of_a_group_that_reconciles_are_as_its_row_has_them() -> None:
         ("a", 1, "a", 3, 4, [], [QUEUE], [QUEUE], None),
         ("new", None, "new", None, 4, [], [], [QUEUE], None),
     ]
-    # Tables have the tasks of a streams group as they are.
+    # Tables show the tasks of a streams group without a target.
     group = group | {"protocol": "streams", "reconciling": listed[:1]}
     (row,) = with_current_assignment(group, [rows[0] | {"reported": []}])
     assert (row["computed"], row["reported"], row["target"], row["agrees"]) == ([QUEUE], [], [QUEUE], True)

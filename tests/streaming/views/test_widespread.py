@@ -1,4 +1,4 @@
-"""What is widespread: by share and number of a cluster's groups, until few of them are left for a while."""
+"""A kind of finding is widespread by the share and number of groups, until few have it for a while."""
 
 from __future__ import annotations
 

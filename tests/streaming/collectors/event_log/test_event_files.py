@@ -132,7 +132,7 @@ class Killed(BaseException):
 
 
 def with_fates(fates: Sequence[str]) -> Callable[..., None]:
-    """Write files as ``write_atomically`` does, each to its fate; all that come after are written."""
+    """Write files as ``write_atomically`` does, each of them with its own failure; later ones are written."""
     coming = list(fates)
 
     def write(path: Path, content: bytes, **more: int | None) -> None:

@@ -32,7 +32,7 @@ def poll(collector: AdminKafkaCollector) -> None:
 
 
 def sizes(folder: Path) -> list[int]:
-    """Return of how many members each new snapshot of the group is."""
+    """Return the number of members in each new snapshot of the group."""
     reported = [
         event for event in events_in(folder) if isinstance(event, GroupSnapshot) and event.state in ("Stable", "Empty")
     ]

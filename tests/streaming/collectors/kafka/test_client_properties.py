@@ -1,4 +1,4 @@
-"""Client properties that there are not are refused, with those that were meant."""
+"""Unknown client properties are refused, and the error suggests the ones that were meant."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from streaming.collectors.kafka.client_properties import unknown_properties
         "kafka.security.protocol",
         "sasl.jaas.config",
         "ssl.truststore.location",
-        "max.poll.records",  # Java's alone
-        "socket.keepalive.enable",  # librdkafka's alone
-        "statistics.interval.ms",  # librdkafka's alone, as itself knows
+        "max.poll.records",  # only Java's client has it
+        "socket.keepalive.enable",  # only librdkafka has it
+        "statistics.interval.ms",  # only librdkafka has it, as its own check says
         "sasl.mechanisms",
         "ssl.ca.location",
         "minPartitions",  # Spark's

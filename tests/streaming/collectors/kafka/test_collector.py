@@ -77,7 +77,7 @@ def test_a_clock_is_written_only_once_all_that_was_there_has_been_read(
     collector = KafkaCollector(options, EventFiles(tmp_path, "kafka"), lambda: read)
     assert collector.observe_once()
     assert not collector.flush_clock()
-    read.update(ends())  # at least those that the round noted
+    read.update(ends())  # at least the topics that the round noted
     assert [collector.flush_clock(), collector.flush_clock()] == [True, False]
     collector.stop()
     clocks = [event for event in events_in(tmp_path) if isinstance(event, Clock)]
@@ -200,7 +200,7 @@ def test_partitions_without_a_leader_are_a_part_that_is_not_known(tmp_path: Path
 
 
 def test_a_rebalance_that_begins_while_a_poll_is_under_way_is_reported_by_the_next(tmp_path: Path) -> None:
-    """A poll is dated when it begins: what is reported with its time must have begun by then."""
+    """A poll is dated by its beginning: its reports must not contain anything later."""
 
     class Rebalancing(LosingView):
         has_begun = False
@@ -321,7 +321,7 @@ def test_a_record_that_the_query_has_just_read_bounds_the_brokers_clock_closer_t
     tmp_path: Path,
 ) -> None:
     class Written(LosingView):
-        """What its last round saw was written three seconds before, what the query reads just now."""
+        """Its last round read records written three seconds before; the query reads the ones written just now."""
 
         def record_time(self, partition: int, offset: int) -> int | None:
             return now_ms() - (3_000 if offset == 99 else 0)

@@ -1,4 +1,4 @@
-"""Lines of group coordinators: texts of each version, as its broker or its source has them."""
+"""Lines of group coordinators, in the words of each version, taken from its broker or its source."""
 
 from __future__ import annotations
 
@@ -146,8 +146,9 @@ def test_a_departure_that_two_lines_report_is_one_event() -> None:
     assert [type(event) for event in second] == [GroupSnapshot]
 
 
-# What brokers of these versions wrote while a static member restarted, others took its place one after the other, a
-# member was killed, one left, and the broker started again. (2.4.1 did not fence the last one: nobody was left.)
+# Brokers of these versions wrote these lines while a static member restarted, others took its place one after the
+# other, a member was killed, one left, and the broker restarted. (2.4.1 did not fence the last one: no member was
+# left.)
 VERSIONS = ["2.4.1", "2.5.1", "2.7.2", "2.8.2"]
 
 

@@ -1,4 +1,4 @@
-"""Which failures of a query pass by themselves."""
+"""Failures of a query that pass by themselves, and failures that do not."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pytest
 
 from streaming.collectors.kafka.errors import connection_error
 
-# As pyspark words them.
+# Texts of pyspark's errors.
 AWAY = """[STREAM_FAILED] Query [id = 3cc8, runId = c40b] terminated with exception: An error occurred in the user
 provided function in foreach batch sink. Reason: Job aborted due to stage failure: Task 0 in stage 12.0 failed 1 times,
 most recent failure: Lost task 0.0 in stage 12.0 (TID 8) (192.0.2.2 executor driver):

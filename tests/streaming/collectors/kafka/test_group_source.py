@@ -1,4 +1,4 @@
-"""Which source of groups is taken, and why."""
+"""The source of groups that is chosen, and the reason."""
 
 from __future__ import annotations
 

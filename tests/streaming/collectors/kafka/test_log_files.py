@@ -35,7 +35,7 @@ def lines(tail: LogFiles | StandardInput) -> list[str]:
 
 
 def write(path: Path, *texts: str, at: int | None = None) -> None:
-    """Append lines, as if at a minute."""
+    """Append lines, and date the file at a given minute."""
     with path.open("a") as file:
         file.write("".join(f"{text}\n" for text in texts))
     if at is not None:
@@ -451,7 +451,7 @@ def test_another_file_with_the_same_inode_is_not_taken_for_the_old_one(tmp_path:
     write(path, "1")
     tail = LogFiles([str(path)])
     assert lines(tail) == ["1"]
-    with path.open("r+") as file:  # as a file system that gives the inode again
+    with path.open("r+") as file:  # some file systems use the inode again
         file.write("a\nb\nc\n")
     assert lines(tail) == ["a", "b", "c"]
 

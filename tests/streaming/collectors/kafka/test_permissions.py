@@ -1,4 +1,4 @@
-"""What the monitor may do on a broker that asks for rights."""
+"""The rights that the monitor has, and needs, on a broker that checks rights."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def _missing(broker: Broker) -> set[tuple[str, str, str, bool]]:
 
 
 def _give(broker: Broker, *rights: tuple[str, str, str]) -> set[tuple[str, str, str, bool]]:
-    """Give just these, and return what is missing once the broker heeds them."""
+    """Grant just these rights; return the missing ones once the broker applies the change."""
     forbid_everything(broker, "monitor")
     for operation, kind, name in rights:
         allow(broker, "monitor", operation, kind, name)

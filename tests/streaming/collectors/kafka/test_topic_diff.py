@@ -1,4 +1,4 @@
-"""What changed in a cluster's topics between two polls."""
+"""Changes of a cluster's topics between two polls."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which records of a topic are gone: what was read against what the broker has."""
+"""Records of a topic that are gone, from the offsets that were read and those that the broker has."""
 
 from __future__ import annotations
 

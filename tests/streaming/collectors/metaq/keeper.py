@@ -35,7 +35,7 @@ TOPICS = {
 
 
 class Keeper:
-    """A group's nodes, and the transactions that change them: dumber than ZooKeeper."""
+    """A group's nodes, and the transactions that change them; simpler than ZooKeeper."""
 
     def __init__(self, group: str = "g") -> None:
         self.group, self.zxid, self.now = group, 100, T0

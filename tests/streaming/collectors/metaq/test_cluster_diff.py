@@ -1,4 +1,4 @@
-"""What a cluster's reads report: everything once, nothing before it is in the log, clocks behind it all."""
+"""Reports of a cluster: everything once, nothing before it is in the log, and the clock after all of it."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ def test_a_removal_is_dated_between_the_transactions_around_it(keeper: Keeper, m
     keeper.takes("a", 2, 3)
     keeper.passes(3_600_000)
     event = snapshots(monitor.reads(continuous=False))[0]
-    assert event.event_time == T0 + 10_030  # it was gone when the next took what it had
+    assert event.event_time == T0 + 10_030  # it had departed before the next member took its queues
 
 
 def test_a_member_that_came_back_under_its_id_had_departed_in_between(keeper: Keeper, monitor: Monitor) -> None:

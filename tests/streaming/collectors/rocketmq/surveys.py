@@ -170,7 +170,7 @@ class Rounds:
         return events
 
     def diff(self, survey: Survey) -> ClusterDiff:
-        """Report a survey; what is not allowed to happen in any round is checked here."""
+        """Report a survey, and check the rules that hold for every round."""
         kept = msgspec.json.encode(self.state)
         found = diff_cluster(self.state, self.volatile, survey, self.options)
         assert msgspec.json.encode(self.state) == kept, "the known state was changed"
@@ -181,7 +181,7 @@ class Rounds:
         return found
 
     def restart(self) -> None:
-        """Go on as another process would."""
+        """Continue as another process would."""
         self.state, self.volatile = RememberedState.decoded(self.state.encoded()), VolatileState()
 
 
@@ -228,7 +228,7 @@ def details(events: list[AnyEvent], kind: str) -> list[str | None]:
 
 
 def lags(events: list[AnyEvent]) -> dict[int, tuple[int | None, int | None, bool]]:
-    """Return what is reported of offsets, by queue."""
+    """Return the reported offsets, by queue."""
     queues = [queue for event in events if isinstance(event, Progress) for queue in event.queues]
     return {queue.queue_id: (queue.offset, queue.end_offset, queue.moved) for queue in queues}
 

@@ -1,4 +1,4 @@
-"""What rounds report of members: joins, departures and their causes, and members kept for want of evidence."""
+"""Reports of members: joins, departures and their causes, and members that are kept for lack of evidence."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_a_member_that_hung_before_its_connection_closed_has_expired() -> None:
 
 def test_a_second_silence_may_be_reported_in_the_round_of_the_departure() -> None:
     rounds = first_round("c1", "c2")
-    # Its connection goes between two requests that it does not answer: in no round before is it known to be stuck.
+    # Its connection closes between two requests that it does not answer: no round before shows that it is stuck.
     rounds.take(both("c1", "c2"), brokers=[A, B], infos={"c2": "silent"})
     (snapshot,) = snapshots(rounds.take(both("c1"), brokers=[A, B], infos={"c2": "silent"}))
     assert snapshot.departures is not None

@@ -39,7 +39,7 @@ def test_a_queue_is_reported_when_another_number_waits_there_though_no_member_co
         {},
         {0: (5, 12, False), 1: (7, 8, False)},
         {0: (5, 13, False)},
-        {0: (6, 14, True), 3: (0, 2, False)},  # as much waits, and somebody came further
+        {0: (6, 14, True), 3: (0, 2, False)},  # the same number of messages waits, but a member has consumed more
         {0: (6, 14, False), 1: (8, 8, False)},
     ]
 

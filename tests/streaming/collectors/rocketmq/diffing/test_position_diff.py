@@ -43,7 +43,7 @@ def at(position: int | None, *, queue: MessageQueue = QUEUE, dropped: bool = Fal
 
 
 def positions(events: list[AnyEvent]) -> list[tuple[int, int | None]]:
-    """Return the queues of which a position is reported."""
+    """Return the queues whose position is reported."""
     reported = [
         queue for event in events if isinstance(event, Progress) for queue in event.queues if queue.position is not None
     ]

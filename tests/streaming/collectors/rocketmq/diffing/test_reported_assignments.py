@@ -1,4 +1,4 @@
-"""What members hold: reported when it changes, and once more with the first pull."""
+"""Members' queues are reported when they change, and once more with the first pull."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What rounds report of topics: growth and shrinkage at once, and what only seems to be deleted not at all."""
+"""Reports of topics: growth and shrinkage at once; a topic that only seems to be deleted is not reported."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Members that a round polls: those whose group changed at once, the others in turn, the silent ever more seldom."""
+"""Members that a round polls: changed groups at once, the others in turn, silent members ever less often."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def test_a_silent_member_is_queried_ever_more_rarely_last_and_at_least_each_minu
         schedule.answered("g", "a", now_ms)
     waits = [after - before for before, after in pairwise(times)]
     assert waits == sorted(waits)
-    # At once again, in the next round: a member that was only slow answers then.
+    # It is polled again in the next round: a member that was only slow answers then.
     assert waits[:2] == [1_000, 10_000]
     assert waits[-1] == 60_000
     schedule.answered("g", "hung", LATER_MS + 600_000)

@@ -1,4 +1,4 @@
-"""Routes that a round polls: what brokers say changed, what is in doubt, the others in turn."""
+"""Routes that a round polls: changed ones by brokers' word, doubtful ones, and the others in turn."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def due(
     doubted: tuple[str, ...] = (),
     deleted: tuple[str, ...] = (),
 ) -> list[str]:
-    """Return what is requested beside the one that comes next."""
+    """Return the routes that are requested beside the next one in turn."""
     return schedule.next_topics(["t"], doubted, brokers, deleted, everything=False)
 
 

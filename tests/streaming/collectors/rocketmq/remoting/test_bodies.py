@@ -19,7 +19,7 @@ from streaming.collectors.rocketmq.remoting.messages import (
 )
 from tests.streaming.collectors.rocketmq.golden_answers import VERSIONS, members, recorded
 
-# Which recorded answers each function decodes.
+# Recorded answers, by the function that decodes them.
 _DECODERS = {
     "cluster": bodies.cluster_info,
     "route": lambda body: bodies.topic_route("orders", body),

@@ -227,7 +227,7 @@ def test_a_name_server_that_was_just_started_is_not_believed_alone():
             return await client.topic_route("orders"), (await client.cluster_info()).brokers
 
         assert all(run_client(cluster, use))
-        # All of them say so.
+        # All of them refuse.
         cluster.places["name-server-1"].override = lambda request: empty.get(request.code)
         assert run_client(cluster, use) == (None, {})
 
@@ -363,7 +363,7 @@ def test_a_real_cluster(each_rocketmq, new_rocketmq_member):
             info = await client.running_info(broker, group, member.client_id)
             held = [queue for queue in info.queues if queue.topic == topic]
             assert held == [MessageQueue(*queue) for queue in member.held(topic)]
-        # A broker lists a group's topic here only once a member has stored how far it is.
+        # A broker lists a group's topic here only once a member has committed an offset of it.
         while not set(queues) <= set((await client.consume_stats(broker, group)).offsets):
             await asyncio.sleep(0.1)
         assert await client.connections(broker, "client-nobody") is None
@@ -449,5 +449,5 @@ def test_tls_is_used_for_every_connection(tls_of_this_machine):
             return await client.connections(broker, "billing")
 
         assert run_client(cluster, use, tls=ssl.create_default_context(cafile=authority))
-        # What is no handshake makes the server hang up: no limit is needed.
+        # The server closes a connection without a handshake by itself: no limit is needed.
         assert isinstance(run_client(cluster, lambda client: failure_of(use(client))), Unreachable)

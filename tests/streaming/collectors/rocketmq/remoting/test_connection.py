@@ -14,7 +14,7 @@ from tests.kit.rocketmq_script import Script
 from tests.kit.rocketmq_server import ScriptedRocketMq
 from tests.streaming.collectors.rocketmq.remoting.loop_time import pass_time, until
 
-# For what must come; only a failure waits so long.
+# The longest wait for something that must come; only a failing test waits this long.
 _LONG_S = 60
 
 
@@ -149,7 +149,7 @@ def test_a_slow_answer_costs_only_its_own_request():
             assert (await quick).body == b"quick"
             pass_time(_LONG_S)
             assert isinstance(await _failure(slow), TimedOut)
-            # Something came since it was asked: the connection is well, and what comes too late is for nobody.
+            # Something has come since the request: the connection works, and a reply that comes too late is dropped.
             assert (await connection.request(3, {}, timeout_s=_LONG_S)).body == b"again"
 
     asyncio.run(main())
@@ -168,13 +168,13 @@ def test_a_silent_member_is_waited_for_no_longer_than_its_broker_does():
             await until(lambda: cluster.relayed["silent"] == 1)
             pass_time(_LONG_S)
             assert isinstance(await task, TimedOut)
-            # The broker has still to do with it.
+            # The broker is still busy with the request.
             assert (connection.is_open, connection.in_flight, ended) == (True, 1, [])
             assert (await connection.request(28, {}, timeout_s=_LONG_S)).code == ResponseCode.SUCCESS
             cluster.give_up_silent_members()
             await until(lambda: not connection.in_flight)
             assert ended == [1]
-            # Now the broker says nothing either: it is believed to have done with it after `relayed_s`.
+            # Now the broker does not answer either: after `relayed_s` it counts as done with the request.
             task = asyncio.create_task(
                 _failure(connection.request(307, fields, **limits, on_end=lambda: ended.append(2)))
             )

@@ -49,7 +49,7 @@ def test_silent_members_hold_only_the_places_of_members():
             await until(lambda: [cluster.relayed[client_id] for client_id in ids] == [1, 1])
             pass_time(1.0)
             assert [type(answer) for answer in await task] == [TimedOut] * 2
-            # Both places are held until the broker itself gives up; what is no business of members goes on.
+            # Both slots stay taken until the broker itself gives up; requests that do not concern members go on.
             next_one = asyncio.create_task(client.running_info(broker, "billing", well.client_id))
             for _ in range(20):
                 assert await client.connections(broker, "billing")

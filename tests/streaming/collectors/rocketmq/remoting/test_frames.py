@@ -56,7 +56,7 @@ def test_recorded_frames_are_read(name):
     (frame,) = FrameReader().feed(data)
     assert (frame.opaque, frame.is_response, frame.is_one_way) == (7, True, False)
     if name == "4.9.7/cluster-binary":
-        # 4.9 answers as it was asked, 5.5 does not.
+        # 4.9 answers in the form of the request, 5.5 does not.
         assert (frame.form, frame.code, frame.version, frame.language) == (HeaderForm.ROCKETMQ, 0, 407, "JAVA")
         return
     assert frame.form is HeaderForm.JSON

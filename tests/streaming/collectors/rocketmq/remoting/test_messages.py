@@ -1,4 +1,4 @@
-"""What servers answer, as values: queues, lags, properties."""
+"""Answers of servers as values: queues, lags, properties."""
 
 from __future__ import annotations
 
