@@ -1,4 +1,4 @@
-"""Answers of admin requests, and requests that get none."""
+"""Replies to admin requests, and requests that get none."""
 
 from __future__ import annotations
 

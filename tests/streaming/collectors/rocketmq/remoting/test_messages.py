@@ -1,4 +1,4 @@
-"""Answers of servers as values: queues, lags, properties."""
+"""Replies of servers as values: queues, lags, properties."""
 
 from __future__ import annotations
 
