@@ -214,7 +214,7 @@ def test_a_custom_strategy_of_the_driver_decides_on_executors(
 
 
 @pytest.mark.usefixtures("one_executor")
-def test_what_is_missing_on_executors_is_named_before_the_query_starts(
+def test_packages_missing_on_executors_are_named_before_the_query_starts(
     start: Callable[[], Running], config: Path, spark_cluster: SparkCluster, tmp_path: Path
 ) -> None:
     config.write_text(config.read_text().replace(str(spark_cluster.python), os.path.realpath(sys.executable)))

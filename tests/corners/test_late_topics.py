@@ -233,9 +233,7 @@ def test_what_came_before_a_generation_at_its_own_time_stays(history: list[Event
 
 @pytest.mark.parametrize("count", [0, 1])
 @pytest.mark.parametrize("cut", [in_one, one_by_one])
-def test_queues_of_an_assignment_that_the_first_metadata_lacks_are_none_in_the_next_generation(
-    count: int, cut: Cut
-) -> None:
+def test_assigned_queues_that_the_first_metadata_lacks_are_not_in_the_next_generation(count: int, cut: Cut) -> None:
     held = {"p-1": [{"topic": "a", "queue_id": 0}, {"topic": "a", "queue_id": 1}]}
     first, second, third = (_generation(1_000 * number, number, "p-1") for number in (1, 3, 4))
     event = {"t": 2_000, "type": "topic_queues", "topic": "a", "queue_count": count}
@@ -247,7 +245,7 @@ def test_queues_of_an_assignment_that_the_first_metadata_lacks_are_none_in_the_n
     assert [row["trigger"] for row in rows] == ["group_created", "queue_count_changed", "unexplained"]
 
 
-def test_a_comparison_without_the_racks_of_a_topic_is_none() -> None:
+def test_without_the_racks_of_a_topic_nothing_is_compared() -> None:
     """Members have racks, and those of the queues come with the metadata: until then nothing is compared."""
     snapshot = {
         "t": 1_000, "type": "group_snapshot", "group": "g", "generation": 1, "state": "Stable", "strategy": "range",

@@ -128,7 +128,7 @@ def test_the_first_request_finds_the_server_warm(
         assert done == ["warm"]
 
 
-def test_a_slow_store_does_not_keep_the_server_from_answering_and_no_thread_reads_when_it_has_ended(
+def test_a_slow_store_delays_no_answer_and_no_thread_reads_after_the_end(
     story_tables: Path, settings: Dashboard, monkeypatch: pytest.MonkeyPatch, waits: list[threading.Event]
 ) -> None:
     done = []

@@ -42,7 +42,7 @@ def test_a_page_begins_with_its_readers(page: Path) -> None:
     assert re.match(r"For (people|those|operators|anyone|authors|developers) ", first)
 
 
-def test_the_changelog_begins_with_what_is_unreleased_and_then_this_version() -> None:
+def test_the_changelog_begins_with_unreleased_changes_and_then_this_version() -> None:
     text = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
     version = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
     unreleased, newest, *_ = re.findall(r"^## (.*)$", text, re.MULTILINE)

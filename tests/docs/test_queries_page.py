@@ -92,7 +92,7 @@ def test_queries_name_the_broker_of_each_queue() -> None:
     assert [query for query in of_queues if "broker" not in query.partition("FROM")[0]] == []
 
 
-def test_what_is_wrong_begins_with_the_worst() -> None:
+def test_the_query_of_findings_lists_the_worst_first() -> None:
     (query,) = [query for query in QUERIES if "severity" in query]
     rows = [{"severity": severity} for severity in ("info", "critical", "warning")]
     with duckdb.connect() as opened:

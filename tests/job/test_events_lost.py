@@ -92,7 +92,7 @@ def test_files_that_a_job_has_not_read_outlive_their_retention_until_it_has(
     assert files(folder) == [last]
 
 
-def test_what_was_deleted_unread_is_one_finding_with_its_span_and_the_rest_is_right(
+def test_events_deleted_unread_are_one_finding_with_its_span_and_the_rest_is_right(
     run_once: Callable[..., Ended], tmp_path: Path
 ) -> None:
     folder, rest = tmp_path / "events", tmp_path / "rest"

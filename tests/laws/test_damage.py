@@ -164,7 +164,7 @@ def arrived(line: bytes) -> AnyEvent | None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_damaged_export_is_rejected_or_what_it_was(kind: str) -> None:
+def test_a_damaged_export_is_rejected_or_reads_as_before(kind: str) -> None:
     dice = random.Random(kind)
     lines = exported(kind)
     rejected = 0

@@ -114,7 +114,7 @@ def _without_places(node: ast.expr) -> ast.expr:
         "setattr(member, name, value)",
     ],
 )
-def test_a_change_is_found_under_whatever_name(text: str) -> None:
+def test_a_change_is_found_under_any_alias(text: str) -> None:
     names = FIELDS | OF_PARTS | OWN_CHANGING | {"*"}
     assert [attribute for _, attribute in written(ast.parse(text)) if attribute in names]
 
@@ -138,7 +138,7 @@ def test_fields_of_a_group_are_assigned_as_events_come_or_decisions_are_made(pat
     assert sorted({attribute for owner, attribute in written(tree) if owner in groups and attribute in FIELDS}) == []
 
 
-def test_what_a_group_holds_is_changed_where_it_is_written_here() -> None:
+def test_parts_of_a_group_are_changed_only_by_the_listed_modules() -> None:
     found: dict[str, set[str]] = {}
     for path in MODULES:
         if path.stem in WRITERS | MAKERS | {"member_format"}:
@@ -154,7 +154,7 @@ def changes_what_is_recorded(tree: ast.AST) -> bool:
     return any("recorded" in owner.split(".") and name not in OWN_CHANGING for owner, name in written(tree))
 
 
-def test_what_a_coordinator_recorded_is_changed_in_few_places_and_beside_a_view_only_where_it_is_given() -> None:
+def test_coordinator_records_are_changed_in_few_places() -> None:
     trees = {path.stem: ast.parse(path.read_text(encoding="utf-8")) for path in MODULES}
     found = {module for module, tree in trees.items() if changes_what_is_recorded(tree)}
     assert found - {"recorded_group"} == {"record_fold", "group_epochs", "topic_names"}

@@ -81,7 +81,7 @@ def check_departures(broker: Broker, new_member: Callable[..., Member], folder: 
         assert row.began_at
 
 
-def test_static_members_restart_without_a_rebalance_and_the_second_process_of_one_id_is_found(
+def test_static_members_restart_without_a_rebalance_and_duplicate_ids_are_found(
     kafka41: Broker, new_member: Callable[..., Member], tmp_path: Path
 ) -> None:
     group = "logged-static"

@@ -18,7 +18,7 @@ GROUP, TOPIC, PARTITIONS = "costing", "kit-orders", 12
 NEVER_MS = 3_600_000
 
 
-def test_a_member_commits_what_it_gives_up_and_offsets_of_bytes_are_no_messages(
+def test_a_member_commits_revoked_queues_and_byte_offsets_are_not_messages(
     metaq: MetaqCluster, new_metaq_member: Callable[..., MetaqMember], tmp_path: Path
 ) -> None:
     partitions = partitions_of(TOPIC, PARTITIONS)

@@ -10,7 +10,7 @@ pytestmark = [pytest.mark.broker, pytest.mark.timeout(900)]
 NAMES = ("librdkafka, range", "librdkafka, cooperative-sticky", "librdkafka, new protocol", "aiokafka, roundrobin")
 
 
-def test_of_kafka_by_every_way_in_which_an_owner_changes() -> None:
+def test_outages_contain_the_truth_for_every_way_to_change_an_owner() -> None:
     found = measure([regime for regime in REGIMES if regime.name in NAMES], 4, at_once=4)
     for name in NAMES:
         check(found[name], 16)

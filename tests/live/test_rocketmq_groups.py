@@ -103,7 +103,7 @@ def test_members_with_different_strategies_each_hold_what_their_own_gives(
     assert "expected_differs" not in opened_in(run, "tearing")
 
 
-def test_topics_are_assigned_to_all_members_whatever_they_subscribe_to(
+def test_topics_are_assigned_to_all_members_regardless_of_subscriptions(
     each_rocketmq: RocketMq, new_rocketmq_member: StartMember, tmp_path: Path
 ) -> None:
     cluster = each_rocketmq

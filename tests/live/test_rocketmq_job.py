@@ -37,7 +37,7 @@ def causes(tables: Path, group: str) -> list[tuple[str, str | None]]:
     return [cause for cause in named if not (cause[1] or "").startswith("%RETRY%")]
 
 
-def test_tables_and_pages_have_of_several_groups_what_their_members_report(
+def test_tables_and_pages_show_reports_of_members_of_several_groups(
     rocketmq55: RocketMq, new_rocketmq_member: Callable[..., RocketMqMember], runs: ManyRuns, tmp_path: Path
 ) -> None:
     cluster = rocketmq55

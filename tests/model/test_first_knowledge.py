@@ -90,7 +90,7 @@ def test_a_cluster_that_is_first_known_by_anything_else(system: str, first: Any)
     assert run.rebalances[-1].strategy == DEFAULTS[system]
 
 
-def test_an_event_that_names_another_system_corrects_it_and_what_was_computed() -> None:
+def test_an_event_that_names_another_system_corrects_the_system_and_the_assignment() -> None:
     run = CoreRun(core_config(shards=1))
     batch(run, event("kafka", 0, "topic_queues", topic="t", queue_count=2), join("kafka", 1_000), clock("kafka", 9_000))
     batch(run, event("rocketmq", 10_000, "heartbeat", group="g", member_id="a", subscriptions=["t"]))

@@ -65,7 +65,7 @@ def test_read_in_one_piece_nothing_is_late(seed: int) -> None:
     assert not [rejected for rejected in run.rejected if rejected.reason == "late"]
 
 
-def test_nothing_is_rejected_but_what_is_late(played: Played) -> None:
+def test_only_late_events_are_rejected(played: Played) -> None:
     _, run = played(2)
     assert {rejected.reason for rejected in run.rejected} <= {"late"}
 

@@ -34,7 +34,7 @@ def found(time: int = 100, kinds: tuple[tuple[str, ...], ...] = (("member_left",
     }
 
 
-def test_what_is_found_as_it_was_is_right() -> None:
+def test_a_rebalance_found_as_it_happened_is_right() -> None:
     verdict = check([found()], [expected(generation=1, members_after=2)])
     assert verdict.holds
     assert verdict.right == 1
@@ -46,11 +46,11 @@ def test_times_of_tables_are_understood() -> None:
     assert check([found("1970-01-01T00:00:00.100Z")], [expected()]).holds  # type: ignore[arg-type]
 
 
-def test_what_was_not_found_is_missing() -> None:
+def test_a_rebalance_that_was_not_found_is_missing() -> None:
     assert len(check([], [expected()]).missing) == 1
 
 
-def test_what_never_was_is_invented() -> None:
+def test_a_rebalance_that_never_happened_is_invented() -> None:
     assert len(check([found()], []).invented) == 1
 
 

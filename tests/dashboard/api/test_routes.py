@@ -40,7 +40,7 @@ def test_a_file_leads_to_the_rows_after_it(client: TestClient) -> None:
     assert (second.links, second.headers["x-total-count"]) == ({}, "3")
 
 
-def test_what_is_cut_names_how_much_there_is(tmp_path: Path, settings: Dashboard) -> None:
+def test_a_cut_answer_states_its_total(tmp_path: Path, settings: Dashboard) -> None:
     rows = [rebalance("c", f"g{n % 3}", f"r{n}", T0 - n * 1_800_000, "m") for n in range(9)]
     write_rows(tmp_path, "rebalances", rows)
     write_rows(tmp_path, "groups", [{"cluster": "c", "group_id": "g0", "system": "kafka", "last_rebalance_at": T0}])
@@ -123,7 +123,7 @@ def test_every_parameter_of_a_listing_has_an_effect(whole: TestClient, name: str
         (f"rebalances/{THIRD}", "limit", "format"),
     ],
 )
-def test_other_addresses_refuse_what_they_do_not_take(client: TestClient, path: str, other: str, taken: str) -> None:
+def test_other_addresses_refuse_unknown_parameters(client: TestClient, path: str, other: str, taken: str) -> None:
     address = f"/api/v1/{path}"
     assert client.get(address).status_code == 200
     answer = client.get(f"{address}{'&' if '?' in path else '?'}{other}=c1")

@@ -244,7 +244,7 @@ def test_widespread_findings_by_cluster_and_kind_are_zero_where_few_groups_have_
 
 
 @pytest.mark.parametrize(("closed_at", "value"), [(None, 0), (1, 9)])
-def test_of_clusters_that_are_summed_one_with_few_such_groups_counts_for_all(closed_at: int | None, value: int) -> None:
+def test_in_a_sum_of_clusters_one_with_few_such_groups_counts_for_all(closed_at: int | None, value: int) -> None:
     made_up = [finding_of("c2", "flapping"), finding_of("c3", "flapping"), finding_of("c4", "flapping", closed_at)]
     many = [WidespreadKind("c2", "flapping", 4, 8), WidespreadKind("c3", "flapping", 5, 9)]
     settings = metrics(max_clusters=0)

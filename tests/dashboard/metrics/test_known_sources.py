@@ -20,7 +20,7 @@ FOUND = Freshness(
 )
 
 
-def test_the_worst_of_those_that_are_summed_counts() -> None:
+def test_the_worst_state_of_summed_clusters_counts() -> None:
     groups = GroupLabels([], ["a"], metrics(max_clusters=1))
     families = {family.name: family for family in of_knowledge(FOUND, ["a", "unsigned"], groups, "")}
     values = {

@@ -107,7 +107,7 @@ def test_pages_show_what_is_widespread_where_it_matters(tmp_path: Path, settings
         assert client.get("/v3/kafka/c1/consumer/g1/status").json()["status"]["status"] == "OK"
 
 
-def test_what_is_widespread_in_many_clusters_is_one_line(tmp_path: Path, settings: Dashboard) -> None:
+def test_findings_widespread_in_many_clusters_take_one_line(tmp_path: Path, settings: Dashboard) -> None:
     history = Journal()
     changes = [
         history.change(0, body, group, f"c{number}")

@@ -348,7 +348,7 @@ class PlantedReader:
 
 
 @pytest.mark.parametrize("name", PLANTED)
-def test_what_the_demo_lacks_is_found_where_it_is(name: str) -> None:
+def test_rows_that_the_demo_lacks_are_found_among_planted_ones(name: str) -> None:
     rows = PLANTED[name]
     reader: Any = PlantedReader(rows)
     found = answer(question(name), reader, Queries(memory_bytes=1 << 28, timeout_ms=60_000), {})

@@ -25,7 +25,7 @@ def test_texts_become_times_numbers_and_texts_and_empty_ones_are_none() -> None:
     "texts",
     [{"nonsense": "1"}, {"at": "noon"}, {"queue": "x"}, {"queue": "1e3"}, {"queue": "9" * 10_000}, {"queue": "٣"}],
 )
-def test_what_cannot_be_read_is_refused_in_a_short_sentence(texts: dict[str, str]) -> None:
+def test_invalid_parameters_are_refused_in_a_short_sentence(texts: dict[str, str]) -> None:
     with pytest.raises(ValueError) as caught:
         given_in(question("who-owned"), texts, NOW_MS)
     assert len(str(caught.value)) < 200

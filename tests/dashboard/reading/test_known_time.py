@@ -185,7 +185,7 @@ def test_a_job_that_is_gone_and_a_source_that_is_silent_are_open_findings(tmp_pa
     ]
 
 
-def test_the_list_of_findings_has_what_no_job_can_write_down(tmp_path: Path, settings: Dashboard) -> None:
+def test_the_list_of_findings_has_those_that_no_job_can_write(tmp_path: Path, settings: Dashboard) -> None:
     write(tmp_path)
     for leave, kinds in ((job_is_dead, {"flapping", "job_silent"}), (is_known, {"flapping"})):
         shutil.rmtree(tmp_path / FOLDER)

@@ -136,7 +136,7 @@ REPORTED, SHARED = ("orders", 1, "b", "reported"), ("events", -1, "pop", "comput
         ("rebalances", None, 10_000, {(FIRST,)}),
     ],
 )
-def test_rows_of_a_time_are_those_that_overlap_it(
+def test_rows_of_a_span_of_time_overlap_it(
     reading: Reading, name: str, since: int | None, until: int | None, expected: set[tuple[object, ...]]
 ) -> None:
     requested = {bound: str(T0 + ms) for bound, ms in (("since", since), ("until", until)) if ms is not None}
@@ -158,7 +158,7 @@ def test_rows_of_a_time_are_those_that_overlap_it(
         ({"at": 10_000, "until": 10_000}, {A0, SHARED}),
     ],
 )
-def test_of_spans_those_that_are_open_at_a_time_can_be_chosen(
+def test_spans_can_be_filtered_by_a_time_at_which_they_are_open(
     reading: Reading, chosen: dict[str, int], expected: set[tuple[object, ...]]
 ) -> None:
     requested = {name: str(T0 + ms) for name, ms in chosen.items()}

@@ -90,7 +90,7 @@ def test_health_needs_no_token() -> None:
     assert framed(TOKEN).get("/healthz/x").status_code == 401
 
 
-def test_what_is_too_much_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_input_over_the_limit_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     client = framed()
     # The client itself has a limit that is lower than the frame's.
     monkeypatch.setattr("dashboard.security.frame.MAX_PATH_BYTES", 1_000)

@@ -269,7 +269,7 @@ def test_open_alerts_are_repeated_to_an_alertmanager_only() -> None:
     assert scene.engine.step(scene.findings) == 0
 
 
-def test_what_is_open_is_repeated_to_an_alertmanager_as_soon_as_a_process_starts() -> None:
+def test_open_findings_are_repeated_to_an_alertmanager_when_a_process_starts() -> None:
     values: dict[str, object] = {"webhook_url": "", "alertmanager_url": "http://127.0.0.1:1"}
     before = Scene(**values)
     before.open(finding("f"))

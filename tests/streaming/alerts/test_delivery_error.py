@@ -17,7 +17,7 @@ from streaming.alerts.delivery_error import answered, unsendable
         *((status, False) for status in (302, 408, 425, 429, 500, 503)),
     ],
 )
-def test_what_is_about_the_request_is_a_refusal(status: int, is_refusal: bool) -> None:
+def test_errors_of_the_request_are_refusals(status: int, is_refusal: bool) -> None:
     error = answered(status, 7)
     assert (str(error), error.retry_after_ms, error.is_refusal) == (f"HTTP {status}", 7, is_refusal)
 

@@ -41,7 +41,7 @@ def test_costs_are_those_of_the_rebalances_before_a_finding(tables: Path) -> Non
     assert reader.costs([finding])["f1"].rebalances == 3
 
 
-def test_what_no_job_can_write_down_is_open_while_it_lasts(tmp_path: Path) -> None:
+def test_a_finding_that_no_job_can_write_is_open_while_it_lasts(tmp_path: Path) -> None:
     write_groups(tmp_path, 3)
     place = liveness_place(tmp_path, APP)
     write_liveness(place, sign(known("c1", age_ms=10**9, is_live=True), state="failed", reason="no space left"))

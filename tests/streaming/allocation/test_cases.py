@@ -95,7 +95,7 @@ def test_a_setting_that_is_null_is_as_good_as_absent() -> None:
     assert [{**answer, "id": 0} for answer in answers[:3]] == [{**answer, "id": 0} for answer in answers[3:]]
 
 
-def test_a_generation_before_the_first_is_none_and_there_is_nothing_before_that() -> None:
+def test_generation_minus_1_means_none_and_lower_ones_are_refused() -> None:
     members = [{"member_id": "a", "generation": number} for number in (-1, -2)]
     answers, code = answers_to(*({"strategy": "kafka.sticky", "members": [member]} for member in members))
     assert [answer["error"] and answer["error"]["code"] for answer in answers] == [None, "cannot_be_read"]

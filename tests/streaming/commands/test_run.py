@@ -114,5 +114,5 @@ def test_on_a_terminal_the_first_line_comes_before_the_job_is_loaded(tmp_path: P
     assert found.stdout.splitlines()[0] == "[] rebalance-monitor: loading the job; its view opens in some seconds …"
 
 
-def test_elsewhere_there_is_no_such_line(complaint: Callable[..., str]) -> None:
+def test_without_a_terminal_there_is_no_such_line(complaint: Callable[..., str]) -> None:
     assert "loading" not in complaint("run")

@@ -145,7 +145,7 @@ def test_on_a_terminal_of_80_columns_each_row_is_one_line(
     assert max(map(len, wide), default=0) >= max(map(len, lines), default=0)
 
 
-def test_the_begin_of_the_id_that_is_shown_is_what_explain_takes(tables: Path) -> None:
+def test_explain_accepts_the_shortened_id_that_is_shown(tables: Path) -> None:
     header, first, *_ = run(tables, "show", "rebalances").stdout.splitlines()
     assert header.split()[0] == "REBALANCE"
     assert run(tables, "explain", first.split()[0]).exit_code == 0

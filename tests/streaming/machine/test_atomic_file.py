@@ -45,9 +45,7 @@ def test_content_is_on_the_disk_before_it_has_its_name_and_the_name_afterwards(
     assert steps == [".mark.tmp", "renamed", tmp_path.name]
 
 
-def test_what_could_not_be_written_leaves_the_old_file_and_no_other(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_failed_write_leaves_only_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_atomically(tmp_path / "mark", b"old")
 
     def full(_descriptor: int) -> None:

@@ -53,7 +53,7 @@ def test_content_comes_whole_and_in_pieces_that_fit_into_memory(suffix: str, tmp
 
 
 @pytest.mark.parametrize("suffix", DECOMPRESSED)
-def test_what_is_cut_off_gives_its_beginning_and_an_error(suffix: str, tmp_path: Path) -> None:
+def test_a_truncated_file_gives_its_beginning_and_an_error(suffix: str, tmp_path: Path) -> None:
     path = tmp_path / "file"
     whole = COMPRESS[suffix](TEXT)
     path.write_bytes(whole[: len(whole) // 2])

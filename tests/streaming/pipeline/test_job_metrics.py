@@ -63,7 +63,7 @@ def test_each_scrape_gives_the_numbers_of_its_time(status: LiveStatus, port: int
     assert ("cluster_last_change_timestamp_seconds", "d", "metaq") not in found
 
 
-def test_what_was_not_measured_yet_has_no_sample(port: int) -> None:
+def test_a_metric_without_a_measurement_has_no_sample(port: int) -> None:
     assert not {("last_batch_seconds",), ("source_delay_seconds",), ("open_findings",)} & set(values(port))
 
 

@@ -146,7 +146,7 @@ def test_a_drifting_clock_was_not_set(clock: Clock) -> None:
         assert liveness.now().clock_step_ms == 0
 
 
-def test_the_next_run_goes_on_from_what_the_last_one_left(clock: Clock, tmp_path: Path) -> None:
+def test_the_next_run_continues_where_the_last_one_ended(clock: Clock, tmp_path: Path) -> None:
     first = writer()
     first.observed(seen(T0))
     first.start(tmp_path, "app")
@@ -201,9 +201,7 @@ def test_a_folder_that_cannot_be_written_stops_nothing(tmp_path: Path) -> None:
     assert (tmp_path / "_liveness").is_file()
 
 
-def test_what_a_collector_left_beside_its_events_is_the_reason_of_a_silent_cluster(
-    clock: Clock, tmp_path: Path
-) -> None:
+def test_a_collectors_liveness_gives_the_reason_of_a_silent_cluster(clock: Clock, tmp_path: Path) -> None:
     settings = load(overrides={"events.folder": tmp_path, "job.tables": tmp_path / "tables"}, env={})
     own: list[SourceStatus] = []
     liveness_writer = LivenessWriter.of(settings, is_caught_up=lambda: True, sources=lambda: own)

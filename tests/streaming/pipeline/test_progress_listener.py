@@ -67,7 +67,7 @@ def a_watch(root: Path, groups: int) -> ProgressListener:
     return watch
 
 
-def test_what_is_held_does_not_grow_with_the_groups(tmp_path: Path) -> None:
+def test_memory_does_not_grow_with_the_groups(tmp_path: Path) -> None:
     few = held(a_watch(tmp_path / "few", KEPT_REBALANCES + 1))
     assert held(a_watch(tmp_path / "many", 3 * KEPT_REBALANCES)) < 1.01 * few
 

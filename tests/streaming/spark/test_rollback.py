@@ -51,7 +51,7 @@ def left(checkpoint: Checkpoint, folder: str) -> list[str]:
     return sorted(file.name for file in (checkpoint.query / folder).iterdir())
 
 
-def test_the_last_batch_is_taken_back_and_what_was_begun_after_it(
+def test_the_last_batch_and_the_one_begun_after_it_are_rolled_back(
     checkpoint: Checkpoint, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     states(monkeypatch, WHOLE, WHOLE, DAMAGED)

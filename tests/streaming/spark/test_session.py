@@ -97,7 +97,7 @@ def test_snapshots_of_the_state_get_into_a_local_checkpoint_without_checksums(tm
     assert done.returncode == 0, done.stderr[-3000:]
 
 
-def test_what_is_tuned_for_one_machine_is_left_alone_on_a_cluster() -> None:
+def test_settings_tuned_for_one_machine_are_not_applied_on_a_cluster() -> None:
     local = session_conf(load(None, {"spark.master": "local[2]"}))
     cluster = session_conf(load(None, {"spark.master": "spark://host:7077"}))
     assert _MANAGER in local

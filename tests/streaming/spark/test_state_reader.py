@@ -58,7 +58,7 @@ def parse_line(line: bytes) -> Any:
     return parse(line, T0 + 10**9, RULES)
 
 
-def test_an_export_parses_as_what_it_was(tmp_path: Path) -> None:
+def test_a_parsed_export_equals_the_exported_state(tmp_path: Path) -> None:
     shards = stored()
     [file] = state_reader.export_to(tmp_path, shards, RULES, PlainLogic())
     parsed = [parse_line(line) for line in file.read_bytes().splitlines()]

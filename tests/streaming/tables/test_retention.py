@@ -70,7 +70,7 @@ def test_without_a_cluster_nothing_is_old() -> None:
 
 
 @pytest.mark.parametrize("name", sorted(name for name in RETENTIONS if TABLES[name].ends))
-def test_no_bound_reaches_what_is_open(name: str) -> None:
+def test_open_rows_are_never_old(name: str) -> None:
     """The condition compares only the end, and a null end is less than any time."""
     ends = TABLES[name].ends
     rows = pa.table({"cluster": ["c", "c"], ends: pa.array([None, 1], pa.int64())})

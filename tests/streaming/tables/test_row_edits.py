@@ -39,7 +39,7 @@ def lines(rows: RowEdits) -> list[str]:
 # -- rows ------------------------------------------------------------------------------------------------------------
 
 
-def test_what_ends_as_it_was_is_not_written() -> None:
+def test_a_row_that_ends_unchanged_is_not_written() -> None:
     changes = of_one_group((0, stable(1)), (1, stable(2)), (2, stable(1)))
     projection = BY_TABLE["groups"]
     rows = RowEdits(apply_changes("groups", changes[:1]))

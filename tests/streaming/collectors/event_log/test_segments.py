@@ -121,7 +121,7 @@ def test_a_reader_of_another_writer_s_files_only_has_read_none_of_these(tmp_path
     assert kept(tmp_path, LogLimits(retention_ms=150)) == list(_AGES_MS)
 
 
-def test_what_is_deleted_is_noted_with_its_clusters_for_readers_that_come_later(tmp_path: Path) -> None:
+def test_deletions_are_noted_with_their_clusters_for_later_readers(tmp_path: Path) -> None:
     segments = Segments(tmp_path, "kafka", LogLimits(retention_ms=150))
     for age in _AGES_MS:
         segments.add(_NOW - age * MS, 10)

@@ -39,7 +39,7 @@ def test_properties_of_java_librdkafka_and_spark_are_accepted(name: str) -> None
         ("rebalance.monitor.none", ""),
     ],
 )
-def test_others_are_refused_with_what_was_meant(name: str, meant: str) -> None:
+def test_unknown_names_are_refused_with_a_suggestion(name: str, meant: str) -> None:
     (sentence,) = unknown_properties({name: "secret"}, "kafka.options")
     assert sentence.startswith(f"kafka.options: there is no client property {name}{meant}")
     assert "secret" not in sentence

@@ -317,7 +317,7 @@ def test_what_the_query_has_read_gets_a_clock_once_the_lateness_has_passed(
     assert sum(isinstance(event, Clock) for event in events_in(tmp_path)) == clocks
 
 
-def test_a_record_that_the_query_has_just_read_bounds_the_brokers_clock_closer_than_the_last_round(
+def test_a_record_just_read_bounds_the_brokers_clock_closer_than_the_last_round(
     tmp_path: Path,
 ) -> None:
     class Written(LosingView):

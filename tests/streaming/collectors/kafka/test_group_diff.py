@@ -121,7 +121,7 @@ def test_a_static_member_has_the_instance_id_that_its_description_has() -> None:
     assert event.members[0].instance_id == "i"
 
 
-def test_a_group_that_changed_until_it_was_described_waits_for_the_next_poll_but_not_for_ever() -> None:
+def test_a_group_that_changes_during_a_poll_waits_for_the_next_one_but_not_for_ever() -> None:
     polls = Polls()
     group, described = stable(member("a", 0)), stable(member("b", 0))
     assert [len(polls.poll({"g": described}, g=group)) for _ in range(4)] == [0, 0, 1, 0]
@@ -145,7 +145,7 @@ def test_a_group_that_is_dead_twice_is_of_a_kind_that_is_not_described() -> None
     assert [len(polls.poll(share=dead)) for _ in range(4)] == [0, 1, 0, 0]
 
 
-def test_a_group_that_died_is_deleted_and_one_of_another_kind_of_its_name_is_listed_after_that() -> None:
+def test_a_dead_group_is_deleted_before_one_of_another_kind_takes_its_name() -> None:
     polls = Polls()
     polls.poll(g=stable(member("a")))
     dead = DescribedGroup(state="Dead")

@@ -75,7 +75,7 @@ def test_a_topic_that_its_brokers_do_not_have_any_more_is_deleted_when_two_polls
     assert rounds.state.topics == {}
 
 
-def test_the_queues_of_a_broker_that_is_away_are_held_for_as_long_as_consumers_may_not_have_noticed() -> None:
+def test_queues_of_an_absent_broker_are_held_while_consumers_may_not_have_noticed() -> None:
     rounds = Rounds()
     both = route("t", {"a": 5, "b": 5})
     valid = broker("b", topics=config("t", 5))
