@@ -57,7 +57,7 @@ def csv_answer(
     Args:
         rows: The rows.
         columns: Names of the columns, in order.
-        name: Of the file.
+        name: The file's name.
         total: How many rows there are, if they are not all; in the header ``X-Total-Count``.
         following: Address of the rows after these, in the header ``Link``; empty: there are none.
     """

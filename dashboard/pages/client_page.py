@@ -35,7 +35,7 @@ def client_page(reading: Reading, client: str, cluster: str) -> dict[str, Any]:
     Args:
         reading: The tables.
         client: As in column ``client``.
-        cluster: Only there; empty = in all clusters.
+        cluster: Only there; empty: in all clusters.
 
     Raises:
         NotFoundError: No member is of this client.
@@ -49,7 +49,7 @@ def host_page(reading: Reading, host: str, cluster: str) -> dict[str, Any]:
     Args:
         reading: The tables.
         host: As in column ``address``.
-        cluster: Only there; empty = in all clusters.
+        cluster: Only there; empty: in all clusters.
 
     Raises:
         NotFoundError: No member is on this host.

@@ -12,10 +12,10 @@ class PageColumn(NamedTuple):
     """One column of a table on a page.
 
     Attributes:
-        name: Of the row's field.
+        name: The name of the row's field.
         title: Its heading.
         kind: How a cell is shown: one of ``KINDS`` of ``cells.py``.
-        sort: Name of the listing's order; empty = none.
+        sort: Name of the listing's order; empty: the column cannot be sorted by.
         wide: Left out on a narrow screen.
         hint: What the heading means, where that is not obvious.
         needs_any: Fields of the row; where no row has any of them, the column is left out. Empty = it is always shown.

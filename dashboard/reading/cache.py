@@ -46,7 +46,7 @@ class ResultCache:
         """Return the result of a key at these versions; callers that come while it is computed wait for it.
 
         Args:
-            versions: Of the tables that the result depends on.
+            versions: Versions of the tables that the result depends on.
         """
         wanted = tuple(versions)
 
@@ -61,7 +61,7 @@ class ResultCache:
         """Return the result of a key; it stays until one of the tables changes that it was computed from.
 
         Args:
-            versions: Of all tables. While a result is computed, it may depend on each of them.
+            versions: Versions of all tables. While a result is computed, it may depend on each of them.
             compute: Returns the result, and the tables that it depends on.
         """
         now = dict(versions)

@@ -47,8 +47,8 @@ def timeline(
     Args:
         reading: The tables.
         cluster, group: Of the queues.
-        since_ms: The window's begin, and until_ms its end; None = the last day that is known, in whole hours.
-        origin: computed or reported; empty = reported where the group reports, else computed.
+        since_ms: The window's begin, and until_ms its end; None: the last day that is known, in whole hours.
+        origin: computed or reported; empty: reported where the group reports, else computed.
 
     Returns:
         ``spans``: [queue, member, from, to] with times in epoch ms and null for a span that is open; at most

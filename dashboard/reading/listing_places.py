@@ -26,12 +26,12 @@ class PieceRequest(NamedTuple):
         listing: What is listed.
         chosen: The parameters behind the condition.
         condition: As SQL with ``?``.
-        values: Of the condition.
+        values: The values in the condition.
         order: The order's expression, as SQL.
         is_descending: The expression descends; the key always ascends.
         limit: How many rows at most.
         offset: How many rows are skipped.
-        place: The cursor's: the value of the order's expression and of each part of the key; empty = from the first.
+        place: The cursor's: the value of the order's expression and of each part of the key; empty: the first.
         shown: How many rows of exactly this place come before the cursor, if there are more of them.
     """
 
@@ -74,7 +74,7 @@ class Span(NamedTuple):
 
 
 def span_of(reading: Reading, request: PieceRequest) -> Span | None:
-    """Return the span of a piece; None = its listing is small, or the files are in another order."""
+    """Return the span of a piece; None: the listing is small, or the files are in another order."""
     listing, chosen, limit, place = request.listing, request.chosen, request.limit, request.place
     columns = _leading(listing, request.order)
     if (

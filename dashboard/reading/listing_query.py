@@ -36,7 +36,7 @@ class Piece(NamedTuple):
     Attributes:
         rows: As dicts, times in epoch ms.
         total: How many fit, with those of other pieces.
-        next_cursor: Where the next piece begins; None = this is the last.
+        next_cursor: Where the next piece begins; None: this is the last one.
     """
 
     rows: list[Row]
@@ -63,7 +63,7 @@ def piece(
         chosen: Parameter -> value, of the listing's own: its filters, ``q`` (a part of a name, in any case), ``since``,
             ``until`` and ``at`` (as ``parse_time`` takes them). An empty value is none. Of a filter that takes one of
             few values there may be several, with commas between.
-        sort: One of the listing's orders, with ``-`` before it to descend; empty = its default.
+        sort: One of the listing's orders, with ``-`` before it to descend; empty: its default.
         limit: How many rows at most.
         offset: How many rows are skipped; cursor: the piece after the one that gave it.
         is_whole: With the columns that the listing adds.
@@ -189,7 +189,7 @@ def time_parameter(name: str, value: str) -> int:
     """Return the time of a parameter, in epoch ms.
 
     Raises:
-        BadQuestionError: It is none.
+        BadQuestionError: The text is not a time.
     """
     try:
         time_ms = parse_time(value, now_ms())

@@ -127,7 +127,7 @@ class Listing:
         """Read the rows that contain the requested ones.
 
         Args:
-            columns: Only these; None = all.
+            columns: Only these; None: all.
             bounds: Further conditions, of columns for which ``where`` has none.
         """
         if self.made is not None:

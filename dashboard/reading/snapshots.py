@@ -39,10 +39,10 @@ class TableSnapshots(OpenedTables):
 
     Args:
         root: Folder of the tables.
-        must_exist: False = the job that writes them may start later.
+        must_exist: False: the job that writes them may start later.
 
     Raises:
-        NoTablesError: There is none.
+        NoTablesError: The folder has no tables.
     """
 
     is_followed = True
@@ -64,7 +64,7 @@ class TableSnapshots(OpenedTables):
 
     @property
     def versions(self) -> Mapping[str, int]:
-        """Return the version of each table, and of ``liveness``, at the last refresh; -1 = there is no such table."""
+        """Return the version of each table, and of ``liveness``, at the last refresh; -1: the table does not exist."""
         return self._versions
 
     @property

@@ -54,7 +54,7 @@ def last_day(reading: Reading, at_ms: int | None = None) -> Window:
     """Return the last 24 hours, up to now, or where no cluster is known now, up to the last knowledge of any.
 
     Args:
-        at_ms: Now; None = by the clock.
+        at_ms: Now; None: the clock's time.
     """
     now = now_ms() if at_ms is None else at_ms
     states = {name: reading.freshness.of(name).state for name in cluster_names(reading)}

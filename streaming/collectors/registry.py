@@ -38,7 +38,7 @@ class FollowedSystem:
     reached, unless an earlier start followed it, and returns what makes the collector of a log.
 
     Args:
-        metavar: Of its address on the command line.
+        metavar: The placeholder for its address on the command line.
         filters_topics: Its settings choose topics by patterns, too.
     """
 

@@ -53,8 +53,8 @@ def _rows(
     """Return rows of a listing, as the API has them.
 
     Args:
-        chosen: Parameters of the listing; times in epoch ms; None or empty = any.
-        sort: One of its orders; empty = its own. limit: None = all.
+        chosen: Parameters of the listing; times in epoch ms; None or empty: any.
+        sort: One of its orders; empty: its default. limit: None: no limit.
     """
     from dashboard.reading.listing_query import BadQuestionError, piece
     from dashboard.reading.listings import LISTINGS

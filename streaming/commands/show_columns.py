@@ -143,7 +143,7 @@ def rebalance_columns(*, with_group: bool, client_ids: Mapping[str, str] | None 
     """Return the columns of rebalances.
 
     Args:
-        client_ids: Of members whose ids do not name their clients.
+        client_ids: The client ids of members whose ids do not name their clients.
     """
     from streaming.terminal.member_names import client_of
     from streaming.terminal.output import Shown, field, time_field, yes_no

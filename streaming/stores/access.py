@@ -64,7 +64,7 @@ def require_stores(
         mistakes: What has been found already.
 
     Raises:
-        SettingsError: With every mistake.
+        SettingsError: A store cannot be used; the text has every mistake.
         StoreAwayError: There is no other mistake, but a store does not answer now.
     """
     found = [*mistakes]
@@ -153,7 +153,7 @@ def _require_name_node(place: StorePath, env: Mapping[str, str] = os.environ) ->
 
     Raises:
         ValueError: The name nodes are not configured.
-        StoreAwayError: None of them answers.
+        StoreAwayError: No name node answers.
     """
     if _scheme(place) != "hdfs":
         return

@@ -57,7 +57,7 @@ class StorePath:
 
     Args:
         uri: Without a slash at its end.
-        options: Of the access, beside the variables of the environment.
+        options: Options of the access, beside the variables of the environment.
 
     Raises:
         OSError: In every method, when the store cannot be reached or refuses; ``strerror`` is one line.

@@ -55,7 +55,7 @@ def check_writer(delta: DeltaTable, writer: str, uri: str) -> None:
         uri: How errors name it.
 
     Raises:
-        TableError: It has.
+        TableError: Another writer writes the table.
     """
     other = delta.metadata().configuration.get(WRITER_PROPERTY, writer)
     if other != writer:

@@ -23,7 +23,7 @@ def require_present(reader: Reader, cluster: str | None, group: str | None = Non
     """Check that the tables know a cluster and a group: of a name that was mistyped nothing is ever shown.
 
     Raises:
-        NotFoundError: They do not.
+        NotFoundError: The tables do not know one of them.
     """
     if cluster is not None and not _has_rows(reader, _NAMING, {"cluster": cluster}):
         raise NotFoundError(unknown_cluster(cluster, _names(reader, ("groups", "findings"), "cluster")))
@@ -48,7 +48,7 @@ def require_topic(reader: Reader, topic: str, *, cluster: str | None = None) -> 
     """Check that a topic is known.
 
     Raises:
-        NotFoundError: It is not.
+        NotFoundError: The topic is unknown.
     """
     tables = ("topics", "assignments")
     if not _has_rows(reader, tables, {"cluster": cluster, "topic": topic}):
@@ -87,8 +87,8 @@ def member_named(reader: Reader, prefix: str, *, cluster: str | None = None, gro
     """Return the id of the member that begins so, at any time.
 
     Raises:
-        NotFoundError: There is none.
-        AmbiguousError: There are several, and none of exactly this id.
+        NotFoundError: There is no such member.
+        AmbiguousError: Several ids begin so, and no id is exactly this one.
     """
     where = {"cluster": cluster, "group_id": group}
     if _has_rows(reader, ("members",), where | {"member_id": prefix}):
@@ -121,7 +121,7 @@ def one_group(reader: Reader, group: str, cluster: str | None = None) -> Row:
     """Return one group's row.
 
     Raises:
-        NotFoundError: No such group.
+        NotFoundError: There is no such group.
         AmbiguousError: Several clusters have one of this name.
     """
     found = reader.rows("groups", where={"cluster": cluster, "group_id": group})

@@ -31,7 +31,7 @@ class Figure:
 
     Attributes:
         value: None: there is nothing to measure.
-        warning, critical: From which value on; 0 = never.
+        warning, critical: The least value of this state; 0: never.
         cluster, group_id: Where the value is.
     """
 

@@ -88,7 +88,7 @@ def siblings_of(reader: Reader, session: Row, cluster: str, group: str, at_ms: i
     """Return what became of them; None: there are none, or the client cannot be distinguished from others.
 
     Args:
-        session: Of the member that departed. at_ms: When.
+        session: That of the member that departed. at_ms: When it departed.
     """
     same = {"cluster": cluster, "client_id": session.get("client_id"), "host": session.get("host")}
     others, ended = _others(reader, same, session, group, at_ms)
@@ -99,7 +99,7 @@ def host_sessions(reader: Reader, session: Row, cluster: str, group: str, at_ms:
     """Return what became of the sessions on a member's host in other groups; None: there are none, or it is not known.
 
     Args:
-        session: Of the member that departed. at_ms: When.
+        session: That of the member that departed. at_ms: When it departed.
     """
     same = {"cluster": cluster, "address": session.get("address")}
     others, ended = _others(reader, same, session, group, at_ms)

@@ -42,7 +42,7 @@ class CurrentRows(NamedTuple):
 
     @property
     def batch(self) -> int:
-        """Return the newest batch that was planned; -1 = none yet."""
+        """Return the newest batch that was planned; -1: none yet."""
         return max((commit.number for commit in self.commits if commit.kind == "offsets"), default=-1)
 
 

@@ -29,7 +29,7 @@ class Step:
 
     Attributes:
         what: For people. generation: As the members know it.
-        triggers: Kinds, and the client id of the member that they name (None = no member), in any order.
+        triggers: Kinds, and the client id of the member that they name (None: no member), in any order.
         given: What each member holds in it, by member id, as the members themselves say; None of one that was not
             answered: the leader had joined again before, and the coordinator sent the member to the next generation.
         is_stale: Its leader had no metadata of a topic.

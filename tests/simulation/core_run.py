@@ -135,7 +135,7 @@ def run_core(deliveries: Iterable[Delivery], config: CoreConfig, span_ms: int | 
     """Run a recording to its end.
 
     Args:
-        span_ms: A batch holds what was delivered in so long; None = all in one batch.
+        span_ms: The time of delivery that one batch covers; None: everything in one batch.
     """
     run = CoreRun(config)
     batch: list[bytes] = []

@@ -53,7 +53,7 @@ class CoordinatorLog:
     """Makes events of the lines of one cluster's brokers.
 
     Args:
-        zone: Of times without one.
+        zone: The time zone of times without one.
 
     Attributes:
         understood: Lines of a coordinator that were recognized, whether they are news or not.

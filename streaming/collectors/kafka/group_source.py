@@ -31,7 +31,7 @@ class GroupSource(NamedTuple):
     """Where groups come from.
 
     Attributes:
-        partitions: Of ``__consumer_offsets``, where it is read.
+        partitions: Partitions of ``__consumer_offsets``, where it is read.
         why: Why it was taken.
     """
 

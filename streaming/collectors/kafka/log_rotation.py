@@ -166,7 +166,7 @@ def contents(file: LogFile, offset: int, piece_bytes: int = CHUNK_BYTES) -> Iter
     """Return what a file holds from an offset on, decompressed.
 
     Raises:
-        RotatedError: It has another name by now.
+        RotatedError: The file has another name by now.
         OSError: It cannot be read.
         BROKEN: It is compressed, and damaged from here on.
     """

@@ -52,7 +52,7 @@ class Receiver:
     """Takes requests, or refuses them while `refuses` is set.
 
     Attributes:
-        taken: What was accepted. refuses: Why the next ones are refused; None = they are accepted.
+        taken: What was accepted. refuses: Why the next ones are refused; None: they are accepted.
     """
 
     def __init__(self) -> None:
