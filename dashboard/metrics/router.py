@@ -23,7 +23,7 @@ router = APIRouter()
 
 
 class _Families:
-    """What the encoders of prometheus_client take for a registry."""
+    """A registry as the encoders of prometheus_client read one."""
 
     def __init__(self, found: Iterable[Metric]) -> None:
         self._found = found

@@ -18,7 +18,7 @@ from streaming.views.audit_texts import strategy_text
 from streaming.views.group_state_texts import has_former_members, has_former_spans, is_under_way, state_text
 from streaming.views.groups import never_had_members
 
-# Of each table on the page; the whole is a download.
+# Each table on the page shows at most this many rows; the download has all of them.
 ROWS = 200
 # The chart of minutes draws so many, and its downloads have them: three and a half days.
 MINUTE_ROWS = 5_000
@@ -100,7 +100,7 @@ def group_page(reading: Reading, cluster: str, group: str) -> dict[str, Any]:
             name: address(API + path, of_group, limit=reading.max_rows)
             for name, path in (("rebalances", "rebalances"), ("audits", "audits"))
         }
-        # What is shown of these is what is open now.
+        # These tables show open rows only, so their downloads do too.
         | {
             name: address(API + path, of_group, open="yes", limit=reading.max_rows)
             for name, path in (("members", "members"), ("queues", "assignments"), ("findings", "findings"))

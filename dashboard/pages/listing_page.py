@@ -25,7 +25,7 @@ class Choice(NamedTuple):
 
 
 class Ordering(NamedTuple):
-    """What the address requests besides filters."""
+    """The parameters of an address besides filters."""
 
     sort: str
     page: int

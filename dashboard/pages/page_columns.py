@@ -166,7 +166,7 @@ PROGRESS = (
     PageColumn("lag_reliable", "Reliable", "truth"),
     PageColumn("member_id", "Owner", "member", wide=True),
 )
-# Of groups whose members and coordinator report nothing.
+# These columns are left out for groups whose members and coordinator report nothing.
 _REPORTED = ("reported", "reported_text", "agrees")
 MEMBERS_UNREPORTED = tuple(column for column in MEMBERS if column.name not in _REPORTED)
 QUEUES_UNREPORTED = tuple(column for column in QUEUES if column.name not in _REPORTED)

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.ipc
 
 Kept = TypeVar("Kept", pa.Table, bytes)
-# What a small result costs beside its own bytes, measured: an entry, and each column with its buffers.
+# Measured cost of a small result beside its own bytes: an entry, and each column with its buffers.
 _ENTRY_BYTES, _COLUMN_BYTES = 512, 2_048
 
 

@@ -73,7 +73,7 @@ def timeline(
     is_cut = counts.get(shown, 0) > MAX_SPANS
     if found.num_rows and since_ms is None and until_ms is None:
         times = [mark["at"] for mark in marks]
-        # Where spans are cut, older marks would have nothing below them.
+        # If spans are cut, older marks would have nothing below them.
         begins = columns[2] if is_cut else [*columns[2], *times]
         ends = [*columns[2], *(end for end in columns[3] if end), *times]
         since, until = _narrowed(since, window.now_ms if window.is_live else 0, begins, ends)

@@ -22,7 +22,7 @@ where cluster is not null group by cluster order by cluster
 
 
 class UnknownError(Exception):
-    """What is so now is not known."""
+    """The present is not known."""
 
 
 def newest_by_cluster(reading: Reading) -> dict[str, int | None]:
@@ -62,7 +62,7 @@ def unknown_clusters(reading: Reading) -> tuple[str, ...]:
 
 
 def known_end(reading: Reading, cluster: str, now_ms: int) -> int | None:
-    """Return up to when a cluster is known: now, its last knowledge, or the end of a recording; None: nothing is known."""
+    """Return up to when a cluster is known: now, its last knowledge, or a recording's end; None: nothing is known."""
     found = reading.freshness.of(cluster)
     if found.state in ("known", "partly_known"):
         return now_ms

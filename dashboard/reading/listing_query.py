@@ -96,7 +96,7 @@ def piece(
     if len(rows) <= limit:
         return Piece(rows, total, None)
     last = places[limit - 1]
-    # Of rows that are equal in every column, the next piece skips as many as were shown.
+    # The next piece skips as many rows with equal columns as were shown.
     repeats = places[:limit].count(last) + shown * (last == place) if places[limit] == last else 0
     return Piece(rows[:limit], total, write_cursor(sort, last, repeats))
 

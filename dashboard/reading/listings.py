@@ -188,7 +188,7 @@ GROUPS = Listing(
         *("reconciling", "generation_source", "coordinator_state"),
     ),
     _equal("cluster", "group_id", "system", "health", "mode", "strategy_verdict", "library", "protocol")
-    # Of a kind that is not followed people know the coordinator's state.
+    # For a kind that is not followed, the coordinator's state is known.
     | {"state": "? in (state, coordinator_state)", "kind": _among("finding_kinds", " ")},
     ("group_id", "cluster", "strategy"),
     _GROUP_ORDERS
@@ -239,7 +239,7 @@ FINDINGS = Listing(
     TABLES["findings"].names,
     _equal("group_id", "kind", "severity", "finding_id")
     | {
-        # What no job can write down may be of several clusters.
+        # A finding that no job can write may concern several clusters.
         "cluster": _among("cluster", ", "),
         "open": "(case when closed_at is null then 'yes' else 'no' end) = ?",
         "client": "list_contains(list_transform(coalesce(clients, []), lambda part: part.client), ?)",
@@ -248,7 +248,7 @@ FINDINGS = Listing(
     _GROUP_ORDERS
     | {
         "group_id": _text("group_id"),
-        # What is closed comes after what is open.
+        # Closed rows come after open ones.
         "severity": f"{_rank('severity', SEVERITIES)} + case when closed_at is null then 0 else 10 end",
         "kind": _text("kind"),
         "opened_at": _time("opened_at"),

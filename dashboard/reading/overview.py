@@ -16,7 +16,7 @@ from streaming.views.group_state_texts import NOT_FOLLOWED, STATE_COLUMNS, STATE
 from streaming.views.reader import Within
 from streaming.views.widespread import WidespreadKind
 
-# What a row has beside the columns of ``groups``.
+# Columns of a row beside those of ``groups``.
 ADDED = (
     Column(
         "health",
@@ -63,7 +63,7 @@ select g.cluster, g.system, g.group_id, g.state, g.mode, g.strategy, g.generatio
     open.worst, coalesce(g.unassigned_queues, 0) > 0 as is_lacking, g.cluster in (from unknown) as is_unknown
 from groups g left join open using (cluster, group_id) left join recent using (cluster, group_id)
 """
-# What the health of a group depends on has few values: the rule is called once for each of their combinations.
+# The inputs of the health of a group have few values: the rule is called once for each combination.
 _DEPENDS = "select distinct state, worst, is_lacking, is_unknown from seen"
 _WITH_HEALTH = """
 select seen.* exclude (worst, is_lacking, is_unknown), rule.health from seen join (
@@ -85,7 +85,7 @@ select cluster, group_id, epoch_ms(event_time) // {hour} * {hour} as hour, count
     count(*) filter (epoch_ms(event_time) >= {first.hour_ms}) as recent
 from rebalances where epoch_ms(event_time) >= {first.day_ms} group by all
 """
-# Of so many groups a heat map and its table show the hours.
+# A heat map and its table show the hours of at most this many groups.
 BUSIEST = 40
 _TABLES = ("groups", "findings", "rebalances")
 

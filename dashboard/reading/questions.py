@@ -23,13 +23,13 @@ if TYPE_CHECKING:
 
 # More than any table has.
 ALL_ROWS = 1_000_000_000
-# Of the answers of one command.
+# Limits of memory and time for the answers of one command.
 _COMMAND_MEMORY_BYTES, _COMMAND_TIMEOUT_MS = 1 << 30, 600_000
 
 
 @dataclass(frozen=True)
 class Reading:
-    """What answers questions about the tables.
+    """Answers questions about the tables.
 
     Attributes:
         tables: The tables at their current versions; reads like ``streaming.views.reader.Reader``, so that every

@@ -13,7 +13,7 @@ from streaming.views.reader import Reader
 from streaming.views.rebalance_spans import is_after, is_before, spans_of
 from streaming.views.siblings import HostSessions, Siblings
 
-# Of each kind: queues that moved, members.
+# The page shows at most this many queues that moved, and members, of each kind.
 MAX_ROWS = 1_000
 
 _ELSEWHERE: Final = (("siblings", Siblings), ("host_sessions", HostSessions))

@@ -102,7 +102,7 @@ class TableSnapshots(OpenedTables):
 
     def _follow(self, name: str) -> int:
         if self._away:
-            # What does not answer is waited for once in a poll: what is known grows old meanwhile.
+            # A store that does not answer delays a poll only once; what is known grows old meanwhile.
             self._note(name, _UNREADABLE, self._away)
             return self._versions[name]
         try:

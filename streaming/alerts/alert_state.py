@@ -36,7 +36,7 @@ class SentFinding(msgspec.Struct):
 
 
 class Sent(msgspec.Struct):
-    """What one channel was sent.
+    """The messages that one channel was sent.
 
     Attributes:
         opened: The findings that it takes for open, by id.

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class CollectorLogs(Protocol):
-    """What ``collect`` gives a collector to append to."""
+    """Gives a collector the logs to which it appends."""
 
     def log(self, part: str = "") -> EventLog:
         """Return a log for the cluster, or for a part of its events, with its own remembered state."""

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from streaming.tables.schema import Row
     from streaming.terminal.output import Shown
 
-# Of rebalances, and of audits, of one group.
+# How many rebalances and audits of a group `show group` lists.
 _LAST = 5
 
 app = typer.Typer(help="Show what the tables hold.", cls=CommandGroup, no_args_is_help=True, add_completion=False)

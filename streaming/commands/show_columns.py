@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from streaming.tables.schema import Row
     from streaming.terminal.output import Shown
 
-# Where there is little space, this many characters of a rebalance's id are shown; `explain` accepts them.
+# If space is scarce, this many characters of a rebalance's id are shown; `explain` accepts them.
 _ID_SHOWN = 8
 
 

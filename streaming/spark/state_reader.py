@@ -31,7 +31,7 @@ class StoredShard(NamedTuple):
 
 
 class ShardSummary(msgspec.Struct, kw_only=True):
-    """What there is to see of one shard, without decoding a group. Times in epoch ms.
+    """A summary of one shard that needs no group decoded. Times in epoch ms.
 
     Attributes:
         heartbeat_members: Members that live by their own heartbeats; snapshots show others.

@@ -157,7 +157,7 @@ def _moves(spans: list[Row], rebalance: Row, origin: str) -> list[Move]:
 
 
 def _move(queue: tuple[Any, ...], before: list[Row], after: list[Row], rebalance: Row) -> Move:
-    # What it costs that a queue gets new owners is of the queue: each of their spans has it.
+    # The cost of a new owner belongs to the queue: each span of the queue has it.
     new = [span for span in after if is_new(span, rebalance)]
     names = Move._fields[Move._fields.index("after") + 1 :]
     costs = [next((span[name] for span in new if span.get(name) is not None), None) for name in names]

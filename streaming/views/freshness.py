@@ -32,7 +32,7 @@ _CLOCKS_DIFFER_MS = 5_000
 # A job that has missed so many reports is the likelier reason than its clusters.
 _MISSED = 3
 GONE_KIND, STOPPED_KIND, UNREADABLE_KIND = "job_silent", "job_stopped", "tables_unreadable"
-# So long after the first failure it is a finding that tables cannot be read.
+# If tables cannot be read for this long, that is a finding.
 UNREADABLE_AFTER_MS = 30_000
 _NAMED = 5
 _ENDINGS = {
@@ -93,7 +93,7 @@ class ClusterFreshness:
 
 @dataclass(frozen=True)
 class JobFreshness:
-    """What one job does, as far as is known.
+    """State of one job, as far as it is known.
 
     Attributes:
         is_alive: It has reported in time. state: Its own word for it, or ``gone``.
@@ -119,7 +119,7 @@ class JobFreshness:
 
 @dataclass(frozen=True)
 class Freshness:
-    """What is known of the present.
+    """Knowledge of the present.
 
     Attributes:
         clusters: By name, those that a job has left its liveness of. jobs: The one that reported last comes first.
@@ -159,7 +159,7 @@ class Freshness:
             open_findings: Rows of ``findings`` that are open: what one of them reports is not repeated.
         """
         if self.unread:
-            return []  # What a job has left since is not known.
+            return []  # Jobs may have left more since; that is not known.
         reported = {row["finding_id"] for row in open_findings}
         lost = [cluster for cluster in self.clusters.values() if cluster.state == "unknown"]
         gone = [_job_finding(job, lost) for job in self.jobs[:1] if lost and job.is_overdue]

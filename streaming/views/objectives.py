@@ -54,7 +54,7 @@ class Figure:
 
 @dataclass(frozen=True)
 class Evaluation:
-    """What was found.
+    """The result of an evaluation.
 
     Attributes:
         findings: Open findings that count, the most severe first.
@@ -161,7 +161,7 @@ def _figures(reader: Reader, objectives: Check, now_ms: int, where: Mapping[str,
     for block in reader.blocks("rebalances", columns=_COLUMNS, where=where):
         for name, group, at, detected, least, most in _between(block, since_ms, now_ms):
             rebalances[name, group] += 1
-            # What cannot be ruled out counts: an objective is met if it is met at most.
+            # Values that cannot be ruled out count: an objective is met only if the worst of them meets it.
             outages[name, group] += max(least or 0, most or 0)
             delays[name] = max(delays[name], (detected or at) - at)
     hours = objectives.window_ms / _HOUR_MS

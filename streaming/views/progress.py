@@ -17,7 +17,8 @@ from streaming.views.reader import Except, Reader, Within, time_scalar
 from udfs.model.systems import SYSTEMS
 
 _Queue: TypeAlias = tuple[str, str | None, int]
-# Of all groups together only these rows are read; of one group those of queues that have not moved within them, too.
+# For all groups together only rows of this span are read; for one group, also older rows of queues that did not move in
+# it.
 RECENT_MS = 3_600_000
 _NAMES = ("topic", "broker", "queue_id")
 _ORDER = ("event_time", "committed_at", "end_at")
@@ -161,7 +162,7 @@ def _whole_topics(reader: Reader, cluster: str, found: Collection[_Queue]) -> fr
     rows = reader.rows("topics", where=where, keep=lambda topics: topics["valid_to"].is_null())
 
     def is_found(topic: str, queue: Row) -> bool:
-        # Of Kafka's queues no broker is a part, but a topic's row may have one.
+        # Kafka's queues belong to no broker, but a topic's row may name one.
         return any((topic, broker, queue["queue_id"]) in found for broker in (queue["broker"], None))
 
     described = {row["topic"]: row["queues"] for row in rows if row["queues"]}

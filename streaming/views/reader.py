@@ -20,7 +20,7 @@ from streaming.tables.retention import dropped_before
 from streaming.tables.schema import TABLES, TIME, Row
 from streaming.terminal.format import time_text
 
-# Which rows stay. Not a pc.Expression: filtering by one imports pandas.
+# A function that selects rows. A pc.Expression does not do: filtering by one imports pandas.
 Keep: TypeAlias = Callable[[pa.Table], pa.ChunkedArray]
 
 

@@ -19,7 +19,7 @@ _OUTAGES = ("outage_min_ms", "outage_max_ms", "outage_unknown_queues")
 
 
 class Cost(msgspec.Struct, frozen=True):
-    """What the rebalances of a group cost together; None: not observed for any of them.
+    """The total cost of a group's rebalances; None: not observed for any of them.
 
     Attributes:
         rebalances: How many.

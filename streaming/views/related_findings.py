@@ -13,7 +13,7 @@ from streaming.views.members import DEPARTURES
 from streaming.views.reader import Reader, time_scalar
 
 SOURCE_SILENT = "source_silent"
-# What ended while a source was silent shows once it is back: sessions last up to two minutes by default.
+# The end of a session while a source was silent shows once it is back: sessions last up to two minutes by default.
 SHOWN_AFTER_MS = 120_000
 SHOWN = 8
 

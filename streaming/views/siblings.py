@@ -18,7 +18,7 @@ from streaming.tables.schema import Row
 from streaming.terminal.format import count
 from streaming.views.reader import Reader, time_scalar
 
-# Where a session reports none.
+# The session timeout if a session reports none.
 _SESSION_MS: Final[int] = default("session_timeouts", "kafka_ms")
 _IN_ORDER: Final = ("left", "replaced")
 

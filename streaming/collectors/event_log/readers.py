@@ -43,7 +43,7 @@ class ReaderMark(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class DeletedMark(msgspec.Struct, kw_only=True):
-    """Which of its files a writer has deleted.
+    """The files that a writer has deleted.
 
     Attributes:
         clusters: The clusters of its events.

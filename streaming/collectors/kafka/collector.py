@@ -67,7 +67,7 @@ class KafkaStatus(CollectorStatus, frozen=True, kw_only=True):
 
 
 class _Memory(msgspec.Struct, array_like=True):
-    """What a collector must know after a restart.
+    """State that a collector needs after a restart.
 
     Attributes:
         topics: As ``TopicDiff`` writes them.

@@ -40,7 +40,7 @@ _Match: TypeAlias = re.Match[str]
 
 
 class _Departed(NamedTuple):
-    """What a line reports of one member."""
+    """The report of one member in a line."""
 
     how: How
     group: str | None  # None: the line does not name it

@@ -34,7 +34,7 @@ Versions: TypeAlias = Mapping[int, tuple[int, int]]
 
 
 class GroupsView(Protocol):
-    """What of a cluster shows where its groups are coordinated."""
+    """The part of a cluster that shows where its groups are coordinated."""
 
     def new_protocol_groups(self) -> Sequence[str]:
         """Return the consumer groups of the new protocol."""

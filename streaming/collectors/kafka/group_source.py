@@ -28,7 +28,7 @@ _log = logger("kafka")
 
 
 class GroupSource(NamedTuple):
-    """Where groups come from.
+    """The source of groups.
 
     Attributes:
         partitions: Partitions of ``__consumer_offsets``, where it is read.

@@ -41,7 +41,7 @@ _log = logger("kafka")
 
 
 class LineSource(Protocol):
-    """Where lines come from."""
+    """A source of lines."""
 
     def read(self) -> Iterator[list[str]]:
         """Return the lines that are new, in batches, up to the present end."""

@@ -38,7 +38,7 @@ _LEAST_MS = 1e11  # a smaller number counts seconds, since in milliseconds it wo
 
 
 class Logged(NamedTuple):
-    """What a coordinator logged.
+    """A line of a coordinator.
 
     Attributes:
         at: Epoch milliseconds; None: the line has no time that can be read.

@@ -42,7 +42,7 @@ class Place(msgspec.Struct):
 
     @property
     def id(self) -> FileId:
-        """Which file it was, whatever its name."""
+        """Return the identity of the file, whatever its name."""
         return self.device, self.inode
 
     def move(self, file: LogFile) -> None:

@@ -63,7 +63,7 @@ class LogFile(NamedTuple):
 
     @property
     def order(self) -> tuple[bool, int, tuple[int, ...], str]:
-        """What sorts files by when they were written: rotated ones first."""
+        """Return a key that sorts files by the time of writing: rotated ones first."""
         return self.current == self.path, self.modified_ns, rotation(self.path), self.path
 
 

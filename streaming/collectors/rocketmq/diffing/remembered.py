@@ -195,6 +195,6 @@ class VolatileGroup(msgspec.Struct, frozen=True):
 
 
 class VolatileState(msgspec.Struct, frozen=True):
-    """What need not outlive this process."""
+    """State that need not outlive this process."""
 
     groups: Mapping[str, VolatileGroup] = {}
