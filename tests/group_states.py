@@ -39,8 +39,8 @@ def drawing() -> str:
             ),
             "### Timers",
             "",
-            "Of those that end at one time the first goes first; an event of that time goes before all of them.",
-            "The end of a session is no timer: heartbeats put it off, so the queue of events has the deadlines.",
+            "Timers of the same time run in the order of this table; an event of that time applies before all of them.",
+            "The end of a session is not a timer: heartbeats postpone it, so the queue of events has the deadlines.",
             "",
             *_table(("timer", "when it ends"), ((f"`{timer.name.lower()}`", timer.meaning) for timer in TimerKind)),
         ]
