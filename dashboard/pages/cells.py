@@ -1,4 +1,4 @@
-"""Dashboard: the cells of tables, by the kind of their column. A page has thousands of them: they are no template."""
+"""Dashboard: the cells of tables, by the kind of their column. A page has thousands: templates would be too slow."""
 
 from __future__ import annotations
 

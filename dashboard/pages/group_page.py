@@ -20,7 +20,7 @@ from streaming.views.groups import never_had_members
 
 # Each table on the page shows at most this many rows; the download has all of them.
 ROWS = 200
-# The chart of minutes draws so many, and its downloads have them: three and a half days.
+# The chart of minutes, and its downloads, have at most this many: three and a half days.
 MINUTE_ROWS = 5_000
 LAST_REBALANCES = 25
 

@@ -60,7 +60,7 @@ def filled_columns(columns: Iterable[PageColumn], rows: Sequence[Row], sort: str
 
 
 def _costs(*, are_sorted: bool) -> tuple[PageColumn, ...]:
-    """Return the columns of what moves of queues cost in messages."""
+    """Return the columns of the cost of moves in messages."""
     repeated, waiting = "repeated_messages", "waiting_messages"
     names, late = (repeated, "repeated_estimated_messages"), (waiting, "waiting_estimated_messages")
     orders = (repeated, waiting) if are_sorted else ("", "")

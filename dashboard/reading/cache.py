@@ -128,7 +128,7 @@ def _compact(value: Kept) -> Kept:
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, value.schema) as writer:
         writer.write_table(value.combine_chunks())
-    # By way of bytes: the sink's buffer may be twice as large as what is in it.
+    # The bytes are copied: the sink's buffer may be twice as large as its content.
     return pa.ipc.open_stream(pa.py_buffer(sink.getvalue().to_pybytes())).read_all()
 
 

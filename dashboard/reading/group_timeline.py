@@ -16,7 +16,7 @@ from streaming.views.reader import Within
 
 MAX_SPANS = 50_000
 MAX_MARKS = 2_000
-# Beyond the last knowledge at most this part of what is before it is shown, empty.
+# An empty span after the last knowledge is shown, at most this part of the span before it.
 _UNKNOWN_PART = 5
 _COLUMNS = ("topic", "broker", "queue_id", "member_id", "origin", "valid_from", "valid_to")
 # Queues and members get their numbers here, in the order of their names: a group may have very many spans.

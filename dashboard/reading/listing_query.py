@@ -108,7 +108,7 @@ def _found(reading: Reading, request: PieceRequest) -> tuple[pa.Table, int]:
         rows = request.listing.rows(reading, request.chosen, bounds=span.bounds)
         inside = request._replace(offset=request.offset - span.before)
         found = _ordered(reading, inside, rows)
-        # Fewer than were counted: the table changed between.
+        # The rows are fewer than were counted: the table changed between.
         if found.num_rows >= min(request.limit, span.rows - inside.offset):
             return found, span.total
     rows = request.listing.rows(reading, request.chosen)

@@ -25,7 +25,7 @@ from udfs.model.journal import TRIGGER_ORDER
 from udfs.model.spans import Origin
 from udfs.model.systems import SYSTEMS
 
-# Parameters that are no filter by equality: a part of a name, a span of time, and a time; in epoch ms.
+# Parameters that do not filter by equality: a part of a name, a span of time, and a time; in epoch ms.
 SEARCH, SINCE, UNTIL, AT = "q", "since", "until", "at"
 # Equal to these, files without such rows are skipped.
 _SKIPPING = ("cluster", "group_id", "member_id", "rebalance_id")
@@ -164,7 +164,7 @@ def _number(name: str) -> str:
 
 
 def _rank(name: str, values: Sequence[str]) -> str:
-    """Return the place of a text in a list; what is not in it comes after."""
+    """Return the place of a text in a list; texts that are not in it come last."""
     return f"coalesce(list_position({[*values]}, {name}), {len(values) + 1})"
 
 

@@ -22,11 +22,11 @@ from streaming.views.liveness_reader import LivenessReader
 
 # A table that was replaced by another one keeps its name: each handle is reopened this often.
 REOPENED_AFTER_POLLS = 60
-# A store that has not answered for so long is waited for by the poller alone, and by no request.
+# If a store has not answered for this long, only the poller waits for it, and no request does.
 FAILS_AFTER_S = 5.0
 MISSING = -1
 _UNREADABLE = "cannot be read; its last snapshot stays"
-# Liveness has a version, as if it were a table: it changes with what is shown of it.
+# Liveness has a version like a table: it changes with what is shown of it.
 LIVENESS = "liveness"
 
 _log = logger("dashboard")

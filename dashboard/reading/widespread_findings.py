@@ -1,4 +1,4 @@
-"""Dashboard: what is open in many groups of a cluster at once, and counts for the health of none."""
+"""Dashboard: findings that many groups of a cluster have at once, and that count for the health of none."""
 
 from __future__ import annotations
 

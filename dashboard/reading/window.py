@@ -15,7 +15,7 @@ from streaming.views.reader import Within
 MINUTE_MS = 60_000
 HOUR_MS = 60 * MINUTE_MS
 DAY_MS = 24 * HOUR_MS
-# The last 24 hours touch so many whole hours: the first and the last of them count in part.
+# The last 24 hours touch this many whole hours: the first and the last of them count in part.
 HOURS = 25
 _TIMES = """
 select distinct epoch_ms(event_time) as event_ms from rebalances where event_time is not null order by event_ms

@@ -77,7 +77,7 @@ class AnsweredQueue(msgspec.Struct, gc=False):
 
 
 class AnsweredError(msgspec.Struct):
-    """Why there is no assignment."""
+    """The reason why there is no assignment."""
 
     code: str
     message: str

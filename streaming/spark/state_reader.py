@@ -70,7 +70,7 @@ def read_shards(spark: SparkSession, query: Place, batch_id: int | None = None) 
 
 
 def summarise(stored: StoredShard, config: CoreConfig) -> ShardSummary:
-    """Return what there is to see of one shard."""
+    """Return the summary of one shard."""
     state = ShardState(stored.cluster, stored.data, config)
     header = state.header
     return ShardSummary(

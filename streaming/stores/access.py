@@ -137,7 +137,7 @@ def _read_error(folder: Path) -> str | None:
 
 
 def _endpoint_error(place: StorePath, env: Mapping[str, str] = os.environ) -> str | None:
-    """Return that an endpoint is no URL: delta-rs would panic."""
+    """Return that an endpoint is not a URL: delta-rs would panic."""
     for name in _ENDPOINTS[_scheme(place)]:
         value = env.get(name)
         if value is not None and not re.match(r"https?://[^/\s]", value):

@@ -164,7 +164,7 @@ class StorePath:
             (self / MARKER).write_bytes(b"")
 
     def iterdir(self) -> Iterator[StorePath]:
-        """Return what is in the folder, nothing where there is no such folder."""
+        """Return the content of the folder; nothing if there is no such folder."""
         from pyarrow.fs import FileSelector
 
         with store_error(self.uri):

@@ -1,4 +1,4 @@
-"""Shell: where tables are below their root, and whether what is there is what somebody expects."""
+"""Shell: the places of tables below their root, and checks of what is there."""
 
 from __future__ import annotations
 

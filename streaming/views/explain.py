@@ -332,7 +332,7 @@ def _logical(reported: dict[str, Any]) -> list[str]:
 
 
 def _messages(row: Row) -> str:
-    """Return what it cost in messages, as far as it is known."""
+    """Return the cost in messages, as far as it is known."""
     if all(row.get(name) is None for name in COST_NAMES):
         return "Messages: how many were read twice or waited is not known."
     twice = repeated_text(row["repeated_messages"], row["repeated_estimated_messages"])

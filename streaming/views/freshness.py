@@ -29,7 +29,7 @@ from udfs.shard.source_gaps import KIND, silent_found
 State: TypeAlias = Literal["known", "partly_known", "unknown", "recording"]
 # Two clocks that differ by more are not compared.
 _CLOCKS_DIFFER_MS = 5_000
-# A job that has missed so many reports is the likelier reason than its clusters.
+# A job that has missed this many reports is the likelier reason than its clusters.
 _MISSED = 3
 GONE_KIND, STOPPED_KIND, UNREADABLE_KIND = "job_silent", "job_stopped", "tables_unreadable"
 # If tables cannot be read for this long, that is a finding.
@@ -138,7 +138,7 @@ class Freshness:
         return found or ClusterFreshness(cluster, None, "unknown", None, self.problem or _NO_SIGN)
 
     def nothing(self) -> ClusterFreshness:
-        """Return what is known of tables that hold no cluster yet: nothing, and why."""
+        """Return the knowledge of tables that hold no cluster yet: nothing is known, and why."""
         reason = self.problem or (self.jobs[0].text if self.jobs else _NO_SIGN)
         return ClusterFreshness("", None, "unknown", None, reason)
 

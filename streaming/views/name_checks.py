@@ -1,4 +1,4 @@
-"""Shell: names that people give: that the tables know them, and what was meant by those that they do not know."""
+"""Shell: checks of names that people give, with suggestions for unknown ones."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from streaming.views.reader import Reader
 from udfs.group.batch.findings import RULES
 from udfs.group.batch.observed_findings import OBSERVED
 
-# A group that was deleted long ago is only in its history; what is wrong with a cluster may be a finding alone.
+# A group that was deleted long ago is only in its history; a cluster with a problem may be only in findings.
 _NAMING = ("groups", "findings", "rebalances")
 _FEW = 10
 
@@ -33,7 +33,7 @@ def require_present(reader: Reader, cluster: str | None, group: str | None = Non
 
 
 def unknown_cluster(cluster: str, names: Iterable[str]) -> str:
-    """Return that there is no such cluster, and which there are.
+    """Return that there is no such cluster, and which clusters there are.
 
     Example:
         >>> unknown_cluster("shp", ["shop"])

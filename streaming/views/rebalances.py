@@ -1,4 +1,4 @@
-"""Shell: one rebalance by its id, and what is said of rebalances in tables of them."""
+"""Shell: one rebalance by its id, and texts about rebalances in tables of them."""
 
 from __future__ import annotations
 

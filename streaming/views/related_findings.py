@@ -1,4 +1,4 @@
-"""Shell: findings beside a rebalance: what was wrong with its group then, and whether its source was silent."""
+"""Shell: findings beside a rebalance: problems of its group then, and whether its source was silent."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from streaming.settings.model import load
 from tests.browser.day_tables import write_day, write_hostile
 from tests.kit.chromium import chromium
 
-# Five seconds, its own limit, a busy machine may need for a page.
+# A busy machine may need longer for a page than Playwright's own limit of five seconds.
 expect.set_options(timeout=60_000)
 VIEWPORT: ViewportSize = {"width": 1360, "height": 900}
 

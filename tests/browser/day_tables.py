@@ -20,7 +20,7 @@ _EVENT_TIMES = ("event_time", "last_rebalance_at", "joined_at", "left_at", "vali
 
 
 def write_day(root: Path) -> None:
-    """Write what comes of the recorded day."""
+    """Write the tables that follow from the recorded day."""
     run = play(CoreRun(RULES), batches())
     for name, rows in {**tables_of(run), "rebalances": run.rows()}.items():
         write_rows(root, name, list(rows))

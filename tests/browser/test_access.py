@@ -119,7 +119,7 @@ def test_a_theme_changes_colours_and_nothing_else() -> None:
 
 
 def focused(page: Page) -> str:
-    """Return what has the focus: how it is called, or the name of a field."""
+    """Return the element that has the focus: its label, or the name of a field."""
     text: str = page.evaluate(
         "(document.activeElement.getAttribute('aria-label') || document.activeElement.name"
         " || document.activeElement.innerText || '').trim()"
@@ -241,7 +241,7 @@ def test_the_keyboard_alone_filters_a_listing(page: Page, day_url: str) -> None:
     page.keyboard.press("Enter")
     page.wait_for_url("**status=completed*")
     expect(page.get_by_label("Status")).to_have_value("completed")
-    # By the button it is the same, also for what was chosen from the open list.
+    # The button does the same, also for a choice from the open list.
     tab_to(page, "agrees")
     page.keyboard.press("Alt+ArrowDown")
     page.keyboard.press("ArrowDown")

@@ -1,4 +1,4 @@
-"""What the pages show is what the tables hold: each page in Chromium, over a day of simulated fleets."""
+"""Pages show what the tables hold: each page in Chromium, over a day of simulated fleets."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from tests.streaming.views.story import THIRD
 
 @pytest.fixture
 def page(kept_page: Page) -> Page:
-    """Let all tests of this file read in one page."""
+    """Let all tests of this file read one and the same page."""
     return kept_page
 
 
@@ -137,7 +137,7 @@ def test_charts_of_many_groups_and_minutes_draw_what_their_downloads_have(
                 figure.locator(".downloads").get_by_role("link", name="CSV").click()
             lines = Path(downloading.value.path()).read_text(encoding="utf-8").splitlines()
             expect(figure.locator("[data-chart]")).to_have_attribute("data-drawn", str(len(lines) - 1))
-    # The rows of the heat map are as high as their names.
+    # The rows of the heat map are as high as the names beside them.
     page.goto(url)
     heat = page.locator("[data-chart='heat'][data-drawn]")
     heat.wait_for()

@@ -14,7 +14,7 @@ from tests.browser.day_tables import HOSTILE
 
 LISTINGS = ("/?sort=cluster", "/rebalances?since=0", "/findings", "/members", "/rejected-events")
 SCRIPTS = ["/static/theme.js", "/static/vendor/htmx.min.js", "/static/pages.js"]
-# Every so many-th id shares an open page with the others: each batch has some of each kind. The first has the clusters.
+# Ids share an open page, taken at equal distances so that each batch has all kinds. The first batch has the clusters.
 BATCHES = 10
 # It takes a second to draw the pages of one id. Every id is in the listings; `make soak` opens the pages of each.
 SAMPLE = (0, 3, 7)

@@ -1,4 +1,4 @@
-"""What comes late of sessions: of which session it is, and which of them it ends. As in order, whenever it comes."""
+"""Late events of sessions belong to a session, and may end one, as if they had come in order."""
 
 from __future__ import annotations
 

@@ -164,7 +164,7 @@ def test_a_topic_that_grows_before_the_others_are_reported_counts_as_it_was_repo
 
 
 def test_an_assignment_that_differs_only_for_want_of_metadata_is_no_disagreement() -> None:
-    """The coordinator's range knows seven partitions; the monitor knows three of them by the assignment alone.
+    """The coordinator's range knows seven partitions; the monitor knows three of them, from the assignment alone.
 
     Nor is one that equals what is computed from these an agreement, until metadata has come.
     """

@@ -99,7 +99,7 @@ class Chaos:
         return (self.place / f"{which}.log").read_text(errors="replace")
 
     def drain(self, runs: ManyRuns) -> Ended:
-        """Let a last job read what is left, to the end."""
+        """Let a last job read everything that is left."""
         return runs.run(once(self._events, self.place, self._config, ["--flush"]))
 
     def close(self) -> None:
@@ -113,7 +113,7 @@ class Chaos:
     # ---- the script
 
     def run(self, orders: Sequence[Order]) -> None:
-        """Do what a script says: what happens to one after the other, what happens to several at their times."""
+        """Follow the script: orders for one target run one after another, orders for several at their times."""
         # A job that is killed before its first batch has nothing to lose.
         self._wait_until_job_works()
         by_target: dict[str, list[Order]] = defaultdict(list)
@@ -155,7 +155,7 @@ class Chaos:
                 self._do_to_member(order)
 
     def _do_to_monitor(self, order: Order) -> None:
-        """Start it, or end it by force; an end in order is what the end of the run shows."""
+        """Start the job, or kill it; the end of the run shows how it ends in order."""
         if order.what == "starts":
             self.start_monitor(order.target)
             return

@@ -39,7 +39,7 @@ def script(seed: int, length_s: float, things: Sequence[str]) -> list[Order]:
 
 def _failures(chance: random.Random, length_s: float, things: Sequence[str]) -> Iterator[Order]:
     back_at = dict.fromkeys(things, 0.0)
-    # Each once, in random order, before any twice: a short run shall leave nothing out.
+    # Each order comes once, in random order, before any comes twice: a short run leaves none out.
     waiting = chance.sample(things, len(things))
     now = 0.0
     while (now := now + chance.uniform(*_BETWEEN_FAILURES_S)) < length_s:

@@ -51,7 +51,7 @@ class Truth:
     stops_expire: Sequence[Span] = ()
 
     def contradictions(self, rebalances: Sequence[Row]) -> list[str]:
-        """Return what is missing in the rows of one group, and what is there and did not happen."""
+        """Return the rebalances that one group's rows lack, and those that never happened."""
         rows = sorted(rebalances, key=lambda row: row["generation"])
         found = list(self._about_rows(rows))
         for member, life in self.lives.items():

@@ -254,7 +254,7 @@ class Churn:
         try:
             add_partitions(self.cluster, topic, total)
         except KafkaException:
-            return  # a broker was down meanwhile: it may have grown or not
+            return  # a broker was down meanwhile, so the topic may have grown or not
         self.deeds["grows"] += 1
 
     def _queue_counts(self) -> dict[str, int]:

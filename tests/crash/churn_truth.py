@@ -25,10 +25,10 @@ Held = dict[str, list[Queue]]
 
 _WAIT_S = 60.0
 _FOR_URLS = str.maketrans("+/", "-_")
-# Versions of keys: offset commits; then what the coordinators write of a classic group, and of one of the new protocol.
+# Versions of keys: offset commits, then records of a classic group, then records of one of the new protocol.
 _COMMITS = (0, 1)
 _CLASSIC, _EPOCH, _MEMBER, _TARGET_EPOCH, _TARGET, _CURRENT = 2, 3, 5, 6, 7, 8
-# Brokers and clients may compute from older metadata than the monitor has: that is no contradiction of the records.
+# Brokers and clients may compute from older metadata than the monitor has; the records do not contradict that.
 _RECOMPUTED = "recomputed otherwise"
 _JOINS, _ENDS = ("member_joined",), ("member_left", "session_expired", "member_gone")
 
@@ -79,7 +79,7 @@ class GroupTruth:
         return next((held for since, held in reversed(self.owned) if since <= at), {})
 
     def contradictions(self, rows: Sequence[Row], spans: Sequence[Row]) -> Iterator[str]:
-        """Yield what is missing in the rows of the group, and what is there and did not happen."""
+        """Yield the rebalances that the group's rows lack, and those that never happened."""
         rows = sorted(rows, key=lambda row: row["generation"])
         by_number = {row["generation"]: row for row in rows}
         if len(by_number) != len(rows):

@@ -1,4 +1,4 @@
-"""The check of a run of chaos: it finds what is missing, what is invented, and what is reported wrongly."""
+"""The check of a run of chaos finds missing, invented and wrong rows."""
 
 from __future__ import annotations
 

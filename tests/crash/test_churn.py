@@ -154,7 +154,7 @@ def _of(assignments: list[Row], group: str, origin: str) -> list[Row]:
 
 
 def figures(churn: Churn, truth: dict[str, GroupTruth], rows: list[Row]) -> str:
-    """Return what happened and what was reported of it, in a few lines."""
+    """Return the events of a run and the rows about them, in a few lines."""
     generations = {name: len(group.generations) for name, group in truth.items()}
     causes = Counter(cause["kind"] for row in rows for cause in row["triggers"])
     agrees = Counter(str(row["agrees_reason"] or row["agrees"]) for row in rows)

@@ -37,7 +37,7 @@ def disordered(lines: Sequence[Line], seed: int, lateness_ms: int = ALLOWED_LATE
 
 
 def cut(lines: Sequence[Line], parts: int) -> list[bytes]:
-    """Cut lines into so many texts, one after the other, of different lengths."""
+    """Cut lines into this many texts, one after the other, of different lengths."""
     weights = [1 + part % 3 for part in range(parts)]
     ends = [len(lines) * sum(weights[: part + 1]) // sum(weights) for part in range(parts)]
     return [

@@ -60,7 +60,7 @@ def test_a_damaged_state_ends_the_job_with_a_plain_error_and_the_remedies_work(
     assert differences(bags_of(whole), bags_of(tables)) == []
     assert repeated_keys(tables) == []
 
-    # The same from the export, with tables of its own: what was decided after that batch is decided again.
+    # The export gives the same, with tables of its own: decisions after that batch are made again.
     write_files(out, texts[1:], first=1)
     assert run_once(out, tmp_path / "new", "--flush").exit_code == 0
     decided = set(bags_of(tmp_path / "new/tables")["rebalances"])

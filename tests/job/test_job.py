@@ -1,4 +1,4 @@
-"""The whole job on real Spark: what goes in, in whatever pieces, and what the tables hold in the end."""
+"""The whole job on real Spark gives the same tables, however its input is cut."""
 
 from __future__ import annotations
 

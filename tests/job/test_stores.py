@@ -1,4 +1,4 @@
-"""Checkpoint, tables and events on a store: whatever kills a job there, it writes what one on a disk writes."""
+"""Checkpoint, tables and events on a store: a job that is killed there writes the same as one on a disk."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ from tests.live.blind_reader import CLUSTER, Reader, Said
 A_BATCH_A_SECOND = {"REBALANCE_MONITOR_JOB__TRIGGER_INTERVAL_MS": "1000"}
 _WAIT_S = 300.0
 _DISK = "400m"
-# So far a clock of a reader is wrong, and the clock of the machine is set: it is blind for so long once it is set back.
+# The reader's clock is wrong by this much, and so is the machine's when it is set: it is blind this long once set back.
 _WRONG_S, _STEP_S = 600, 120
 
 
@@ -270,7 +270,7 @@ def disk(folder: Path, settings: Mapping[str, str]) -> Iterator[Scene]:
 
 
 def _fill(folder: Path) -> None:
-    # The job writes, too, meanwhile: what was free a moment ago may be gone.
+    # The job writes too: space that was free a moment ago may be gone.
     with (folder / "ballast").open("wb", buffering=0) as file, contextlib.suppress(OSError):
         while True:
             file.write(bytes(64 * 1024))
@@ -318,7 +318,7 @@ def clock(folder: Path, settings: Mapping[str, str]) -> Iterator[Scene]:
         )
         ways = [
             Way("machine's clock set 2 min ahead", lambda: machine.set(_STEP_S), lambda: None, stays_known=True),
-            # It is over by itself when the time passes what the clock had shown.
+            # The blindness ends by itself once the time has passed what the clock showed.
             Way("and set right again", lambda: machine.set(0), lambda: None),
         ]
         for text, seconds in (("ahead", _WRONG_S), ("behind", -_WRONG_S)):

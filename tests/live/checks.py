@@ -13,7 +13,7 @@ _TIMES = ("began_at", "joined_at", "event_time", "detected_at")
 
 
 def check_story(job: RunningJob, story: Story) -> None:
-    """Each generation that completed is one row with the right cause; what was given is what the members say."""
+    """Check that each completed generation is one row with its cause, and assigned what the members report."""
     generations = job.generations(story.group)
     wanted = {step.generation: step for step in story.steps}
     assert sorted(generations) == sorted(wanted), {number: row["triggers"] for number, row in generations.items()}

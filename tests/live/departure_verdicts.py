@@ -26,7 +26,7 @@ _TRUTH = "truth.json"
 
 
 class Departed(msgspec.Struct, frozen=True):
-    """One member that departed; ``true``: what the cause is right to be, None where it does not depart."""
+    """One member that departed; ``true``: its right cause, None if it does not depart."""
 
     library: str
     kind: Kind

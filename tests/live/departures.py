@@ -39,7 +39,7 @@ from tests.live.story import partitions
 _STATIC_SESSION_MS = 45_000  # a process takes a while to start on a busy machine
 _POLL_INTERVAL_MS = 15_000
 _COMMIT_MS = 700
-_COMMITS = 6  # each member commits so often before it departs
+_COMMITS = 6  # each member commits this often before it departs
 _BROKER = {"group.consumer.session.timeout.ms": str(SESSION_MS), "group.consumer.heartbeat.interval.ms": "1000"}
 _PARTITIONS = 4
 _SEND_EVERY_S = 0.1

@@ -1,4 +1,4 @@
-"""What happens in a MetaQ group, step by step, and what the core makes of what the collector wrote of it."""
+"""Steps in the life of a MetaQ group, and the core's rows from the events that the collector wrote."""
 
 from __future__ import annotations
 

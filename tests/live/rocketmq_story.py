@@ -1,4 +1,4 @@
-"""What happens in a RocketMQ group, step by step, and what the core makes of what the collector wrote of it."""
+"""Steps in the life of a RocketMQ group, and the core's rows from the events that the collector wrote."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.live.steps import Cause, Queue, Step, check_steps, own
 from tests.simulation.core_run import CoreRun, run_of
 
 _WAIT_S = 120.0
-# Between two rounds of looking: what is waited for needs the machine too.
+# Pause between two checks: the cluster under test needs the machine too.
 _REST_S = 0.1
 # A member that is late on a busy machine does not hang: one that is killed just then would be reported as expired.
 _ANSWER_MS = 10_000

@@ -1,4 +1,4 @@
-"""What happened in a group whose members assign by themselves, step by step, beside what the core makes of it."""
+"""Steps in the life of a group whose members assign by themselves, compared with the core's rows."""
 
 from __future__ import annotations
 

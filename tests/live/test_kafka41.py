@@ -75,8 +75,8 @@ def test_a_broker_that_stops_and_comes_back_is_survived_and_nothing_is_missed(
         assert generation is not None
         job.wait_for_generation("billing", generation)
         job.wait_for(lambda: job.stderr().count('"cluster connected"') == 2, "the collector's return")
-        # The coordinator that started again is no cause, and no member was given up.
-        # Where the machine is busy, the first one joins again by itself meanwhile, also before it has assigned.
+        # The coordinator's restart is not a cause, and no member expired. On a busy machine the first member may rejoin
+        # by itself, even before it has assigned.
         rows = job.generations("billing")
         held = {report.generation for member in (first, second) for report in member.assignments} - {None}
         recorded = {written.number for written in read_truth(broker, ["billing"])["billing"].generations}

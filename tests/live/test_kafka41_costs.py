@@ -67,7 +67,7 @@ def test_messages_that_are_read_twice_and_that_wait_are_those_that_consumers_cou
         send(kafka41, TOPIC, [b"new"] * 5, 0)
         third.wait_until(lambda: third.records_read == 5)
         job.wait_for(lambda: _newest(job).get("committed_offset") == 290, "the commit of 290")
-        # Ends are read every so often: a commit may be shown before the end that it has reached.
+        # Ends are read at intervals: a commit may show before the end that it has reached.
         job.wait_for(lambda: _newest(job).get("end_offset") == 290, "the end of the partition")
         shown, described = _shown(job), _described(kafka41)
         assert job.stop() == 0

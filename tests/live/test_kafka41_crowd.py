@@ -21,13 +21,13 @@ from tests.kit.topics import add_partitions, create_topic
 from tests.live.collecting import collecting, run_of_folder
 from udfs.model.journal import Rebalance
 
-# Now and then one of so many clients of librdkafka in one process does not come to an end.
+# Of many librdkafka clients in one process, one now and then does not end.
 pytestmark = [pytest.mark.broker, pytest.mark.slow, pytest.mark.timeout(600)]
 MEMBERS, PARTITIONS = 25, 53
 ASSIGNORS = ("uniform", "range")
 RANDOM_S = 120.0
 _POLL_S = 0.3
-_CLOSE_S = 20.0  # librdkafka may wait for what it has to give up; the process does not
+_CLOSE_S = 20.0  # librdkafka may wait for its queues to be revoked; the process does not wait
 _VALID = ((True, None), (True, "growth_not_due"), (None, "no_target"), (None, "no_members"), (None, "topics_unknown"))
 
 

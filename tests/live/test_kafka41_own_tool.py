@@ -103,7 +103,7 @@ def test_show_group_prints_the_same_as_the_tool_where_both_have_it(
         _compare_other_kinds(broker, job)
         behind = [row["LAG"] for row in describe_groups(broker) if row["GROUP"] == "left"]
         assert behind == ["2"] * 4
-        new.stop_polling()  # so it does not revoke what the next one shall have
+        new.stop_polling()  # so it does not revoke the queues that the next member is to get
         stack.enter_context(start_light_member(broker, "new", ["bills"], {"client.id": "o", **_NEW_PROTOCOL}))
         job.wait_for(partial(_is_shown_reconciling, job, broker), "members that reconcile as the tool has them")
         for group in ("left", "loader"):

@@ -1,4 +1,4 @@
-"""Members and brokers in racks: what is assigned by racks is recomputed so, and is what the members hold."""
+"""Members and brokers in racks: an assignment by racks is recomputed, and equals what the members hold."""
 
 from __future__ import annotations
 

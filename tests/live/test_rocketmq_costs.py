@@ -146,7 +146,7 @@ def _has_departed(events: Sequence[Event], group: str, member_id: str) -> bool:
 
 
 def _last(events: Sequence[Event], group: str, queues: Sequence[Queue], what: str) -> list[int | None]:
-    """Return what was reported last of each queue: its owner's ``position``, or the committed ``offset``."""
+    """Return the last report of each queue: its owner's ``position``, or the committed ``offset``."""
     found: dict[Queue, int] = {}
     for event in events:
         if event["type"] == "progress" and event["group"] == group:

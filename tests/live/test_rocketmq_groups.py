@@ -1,4 +1,4 @@
-"""RocketMQ groups that are not the usual ones, on real clusters: what is reported is what members report themselves."""
+"""Unusual RocketMQ groups on real clusters: rows show what the members report themselves."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The job itself beside a real RocketMQ 5.5: its tables say what the members of several groups say."""
+"""The job itself beside a real RocketMQ 5.5: its tables agree with the members of several groups."""
 
 from __future__ import annotations
 

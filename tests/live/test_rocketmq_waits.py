@@ -63,5 +63,5 @@ def test_queues_that_a_killed_member_locked_stand_still_until_its_locks_expire(
         )
     run = story.check()
     pauses = pauses_of(run, "locking", A)
-    # It had renewed its locks at most so long before it was killed.
+    # It had last renewed its locks at most this long before it was killed.
     assert all(pauses[queue] >= LOCK_EXPIRES_MS - LOCK_RENEWAL_MS for queue in taken), pauses

@@ -127,7 +127,7 @@ def _write_tables(found: Tables, folder: Path) -> None:
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Write what was asked for."""
+    """Write the day, or its digests, as the arguments request."""
     if "--record" in arguments:
         EVENTS.write_bytes(packed(record()))
     found = tables_of(play(CoreRun(RULES), batches()))

@@ -1,4 +1,4 @@
-"""The check of what was found against the truth sees each kind of error."""
+"""The check of found rebalances against the truth detects each kind of error."""
 
 from __future__ import annotations
 

@@ -249,7 +249,7 @@ class KafkaCollector(CollectorThread):
             self._stopping.wait(max(0.0, min(_CHECK_EVERY_S, next_s - time.monotonic())))
 
     def _remember(self) -> None:
-        """Continue from what was kept last."""
+        """Continue from the last stored state."""
         cluster = self._options.cluster
         try:
             memory = _read_memory(self._log.read_memory())

@@ -50,7 +50,7 @@ class CoordinatorLogCollector(CollectorThread):
         super().__init__("kafka-log")
 
     def stop(self) -> None:
-        """End; what was logged until now is read before."""
+        """End; lines logged until now are read first."""
         self._stopping.set()
         self._joined()
         self.observe_once()

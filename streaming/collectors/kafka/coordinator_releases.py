@@ -53,7 +53,7 @@ class CoordinatorReleases:
         self._next_ms = 0
 
     def diff(self, view: GroupsView, at_ms: int) -> list[GroupSettings]:
-        """Return what is new, at most once in a minute."""
+        """Return new releases, at most once in a minute."""
         if at_ms < self._next_ms:
             return []
         self._next_ms = at_ms + _EVERY_MS
@@ -79,7 +79,7 @@ class CoordinatorReleases:
         ]
 
     def note(self, events: Sequence[GroupSettings]) -> None:
-        """Note what was reported."""
+        """Note the reported releases."""
         self._reported |= {event.group: str((event.strategy_settings or {})[COORDINATOR]) for event in events}
 
     def _release_at(self, place: Place) -> str | None:

@@ -40,7 +40,7 @@ class GroupSource(NamedTuple):
     why: str = ""
 
     def __str__(self) -> str:
-        """Return what is taken, and why."""
+        """Return the chosen source, and why."""
         return f"{self.source}: {self.why}"
 
 

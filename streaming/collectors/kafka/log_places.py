@@ -1,4 +1,4 @@
-"""Shell: how far the files of rotated logs were read, and where what was read is by now."""
+"""Shell: how far the files of rotated logs were read, and where those files are now."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""OpenAPI states what the API takes and answers, no more and no less."""
+"""OpenAPI states exactly what the API takes and answers."""
 
 from __future__ import annotations
 

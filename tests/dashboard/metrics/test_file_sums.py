@@ -1,4 +1,4 @@
-"""Metrics that add up what is new are those of the whole tables, whatever was done to the tables between."""
+"""Metrics that only add new files equal those of the whole tables, whatever changed the tables."""
 
 from __future__ import annotations
 

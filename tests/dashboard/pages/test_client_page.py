@@ -1,4 +1,4 @@
-"""What the pages of a client and of a host show, under whichever member ids."""
+"""The pages of a client and of a host show its sessions under all member ids."""
 
 from __future__ import annotations
 

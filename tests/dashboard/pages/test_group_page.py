@@ -131,7 +131,7 @@ def test_members_of_a_group_that_reconciles_are_those_of_now(rebalancing: TestCl
     assert "Queues with their owners, the timeline, and the downloads of members, are those before it" in text
     assert ["member=old" in text, "member=young" in text] == [True, False]  # it has no page yet
     assert ">Target</th>" in text
-    assert text.count("orders(1)") == 1  # young shall have it
+    assert text.count("orders(1)") == 1  # young is to get this queue
     (row,) = rebalancing.get("/api/v1/groups?group_id=listed").json()["rows"]
     assert [member["state"] for member in row["reconciling"]] == ["unrevoked", "unreleased"]
     assert ">Target</th>" not in page_of(rebalancing, "classic")

@@ -64,7 +64,7 @@ def test_a_text_for_spark_differs_from_that_for_duckdb_in_one_function() -> None
     for name in ("finding-durations", "short-sessions"):
         other = sqlglot.transpile(question(name).texts["duckdb"], read="duckdb", write="spark")[0]
         own = sqlglot.transpile(question(name).texts["spark"], read="spark", write="spark")[0]
-        # sqlglot writes out what the two systems take for granted: that times have no zone, and where nulls go.
+        # sqlglot writes out the two systems' defaults: times have no zone, and nulls have a place in the order.
         plain = [re.sub(r"_NTZ|_LTZ| NULLS (FIRST|LAST)", "", text) for text in (own, other)]
         assert plain[0].replace("TIMESTAMPDIFF(", "DATEDIFF(") == plain[1]
 

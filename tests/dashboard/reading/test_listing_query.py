@@ -1,4 +1,4 @@
-"""Pieces of a listing: every row once, whatever the order, and nothing but what is asked for."""
+"""Pieces of a listing: every row once in any order, and only the requested rows."""
 
 from __future__ import annotations
 

@@ -95,7 +95,7 @@ def test_a_store_that_hangs_is_waited_for_once_in_a_poll_and_by_no_request(
         snapshots.refresh()
         assert len(asked) == 2
         assert list(snapshots.unreadable) == sorted(TABLES)
-        # For a moment what is on this machine is still shown.
+        # The copy on this machine is still shown for a moment.
         assert names(snapshots) == ["a"]
         patch.setattr("dashboard.reading.snapshots.FAILS_AFTER_S", 0)
         with pytest.raises(StoreAwayError, match="timed out"):

@@ -8,7 +8,7 @@ from typing import Any
 
 
 class Hook(ThreadingHTTPServer):
-    """Takes what is posted.
+    """Accepts posted requests.
 
     Attributes:
         answers: Status and headers of the next answers; then 200. content: Of every answer.

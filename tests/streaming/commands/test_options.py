@@ -157,7 +157,7 @@ def _forget_at_the_end(monkeypatch: pytest.MonkeyPatch, variable: str) -> None:
 
 
 def _run(command: list[str], place: str) -> str:
-    """Return what a command that must be refused writes, as one line."""
+    """Return the error that a command writes, as one line."""
     if command[:2] == ["state", "export"] and command[-1] == "--out":
         command = [*command[:-1], "--checkpoint", "checkpoint", "--out"]
     monitor = mock.patch.object(sys, "argv", ["rebalance-monitor", *command, place])

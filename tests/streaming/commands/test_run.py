@@ -48,7 +48,7 @@ def test_an_empty_path_is_not_the_folder_we_are_in(option: str, complaint: Calla
 
 @pytest.fixture
 def ran(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., tuple[Settings, dict[str, bool]]]:
-    """Run the command as far as the job; return what the job is given."""
+    """Run the command up to the start of the job; return the job's arguments."""
     given: list[Any] = []
 
     def run_job(settings: Settings, **how: bool) -> int:

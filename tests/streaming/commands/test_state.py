@@ -23,7 +23,7 @@ SHARDS = 3
 
 
 class NoSpark:
-    """Replaces the session: what is read from it is given below."""
+    """Replaces the session; the test supplies the state that is read."""
 
     stopped = 0
 

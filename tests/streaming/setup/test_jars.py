@@ -1,4 +1,4 @@
-"""The pins: what is installed, the lock and the jars must fit each other."""
+"""Installed packages, the lock and the jars fit each other."""
 
 import importlib.metadata
 import re

@@ -1,4 +1,4 @@
-"""One cluster and its source: what is late, repeated, or silent."""
+"""One cluster and its source, which may be late, repeat itself, or be silent."""
 
 from __future__ import annotations
 

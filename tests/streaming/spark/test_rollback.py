@@ -19,7 +19,7 @@ DAMAGED = WHOLE[:-1] + b"x"
 
 @pytest.fixture
 def checkpoint(tmp_path: Path) -> Checkpoint:
-    """Three batches have ended and a fourth was begun; each read one file, and a source that is no folder."""
+    """Three batches have ended and a fourth has begun; each read one file, and a source that is not a folder."""
     query = tmp_path / "checkpoint/query"
     (tmp_path / "my events").mkdir()
     for folder in ("offsets", "commits", "sources/0"):

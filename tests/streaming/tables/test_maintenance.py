@@ -111,7 +111,7 @@ def test_clusters_age_by_their_own_events(tmp_path: Path) -> None:
 
 
 def fill_all(root: Path) -> None:
-    """Fill every table with rows of an old and of a new time of two groups, and what is open since the old one."""
+    """Fill every table with old and new rows of two groups, and with rows open since the old time."""
     old, new = T0, T0 + 100 * HOUR
     both = [{"cluster": "c1", "group_id": name} for name in ("there", "gone")]
     ids = {"rebalance_id": "r", "finding_id": "f", "member_id": "m", "topic": "t", "position": "p"}

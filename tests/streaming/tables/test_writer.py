@@ -349,7 +349,7 @@ def test_many_small_files_become_few_and_the_log_gets_checkpoints(
     assert len(DeltaTable(str(tmp_path / "groups")).file_uris()) < delta_rs_table.SMALL_FILES
     log = tmp_path / "groups" / "_delta_log"
     assert list(log.glob("*.checkpoint.parquet"))
-    # A reader that opens the table from the checkpoint alone still knows what was written.
+    # A reader that opens the table from the checkpoint alone still knows the marks.
     for old in sorted(log.glob("*.json"))[: CHECKPOINT_INTERVAL - 1]:
         old.unlink()
     assert not opened(tmp_path, GROUPS).append(groups("again"), Mark("job", CHECKPOINT_INTERVAL + 4))

@@ -1,4 +1,4 @@
-"""Freshness: what the liveness of jobs proves of the present, and what is said where it proves nothing."""
+"""Freshness: the evidence of jobs' liveness for the present, and the text where there is none."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ FOLLOWED = known("c1", known_until=T0 - 1_000, age_ms=500, is_live=True, is_foll
 
 
 def at(after_ms: int, *jobs: JobLiveness) -> Freshness:
-    """Evaluate on another machine, so long after the signs were written."""
+    """Evaluate on another machine, this long after the signs were written."""
     return evaluate_liveness(jobs, Now(T0 + after_ms, 0, "this-boot"))
 
 

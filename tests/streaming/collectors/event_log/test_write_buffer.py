@@ -18,7 +18,7 @@ ONE = len(msgspec.json.encode(clock(1))) + 1
 
 
 class Disk:
-    """Takes so many records before it is full."""
+    """Takes this many records before it is full."""
 
     def __init__(self) -> None:
         self.room = 1_000

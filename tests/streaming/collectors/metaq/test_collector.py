@@ -88,7 +88,7 @@ def wait_for(claim: Callable[[], object], collector: MetaqCollector, log: Log) -
 
 
 def wait_for_rounds(log: Log, collector: MetaqCollector, count: int = 2) -> None:
-    """Wait until so many more rounds have passed."""
+    """Wait until this many more rounds have passed."""
     before = len(log.reported("Clock"))
     wait_for(lambda: len(log.reported("Clock")) >= before + count, collector, log)
 

@@ -1,4 +1,4 @@
-"""Two reads of a group: what is reported, and when it happened."""
+"""Two reads of a group give events with their times."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Two reads of a topic: what is new, and what must be missing for a while first."""
+"""Two reads of a topic: news is reported at once, and losses only after a while."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Fired watches: what is to be read, since when, and the thread that waits for it."""
+"""Fired watches: the nodes to read, since when, and the thread that waits for them."""
 
 from __future__ import annotations
 

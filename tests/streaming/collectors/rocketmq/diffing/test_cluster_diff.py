@@ -81,7 +81,7 @@ def test_a_listed_member_is_always_reported_and_a_repeated_report_has_a_reason(d
         polled = {name: listed for name, listed in lists.items() if states.get(name) != "away"}
         events = rounds.take({"g": polled}, brokers=list(brokers_of(states, boots)), infos=infos, later_ms=later_ms + 1)
         for client_id, answer in infos.items():
-            if isinstance(answer, RunningInfo):  # all of its queues, but for those of pop consumption
+            if isinstance(answer, RunningInfo):  # all of its queues, except those of pop consumption
                 queues = [
                     (queue.topic, queue.broker_name, queue.queue_id) for queue in answer.queues if queue.queue_id >= 0
                 ]

@@ -187,7 +187,7 @@ def test_a_client_has_another_port_at_each_broker_and_is_one_member_that_keeps_i
     at_a, at_b = connections([("c1", "10.0.0.1:1")]), connections([("c1", "10.0.0.1:2")])
     (snapshot,) = snapshots(rounds.take({"g": {"a": at_a, "b": at_b}}, brokers=[A, B], infos={"c1": info()}))
     assert [member.host for member in snapshot.members] == ["10.0.0.1:1"]
-    # A broker that is away is no evidence against the address by which it listed the member.
+    # An absent broker proves nothing against the address by which it listed the member.
     assert rounds.take({"g": {"b": at_b}}, brokers=[broker("a", problem="x"), B]) == []
     assert rounds.take({"g": {"a": at_a, "b": at_b}}, brokers=[A, B]) == []
 

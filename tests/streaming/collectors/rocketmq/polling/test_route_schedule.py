@@ -25,7 +25,7 @@ class Never(RouteSchedule):
 
 
 def polled(count: int = 5) -> tuple[RouteSchedule, dict[str, ObservedBroker]]:
-    """Make a schedule that has seen a topic of so many queues."""
+    """Make a schedule that has seen a topic with this many queues."""
     schedule, brokers = Never(), {"a": broker("a", topics=config("t", count))}
     schedule.observe("t", route("t", {"a": count}), brokers, (), 1)
     return schedule, brokers

@@ -121,7 +121,7 @@ def _groups_in_pages(pages, total):
         ([(1, "abc")], None, "abc", "0"),
         ([(1, "abc")], "odd", "abc", "0"),
         ([(1, "ab"), (1, "cd"), (1, "e")], "5", "abcde", "024"),
-        # Something was added meanwhile: the broker begins anew, and so does the client.
+        # An entry was added meanwhile: the broker starts again, and so does the client.
         ([(1, "bc"), (2, "ab"), (2, "cd")], "4", "abcd", "022"),
         # Entries were deleted, or the total is wrong: an empty page is the end.
         ([(1, "ab"), (1, "")], "9", "ab", "02"),

@@ -43,7 +43,7 @@ async def _peer(behave):
 
 
 async def _requests(reader, count):
-    """Read so many requests."""
+    """Read this many requests."""
     frames, cutter = [], FrameReader()
     while len(frames) < count:
         data = await reader.read(65_536)

@@ -150,7 +150,7 @@ def test_any_bytes_give_frames_or_one_error(data):
 @given(st.sampled_from(NAMES), st.data())
 def test_mutated_recordings_give_frames_or_one_error(name, data):
     broken = bytearray(recorded_bytes(*name.split("/")))
-    # The header alone: bodies are no business of frames.
+    # Only the header counts: frames do not look into bodies.
     for place in data.draw(st.lists(st.integers(0, min(len(broken), 120) - 1), min_size=1, max_size=5)):
         broken[place] = data.draw(st.integers(0, 255))
     try:
