@@ -129,7 +129,7 @@ def test_a_static_member_whose_join_comes_after_what_it_sent_later_has_taken_its
     assert ("i-2" in script.group.members) is not has_left
 
 
-def test_what_a_member_described_before_it_departed_counts_when_a_generation_brings_it_back() -> None:
+def test_a_members_earlier_description_counts_when_a_generation_brings_it_back() -> None:
     script = Script()
     script.snapshot(500, 1, {"a": ["t"]})
     script.snapshot(7_000, 2, {})

@@ -82,7 +82,7 @@ def test_each_difference_is_named(row: dict[str, Any], problem: str) -> None:
     assert not verdict.holds
 
 
-def test_what_is_newer_than_the_clock_is_not_required() -> None:
+def test_rebalances_newer_than_the_clock_are_not_required() -> None:
     assert check([], [expected(100)], until={"c": 100}).holds
     assert not check([], [expected(100)], until={"c": 101}).holds
 

@@ -86,9 +86,7 @@ def test_charts_have_their_data(client: TestClient) -> None:
 
 
 @pytest.mark.parametrize("name", LISTINGS)
-def test_a_parameter_that_a_listing_does_not_take_is_refused_with_those_that_it_takes(
-    client: TestClient, name: str
-) -> None:
+def test_an_unknown_parameter_of_a_listing_is_refused_with_the_known_ones(client: TestClient, name: str) -> None:
     taken = ", ".join((*LISTINGS[name].parameters, "sort", "limit", "cursor", "format"))
     for other in ("colour", "page", "offset", *(() if LISTINGS[name].times else ("since", "until"))):
         for value in ("5", ""):
@@ -137,7 +135,7 @@ def test_a_parameter_that_is_given_twice_is_refused(client: TestClient) -> None:
     assert answer.json()["message"] == "cluster is given more than once; /api/v1/groups takes one value of it"
 
 
-def test_a_listing_that_is_none_is_refused_with_those_that_there_are(client: TestClient) -> None:
+def test_an_unknown_listing_is_refused_with_the_known_ones(client: TestClient) -> None:
     answer = client.get("/api/v1/nothing?colour=red")
     assert answer.status_code == 400
     assert answer.json()["message"] == f"'nothing' is not one of {', '.join(LISTINGS)}"

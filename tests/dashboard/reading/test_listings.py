@@ -192,7 +192,7 @@ def test_open_findings_come_first_then_the_gravest_then_the_newest(tmp_path: Pat
     assert [row["finding_id"] for row in found] == ["d", "e", "b", "c", "a", "f"]
 
 
-def test_what_no_job_can_write_down_is_found_by_each_of_its_clusters_and_by_its_time(
+def test_findings_that_no_job_can_write_are_found_by_cluster_and_time(
     reading: Reading, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     lost = {"finding_id": "x", "cluster": "c1, c9", "severity": "critical", "kind": "job_silent", "opened_at": T0 + 5}

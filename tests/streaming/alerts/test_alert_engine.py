@@ -81,7 +81,7 @@ def test_in_a_maintenance_window_nothing_is_sent_and_afterwards_what_is_still_op
     assert scene.step(1) == [("opened", ["kept"])]
 
 
-def test_what_was_sent_before_a_window_is_resolved_within_it() -> None:
+def test_findings_sent_before_a_window_are_resolved_within_it() -> None:
     scene = Scene(maintenance=["2026-01-01T01:00:00Z/2026-01-01T02:00:00Z"])
     scene.open(finding("f"))
     scene.step()

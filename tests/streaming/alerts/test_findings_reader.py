@@ -26,7 +26,7 @@ def test_it_follows_the_versions_of_the_table(tables: Path) -> None:
     assert reader.read(set()).current == found.current
 
 
-def test_what_is_widespread_ends_with_time_alone(tmp_path: Path) -> None:
+def test_widespread_findings_end_with_time_alone(tmp_path: Path) -> None:
     write_groups(tmp_path, 10, Troubled(names(1, 8), until=MINUTE), Troubled(names(9, 9)))
     times = iter((T0 + MINUTE, T0 + MINUTE + widespread().span_ms))
     reader = FindingsReader(tmp_path, widespread(), lambda: next(times))

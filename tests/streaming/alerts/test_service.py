@@ -83,7 +83,7 @@ def test_without_a_channel_nothing_runs_in_the_background_and_the_command_has_a_
         service.run_once(tables, given, widespread(), to(Receiver()))
 
 
-def test_what_is_no_template_is_a_mistake_of_the_settings(tables: Path, tmp_path: Path) -> None:
+def test_an_invalid_template_is_a_mistake_of_the_settings(tables: Path, tmp_path: Path) -> None:
     with pytest.raises(SettingsError):
         service.run_once(
             tables, settings(title="{{ x", state_file=tmp_path / "state.json"), widespread(), to(Receiver())

@@ -96,7 +96,7 @@ _NO_PLACES = [
 
 @pytest.mark.parametrize(("place", "problem"), _NO_PLACES, ids=lambda value: value.split(" ")[0])
 @pytest.mark.parametrize("command", [*_OF_STORES, *_LOCAL], ids=" ".join)
-def test_what_is_no_place_is_refused_by_name_and_becomes_no_folder(
+def test_an_invalid_place_is_refused_by_name_and_creates_no_folder(
     command: list[str], place: str, problem: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if place.startswith("kafka:") and command == [*_COLLECT, "--out"]:

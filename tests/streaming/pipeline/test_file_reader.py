@@ -84,7 +84,7 @@ def test_a_truncated_file_gives_nearly_all_that_can_be_had(name: str, tmp_path: 
 
 
 @pytest.mark.parametrize("suffix", [*REFUSED, ".LZ4"])
-def test_what_is_compressed_in_another_way_is_refused_by_name_with_the_remedy(suffix: str, tmp_path: Path) -> None:
+def test_other_compressions_are_refused_by_name_with_the_remedy(suffix: str, tmp_path: Path) -> None:
     path = tmp_path / f"a{suffix}"
     path.write_bytes(TEXT)
     lines, (problem,) = read(path)
@@ -177,7 +177,7 @@ def test_a_deleted_file_of_a_collector_is_named(tmp_path: Path) -> None:
         assert [problem.reason for problem in problems if problem is not None] == ["deleted_file"]
 
 
-def test_what_is_no_file_is_named_and_a_deleted_one_is_skipped(tmp_path: Path) -> None:
+def test_a_path_that_is_not_a_file_is_named_and_a_deleted_file_is_skipped(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe.gz")
     (tmp_path / "device.gz").symlink_to("/dev/zero")
     (tmp_path / "nowhere.gz").symlink_to(tmp_path / "nowhere")

@@ -41,7 +41,7 @@ def test_the_jars_fit_the_installed_spark_and_delta():
 
 
 @pytest.mark.parametrize("lock", ["run", "dev"])
-def test_what_is_installed_is_what_the_lock_names(lock):
+def test_installed_packages_are_those_of_the_lock(lock):
     text = (ROOT / f"requirements/{lock}.lock").read_text()
     pins = re.findall(r"^([\w.-]+)==(\S+) \\$", text, re.MULTILINE)
     assert len(pins) > 20

@@ -17,7 +17,7 @@ def test_causes_of_one_time_are_one_rebalance() -> None:
     assert rebalance.generation == 1
 
 
-def test_what_is_newer_than_the_newest_event_is_not_expected_yet() -> None:
+def test_rebalances_newer_than_the_newest_event_are_not_expected_yet() -> None:
     truth = Truth()
     truth.reported("c", 20)
     truth.counted("c", "kafka", "g", 20, Cause("session_expired", "a"), 1)

@@ -146,7 +146,7 @@ def test_a_merge_under_one_mark_is_done_once(opened: Open, root: Location) -> No
     assert found(root) == [("a", 1), ("b", 7), ("c", 1)]
 
 
-def test_what_changes_nothing_commits_nothing(opened: Open, root: Location) -> None:
+def test_a_change_without_effect_commits_nothing(opened: Open, root: Location) -> None:
     table = opened(root, GROUPS)
     before = table.version
     assert not table.merge(lambda: Edit(groups(), groups()), Mark("present", 1))

@@ -126,7 +126,7 @@ def test_groups_of_one_name_show_their_clusters_on_80_columns() -> None:
 
 
 @pytest.mark.parametrize(("number", "text"), [(1, "1 clusters 1 groups"), (2, "2 clusters")])
-def test_one_of_a_thing_has_no_plural(number: int, text: str) -> None:
+def test_a_count_of_one_has_no_plural(number: int, text: str) -> None:
     clusters = tuple(ClusterStatus(f"c{cluster_number}", "kafka", 1, 1) for cluster_number in range(number))
     head = " ".join(" ".join(shown(LiveStatus(clusters=clusters), 100, 24)).split())
     assert (text in head) == (number == 2)

@@ -15,7 +15,7 @@ from tests.streaming.views.story import FOURTH, THIRD, json_of, rebalance, run, 
 from udfs.model import journal
 
 
-def test_what_a_static_member_keeps_under_its_new_id_did_not_move(static_tables: Path) -> None:
+def test_queues_that_a_static_member_keeps_under_its_new_id_did_not_move(static_tables: Path) -> None:
     (report,) = json_of(static_tables, "explain", FOURTH)
     assert [(move["queue_id"], move["before"], move["after"]) for move in report["moves"]["computed"]] == [
         (1, ["old"], ["b"])

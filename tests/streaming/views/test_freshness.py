@@ -155,7 +155,7 @@ def test_a_killed_job_of_this_machine_is_distinguished_from_one_that_hangs() -> 
     )
 
 
-def test_what_no_job_can_write_down_is_a_finding() -> None:
+def test_a_problem_that_no_job_can_write_down_is_a_finding() -> None:
     (gone,) = at(40_000, sign(LIVE, state="running")).findings()
     assert (gone["kind"], gone["severity"], gone["opened_at"], gone["closed_at"]) == (
         "job_silent",

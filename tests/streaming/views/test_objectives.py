@@ -91,14 +91,14 @@ def evaluated_with(tables: Path, *jobs: JobLiveness, is_present: bool = False, *
     return evaluate(Reader(tables), asked, WIDESPREAD, now_ms, freshness=freshness, is_present=is_present)
 
 
-def test_what_was_open_when_a_cluster_was_last_known_says_nothing_of_it_now(tables: Path) -> None:
+def test_findings_open_when_a_cluster_was_last_known_say_nothing_of_it_now(tables: Path) -> None:
     found = evaluated_with(tables, DEAD)
     assert (found.state, [cluster.cluster for cluster in found.blind]) == ("unknown", ["c1"])
     assert found.kinds == {("warning", "expected_differs"): 1}
     assert evaluated_with(tables, DEAD, blind_state="critical").state == "critical"
 
 
-def test_what_a_clock_ahead_has_dated_later_than_now_is_no_knowledge_of_the_present(tables: Path) -> None:
+def test_events_dated_later_than_now_are_no_knowledge_of_the_present(tables: Path) -> None:
     ahead = sign(known("c1", known_until=NOW.wall_ms + 60_000, is_live=True), state="running", written_at=T0 + 62_000)
     assert not evaluated_with(tables, ahead).blind, "at that time as it was asked for"
     assert [cluster.cluster for cluster in evaluated_with(tables, ahead, is_present=True).blind] == ["c1"]

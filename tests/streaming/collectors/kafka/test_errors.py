@@ -38,7 +38,7 @@ def test_a_broker_that_is_away_or_refuses_may_come_back(message: str) -> None:
         "InvariantError: generation: expected 3, got 2",
     ],
 )
-def test_what_will_fail_again_is_not_tried_again(message: str) -> None:
+def test_a_permanent_failure_is_not_retried(message: str) -> None:
     assert connection_error(RuntimeError(message)) is None
 
 

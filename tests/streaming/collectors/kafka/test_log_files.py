@@ -242,7 +242,7 @@ def test_logs_of_several_brokers_are_read_in_the_order_of_time(tmp_path: Path) -
     ]
 
 
-def test_what_was_rotated_before_the_first_start_and_other_logs_are_not_read(tmp_path: Path) -> None:
+def test_other_logs_and_files_rotated_before_the_first_start_are_not_read(tmp_path: Path) -> None:
     path = tmp_path / "server.log"
     write(tmp_path / "server.log.1", "old", at=1)
     write(path, "1", at=2)
@@ -336,7 +336,7 @@ def test_a_folder_that_is_empty_for_a_while_is_no_loss(tmp_path: Path) -> None:
     assert warnings(tail) == (["2"], [])
 
 
-def test_what_is_compressed_in_another_way_or_damaged_is_reported(tmp_path: Path) -> None:
+def test_other_compressions_and_damaged_files_are_reported(tmp_path: Path) -> None:
     path = tmp_path / "server.log"
     write(path, "1", at=10)
     tail = LogFiles([str(path)])
@@ -356,7 +356,7 @@ def test_what_is_compressed_in_another_way_or_damaged_is_reported(tmp_path: Path
 
 
 @pytest.mark.parametrize("suffix", ["", ".gz"])
-def test_what_was_copied_before_it_was_cut_is_read_from_the_copies(tmp_path: Path, suffix: str) -> None:
+def test_lines_copied_before_truncation_are_read_from_the_copies(tmp_path: Path, suffix: str) -> None:
     path = tmp_path / "server.log"
     write(path, "1", at=10)
     tail = LogFiles([str(path)])

@@ -255,7 +255,7 @@ def test_one_read_reports_everything_and_the_next_collector_nothing_again(
     assert lines[-1].count(b'"clock"') == 1
 
 
-def test_a_memory_that_cannot_be_read_is_none(keeper: ZooKeeper, nodes: KazooClient, root: str) -> None:
+def test_an_unreadable_memory_counts_as_absent(keeper: ZooKeeper, nodes: KazooClient, root: str) -> None:
     group_of_two(nodes, root)
     log = Log()
     log.memory = b'{"groups":[]'

@@ -34,7 +34,7 @@ def test_a_broker_that_was_taken_out_leaves_no_doubt() -> None:
     assert not evidence(brokers="b").is_doubted("a", 7)
 
 
-def test_what_is_remembered_is_whole_again_and_the_process_own_state_is_not_part_of_it() -> None:
+def test_remembered_state_is_restored_whole_without_the_process_own_state() -> None:
     rounds = first_round("c1", "c2")
     assert rounds.state.groups
     assert rounds.state.brokers

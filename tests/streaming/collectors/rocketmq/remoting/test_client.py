@@ -232,7 +232,7 @@ def test_a_name_server_that_was_just_started_is_not_believed_alone():
         assert run_client(cluster, use) == (None, {})
 
 
-def test_what_all_name_servers_refuse_is_refused():
+def test_a_request_that_all_name_servers_refuse_is_refused():
     with ScriptedRocketMq(orders_script(), name_servers=2) as cluster:
         cluster.places["name-server-0"].override = always((ResponseCode.NO_PERMISSION, b"", "no"))
         cluster.stop("name-server-1")

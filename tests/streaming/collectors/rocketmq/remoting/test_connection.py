@@ -311,7 +311,7 @@ def test_cancelling_gives_the_place_back():
 @pytest.mark.parametrize(
     "address", ["", "host", "host:", ":1", "host:x", "host:0", "host:65536", "h:²", "a:" + "9" * 5_000]
 )
-def test_what_is_no_address_is_unreachable(address):
+def test_an_invalid_address_is_unreachable(address):
     assert isinstance(asyncio.run(_failure(connect(address, timeout_s=1))), Unreachable)
 
 

@@ -190,7 +190,7 @@ def test_limits_end_in_an_error_soon(text):
     ],
     ids=lambda text: f"{text[:12]}…{len(text)}",
 )
-def test_what_is_just_within_the_limits_is_read(text):
+def test_input_just_within_the_limits_is_read(text):
     assert read(text) is not None
 
 

@@ -106,7 +106,7 @@ def test_a_response_to_a_response_form_is_a_response():
         (b"\x00\x00\x00\x04\x01\x00\x00\x00", "an empty binary header"),
     ],
 )
-def test_what_is_no_frame_is_refused_at_once_and_for_good(data, why):
+def test_an_invalid_frame_is_refused_at_once_and_for_good(data, why):
     reader = FrameReader()
     with pytest.raises(FrameError):
         reader.feed(data)
