@@ -29,7 +29,7 @@ _COMMAND_MEMORY_BYTES, _COMMAND_TIMEOUT_MS = 1 << 30, 600_000
 
 @dataclass(frozen=True)
 class Reading:
-    """Answers questions about the tables.
+    """Reads the tables for questions about them.
 
     Attributes:
         tables: The tables at their current versions; reads like ``streaming.views.reader.Reader``, so that every
