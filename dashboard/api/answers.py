@@ -57,7 +57,7 @@ def csv_answer(
     Args:
         rows: The rows.
         columns: Names of the columns, in order.
-        name: Of the file.
+        name: The file's name.
         total: How many rows there are, if they are not all; in the header ``X-Total-Count``.
         following: Address of the rows after these, in the header ``Link``; empty: there are none.
     """
@@ -78,7 +78,7 @@ def csv_answer(
 
 
 def following_address(request: Request, cursor: str | None) -> str:
-    """Return the address of what follows an answer; empty: nothing does."""
+    """Return the address of the next part of an answer; empty: there is none."""
     if cursor is None:
         return ""
     given = [(name, value) for name, value in request.query_params.multi_items() if name != "cursor"]

@@ -15,7 +15,7 @@ class TablePoller:
     """Refreshes the snapshots and wakes all that wait for a change. It ends when the refresh under way has ended.
 
     Args:
-        snapshots: Of the tables.
+        snapshots: The tables that are polled.
         interval_s: Between two polls.
     """
 

@@ -43,8 +43,8 @@ class FileSums:
 
         Args:
             reader: The tables.
-            name: Of the table.
-            columns: That are summed; for one table always the same.
+            name: The table's name.
+            columns: The columns to sum; the same at each call for one table.
             sum_rows: How.
         """
         table = reader.snapshot(name)

@@ -74,7 +74,7 @@ Observed: TypeAlias = Callable[[Sequence[ClusterObserved]], None]
 
 
 class Sink:
-    """What ``foreachBatch`` calls.
+    """The function that ``foreachBatch`` calls.
 
     Args:
         root: Root folder of the tables; those that are missing are made.

@@ -20,7 +20,7 @@ class EventFiles(WriteBuffer):
 
     Args:
         folder: Made when missing.
-        name: Of the writer; part of the names of the files.
+        name: The writer's name; part of the names of the files.
         guard: Called before events are written; raises ``OSError`` when another process may write under this name.
 
     Raises:

@@ -226,7 +226,7 @@ class MetadataClient:
         """Return where each partition ends; those without a leader are missing, as all are of a broker that is away.
 
         Args:
-            partitions: Of each topic, how many.
+            partitions: How many each topic has.
         """
         latest = OffsetSpec.latest()
         places = {TopicPartition(topic, number): latest for topic in partitions for number in range(partitions[topic])}

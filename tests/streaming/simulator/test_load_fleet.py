@@ -15,8 +15,8 @@ from udfs.model.rejection import Rejection
 def test_every_member_joins_once_and_has_a_heartbeat_in_each_round(tmp_path: Path) -> None:
     written = write_load(tmp_path, groups=30, members=301, rounds=2)
     events = [json.loads(text) for path in sorted(tmp_path.iterdir()) for text in path.read_bytes().splitlines()]
-    joined = Counter((one["group"], one["member_id"]) for one in events if one["type"] == "member_joined")
-    beats = Counter((one["group"], one["member_id"]) for one in events if one["type"] == "heartbeat")
+    joined = Counter((event["group"], event["member_id"]) for event in events if event["type"] == "member_joined")
+    beats = Counter((event["group"], event["member_id"]) for event in events if event["type"] == "heartbeat")
     assert written["events"] == len(events) == 1_000 + 301 * 3
     assert len(joined) == 301
     assert set(joined.values()) == {1}
@@ -33,4 +33,6 @@ def test_its_lines_are_events_of_the_contract() -> None:
     fleet = LoadFleet(groups=3, members=4)
     now = 1_767_225_600_000
     text = fleet.topics(now) + fleet.joins(now) + fleet.heartbeats(now)
-    assert not [one for one in text.splitlines() if isinstance(parse(one, now, core_config()), Rejection)]
+    assert not [
+        text_line for text_line in text.splitlines() if isinstance(parse(text_line, now, core_config()), Rejection)
+    ]

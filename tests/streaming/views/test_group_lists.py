@@ -1,4 +1,4 @@
-"""What is written where no group is listed."""
+"""The message that commands write when no group is listed."""
 
 from __future__ import annotations
 

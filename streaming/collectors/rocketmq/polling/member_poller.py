@@ -26,7 +26,7 @@ _ALLOCATED_BY_BROKER: Final = frozenset({"AVG", "AVG_BY_CIRCLE"})
 
 
 class MemberPoller:
-    """Requests, and remembers what came too late for its round.
+    """Sends requests, and remembers answers that came too late for their round.
 
     Args:
         now_ms: The clock.

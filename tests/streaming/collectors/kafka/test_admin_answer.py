@@ -1,4 +1,4 @@
-"""What an admin request answers, or that it does not."""
+"""Replies to admin requests, and requests that get none."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ def test_each_names_the_server_and_what_happened(error, text):
     ("code", "remark", "is_denied"),
     [
         (ResponseCode.NO_PERMISSION, None, True),
-        # As 4.9 writes it, whose code is that of any failure.
+        # 4.9 writes it like this, with the code of any failure.
         (ResponseCode.SYSTEM_ERROR, "org.apache.rocketmq.acl.common.AclException: No accessKey is configured", True),
         (ResponseCode.SYSTEM_ERROR, "java.lang.NullPointerException", False),
         (ResponseCode.CONSUMER_NOT_ONLINE, None, False),
