@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.udfs.group.group_script import T0, Script, assigned
-from udfs.group.state.group import CurrentAudit, StrategyVerdict
+from udfs.group.state.group import CurrentAudit
 from udfs.model.audits import Audited
 
 BOTH = {"a": ["t"], "b": ["t"]}
@@ -20,13 +20,3 @@ def test_an_audit_is_written_at_the_time_of_its_generation_and_remembered() -> N
     assert times == [10]
     assert script.group.audit == CurrentAudit("agrees", True, T0 + 10)
     assert script.group.verdict is None, "of generations before"
-
-
-def test_the_next_generation_takes_it_into_the_verdict_on_the_strategy() -> None:
-    script = Script("kafka")
-    script.queues(0, "t", 4)
-    script.snapshot(10, 1, BOTH, assigned(a="0 1", b="2 3"), strategy="range")
-    script.snapshot(20, 2, BOTH, assigned(a="0 1", b="2 3"), strategy="range")
-    script.run(30)
-    assert script.group.verdict == StrategyVerdict("kafka.range", "proven", 1, T0 + 10)
-    assert script.row().verdict_generations == 2
