@@ -12,21 +12,6 @@ def one_member() -> Script:
     return script
 
 
-def test_queues_that_their_owner_leaves_unread_count_as_unassigned_until_it_reads_them() -> None:
-    script = one_member()
-    script.holds(20, "a", [("t", 0)])
-    script.snapshot(40_000, None, {"a": ["t"]})
-    script.run(40_001)
-    assert script.group.row is not None
-    assert script.group.row.unassigned_queues == 1
-    assert script.rebalances[-1].unassigned_queues == 0  # as its strategy computes it
-
-    script.holds(50_000, "a", [("t", 0), ("t", 1)])
-    script.run(50_001)
-    assert script.group.row.unassigned_queues == 0
-    assert script.findings() == ["expected_differs 32010..50000", "unassigned_queues 32010..50000"]
-
-
 def test_a_finding_of_unread_queues_survives_a_rebalance_that_does_not_change_it() -> None:
     script = one_member()
     script.holds(20, "a", [("t", 0)])
