@@ -147,37 +147,6 @@ def test_a_rebalance_is_estimated_by_how_its_members_learn(
     assert row(script) == (None, None, whole, queues)
 
 
-def test_an_expiry_shown_by_heartbeats_waits_for_the_brokers_scan_too() -> None:
-    script = Script("rocketmq")
-    script.queues(0, "t", 4)
-    script.join(10, "a", client_version="4.9.7", session_timeout_ms=10_000_000)
-    script.join(10, "b", client_version="4.9.7")
-    script.run(200_000)
-    assert script.decided()[1] == "120010 #2 2->1 session_expired:b"
-    assert row(script) == (None, None, 15_000, 30_000)
-
-
-def test_a_group_that_began_or_ended_or_broadcasts_stood_not_still() -> None:
-    script = pair()
-    script.run(2_000)
-    assert row(script) == (None, None, None, None)
-    script.poll(3_000)
-    script.run(4_000)
-    assert row(script) == (None, None, None, None)
-    other = Script("rocketmq")
-    other.queues(0, "t", 2)
-    other.settings(0, mode="broadcasting")
-    other.poll(10, "a", "b")
-    other.poll(1_000, "a")
-    assert row(other.run(2_000)) == (None, None, None, None)
-
-
-def test_kafkas_counted_groups_are_not_estimated() -> None:
-    script = pair("kafka")
-    script.poll(100_000, "a")
-    assert row(script.run(110_000)) == (None, None, None, None)
-
-
 def test_an_event_time_that_shows_all_of_a_rebalance_measures_it() -> None:
     script = pair()
     script.poll(100_000, "a", departures=(Departure(member_id="b", kind="left", at=T0 + 95_000),))
@@ -186,23 +155,6 @@ def test_an_event_time_that_shows_all_of_a_rebalance_measures_it() -> None:
     assert row(script) == (4_500, 1_000 + 4_500, None, None)
     assert script.rebalances[-1].agrees is True
     assert pauses(script, 100_000) == ["100000 2 a: 1000/None", "100000 3 a: 4500/None"]
-
-
-def test_an_event_time_that_shows_only_some_of_it_does_not() -> None:
-    script = pair()
-    script.poll(100_000, "a", departures=(Departure(member_id="b", kind="left", at=T0 + 95_000),))
-    script.holds(100_000, "a", [*A, ("t", 2)], {("t", 2): 96_000})
-    script.run(110_000)
-    assert row(script) == (None, None, 1_000, 2_000)
-
-
-def test_where_the_departure_is_no_older_than_the_event_time_only_the_queues_pauses_are_measured() -> None:
-    script = pair()
-    script.holds(99_000, "b", B, dict.fromkeys(B, 98_000))
-    script.poll(100_000, "a", departures=expired("b", 100_000))
-    script.holds(100_000, "a", A + B, {("t", 2): 99_000, ("t", 3): 99_500})
-    script.run(110_000)
-    assert row(script)[:2] == (None, 1_000 + 1_500)
 
 
 def test_metaqs_owner_nodes_are_the_owning_itself() -> None:
