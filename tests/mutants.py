@@ -2,8 +2,8 @@
 
 mutmut does the work: it changes one place of a function at a time and runs the tests that call the function, each
 mutant in a process of its own with a limit of CPU time. Here a few mutants of each module are drawn and tried against
-the module's own test file, with the examples of groups: one that survives is a place that these do not hold. It runs in a virtual environment
-of its own, in a copy of the checkout.
+the module's own test file, with the examples of groups: one that survives is a place that these do not hold. It runs
+in a virtual environment of its own, in a copy of the checkout.
 """
 
 from __future__ import annotations

@@ -108,7 +108,7 @@ def differences(script: Script, step: Step) -> list[str]:
     elif verb in _FIELDS or verb == "each":
         several = at_path(*one) if verb in _FIELDS else _changes(script, rest)
         wanted = [" ".join(sorted(item.split())) for item in wanted]
-        paths = sorted({_path(word) for item in wanted for word in item.split()})
+        paths = sorted({_path(word) for item in wanted for word in item.split() if "=" in word})
         found = [" ".join(f"{path}={text_of(at_path(item, path))}" for path in paths) for item in several]
     elif verb == "rebalances":
         found = script.decided()

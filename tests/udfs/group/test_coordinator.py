@@ -10,36 +10,6 @@ from hypothesis import strategies as st
 
 from tests.udfs.group.group_script import Script
 
-# ---- sessions
-
-
-# ---- what is a rebalance
-
-
-# ---- folding
-
-
-# ---- strategies
-
-
-# ---- counts
-
-
-# ---- polls
-
-
-# ---- one id, two connections
-
-
-# ---- static members
-
-
-# ---- late evidence
-
-
-# ---- findings
-
-
 # ---- the law
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.udfs.group.group_script import T0, Script, two_members
+from tests.udfs.group.group_script import T0, Script
 from tests.udfs.group.record_script import RecordScript
 from udfs.group.audit.audit import MAX_LISTED, difference
 
@@ -41,13 +41,6 @@ def test_the_list_of_differing_queues_is_bounded_and_their_number_is_not() -> No
     [audit] = script.audits()
     assert (audit.queues_differing, len(audit.differing)) == (200, MAX_LISTED)
     assert [one.queue_id for one in audit.differing] == list(range(MAX_LISTED))
-
-
-def test_groups_that_report_nothing_are_not_audited() -> None:
-    script = two_members()
-    script.join(10_000, "c")
-    script.run(90_000)
-    assert script.audits() == []
 
 
 def test_epochs_of_the_new_protocol_are_audited_by_their_targets() -> None:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-import pytest
-
 from tests.udfs.group.group_script import T0, Script, assigned
 from udfs.model.events import QueueRef
 from udfs.model.journal import FindingOpened
@@ -14,10 +12,6 @@ from udfs.model.spans import QueueAssigned
 
 def owned(*numbers: int) -> dict:
     return {"owned": tuple(QueueRef("t", number) for number in numbers)}
-
-
-def causes(script: Script) -> list[list[tuple[str, str | None]]]:
-    return [[(one.kind, one.detail) for one in row.triggers] for row in script.rebalances]
 
 
 def opened(script: Script) -> list[str]:
@@ -54,84 +48,6 @@ def joined_meanwhile(*, claims: bool = False, middle: Mapping[str, object] | Non
     last = {"a": owned(0, 1), "b": owned(), "c": owned()} if claims else None
     script.snapshot(5_000, 4, three, assigned(a="0 1", b="2", c="3"), last, joined_at=T0 + 4_900, **rules)
     return script
-
-
-CUTS = [(9_000,), (1_500, 2_500, 4_000, 9_000), (3_000, 9_000), (4_500, 9_000)]
-
-
-@pytest.mark.parametrize("cut", CUTS)
-@pytest.mark.parametrize("claims", [False, True])
-def test_queues_that_a_generation_between_did_not_give_waited_since_they_were_taken(
-    cut: tuple[int, ...], claims: bool
-) -> None:
-    script = joined_meanwhile(claims=claims)
-    for clock in cut:
-        script.run(clock)
-    assert causes(script)[2:] == [[("member_joined", None)], [("cooperative_follow_up", "2 queues released")]]
-    assert logical_parts(script) == [2, 2, 2]
-    assert pauses(script) == {("b", 2, 5_000): 3_000, ("c", 3, 5_000): 3_000}
-    assert [row.queue_pause_ms for row in script.rebalances[1:]] == [None, None, 6_000]
-    assert "unassigned_queues" not in opened(script)
-    assert script.group.revoked_pending == []
-    assert script.group.waiting_since == {}
-
-
-@pytest.mark.parametrize("cut", CUTS)
-def test_a_generation_that_gives_some_and_takes_others_has_the_pause_of_those_it_gives(cut: tuple[int, ...]) -> None:
-    script = Script()
-    script.queues(0, "t", 6)
-    rules = {"strategy": "cooperative-sticky", "leader": "a"}
-    two, three = {"a": ["t"], "b": ["t"]}, {"a": ["t"], "b": ["t"], "c": ["t"]}
-    script.snapshot(1_000, 1, {"a": ["t"]}, assigned(a="0 1 2 3 4 5"), **rules)
-    script.snapshot(2_000, 2, two, assigned(a="0 1 2", b=""), **rules)
-    script.snapshot(3_500, 3, three, assigned(a="0 1", b="3 4", c=""), joined_at=T0 + 3_400, **rules)
-    claims = {"a": owned(0, 1, 2), "b": owned(3, 4), "c": owned()}
-    script.snapshot(5_000, 4, three, assigned(a="0 1", b="3 4", c="5"), claims, joined_at=T0 + 4_900, **rules)
-    script.snapshot(6_000, 5, three, assigned(a="0 1", b="3 4", c="5 2"), joined_at=T0 + 5_900, **rules)
-    for clock in cut:
-        script.run(clock)
-    assert logical_parts(script) == [2, 2, 2, 2]
-    assert pauses(script) == {
-        ("b", 3, 3_500): 1_500,
-        ("b", 4, 3_500): 1_500,
-        ("c", 5, 5_000): 3_000,
-        ("c", 2, 6_000): 2_500,
-    }
-    assert [row.queue_pause_ms for row in script.rebalances[1:]] == [None, 3_000, 3_000, 2_500]
-    assert "unassigned_queues" not in opened(script)
-
-
-@pytest.mark.parametrize("cut", CUTS)
-def test_after_a_generation_without_an_assignment_the_length_of_the_wait_is_not_observed(
-    cut: tuple[int, ...],
-) -> None:
-    script = joined_meanwhile(middle={"assignments": None})
-    for clock in cut:
-        script.run(clock)
-    assert causes(script)[3] == [("cooperative_follow_up", "2 queues released")]
-    assert logical_parts(script) == [2, 2, 2]
-    assert pauses(script) == {("b", 2, 5_000): None, ("c", 3, 5_000): None}
-    assert [row.queue_pause_ms for row in script.rebalances[1:]] == [None, None, None]
-
-
-@pytest.mark.parametrize("cut", CUTS)
-def test_queues_wait_on_where_all_members_depart_before_they_are_given_to_one(cut: tuple[int, ...]) -> None:
-    script = Script()
-    script.queues(0, "t", 4)
-    rules = {"strategy": "cooperative-sticky", "leader": "a"}
-    script.snapshot(1_000, 1, {"a": ["t"]}, assigned(a="0 1 2 3"), **rules)
-    script.snapshot(2_000, 2, {"a": ["t"], "b": ["t"]}, assigned(a="0 1", b=""), **rules)
-    script.snapshot(3_500, 3, {}, state="Empty")
-    script.snapshot(5_000, 4, {"c": ["t"]}, assigned(c="0 1 2 3"), joined_at=T0 + 4_900, **rules)
-    for clock in cut:
-        script.run(clock)
-    assert causes(script)[3] == [("member_joined", None)]  # no member was left that it would follow
-    assert logical_parts(script) == [2, 3, 4]
-    of_joined = {queue: pause for (member, queue, _), pause in pauses(script).items() if member == "c"}
-    assert of_joined == {0: None, 1: None, 2: 3_000, 3: 3_000}
-    assert [row.queue_pause_ms for row in script.rebalances[1:]] == [None, None, 6_000]
-    assert script.group.revoked_pending == []
-    assert script.findings() == []
 
 
 def test_a_counted_group_that_becomes_empty_and_is_joined_again_begins_another_rebalance() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import Any
 
 import pytest
 
@@ -90,32 +89,6 @@ def test_spans_name_the_owners_of_each_time(at_once: float) -> None:
 # What Kafka's ``UniformAssignor`` 4.1.1 answers for equal and for different subscriptions.
 
 
-def by_range(script: RecordScript, **fields: Any) -> RecordScript:
-    """Have three members come whose targets are those of range; those of the first two are uniform's, too."""
-    script.member(10, "a", **fields)
-    script.epoch(10, 1)
-    script.target(10, 1, {"a": "0 1 2 3 4"})
-    script.current(10, "a", 1, "0 1 2 3 4")
-    script.member(20, "b", **fields)
-    script.epoch(20, 2)
-    script.target(20, 2, {"a": "0 1 2", "b": "3 4"})
-    script.current(21, "a", 2, "0 1 2")
-    script.current(22, "b", 2, "3 4")
-    script.member(30, "0", **fields)
-    script.epoch(30, 3)
-    script.target(30, 3, {"0": "0 1", "a": "2 3", "b": "4"})
-    for member, held in (("a", "2 3"), ("b", "4"), ("0", "0 1")):
-        script.current(31, member, 3, held)
-    return script
-
-
-def test_an_assignor_that_members_name_is_no_other() -> None:
-    script = by_range(RecordScript(partitions=5), assignor="server.uniform").run(60_000)
-    row = script.rebalances[2]
-    assert (row.strategy, row.agrees) == ("kafka.server.uniform", False)
-    assert [one.reason for one in script.audits()] == [None, None, "another_strategy"]
-
-
 def costs_of(script: RecordScript) -> dict[tuple[str, int, str], tuple[int | None, int | None]]:
     """Return what the last rebalance cost, of each span that it began: messages read twice, messages that wait."""
     number = script.rebalances[-1].generation
@@ -125,23 +98,6 @@ def costs_of(script: RecordScript) -> dict[tuple[str, int, str], tuple[int | Non
         for one in spans
         if one.generation == number
     }
-
-
-def test_a_queue_that_moves_within_an_epoch_costs_the_same_computed_and_reported() -> None:
-    script = RecordScript()
-    script.first_member()
-    for queue in (2, 3):
-        script.observe(1_000, "t", queue, committed=100)
-        script.observe(6_000, "t", queue, committed=600)
-        script.observe(11_000, "t", queue, end=2_000)
-    script.second_member(at=20_000)
-    script.run(30_000)
-    assert script.spans("reported")[3:5] == ["t/2 b 20015..", "t/3 a 10..20010"]
-    assert costs_of(script) == {
-        (origin, queue, "b"): (500, 1_400) for origin in ("computed", "reported") for queue in (2, 3)
-    }
-    row = script.rebalances[-1]
-    assert (row.repeated_estimated_messages, row.waiting_estimated_messages) == (1_000, 2_800)
 
 
 def test_what_the_new_owner_commits_before_the_epoch_ends_is_not_its_predecessors() -> None:

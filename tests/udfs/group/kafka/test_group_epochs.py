@@ -6,7 +6,6 @@ import random
 from collections.abc import Iterator
 
 import msgspec
-import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -98,12 +97,6 @@ def test_a_topic_without_metadata_yet_delays_the_row_and_nothing_else() -> None:
     assert late.row() == early.row()
 
 
-# ---- classic and back
-
-
-# ---- share and streams groups
-
-
 # ---- a real broker
 
 
@@ -156,28 +149,6 @@ def test_a_real_group_that_changes_its_protocol_and_back_is_one_history() -> Non
         (3, ["member_gone", "strategy_changed"]),
     ]
     assert [row.agrees for row in script.rebalances] == [True, True, True]
-
-
-@pytest.mark.parametrize("has_offsets", [True, False])
-@pytest.mark.parametrize("was_empty", [True, False])
-def test_the_first_target_is_of_the_epoch_that_made_it_necessary(was_empty: bool, has_offsets: bool) -> None:
-    """Its coordinator had none yet when the member came; the epochs since are without a cause of their own."""
-    script = RecordScript(has_offsets=has_offsets)
-    if was_empty:
-        script.first_member()
-        script.delete_member(20, "a")
-        script.epoch(20, 2)
-    base = 2 if was_empty else 0
-    script.member(30, "m")
-    script.epoch(30, base + 1)
-    script.epoch(32, base + 2)
-    script.epoch(34, base + 3)
-    script.target(40, base + 3, {"m": "0 1 2 3"})
-    script.current(41, "m", base + 3, "0 1 2 3")
-    (row,) = script.run(100).rebalances[base:]
-    assert (row.generation, row.error, row.queues_assigned, row.agrees) == (base + 1, None, 4, True)
-    assert [one.kind for one in row.triggers if one.kind != "group_created"] == ["member_joined"]
-    assert script.row().generation == base + 3
 
 
 # ---- order and cuts
