@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from typing import Any
 
@@ -138,8 +139,7 @@ def _offsets(script: Script, verb: str, at: int, words: list[str]) -> None:
 
 def _fields(words: list[str], kind: Any, *others: str) -> tuple[list[str], Written]:
     """Return the words that are no fields, and the fields."""
-    types = {field.name: field.type for field in msgspec.structs.fields(kind)}
-    types |= {name: field for name, field in _RECORD_TYPES.items() if name in others}
+    types = types_of(kind) | {name: field for name, field in types_of(GroupRecord).items() if name in others}
     left, found = [], {}
     for word in words:
         name, equals, text = word.partition("=")
@@ -151,7 +151,10 @@ def _fields(words: list[str], kind: Any, *others: str) -> tuple[list[str], Writt
     return left, found
 
 
-_RECORD_TYPES = {field.name: field.type for field in msgspec.structs.fields(GroupRecord)}
+@functools.cache
+def types_of(kind: Any) -> Written:
+    """Return the type of each field."""
+    return {field.name: field.type for field in msgspec.structs.fields(kind)}
 
 
 def value_of(text: str, kind: Any, name: str = "") -> Any:

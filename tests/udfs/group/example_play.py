@@ -9,12 +9,12 @@ from typing import Any
 
 import msgspec
 
-from tests.core_config import core_config
 from tests.udfs.group.example import UNCUT, Example, Step
-from tests.udfs.group.example_events import take, value_of
+from tests.udfs.group.example_events import take, types_of, value_of
 from tests.udfs.group.group_script import T0, Script
 from tests.udfs.group.record_script import RecordScript
 from udfs.model import journal
+from udfs.model.config import CoreConfig
 
 _PATH = re.compile(r"\[([^\]]*)\]|([^.\[\]]+)")
 
@@ -87,7 +87,7 @@ class Play:
 def _script(given: Sequence[str]) -> Script:
     fields = dict(word.split("=", 1) for word in given if "=" in word)
     system = next((word for word in given if "=" not in word and word != UNCUT), "kafka")
-    config = {field.name: field.type for field in msgspec.structs.fields(core_config())}
+    config = types_of(CoreConfig)
     reported = {name: value_of(text, config[name]) for name, text in fields.items() if name in config}
     if system != "records":
         return Script(system, **reported)
