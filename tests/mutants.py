@@ -2,8 +2,8 @@
 
 mutmut does the work: it changes one place of a function at a time and runs the tests that call the function, each
 mutant in a process of its own with a limit of CPU time. Here a few mutants of each module are drawn and tried against
-the module's own test file: one that survives is a place that this file does not hold. It runs in a virtual environment
-of its own, in a copy of the checkout.
+the module's own test file, with the examples of groups: one that survives is a place that these do not hold. It runs
+in a virtual environment of its own, in a copy of the checkout.
 """
 
 from __future__ import annotations
@@ -47,6 +47,12 @@ def own_tests(path: Path) -> Path:
     return file if file.exists() else file.parent
 
 
+def tests_of(path: Path) -> list[str]:
+    """Return what is run against the mutants of a module: its own tests, and those of a group also the examples."""
+    examples = ["tests/udfs/group/test_examples.py"] if path.parts[1] == "group" else []
+    return list(dict.fromkeys([str(own_tests(path)), *examples]))
+
+
 def copy_checkout() -> None:
     """Copy the files of the checkout that git knows."""
     listed = subprocess.run(
@@ -72,7 +78,7 @@ def configure(module: str) -> None:
         "only_mutate": [str(path)],
         "also_copy": ["streaming", "conf", "docs"],
         "pytest_add_cli_args": arguments,
-        "pytest_add_cli_args_test_selection": [str(own_tests(path))],
+        "pytest_add_cli_args_test_selection": tests_of(path),
         "track_dependencies": False,
         "use_git_change_detection": False,
     }

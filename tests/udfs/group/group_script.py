@@ -373,23 +373,3 @@ def assigned(**held: str) -> dict[str, list[tuple[str, int]]]:
 
 def restored(script: Script, at: int, **fields: object) -> None:
     script.event(GroupSnapshot, at, restored=True, **fields)
-
-
-def two_members() -> Script:
-    """AVG gives a the queues 0 and 1, b 2 and 3."""
-    script = Script("rocketmq")
-    script.queues(0, "t", 4)
-    script.join(10, "a")
-    script.join(10, "b")
-    return script
-
-
-RETRY = "%RETRY%g"
-
-
-def retry_group(*members: str, topics: tuple[str, ...] = ("t", RETRY), **reported: Any) -> Script:
-    script = Script("rocketmq", **reported)
-    script.queues(0, "t", 4)
-    script.queues(0, RETRY, 1)
-    script.snapshot(10, None, dict.fromkeys(members, topics))
-    return script

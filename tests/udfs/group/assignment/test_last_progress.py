@@ -2,37 +2,12 @@
 
 from __future__ import annotations
 
-import pytest
-
-from tests.udfs.group.assignment.test_outages import outages_of, two_owners
-from tests.udfs.group.group_script import T0, assigned
 from tests.udfs.group.state.test_view import view as view_of
-from udfs.group.assignment.client_timings import COMMIT_INTERVAL_MS, TAKE_OVER_MS
+from udfs.group.assignment.client_timings import COMMIT_INTERVAL_MS
 from udfs.group.assignment.last_progress import LastProgress, last_progress
 from udfs.group.state.group import Group
 from udfs.model.observations import ReadOffsets
 from udfs.packets.packet import queue_key
-
-
-@pytest.mark.parametrize(
-    ("why", "observed", "most"),
-    [
-        ("it read until its last commit", [], 12_000),
-        ("nothing more came until this end", [{"end": 200}], 7_000),
-        ("there was more to read", [{"end": 300}], 12_000),
-        ("it commits the same again, and has read all", [{"committed": 200, "end": 200}], 7_000),
-        ("it commits the same again, and reads nothing", [{"committed": 200}, {"end": 300}], None),
-    ],
-)
-def test_up_to_when_the_former_owner_read(why: str, observed: list[dict[str, int]], most: int | None) -> None:
-    script = two_owners()
-    for number, fields in enumerate(observed):
-        script.observe(25_002 + number, "t", 2, **fields)
-    script.snapshot(32_002, 2, {"a": ["t"]}, assigned(a="0 1 2 3"), strategy="range", joined_at=T0 + 32_000)
-    script.run(33_000)
-    found = outages_of(script)[2][1]
-    assert found == (None if most is None else most + TAKE_OVER_MS), why
-
 
 QUEUE = ("t", "a", 0)
 KEY = queue_key(*QUEUE)

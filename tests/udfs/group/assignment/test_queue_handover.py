@@ -6,25 +6,12 @@ from typing import Any
 
 import hypothesis.strategies as st
 import msgspec
-import pytest
 from hypothesis import given, settings
 
 from tests.udfs.group.group_script import T0, Script
 from udfs.group.state.group import MAX_IDLE_QUEUES
 from udfs.model.events import AssignmentReported, Departure, HeldQueue, Observation
 from udfs.model.spans import QueueAssigned, QueueResumed
-
-A, B = [("t", 0), ("t", 1)], [("t", 2), ("t", 3)]
-
-
-def pair(system: str = "rocketmq", **described: Any) -> Script:
-    """AVG gives a the queues 0 and 1, b 2 and 3, and so they hold them, long since."""
-    script = Script(system)
-    script.queues(0, "t", 4)
-    script.snapshot(10, None, {"a": ["t"], "b": ["t"]}, describe={"a": described, "b": described})
-    script.holds(1_000, "a", A, dict.fromkeys(A, 900))
-    script.holds(1_000, "b", B, dict.fromkeys(B, 900))
-    return script
 
 
 def pauses(script: Script, since: int) -> list[str]:
@@ -43,178 +30,8 @@ def pauses(script: Script, since: int) -> list[str]:
     return reported
 
 
-def row(script: Script) -> tuple[int | None, int | None, int | None, int | None]:
-    last = script.rebalances[-1]
-    return last.pause_ms, last.queue_pause_ms, last.pause_estimated_ms, last.queue_pause_estimated_ms
-
-
 def expired(member: str, at: int) -> tuple[Departure, ...]:
     return (Departure(member_id=member, kind="expired", at=T0 + at),)
-
-
-def test_a_new_owners_first_pull_ends_what_the_departure_of_the_old_one_began() -> None:
-    script = pair()
-    departures = (Departure(member_id="b", kind="left", at=T0 + 99_000),)
-    script.poll(100_000, "a", departures=departures)
-    script.holds(103_000, "a", A + B, {("t", 2): 101_500, ("t", 3): 102_000})
-    script.run(110_000)
-    assert pauses(script, 100_000) == ["103000 2 a: 2500/None", "103000 3 a: 3000/None"]
-
-
-def test_it_is_the_report_without_the_queue_however_young_the_last_pull_is() -> None:
-    script = pair()
-    # What arrived after this pull was given to b at once: the broker held it.
-    script.holds(99_000, "b", B, dict.fromkeys(B, 98_000))
-    script.poll(100_000, "a", "b", "c")
-    script.holds(101_000, "b", [("t", 2)])
-    script.holds(121_000, "c", [("t", 3)], {("t", 3): 120_000})
-    script.run(130_000)
-    assert pauses(script, 100_000) == ["121000 3 c: 19000/None"]
-
-
-def test_a_member_that_hung_released_its_queues_with_its_last_pull() -> None:
-    script = pair()
-    script.holds(99_000, "b", B, {("t", 2): 98_000})
-    script.poll(225_000, "a", departures=expired("b", 224_000))
-    script.holds(240_000, "a", A + B, dict.fromkeys(B, 238_000))
-    script.run(250_000)
-    # Of queue 3 nothing is known but a pull before it hung, too long ago to be the last.
-    assert pauses(script, 225_000) == [f"240000 2 a: {238_000 - 98_000}/None", "240000 3 a: 14000/None"]
-
-
-def test_a_queue_that_was_taken_and_not_read_is_resumed_when_it_is_read() -> None:
-    script = pair()
-    script.poll(100_000, "a", departures=(Departure(member_id="b", kind="left", at=T0 + 99_000),))
-    script.holds(100_500, "a", A + B, {("t", 2): 100_200})
-    script.holds(105_000, "a", A + B, {("t", 2): 104_000, ("t", 3): 103_500})
-    script.holds(110_000, "a", A + B, dict.fromkeys(B, 109_000))
-    script.run(120_000)
-    assert pauses(script, 100_000) == [
-        "100500 2 a: 1200/None",
-        "100500 3 a: None/1000",
-        "105000 3 a: +4500",
-    ]
-    assert script.group.idle_queues == {}
-
-
-def test_a_handover_between_two_polls_is_estimated() -> None:
-    script = pair(client_version="4.9.7")
-    script.holds(99_000, "b", B, dict.fromkeys(B, 98_000))
-    script.poll(100_000, "a", "b", "c")
-    # Its old owner is not seen without it before the new one has it.
-    script.holds(101_000, "c", [("t", 3)], {("t", 3): 100_500})
-    script.holds(101_000, "b", [("t", 2)])
-    script.run(130_000)
-    assert pauses(script, 100_000) == ["101000 3 c: None/1000"]  # c reported no version
-
-
-def test_a_queue_read_before_its_release_was_observed_is_estimated_once_and_for_all() -> None:
-    script = pair()
-    script.poll(100_000, "a")
-    script.holds(100_010, "a", A + B, dict.fromkeys(B, 98_500))
-    # A later pull is not its first.
-    script.holds(105_010, "a", A + B, dict.fromkeys(B, 105_000))
-    script.run(130_000)
-    assert pauses(script, 100_000) == ["100010 2 a: None/1000", "100010 3 a: None/1000"]
-    assert script.group.idle_queues == {}
-
-
-def test_the_takers_version_decides_what_is_estimated() -> None:
-    script = pair(client_version="4.9.7")
-    script.poll(100_000, "a")
-    script.holds(101_000, "a", A + B)
-    script.run(110_000)
-    assert row(script) == (None, None, 0, 0)
-    assert pauses(script, 100_000) == ["101000 2 a: None/0", "101000 3 a: None/0"]
-
-
-@pytest.mark.parametrize(
-    ("described", "kind", "whole", "queues"),
-    [
-        ({"client_version": "V5_5_0"}, "left", 1_000, 2_000),
-        ({"client_version": "V5_5_0"}, "expired", 11_000, 22_000),
-        ({"client_version": "4.9.7"}, "expired", 10_000, 20_000),
-        ({"client_version": "4.9.7", "ordered": True}, "gone", 60_000, 120_000),
-        ({"client_version": "V5_5_0", "ordered": True}, "left", 1_000, 2_000),
-    ],
-)
-def test_a_rebalance_is_estimated_by_how_its_members_learn(
-    described: dict[str, Any], kind: Any, whole: int, queues: int
-) -> None:
-    script = pair(**described)
-    script.poll(100_000, "a", departures=(Departure(member_id="b", kind=kind),))
-    script.run(110_000)
-    assert row(script) == (None, None, whole, queues)
-
-
-def test_an_expiry_shown_by_heartbeats_waits_for_the_brokers_scan_too() -> None:
-    script = Script("rocketmq")
-    script.queues(0, "t", 4)
-    script.join(10, "a", client_version="4.9.7", session_timeout_ms=10_000_000)
-    script.join(10, "b", client_version="4.9.7")
-    script.run(200_000)
-    assert script.decided()[1] == "120010 #2 2->1 session_expired:b"
-    assert row(script) == (None, None, 15_000, 30_000)
-
-
-def test_a_group_that_began_or_ended_or_broadcasts_stood_not_still() -> None:
-    script = pair()
-    script.run(2_000)
-    assert row(script) == (None, None, None, None)
-    script.poll(3_000)
-    script.run(4_000)
-    assert row(script) == (None, None, None, None)
-    other = Script("rocketmq")
-    other.queues(0, "t", 2)
-    other.settings(0, mode="broadcasting")
-    other.poll(10, "a", "b")
-    other.poll(1_000, "a")
-    assert row(other.run(2_000)) == (None, None, None, None)
-
-
-def test_kafkas_counted_groups_are_not_estimated() -> None:
-    script = pair("kafka")
-    script.poll(100_000, "a")
-    assert row(script.run(110_000)) == (None, None, None, None)
-
-
-def test_an_event_time_that_shows_all_of_a_rebalance_measures_it() -> None:
-    script = pair()
-    script.poll(100_000, "a", departures=(Departure(member_id="b", kind="left", at=T0 + 95_000),))
-    script.holds(100_000, "a", A + B, {("t", 2): 96_000, ("t", 3): 99_500})
-    script.run(110_000)
-    assert row(script) == (4_500, 1_000 + 4_500, None, None)
-    assert script.rebalances[-1].agrees is True
-    assert pauses(script, 100_000) == ["100000 2 a: 1000/None", "100000 3 a: 4500/None"]
-
-
-def test_an_event_time_that_shows_only_some_of_it_does_not() -> None:
-    script = pair()
-    script.poll(100_000, "a", departures=(Departure(member_id="b", kind="left", at=T0 + 95_000),))
-    script.holds(100_000, "a", [*A, ("t", 2)], {("t", 2): 96_000})
-    script.run(110_000)
-    assert row(script) == (None, None, 1_000, 2_000)
-
-
-def test_where_the_departure_is_no_older_than_the_event_time_only_the_queues_pauses_are_measured() -> None:
-    script = pair()
-    script.holds(99_000, "b", B, dict.fromkeys(B, 98_000))
-    script.poll(100_000, "a", departures=expired("b", 100_000))
-    script.holds(100_000, "a", A + B, {("t", 2): 99_000, ("t", 3): 99_500})
-    script.run(110_000)
-    assert row(script)[:2] == (None, 1_000 + 1_500)
-
-
-def test_metaqs_owner_nodes_are_the_owning_itself() -> None:
-    script = Script("metaq")
-    script.queues(0, "t", 2)
-    both, owned = {"a": ["t"], "b": ["t"]}, {"a": [("t", 0)], "b": [("t", 1)]}
-    script.snapshot(10, None, both, owned)
-    script.snapshot(50_000, None, {"a": ["t"]}, {"a": [("t", 0)]}, departures=expired("b", 49_900))
-    script.snapshot(51_200, None, {"a": ["t"]}, {"a": [("t", 0), ("t", 1)]})
-    script.run(60_000)
-    assert row(script) == (None, None, 1_000, 1_000)
-    assert pauses(script, 50_000) == ["51200 1 a: 1300/None"]
 
 
 def test_metaqs_owners_may_report_since_when() -> None:
@@ -228,28 +45,6 @@ def test_metaqs_owners_may_report_since_when() -> None:
     script.event(AssignmentReported, 52_000, member_id="a", queues=owned)
     script.run(60_000)
     assert pauses(script, 50_000) == ["52000 1 a: 700/None"]
-
-
-def test_a_whole_assignment_of_one_event_time_measures_only_what_it_shows() -> None:
-    script = Script("metaq")
-    script.queues(0, "t", 2)
-    both, owned = {"a": ["t"], "b": ["t"]}, {"a": [("t", 0)], "b": [("t", 1)]}
-    script.snapshot(10, None, both, owned)
-    # When a let go and when b took over lies between the two polls.
-    script.snapshot(50_000, None, both, {"a": [], "b": [("t", 0), ("t", 1)]})
-    script.snapshot(60_000, None, {"b": ["t"]}, {"b": [("t", 0), ("t", 1)]})
-    script.run(70_000)
-    assert pauses(script, 50_000) == ["50000 0 b: None/None"]
-    # What should have moved, before, did by then.
-    assert row(script) == (None, None, 1_000, 1_000)
-
-
-def test_a_queue_that_comes_back_to_its_owner_stood_still_meanwhile() -> None:
-    script = pair()
-    script.holds(50_000, "b", [("t", 2)])
-    script.holds(60_000, "b", B, {("t", 3): 59_000})
-    script.run(70_000)
-    assert pauses(script, 40_000) == ["60000 3 b: 9000/None"]
 
 
 def test_so_many_queues_stand_still_at_once_and_those_of_no_topic_are_forgotten() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.core_config import core_config
-from tests.udfs.group.group_script import T0, Script, Topics
+from tests.udfs.group.group_script import T0, Topics
 from udfs.group.batch.sessions import GroupSessions, closed
 from udfs.group.state.group import Group, Member
 from udfs.model.errors import InvariantError
@@ -23,15 +23,6 @@ def sessions(group: Group, **fields: Any) -> GroupSessions:
 
 def member(member_id: str, **fields: Any) -> Member:
     return Member(member_id=member_id, name=member_id, joined_at=T0, **fields)
-
-
-def test_the_members_that_departed_first_are_forgotten_first() -> None:
-    script = Script(max_departed_members=2)
-    for number in range(4):
-        script.join(10 + number, f"m{number}")
-        script.leave(100 + number, f"m{number}")
-    script.run(200)
-    assert list(script.group.departed) == ["m2", "m3"]
 
 
 def test_a_session_is_watched_when_its_deadline_is_before_the_clock() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.udfs.group.group_script import T0, Script, assigned
+from tests.udfs.group.group_script import Script, assigned
 from tests.udfs.group.record_script import RecordScript
 from udfs.group.batch.findings import RULES, STUCK
 from udfs.group.batch.observed_findings import OBSERVED
@@ -194,17 +194,6 @@ def test_a_finding_names_what_it_speaks_of(
     assert sentence in body.message
 
 
-def test_a_rebalance_that_is_stuck_names_the_state_of_each_member() -> None:
-    script = reconciles()
-    script.run(2_000)
-    [body] = written(script, STUCK)
-    assert [(one.member_id, one.detail) for one in body.members] == [("a", "unrevoked"), ("b", "unreleased")]
-    # While it is open it says what it waits for now.
-    script.current(2_100, "a", 2, "0 1")
-    script.run(2_200)
-    assert [(one.member_id, one.detail) for one in written(script, STUCK)[-1].members] == [("b", "unreleased")]
-
-
 def test_a_flapping_group_counts_the_rebalances_of_each_client() -> None:
     script = crash_loop()
     script.run(10_000_000)
@@ -271,13 +260,3 @@ def test_the_names_of_a_finding_are_bounded() -> None:
         body.message
         == f"{MAX_NAMED + 20} of {MAX_NAMED + 21} members own no queue: c001@h, c002@h, c003@h and 67 more."
     )
-
-
-def test_causes_name_the_clients_of_members_that_are_present_or_departed() -> None:
-    script = Script()
-    script.join(10, "a-1", client_id="a", host="/h")
-    script.leave(20, "a-1")
-    script.run(30)
-    clients: Sequence[Any] = [[(one.kind, one.client) for one in row.triggers] for row in script.rebalances]
-    assert clients == [[("group_created", None), ("member_joined", "a@h")], [("member_left", "a@h")]]
-    assert T0

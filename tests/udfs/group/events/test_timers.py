@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.core_config import core_config
-from tests.udfs.group.group_script import T0, Script, Topics
+from tests.udfs.group.group_script import Topics
 from udfs.group.events.timers import Timer, TimerKind, next_timer
 from udfs.group.state.group import Group, GroupFinding, Member, Pending
 from udfs.group.state.recorded_group import RecordedGroup
@@ -15,54 +15,6 @@ from udfs.group.state.view import GroupView
 from udfs.model.group_api import GroupInput
 
 END = 10_000_000
-
-
-@pytest.mark.parametrize(("clock", "is_there"), [(1_020, True), (1_021, False)])
-def test_an_empty_group_is_forgotten_after_its_time_and_its_counter_is_kept(clock: int, is_there: bool) -> None:
-    script = Script(forget_after_ms=1_000)
-    script.join(10, "a")
-    script.leave(20, "a")
-    script.run(30)
-    assert script.last.wake_at == T0 + 1_020
-    script.run(clock)
-    assert (script.group.row is not None) is is_there
-    script.join(5_000, "b")
-    assert script.run(6_000).decided()[-1] == "5000 #3 0->1 group_created member_joined:b"
-
-
-@pytest.mark.parametrize(
-    ("second", "reported"),
-    [
-        (1_009, ["1009 #2 1->2 member_left:a member_joined:b member_joined:c"]),
-        (1_010, ["1010 #2 1->2 member_left:a member_joined:b member_joined:c"]),
-        (1_011, ["510 #2 1->1 member_left:a member_joined:b", "1011 #3 1->2 member_joined:c"]),
-    ],
-)
-def test_a_settling_window_takes_in_what_falls_within_it_and_is_never_extended(
-    second: int, reported: list[str]
-) -> None:
-    script = Script(settle_ms=1_000)
-    script.join(-2_000, "a")
-    script.leave(10, "a")
-    script.join(510, "b")
-    script.join(second, "c")
-    script.run(600)
-    assert script.last.wake_at == T0 + 1_010
-    assert script.run(5_000).decided()[1:] == reported
-
-
-def test_six_rebalances_within_ten_minutes_of_a_calm_group_are_flapping_until_they_are_older() -> None:
-    script = Script()
-    script.join(-10_000_000, "z", session_timeout_ms=FOREVER)
-    for number in range(3):
-        script.join(1_000 * number, "a")
-        script.leave(1_000 * number + 500, "a")
-    script.join(100_000, "b", session_timeout_ms=END)
-    script.run(150_000)
-    assert script.findings() == ["flapping 2500.."]
-    # The sixth newest was at 500: ten minutes later only five are left.
-    assert script.last.wake_at == T0 + 500 + 600_000
-    assert script.run(1_000_000).findings() == ["flapping 2500..600500"]
 
 
 LEFT = {"touched_at": 100}

@@ -6,30 +6,10 @@ from typing import Any
 
 import pytest
 
-from tests.udfs.group.group_script import Script
 from udfs.group.format.field_times import DESCRIBED
 from udfs.group.members.descriptions import distinct, has_description, set_description
 from udfs.group.state.group import Member
 from udfs.model.events import MemberFields
-from udfs.model.journal import MemberChanged
-
-
-def test_a_heartbeat_changes_what_it_carries_and_leaves_the_rest() -> None:
-    script = Script("rocketmq")
-    script.join(10, "a", host="h1", rack="r1", strategies=("AVG",))
-    script.beat(20, "a", subscriptions=("t", "u"))
-    script.run(30)
-    member = script.group.members["a"]
-    assert (member.host, member.rack, member.strategies, member.subscriptions) == ("h1", "r1", ("AVG",), ("t", "u"))
-    assert script.decided()[1:] == ["20 #2 1->1 subscription_changed:a"]
-
-
-def test_another_address_of_a_member_is_no_rebalance_but_a_change_of_it() -> None:
-    script = Script()
-    script.join(10, "a", rack="r1")
-    script.join(20, "a", rack="r2")
-    assert len(script.run(30).decided()) == 1
-    assert [change.body.rack for change in script.changes if isinstance(change.body, MemberChanged)] == ["r2"]
 
 
 def member(**fields: Any) -> Member:
@@ -60,12 +40,3 @@ def test_every_field_alone_is_a_description(field: str) -> None:
     value = values.get(field, 0 if field.endswith(("_ms", "generation")) else "x")
     assert has_description(MemberFields(**{field: value}))
     assert not has_description(MemberFields())
-
-
-def test_where_generations_are_reported_what_the_next_one_decides_waits_for_it() -> None:
-    script = Script()
-    script.snapshot(10, 1, {"a": ["t"]}, strategy="range")
-    script.beat(20, "a", subscriptions=("u",), client_version="9")
-    script.run(30)
-    member = script.group.members["a"]
-    assert (member.subscriptions, member.client_version) == (("t",), "9")

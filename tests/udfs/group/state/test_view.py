@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.core_config import core_config
-from tests.udfs.group.group_script import Script, Topics
+from tests.udfs.group.group_script import Topics
 from udfs.group.state.group import Group, Member
 from udfs.group.state.view import GroupView
 from udfs.model.events import QueueInfo, TopicQueues
@@ -15,20 +15,6 @@ from udfs.model.group_api import GroupInput
 from udfs.model.journal import GroupChanged
 
 END = 10_000_000
-
-
-@pytest.mark.parametrize(("system", "timeout"), [("kafka", 45_000), ("rocketmq", 120_000), ("metaq", 30_000)])
-def test_each_system_has_its_own_default_timeout(system: str, timeout: int) -> None:
-    script = Script(system)
-    script.join(10, "a")
-    assert script.run(END).sessions() == [f"a 10..{10 + timeout} expired"]
-
-
-def test_a_reported_timeout_overrides_the_default_and_may_change() -> None:
-    script = Script()
-    script.join(10, "a", session_timeout_ms=6_000)
-    script.join(5_000, "a", session_timeout_ms=3_000)
-    assert script.run(END).sessions() == ["a 10..8000 expired"]
 
 
 def view(group: Group, system: str = "kafka", topics: Topics | None = None, **fields: Any) -> GroupView:
@@ -103,16 +89,3 @@ def test_what_changed_between_two_assignments_is_computed_once() -> None:
     assert changed == [(("t", None, 0), ("a",), ("b",))]
     assert one.changed_queues(before, after) is changed
     assert one.changed_queues(after, before) == [(("t", None, 0), ("b",), ("a",))]
-
-
-def test_while_members_are_pending_a_named_strategy_is_compared_with_what_they_would_use() -> None:
-    script = Script("rocketmq", settle_ms=1_000)
-    script.join(10, "a", strategies=("CONSISTENT_HASH",))
-    script.settings(20, strategy="AVG")
-    script.join(5_000, "b", strategies=("AVG",))
-    script.settings(5_010, strategy="AVG")
-    script.run(10_000)
-    assert script.decided() == [
-        "20 #1 0->1 group_created member_joined:a strategy_changed",
-        "5000 #2 1->2 member_joined:b",
-    ]
