@@ -371,7 +371,7 @@ class ReportedGroup(Group):
             "generation_source": "reported", "trigger": self.main(triggers), "triggers": sorted(triggers, key=repr),
             "strategy": self.strategy, "leader": event.get("leader"), "mode": self.shared()["mode"],
             "status": self.status, "members_before": members_before, "members_after": len(members),
-            "queues_before": self.queues_before and max(self.queues_before, self.row["queues_after"]),
+            "queues_before": max(self.queues_before, self.row["queues_after"] if members_before else 0),
             "queues_after": queues + more,
             "generations_missed": missed, "agrees": None, "queues_differing": None,
         }  # fmt: skip
@@ -384,7 +384,7 @@ class ReportedGroup(Group):
             self.open_spans(max(at, self.changed_at), "reported", self.reported)
         if self.is_waiting and queues and reported is None:  # nothing is computed yet
             row |= dict.fromkeys(BALANCE, 0)
-        told, row = row, row | {"unassigned_queues": row["unassigned_queues"] + more}
+        judged, row = row, row | {"unassigned_queues": row["unassigned_queues"] + more}
         held_before = owners(before if before_reported is None else before_reported)
         held_now = owners(self.reported or {})
         # A move that a join interrupts goes on, and so does a move of which a generation shows nothing.
@@ -411,7 +411,7 @@ class ReportedGroup(Group):
             "queues_after": row["queues_after"] + since, "unassigned_queues": row["unassigned_queues"] + since,
         }  # fmt: skip
         self.tables.rebalances.append(row)
-        self.find(at, told)
+        self.find(at, judged)
         self.begin_to_report(at, () if reported is None else self.members)
 
     def reported_by(self, event: Event) -> Held:

@@ -8,7 +8,7 @@ import msgspec
 
 from udfs.group.assignment.balance import balance_of
 from udfs.group.assignment.client_timings import settled_after_ms
-from udfs.group.assignment.metadata_age import unshown_queues
+from udfs.group.assignment.metadata_age import known_queues, unshown_queues
 from udfs.group.assignment.move_costs import MoveCost, add_costs, move_costs
 from udfs.group.assignment.outages import Outage, add_outages, outages
 from udfs.group.assignment.rebalance_plan import RebalancePlan, queues_of
@@ -29,7 +29,7 @@ from udfs.group.state.assignment_diff import (
     without_topics,
 )
 from udfs.group.state.flapping import Usual, flapping, remember, remember_clients
-from udfs.group.state.group import Group, Owners, Queue, observed_by
+from udfs.group.state.group import Owners, Queue, observed_by
 from udfs.group.state.state_machine import GroupKind
 from udfs.group.state.view import GroupView
 from udfs.model.audits import Audited
@@ -192,7 +192,7 @@ def _row(
         error=target.error if plan.overtaken is None else f"{OVERTAKEN} by epoch {plan.overtaken}",
         members_before=group.members_decided,
         members_after=len(group.members),
-        queues_before=_queues_before(group),
+        queues_before=known_queues(group),
         queues_after=queues,
         queues_kept=counts.kept,
         queues_assigned=counts.assigned,
@@ -211,12 +211,6 @@ def _row(
         observed_by=observed_by(group, source_of(view)),
         **msgspec.structs.asdict(plan.phases),
     )
-
-
-def _queues_before(group: Group) -> int:
-    """Return how many queues the group had: those of its generation, and those that metadata has shown since."""
-    counted = sum(group.counts.values())
-    return counted and max(counted, (group.row and group.row.queues) or 0)
 
 
 def _logical_id(view: GroupView, plan: RebalancePlan, triggers: Sequence[Trigger]) -> str | None:
