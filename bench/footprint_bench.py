@@ -11,7 +11,6 @@ import os
 import re
 import shutil
 import statistics
-import sys
 import tempfile
 import threading
 import time
@@ -49,7 +48,7 @@ def _report_installed() -> None:
     """Print the size of the packages that `make setup` installs, and of Spark's among them."""
     locked = re.findall(r"^([\w.-]+)(?:\[[\w,-]+\])?==", (ROOT / "requirements/run.lock").read_text(), re.MULTILINE)
     sizes = {name: _size_mb(name) for name in locked}
-    _print(f"packages: {sum(sizes.values()):,.0f} MB, of which pyspark {sizes['pyspark']:,.0f} MB")
+    print(f"packages: {sum(sizes.values()):,.0f} MB, of which pyspark {sizes['pyspark']:,.0f} MB")
 
 
 def _size_mb(package: str) -> float:
@@ -76,7 +75,7 @@ def _measure(job: JobProcess) -> None:
     share = shape.members // _HEARTBEAT_EVERY_S
     with _observed(f"{shape.members:,} members, {share:,} heartbeats a second"):
         _repeat(1.0, lambda: _write_share(shape, job.events, next(laps), share))
-    _print(f"load at the end: {os.getloadavg()[0]:.1f}")
+    print(f"load at the end: {os.getloadavg()[0]:.1f}")
 
 
 def _write_share(shape: FleetShape, folder: Path, lap: int, share: int) -> None:
@@ -113,9 +112,7 @@ def _observed(phase: str) -> Iterator[None]:
         sampler.join()
     if memory:
         middle = statistics.median(memory)
-        _print(
-            f"{phase}: {middle:,.0f} MB, at most {max(memory):,.0f} MB; {computed / took:.2f} cores for {took:.0f} s"
-        )
+        print(f"{phase}: {middle:,.0f} MB, at most {max(memory):,.0f} MB; {computed / took:.2f} cores for {took:.0f} s")
 
 
 def _processes() -> list[psutil.Process]:
@@ -143,12 +140,3 @@ def _computed_s() -> float:
 
 def _now_ms() -> int:
     return time.time_ns() // 1_000_000
-
-
-def _print(line: str) -> None:
-    sys.stdout.write(f"{line}\n")
-    sys.stdout.flush()
-
-
-if __name__ == "__main__":
-    main()

@@ -13,7 +13,6 @@ import json
 import os
 import shutil
 import statistics
-import sys
 import tempfile
 import threading
 import time
@@ -126,7 +125,7 @@ def main() -> None:
         _report_latency(work, joined, "after that (goals: 3.0 and 4.0)")
         _report_parts(parts, _bare_batches(settings, work))
         beside = f"beside the {kept} read files that a collector keeps"
-        _print(f"while only clocks come, {beside}, all processes take {share:.1%} of one core (goal 15 %)")
+        print(f"while only clocks come, {beside}, all processes take {share:.1%} of one core (goal 15 %)")
     finally:
         job.stop.request()
         runner.join()
@@ -254,20 +253,20 @@ def _report_latency(work: Path, joined: Mapping[str, int], when: str) -> None:
             decided[row["group_id"]] = min(row["batch"], decided.get(row["group_id"], row["batch"]))
     seconds = [(commits[batch] - joined[group]) / 1000 for group, batch in decided.items()]
     p99 = statistics.quantiles(seconds, n=100)[98]
-    _print(
+    print(
         f"from a change to its row in rebalances, {when}: p50 {statistics.median(seconds):.2f} s, p99 {p99:.2f} s;"
         f" {len(seconds)} of {len(joined)} changes have their row; 2 s of it are the allowed lateness"
     )
 
 
 def _report_parts(parts: Sequence[Mapping[str, float]], bare: Sequence[float]) -> None:
-    _print(f"a batch of {_TEN} events, medians of {len(parts)}:")
+    print(f"a batch of {_TEN} events, medians of {len(parts)}:")
     for name in parts[0] if parts else ():
-        _print(f"  {name}: {statistics.median(each[name] for each in parts):.0f} ms")
+        print(f"  {name}: {statistics.median(each[name] for each in parts):.0f} ms")
     if parts and bare:
         whole = statistics.median(each["the whole batch"] for each in parts)
         nothing = statistics.median(bare)
-        _print(
+        print(
             f"  a batch of a query that does nothing: {nothing:.0f} ms; the job's is {whole / nothing:.2f} times that"
         )
 
@@ -281,15 +280,6 @@ def _last_progress() -> dict[str, Any] | None:
         recent = [each for each in query.recentProgress if each["numInputRows"]]
         return dict(json.loads(recent[-1].json) if hasattr(recent[-1], "json") else recent[-1]) if recent else None
     return None
-
-
-def _batch_starts(offsets: Path) -> dict[int, int]:
-    """Return each batch's own timestamp, out of the checkpoint."""
-    found = {}
-    for file in offsets.iterdir():
-        if file.name.isdigit():
-            found[int(file.name)] = int(json.loads(file.read_text().splitlines()[1])["batchTimestampMs"])
-    return found
 
 
 def _commits(log: Path) -> dict[int, int]:
@@ -354,8 +344,3 @@ def _epoch_ms(text: str) -> float:
 
 def _now_ms() -> int:
     return time.time_ns() // 1_000_000
-
-
-def _print(line: str) -> None:
-    sys.stdout.write(f"latency: {line}\n")
-    sys.stdout.flush()

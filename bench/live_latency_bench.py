@@ -14,7 +14,6 @@ import os
 import random
 import shutil
 import statistics
-import sys
 import tempfile
 import threading
 import time
@@ -95,7 +94,7 @@ def _measure(broker: Broker, work: Path) -> None:
             runner.join()
     for name, (since, until) in phases.items():
         _report(name, _rows(work, since, until), clocks, writing, lateness_ms)
-    _print(
+    print(
         "what may be traded for less: time.allowed_lateness_ms (the lateness, itself: brokers' clocks and replication),"
         " job.trigger_interval_ms (the wait for a batch; more computing); by admin calls also kafka.poll_interval_ms"
         " (when a change is noticed; more requests)"
@@ -143,7 +142,7 @@ def _play(broker: Broker, number: int, stop: threading.Event) -> None:
         try:
             consumer.close()
         except KafkaException as error:
-            _print(f"a member could not leave: {error}")
+            print(f"a member could not leave: {error}")
 
 
 @contextmanager
@@ -191,7 +190,7 @@ def _report(
         raise RuntimeError(f"{phase}: {len(rows)} rebalances have rows")
     whole = [(row_ms - at_ms) / 1_000 for at_ms, row_ms in rows]
     p99 = statistics.quantiles(whole, n=100)[98]
-    _print(
+    print(
         f"{phase}: from completion to its row p50 {statistics.median(whole):.2f} s (goal {_GOAL_S}), p99 {p99:.2f} s,"
         f" of {len(rows)} generations"
     )
@@ -206,13 +205,4 @@ def _report(
         parts["commit"].append(commit_ms)
         parts["source and batch"].append(row_ms - ready - commit_ms)
     figures = [("lateness", float(lateness_ms)), *((name, statistics.median(each)) for name, each in parts.items())]
-    _print(f"{phase}, median parts: " + ", ".join(f"{name} {value:.0f} ms" for name, value in figures))
-
-
-def _print(line: str) -> None:
-    sys.stdout.write(f"live latency: {line}\n")
-    sys.stdout.flush()
-
-
-if __name__ == "__main__":
-    main()
+    print(f"{phase}, median parts: " + ", ".join(f"{name} {value:.0f} ms" for name, value in figures))
