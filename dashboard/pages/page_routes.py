@@ -20,7 +20,7 @@ from dashboard.reading import listings
 from dashboard.reading.cluster_rows import cluster_rows
 from dashboard.reading.dependencies import noted_reads
 from dashboard.reading.job_facts import job_facts
-from dashboard.reading.known_time import blind_clusters, headline, unwritten_findings
+from dashboard.reading.known_time import blind_clusters, headline, nothing_to_list, unwritten_findings
 from dashboard.reading.listing_query import plain_rows, refuse_others
 from dashboard.reading.overview import BUSIEST, churn, churning, clusters, hours, overview
 from dashboard.reading.questions import Reading
@@ -29,7 +29,6 @@ from dashboard.reading.widespread_findings import widespread
 from dashboard.reading.window import HOUR_MS, HOURS, last_day, page_time
 from streaming.tables.schema import Row
 from streaming.terminal.format import queue_name
-from streaming.views.group_lists import nothing_to_list
 from streaming.views.group_state_texts import TABLE_STATES
 from streaming.views.widespread import WidespreadKind
 
@@ -138,7 +137,7 @@ def groups(request: Request) -> Response:
 
 def _nothing(reading: Reading) -> str:
     """Return why no group is listed, as a sentence."""
-    text = nothing_to_list(reading.tables)
+    text = nothing_to_list(reading)
     return f"{text[:1].upper()}{text[1:]}."
 
 

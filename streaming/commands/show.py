@@ -124,10 +124,10 @@ def show_groups(
     as_json: JsonOption = False,
 ) -> None:
     """List the groups as they are now, with their health."""
+    from dashboard.reading.known_time import nothing_to_list
     from dashboard.reading.listings import VALUES
     from dashboard.reading.questions import Reading
     from streaming.terminal.output import answering
-    from streaming.views.group_lists import nothing_to_list
     from streaming.views.name_checks import require_present
 
     few = {"state": state, "health": health, "system": [system] if system is not None else []}
@@ -140,7 +140,7 @@ def show_groups(
         reading = Reading.once(settings.job.tables, widespread=settings.widespread)
         require_present(reading.tables, cluster)
         rows = _rows(reading, "groups", {**chosen, "cluster": cluster, "kind": finding, "q": search}, sort="cluster")
-        nothing = "" if rows else nothing_to_list(reading.tables, cluster)
+        nothing = "" if rows else nothing_to_list(reading, cluster)
     _show(rows, group_columns(), nothing, as_json=as_json, is_wide=wide, cluster=cluster)
     _warn_if_blind(reading, cluster)
 
