@@ -62,8 +62,6 @@ def create_app(
     metrics), ``sums`` (what metrics have read of tables), ``alerts``, ``poller``, ``templates``.
 
     Args:
-        root: Folder of the tables.
-        settings: The section ``dashboard``.
         metrics, widespread: The sections of these names; None: their defaults.
         alerts: The alerts that this process sends; None: it sends none.
         must_exist: False: the job that writes the tables may start later.

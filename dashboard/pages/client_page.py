@@ -33,8 +33,6 @@ def client_page(reading: Reading, client: str, cluster: str) -> dict[str, Any]:
     """Return a client's sessions under all its member ids, and the rebalances that it took part in causing.
 
     Args:
-        reading: The tables.
-        client: As in column ``client``.
         cluster: Only there; empty = in all clusters.
 
     Raises:
@@ -47,8 +45,6 @@ def host_page(reading: Reading, host: str, cluster: str) -> dict[str, Any]:
     """Return the sessions of all clients on a host, and the rebalances that these took part in causing.
 
     Args:
-        reading: The tables.
-        host: As in column ``address``.
         cluster: Only there; empty = in all clusters.
 
     Raises:

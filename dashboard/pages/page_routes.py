@@ -62,8 +62,6 @@ def page(request: Request, template: str, compute: Callable[[Reading], dict[str,
     It depends on the tables that are read for it, and on liveness.
 
     Args:
-        request: Whose address it is.
-        template: Its file.
         compute: Returns what the template shows.
     """
     state = request.app.state

@@ -29,7 +29,6 @@ def kept_total(reading: Reading, question: Question, given: Mapping[str, object]
 
     Args:
         given: Of the answer, with its limit.
-        found: The answer.
 
     Raises:
         QueryTimeoutError: As ``answer``.

@@ -35,7 +35,6 @@ class Figure:
     Attributes:
         value: None: there is nothing to measure.
         warning, critical: From which value on; 0 = never.
-        cluster, group_id: Where the value is.
     """
 
     name: str
@@ -61,7 +60,6 @@ class Evaluation:
 
     Attributes:
         findings: Open findings that count, the most severe first.
-        figures: Every objective.
         widespread: What is open in many groups at once; findings of it do not count.
         blind: The clusters of which the present is not known, or not wholly.
         blind_state: What that is: ``unknown``, or ``critical``.

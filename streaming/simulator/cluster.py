@@ -153,7 +153,6 @@ class Cluster:
 
         Args:
             delay_ms: The scripted delay; else chance within the allowed lateness.
-            may_repeat: Whether it may come again, minutes later and in the other notation.
         """
         dice = rng or self.rng
         if delay_ms is None:

@@ -61,7 +61,6 @@ def require_stores(
     Args:
         writes: By the option that names each; a schema of a catalogue, or an empty one, is none.
         reads: Those that are only read.
-        mistakes: What has been found already.
 
     Raises:
         SettingsError: With every mistake.

@@ -60,7 +60,6 @@ class DeltaRsTable(DeltaLogTable):
     """One table below a root.
 
     Args:
-        root: Folder or URI of all tables.
         table: What it holds; made when it is not there yet.
         adds_columns: Whether a table of an older release gets the columns that it lacks.
 

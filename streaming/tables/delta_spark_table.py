@@ -64,7 +64,6 @@ class DeltaSparkTable(DeltaLogTable):
 
     Args:
         spark: A session in which nothing else commits at the same time: marks of merges are values of the session.
-        root: Folder or URI of all tables, or the catalogue's schema.
         table: What it holds; made when it is not there yet.
         adds_columns: Whether a table of an older release gets the columns that it lacks.
 

@@ -56,8 +56,6 @@ class ExecutorProjector(Projector):
     """Applies them in Spark's Python workers.
 
     Args:
-        journal: The table ``changes``.
-        tables: Those that follow it, by name.
         listener: Counts the rows of tables again after each commit to one that it counts.
     """
 

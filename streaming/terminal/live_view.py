@@ -93,11 +93,8 @@ class LiveStatus:
         batch, batch_ms: The last batch's number and how long it took.
         batches, batches_ms: How many there were since the start, and how long they took together.
         parts_ms: What of that each part took, by the names of Spark's ``durationMs``.
-        clusters: By name.
         rebalances: Newest first, by the batch that decided them.
         findings: Open now; None: not counted.
-        rejected: Inputs that were not applied as sent, since the start.
-        tables: Their folder.
         pages: Where a browser shows them; empty: nowhere.
         following: How much of a large batch they have by now; empty: nothing large is left.
         notes: Warnings and errors, newest last.
@@ -148,9 +145,7 @@ class LiveView:
     """Shows a status until it is left; does nothing when there is no terminal.
 
     Args:
-        status: Read at every refresh.
         console: Where to; standard error when None, so that standard output stays data.
-        footer: A short hint.
     """
 
     def __init__(

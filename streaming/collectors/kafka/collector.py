@@ -94,12 +94,9 @@ class KafkaCollector(CollectorThread):
     """Follows one cluster's metadata, from ``start`` to ``stop``; also as a context manager.
 
     Args:
-        options: The cluster.
         log: Where events go; a source of the query.
         offsets_read: Returns up to where the query has read ``__consumer_offsets``: partition -> next offset.
-        poll_interval_ms: From one round to the next.
         lateness_ms: The job's: this long after a record that the query has read, a clock is written at once.
-        view: Makes the connection.
     """
 
     def __init__(

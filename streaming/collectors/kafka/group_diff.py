@@ -82,7 +82,6 @@ class GroupDiff:
 
         Args:
             described: The groups of ``to_describe``, with instance ids; without those that could not be.
-            time_ms: The event time of changes.
         """
         events: list[AnyEvent] = []
         for name, group in sorted(polled.groups.items()):

@@ -223,11 +223,7 @@ class MetadataClient:
         }
 
     def ends(self, partitions: Mapping[str, int]) -> dict[tuple[str, int], int]:
-        """Return where each partition ends; those without a leader are missing, as all are of a broker that is away.
-
-        Args:
-            partitions: Of each topic, how many.
-        """
+        """Return where each partition ends; those without a leader are missing, as all are of a broker that is away."""
         latest = OffsetSpec.latest()
         places = {TopicPartition(topic, number): latest for topic in partitions for number in range(partitions[topic])}
         found: dict[tuple[str, int], int] = {}

@@ -31,11 +31,7 @@ _log = logger("kafka")
 
 
 class OffsetsReader:
-    """Reads from the offsets in its log's remembered state, else from the earliest available record.
-
-    Args:
-        partitions: How many ``__consumer_offsets`` has.
-    """
+    """Reads from the offsets in its log's remembered state, else from the earliest available record."""
 
     def __init__(self, options: KafkaOptions, log: EventLog, *, partitions: int) -> None:
         self._cluster = options.cluster

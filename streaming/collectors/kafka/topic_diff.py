@@ -54,7 +54,6 @@ class TopicDiff:
 
         Args:
             observed: Every topic that the cluster lists; None for one that could not be described.
-            time_ms: The event time of changes.
         """
         events = []
         doubted: dict[str, ObservedTopic | None] = {}

@@ -41,11 +41,7 @@ class PendingEvents:
 
 
 class MetaqClusterDiff:
-    """The reported state of a cluster, and the draft of the next report.
-
-    Args:
-        memory: What an earlier watch answered as ``memory``.
-    """
+    """The reported state of a cluster, and the draft of the next report."""
 
     def __init__(self, options: MetaqOptions, memory: bytes | None = None) -> None:
         self._options = options

@@ -17,11 +17,7 @@ from udfs.model.events import SCHEMA_VERSION, Progress, QueueOffset
 def compare_offsets(
     volatile: VolatileGroup, observed: ObservedGroup, options: RocketMqOptions, *, is_alone: bool
 ) -> tuple[tuple[QueueOffset, ...], VolatileGroup]:
-    """Return what to report of queues' offsets since their last read, and count moves without members.
-
-    Args:
-        is_alone: The group has no member.
-    """
+    """Return what to report of queues' offsets since their last read, and count moves without members."""
     reported = _reported_offsets(volatile, observed.offsets, options) if observed.offsets is not None else ()
     has_moved = (
         None if observed.offsets is None or volatile.offsets is None else any(progress.moved for progress in reported)

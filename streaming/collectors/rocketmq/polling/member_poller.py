@@ -26,11 +26,7 @@ _ALLOCATED_BY_BROKER: Final = frozenset({"AVG", "AVG_BY_CIRCLE"})
 
 
 class MemberPoller:
-    """Requests, and remembers what came too late for its round.
-
-    Args:
-        now_ms: The clock.
-    """
+    """Requests, and remembers what came too late for its round."""
 
     def __init__(
         self, client: RocketMqClient, options: RocketMqOptions, schedule: MemberSchedule, now_ms: Callable[[], int]

@@ -57,7 +57,6 @@ class BodyError(ValueError):
     """A body that is not what its request is answered with.
 
     Args:
-        code: The request's code.
         problem: The error, with the field and its position, if it has one.
     """
 

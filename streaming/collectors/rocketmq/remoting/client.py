@@ -47,7 +47,6 @@ class RocketMqClient:
     Args:
         name_servers: ``host:port``, at least one. They are tried in turn until one answers; the one that answered last
             is tried first.
-        credentials: To sign with, where servers require it.
         tls: For every connection; None is plain.
     """
 

@@ -52,7 +52,6 @@ class Frame(msgspec.Struct, frozen=True):
     """One request or response.
 
     Attributes:
-        opaque: The number that a response has from its request.
         flag: Bit 0: a response; bit 1: a request that wants none.
         fields: ``extFields``; absent values are left out.
     """

@@ -49,7 +49,6 @@ class ClusterInfo(msgspec.Struct, frozen=True):
     """The brokers that a name server knows (request 106).
 
     Attributes:
-        brokers: By broker name.
         clusters: The names of the brokers of each RocketMQ cluster, sorted.
     """
 
