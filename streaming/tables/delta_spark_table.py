@@ -21,8 +21,7 @@ from streaming.settings.locations import Location, catalog_schema
 from streaming.stores.places import hadoop_uri
 from streaming.tables.arrow_rows import as_schema
 from streaming.tables.commit_notes import USER_METADATA
-from streaming.tables.delta_log_table import DeltaLogTable
-from streaming.tables.delta_schema import CHECKPOINT_INTERVAL
+from streaming.tables.delta_log_table import ATTEMPTS, DeltaLogTable
 from streaming.tables.edits import REMOVED, source_of
 from streaming.tables.errors import TableError
 from streaming.tables.file_listing import is_out_of_order, small_files
@@ -46,8 +45,6 @@ if TYPE_CHECKING:
 _Write: TypeAlias = Callable[[], None]
 
 NAME = "delta-spark"
-SMALL_FILES = 24  # with this many small files a compaction pays off
-_ATTEMPTS = 20
 _ROWS_A_FILE = 50_000
 _HOUR_MS = 3_600_000
 _TXN = "spark.databricks.delta.write."
@@ -204,7 +201,7 @@ class DeltaSparkTable(DeltaLogTable):
     def _commit(self, mark: Mark, prepare: Callable[[], _Write | None]) -> bool:
         """Run a write until it is committed, or its mark is there; what others commit meanwhile, it begins from."""
         self.refresh()
-        for _ in range(_ATTEMPTS):
+        for _ in range(ATTEMPTS):
             if self._has(mark):
                 return False
             before = self.version
@@ -224,11 +221,7 @@ class DeltaSparkTable(DeltaLogTable):
             is_written = self.refresh() != before
             self._compact_sometimes()
             return is_written
-        raise TableError(f"{self.name}: concurrent commits, {_ATTEMPTS} attempts failed")
-
-    def _has(self, mark: Mark) -> bool:
-        reached = self.mark(mark.app_id)
-        return reached is not None and reached >= mark.version
+        raise TableError(f"{self.name}: concurrent commits, {ATTEMPTS} attempts failed")
 
     def _append(self, frame: DataFrame, rows: int, mark: Mark) -> None:
         ordered = frame.coalesce(max(1, -(-rows // _ROWS_A_FILE))).sortWithinPartitions(*self.table.cluster_by)
@@ -258,13 +251,8 @@ class DeltaSparkTable(DeltaLogTable):
 
     # -- upkeep -------------------------------------------------------------------------------------------------
 
-    def _compact_sometimes(self) -> None:
-        """Compact the files of many small commits; Delta writes checkpoints and clears the log by itself."""
-        if self.version - self._compacted_at < CHECKPOINT_INTERVAL:
-            return
-        self._compacted_at = self.version
-        if small_files(self._listing(), self.table.file_bytes) >= SMALL_FILES:
-            self._tried(self._optimize)
+    def _compact(self) -> None:
+        self._optimize()
 
     def _optimize(self, order: str = "") -> None:
         sizes = {f"{_OPTIMIZE}{bound}FileSize": str(self.table.file_bytes) for bound in ("min", "max")}
@@ -275,7 +263,6 @@ class DeltaSparkTable(DeltaLogTable):
         self._optimize(f"ZORDER BY ({', '.join(self.table.cluster_by)})")
 
     def _tried(self, change: Callable[[], object]) -> bool:
-        """Commit a change of files or old rows; False when another commit was faster."""
         try:
             with _as_table_error(f"{self.name} cannot be written"):
                 change()
@@ -291,7 +278,7 @@ class DeltaSparkTable(DeltaLogTable):
         dropped = self._drop(old) if old is not None else self._promise_to_keep()
         before = self._paths()
         if small_files(self._listing(), self.table.file_bytes) > 1:
-            self._until_done(self._optimize)
+            self._until_done(self._compact)
         if is_out_of_order(self._listing(), self.table.cluster_by):
             self._until_done(self._order)
         after = self._paths()
@@ -324,12 +311,6 @@ class DeltaSparkTable(DeltaLogTable):
     def _unneeded(self, vacuum_after_ms: int) -> list[str]:
         hours = _hours(vacuum_after_ms)
         return self._delta.vacuum(hours, dry_run=True, enforce_retention_duration=False, full=True)
-
-    def _until_done(self, change: Callable[[], object]) -> None:
-        for _ in range(_ATTEMPTS):
-            if self._tried(change):
-                return
-        raise TableError(f"{self.name}: concurrent commits, {_ATTEMPTS} attempts failed")
 
 
 def _hours(vacuum_after_ms: int) -> int:

@@ -92,7 +92,7 @@ def siblings_of(reader: Reader, session: Row, cluster: str, group: str, at_ms: i
 
 
 def host_sessions(reader: Reader, session: Row, cluster: str, group: str, at_ms: int) -> HostSessions | None:
-    """Return what became of the sessions on a member's host in other groups; None: there are none, or it is not known."""
+    """Return what became of the sessions on a member's host in other groups; None: there are none, or not known."""
     same = {"cluster": cluster, "address": session.get("address")}
     others, ended = _others(reader, same, session, group, at_ms)
     if not others:
