@@ -11,7 +11,7 @@ from fastapi.responses import HTMLResponse, Response
 
 from dashboard.live.stream import event_id
 from dashboard.pages import page_columns
-from dashboard.pages.client_page import client_page, host_page
+from dashboard.pages.client_page import client_page
 from dashboard.pages.group_page import group_page
 from dashboard.pages.listing_page import OWN, Choice, listing_page
 from dashboard.pages.member_page import member_page
@@ -221,13 +221,13 @@ def member(request: Request, member: str, cluster: str = "") -> Response:
 @router.get("/client")
 def client(request: Request, client: str, cluster: str = "") -> Response:
     """Show one client across its groups and its member ids."""
-    return page(request, "client.html", lambda reading: client_page(reading, client, cluster))
+    return page(request, "client.html", lambda reading: client_page(reading, "client", client, cluster))
 
 
 @router.get("/host")
 def host(request: Request, host: str, cluster: str = "") -> Response:
     """Show one host with its clients."""
-    return page(request, "client.html", lambda reading: host_page(reading, host, cluster))
+    return page(request, "client.html", lambda reading: client_page(reading, "address", host, cluster))
 
 
 @router.get("/members")

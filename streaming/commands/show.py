@@ -160,8 +160,7 @@ def show_group(
     from streaming.terminal.escape import printable
     from streaming.terminal.output import answering, show_rows, write_json_lines
     from streaming.views.audit_texts import strategy_text
-    from streaming.views.group_state_texts import has_former_members, is_under_way
-    from streaming.views.groups import never_had_members
+    from streaming.views.group_state_texts import has_former_members, is_under_way, never_had_members
     from streaming.views.members import departures
     from streaming.views.rebalances import client_ids
 

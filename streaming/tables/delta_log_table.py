@@ -12,9 +12,9 @@ from deltalake.exceptions import DeltaError
 from streaming.tables.delta_schema import CHECKPOINT_INTERVAL
 from streaming.tables.errors import TableError
 from streaming.tables.file_listing import files_to_compact, holds_times_before, is_out_of_order, small_files
+from streaming.tables.predicates import Dialect
 from streaming.tables.retention import (
     DROPPED_BEFORE,
-    Dialect,
     Dropped,
     OldRows,
     count_dropped,

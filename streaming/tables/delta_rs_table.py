@@ -36,8 +36,8 @@ from streaming.tables.errors import TableError
 from streaming.tables.file_listing import is_out_of_order
 from streaming.tables.journal_entries import RowFilter
 from streaming.tables.location import WRITER_PROPERTY, check_columns, check_writer, table_uri
-from streaming.tables.predicates import literal, literal_time, matching, one_of, predicate_of
-from streaming.tables.retention import ROWS, Dialect, OldRows, condition, join
+from streaming.tables.predicates import DELTA_RS, literal_time, matching, one_of, predicate_of
+from streaming.tables.retention import ROWS, OldRows, condition, join
 from streaming.tables.schema import TIME, Table
 from streaming.tables.writer import (
     COMMIT_VERSION,
@@ -65,7 +65,7 @@ class DeltaRsTable(DeltaLogTable):
         TableError: It is another table, has another writer, or cannot be opened.
     """
 
-    _dialect = Dialect(literal_time, literal)
+    _dialect = DELTA_RS
 
     def __init__(self, root: Location, table: Table, *, adds_columns: bool = True) -> None:
         self.table = table

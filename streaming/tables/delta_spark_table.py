@@ -27,10 +27,10 @@ from streaming.tables.errors import TableError
 from streaming.tables.file_listing import is_out_of_order, small_files
 from streaming.tables.journal_entries import RowFilter
 from streaming.tables.location import WRITER_PROPERTY, check_columns, check_writer, table_uri
-from streaming.tables.predicates import matching
-from streaming.tables.retention import ROWS, Dialect, OldRows, condition, join
+from streaming.tables.predicates import matching, one_of, predicate_of
+from streaming.tables.retention import ROWS, OldRows, condition, join
 from streaming.tables.schema import Table
-from streaming.tables.spark_sql import ddl, one_of, quoted, quoted_path, sql_type, where_of
+from streaming.tables.spark_sql import SPARK, ddl, quoted, quoted_path, sql_type
 from streaming.tables.writer import (
     COMMIT_VERSION,
     Edit,
@@ -68,7 +68,7 @@ class DeltaSparkTable(DeltaLogTable):
         TableError: It is another table, has another writer, or cannot be opened.
     """
 
-    _dialect = Dialect(lambda epoch_ms: f"timestamp_millis({epoch_ms})", quoted)
+    _dialect = SPARK
 
     def __init__(self, spark: SparkSession, root: Location, table: Table, *, adds_columns: bool = True) -> None:
         self.table = table
@@ -135,7 +135,7 @@ class DeltaSparkTable(DeltaLogTable):
         self._change_feed(after, after + 1, ["_change_type"])
 
     def read(self, wanted: RowFilter) -> pa.Table:
-        found = self.frame().where(where_of(wanted)).select(*self.table.names).toArrow()
+        found = self.frame().where(predicate_of(wanted, SPARK) or "true").select(*self.table.names).toArrow()
         return as_schema(found, self.table.schema).filter(matching(wanted))
 
     def appended(self, after: int, upto: int, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
@@ -173,7 +173,7 @@ class DeltaSparkTable(DeltaLogTable):
                 return lambda: self._append(self._spark.createDataFrame(added), added.num_rows, mark)
             source = source_of(Edit(removed, added), self.table.key)
             bounds = [
-                one_of(f"target.`{name}`", pc.unique(source[name]).to_pylist())
+                one_of(f"target.`{name}`", pc.unique(source[name]).to_pylist(), SPARK)
                 for name in self.table.key[:2]
                 if not source[name].null_count and pa.types.is_string(source[name].type)
             ]

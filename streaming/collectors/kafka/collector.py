@@ -36,7 +36,7 @@ from streaming.machine.logs import logger
 from streaming.machine.process import since_boot_ms
 from streaming.settings.defaults import default
 from udfs.kafka.consumer_offsets import OFFSETS_TOPIC, GroupPatterns
-from udfs.model.events import SCHEMA_VERSION, AnyEvent, Clock
+from udfs.model.events import AnyEvent, Clock, event_fields
 
 OffsetsRead = Callable[[], Mapping[int, int]]
 
@@ -336,9 +336,7 @@ class KafkaCollector(CollectorThread):
         if not allowed:
             return False
         clock_ms = self._owed[allowed - 1].clock_ms
-        event: AnyEvent = Clock(
-            schema_version=SCHEMA_VERSION, event_time=clock_ms, system="kafka", cluster=self._options.cluster
-        )
+        event: AnyEvent = Clock(**event_fields("kafka", self._options.cluster, clock_ms))
         self._log.append([event])
         self._early.passed(clock_ms)
         for _ in range(allowed):

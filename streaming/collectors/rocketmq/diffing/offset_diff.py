@@ -11,7 +11,7 @@ from streaming.collectors.rocketmq.diffing.remembered import VolatileGroup
 from streaming.collectors.rocketmq.options import RocketMqOptions
 from streaming.collectors.rocketmq.polling.survey import ObservedGroup
 from streaming.collectors.rocketmq.remoting.messages import MessageQueue, QueueOffsets
-from udfs.model.events import SCHEMA_VERSION, Progress, QueueOffset
+from udfs.model.events import Progress, QueueOffset, event_fields
 
 
 def compare_offsets(
@@ -38,9 +38,7 @@ def compare_offsets(
 
 def progress(name: str, queues: tuple[QueueOffset, ...], at_ms: int, cluster: str) -> Progress:
     """Return the event of queues of a group."""
-    return Progress(
-        schema_version=SCHEMA_VERSION, event_time=at_ms, system="rocketmq", cluster=cluster, group=name, queues=queues
-    )
+    return Progress(**event_fields("rocketmq", cluster, at_ms), group=name, queues=queues)
 
 
 def _reported_offsets(
