@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 import logging
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any
@@ -148,18 +148,9 @@ class LiveView:
         console: Where to; standard error when None, so that standard output stays data.
     """
 
-    def __init__(
-        self,
-        status: LiveStatus,
-        *,
-        console: Console | None = None,
-        footer: str = "Ctrl-C stops",
-        now_ms: Callable[[], int] = clock.now_ms,
-    ) -> None:
+    def __init__(self, status: LiveStatus, *, console: Console | None = None) -> None:
         self._status = status
         self._console = console or Console(stderr=True)
-        self._footer = footer
-        self._now_ms = now_ms
         self._live: Live | None = None
         self._handlers: list[logging.Handler] = []
         self._notes = NotesHandler(status)
@@ -199,7 +190,7 @@ class LiveView:
 
     def _render(self) -> RenderableType:
         size = self._console.size
-        return render(self._status, self._now_ms(), size.width, size.height, self._footer)
+        return render(self._status, clock.now_ms(), size.width, size.height, "Ctrl-C stops")
 
 
 def render(status: LiveStatus, now_ms: int, width: int, height: int, footer: str = "") -> RenderableType:
