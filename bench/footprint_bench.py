@@ -23,6 +23,7 @@ import psutil
 
 from bench.fleet import FleetShape, write_clock, write_heartbeats, write_seed
 from bench.job_process import JobProcess, running_job
+from bench.processes import computed_s, is_below, now_ms
 
 ROOT = Path(__file__).parent.parent
 SECONDS = float(os.environ.get("BENCH_FOOTPRINT_SECONDS", "60"))
@@ -38,7 +39,7 @@ def main() -> None:
     _report_installed()
     work = Path(tempfile.mkdtemp(prefix="rebalance-bench-"))
     try:
-        with running_job(work / "job", work / "tables", _SETTINGS, code=ROOT, environment={}) as job:
+        with running_job(work / "job", work / "tables", _SETTINGS) as job:
             _measure(job)
     finally:
         shutil.rmtree(work)
@@ -62,14 +63,14 @@ def _size_mb(package: str) -> float:
 
 
 def _measure(job: JobProcess) -> None:
-    shape = FleetShape(groups=_GROUPS, topics=100, start_ms=_now_ms())
+    shape = FleetShape(groups=_GROUPS, topics=100, start_ms=now_ms())
     write_clock(shape, job.events, shape.start_ms)
     job.batch_ms(f"clock-{shape.start_ms}.jsonl")
     with _observed("idle, a clock every 5 s"):
-        _repeat(_CLOCK_EVERY_S, lambda: write_clock(shape, job.events, _now_ms()))
+        _repeat(_CLOCK_EVERY_S, lambda: write_clock(shape, job.events, now_ms()))
     with _observed(f"{shape.members:,} members join at once"):
         write_seed(shape, job.events, files=4)
-        write_clock(shape, job.events, _now_ms())
+        write_clock(shape, job.events, now_ms())
         job.wait_for_rows({"members": shape.members}, lambda: None)
     laps = iter(range(10**6))
     share = shape.members // _HEARTBEAT_EVERY_S
@@ -79,7 +80,7 @@ def _measure(job: JobProcess) -> None:
 
 
 def _write_share(shape: FleetShape, folder: Path, lap: int, share: int) -> None:
-    write_heartbeats(shape, [folder], f"beat-{lap:06d}", range(lap * share, (lap + 1) * share), _now_ms())
+    write_heartbeats(shape, [folder], f"beat-{lap:06d}", range(lap * share, (lap + 1) * share), now_ms())
 
 
 def _repeat(every_s: float, write: Callable[[], None]) -> None:
@@ -102,12 +103,12 @@ def _observed(phase: str) -> Iterator[None]:
             memory.append(sum(_pss_mb(each) for each in _processes()))
 
     sampler = threading.Thread(target=sample)
-    before, began = _computed_s(), time.monotonic()
+    before, began = computed_s(is_below), time.monotonic()
     sampler.start()
     try:
         yield
     finally:
-        computed, took = _computed_s() - before, time.monotonic() - began
+        computed, took = computed_s(is_below) - before, time.monotonic() - began
         ended.set()
         sampler.join()
     if memory:
@@ -125,18 +126,3 @@ def _pss_mb(process: psutil.Process) -> float:
         return float(process.memory_full_info().pss) / 1e6
     except psutil.Error:
         return 0.0
-
-
-def _computed_s() -> float:
-    """Return what the processes have computed; those that ended are counted by their parents."""
-    total = 0.0
-    for process in _processes():
-        try:
-            total += sum(process.cpu_times()[:4])
-        except psutil.Error:
-            continue
-    return total
-
-
-def _now_ms() -> int:
-    return time.time_ns() // 1_000_000

@@ -24,7 +24,8 @@ from pathlib import Path
 from confluent_kafka import Consumer, KafkaException, TopicPartition
 from deltalake import DeltaTable
 
-from bench.latency_bench import _commits, _now_ms, _seconds_of
+from bench.latency_bench import commits
+from bench.processes import now_ms, seconds_of
 from streaming.collectors.kafka.collector import KafkaCollector
 from streaming.job import Job
 from streaming.machine import logs
@@ -70,7 +71,7 @@ def _measure(broker: Broker, work: Path) -> None:
     job.when_running(warm.set)
     runner = threading.Thread(target=job.run, name="job")
     members = [threading.Thread(target=_play, args=(broker, number, stop)) for number in range(GROUPS)]
-    with _clocks() as clocks, _seconds_of(Sink, "_write") as writing:
+    with _clocks() as clocks, seconds_of(Sink, "_write") as writing:
         runner.start()
         try:
             while not warm.wait(1):
@@ -103,11 +104,11 @@ def _measure(broker: Broker, work: Path) -> None:
 
 def _phase(action: Callable[[], object]) -> tuple[int, int]:
     """Do something again and again for a while; return from when until when."""
-    since = _now_ms()
-    while _now_ms() - since < SECONDS * 1_000:
+    since = now_ms()
+    while now_ms() - since < SECONDS * 1_000:
         action()
         time.sleep(_COMMITS_EVERY_S)
-    return since, _now_ms()
+    return since, now_ms()
 
 
 def _play(broker: Broker, number: int, stop: threading.Event) -> None:
@@ -155,7 +156,7 @@ def _clocks() -> Iterator[list[tuple[int, int]]]:
         wrote = real(collector)
         clock_ms = collector.status().clock_ms
         if wrote and clock_ms is not None:
-            written.append((clock_ms, _now_ms()))
+            written.append((clock_ms, now_ms()))
         return wrote
 
     KafkaCollector._write_allowed_clock = noted  # type: ignore[method-assign,assignment]
@@ -167,7 +168,7 @@ def _clocks() -> Iterator[list[tuple[int, int]]]:
 
 def _rows(work: Path, since: int, until: int) -> list[tuple[int, int]]:
     """Return of each rebalance in that time: when it was completed, and when its row was committed (epoch ms)."""
-    commits = _commits(work / "tables" / "rebalances" / "_delta_log")
+    committed = commits(work / "tables" / "rebalances" / "_delta_log")
     changes = DeltaTable(str(work / "tables" / "changes")).to_pyarrow_table(
         columns=["group_id", "kind", "batch", "event_time"]
     )
@@ -175,7 +176,7 @@ def _rows(work: Path, since: int, until: int) -> list[tuple[int, int]]:
     for row in changes.to_pylist():
         at_ms = int(row["event_time"].timestamp() * 1_000)
         if row["kind"] == "rebalanced" and row["group_id"].startswith("group-") and since <= at_ms < until:
-            found.append((at_ms, commits[row["batch"]]))
+            found.append((at_ms, committed[row["batch"]]))
     return found
 
 

@@ -2,8 +2,7 @@
 
 Each of ten groups of ten members takes in one more: ten rebalances, and all that follows from them in the tables,
 applied at once by delta-rs. The append is Delta's own, with `txnAppId`, ten rows into one table. Both alternate in one
-session, on tables of 100 and of 10,000 groups. What a reading command takes on tables of 1,000 rebalances, Python's
-start included, comes last. `bench writers` compares writers and stores.
+session, on tables of 100 and of 10,000 groups. `bench writers` compares writers and stores.
 `BENCH_GROUPS=100` leaves out the large tables.
 """
 
@@ -12,15 +11,12 @@ from __future__ import annotations
 import os
 import shutil
 import statistics
-import subprocess
-import sys
 import tempfile
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from unittest.mock import patch
 
 import msgspec
 import pyarrow as pa
@@ -31,10 +27,8 @@ from streaming.pipeline.sink import Sink
 from streaming.settings.model import load
 from streaming.spark.session import start_session
 from streaming.tables.arrow_rows import to_arrow
-from streaming.tables.delta_rs_table import DeltaRsTable
 from streaming.tables.materializer import Materializer
-from streaming.tables.schema import CHANGES, REBALANCES, TABLES
-from streaming.tables.writer import TableWriter
+from streaming.tables.schema import CHANGES, REBALANCES
 from udfs.model import journal
 from udfs.model.spans import AssignedRun, QueuesReassigned, ReassignedTopic, ReleasedRun
 
@@ -179,77 +173,33 @@ def _measure(spark: SparkSession, work: Path, groups: int) -> None:
     print(f"\n{groups:,} groups, {groups * _MEMBERS:,} members; their first batch took {took:.1f} s")
 
     times: dict[str, list[float]] = defaultdict(list)
-    parts: dict[str, list[float]] = defaultdict(list)
     ten_rows = (
         spark.range(_GROUPS).selectExpr("id", "cast(id AS string) AS name", "current_timestamp() AS at").coalesce(1)
     )
     ten_rows.write.format("delta").save(str(work / "one"))
     step = max(1, groups // _GROUPS)
-    with _parts(parts):
-        for number in range(1, _WARM_UP + _ROUNDS + 1):
-            at = _T0 + number * 7_000
-            chosen = [names[(index * step + number) % groups] for index in range(_GROUPS)]
-            frame = _frame(spark, [row for name in chosen for row in fleet.join(name, 1, at)])
-            with _timed("ten changes, all tables", times):
-                sink(frame, number)
-            with _timed("one append of ten rows by Spark", times):
-                append = ten_rows.write.format("delta").mode("append")
-                append.option("txnAppId", "bench").option("txnVersion", number).save(str(work / "one"))
-            with _timed("a batch without decisions", times):
-                sink(_frame(spark, []), number)
-            with _timed("the same, into nothing", times):
-                _frame(spark, []).write.format("noop").mode("overwrite").save()
+    for number in range(1, _WARM_UP + _ROUNDS + 1):
+        at = _T0 + number * 7_000
+        chosen = [names[(index * step + number) % groups] for index in range(_GROUPS)]
+        frame = _frame(spark, [row for name in chosen for row in fleet.join(name, 1, at)])
+        with _timed("ten changes, all tables", times):
+            sink(frame, number)
+        with _timed("one append of ten rows by Spark", times):
+            append = ten_rows.write.format("delta").mode("append")
+            append.option("txnAppId", "bench").option("txnVersion", number).save(str(work / "one"))
+        with _timed("a batch without decisions", times):
+            sink(_frame(spark, []), number)
+        with _timed("the same, into nothing", times):
+            _frame(spark, []).write.format("noop").mode("overwrite").save()
     median = {kind: statistics.median(each[_WARM_UP:]) for kind, each in times.items()}
     for kind, each in times.items():
         print(f"  {kind}: {_spread([seconds * 1_000 for seconds in each[_WARM_UP:]])} ({_ROUNDS} rounds)")
-    for part, each in parts.items():
-        shown = each[-_ROUNDS:]
-        print(f"    of it {part}: {statistics.median(shown) * 1_000:.0f} ms")
     ratio = median["ten changes, all tables"] / median["one append of ten rows by Spark"]
     print(f"  ten changes / one append: {ratio:.2f} (goal 5, aim 3)")
-    # By the log, each of these batches committed once to each table that it concerns.
-    print(f"  versions: { {name: DeltaRsTable(tables, table).version for name, table in TABLES.items()} }")
-
-
-@contextmanager
-def _parts(parts: dict[str, list[float]]) -> Iterator[None]:
-    """Measure each table's part of the batches beside the whole."""
-
-    def timed(real: Callable[..., bool]) -> Callable[..., bool]:
-        def wrapped(table: TableWriter, *args: object, **more: object) -> bool:
-            with _timed(table.table.name, parts):
-                return real(table, *args, **more)
-
-        return wrapped
-
-    append, merge = timed(DeltaRsTable.append), timed(DeltaRsTable.merge)
-    with patch.object(DeltaRsTable, "append", append), patch.object(DeltaRsTable, "merge", merge):
-        yield
 
 
 def _frame(spark: SparkSession, rows: list[tuple[str, str, str]]) -> DataFrame:
     return spark.createDataFrame(rows, _DECIDED).coalesce(2)
-
-
-def _reading(tables: Path) -> None:
-    print("\nreading commands on tables of 1,000 rebalances, Python's start included:")
-    command = [str(Path(sys.executable).with_name("rebalance-monitor"))]
-    first = "group-000000"
-    queries = {
-        "show groups": ["show", "groups"],
-        "show group": ["show", "group", first],
-        "show rebalances": ["show", "rebalances"],
-        "who-owned --at": ["who-owned", "orders", "3", "--group", first, "--at", str(_T0 + 1)],
-        "explain": ["explain", f"{first}-1"],
-    }
-    for name, arguments in queries.items():
-        times: dict[str, list[float]] = defaultdict(list)
-        for _ in range(5):
-            with _timed(name, times):
-                done = subprocess.run([*command, *arguments, "--tables", str(tables)], capture_output=True, check=False)
-            if done.returncode:
-                raise RuntimeError(done.stderr.decode())
-        print(f"  {name}: {statistics.median(times[name]) * 1_000:.0f} ms (goal 1,000)")
 
 
 def main() -> None:
@@ -261,14 +211,6 @@ def main() -> None:
         for groups in (_GROUPS, int(os.environ.get("BENCH_GROUPS", "10000"))):
             print(f"\nload {os.getloadavg()[0]:.1f}")
             _measure(spark, root / f"{groups}", groups)
-        fleet = Fleet()
-        rows = [
-            row
-            for number in range(1_000)
-            for row in fleet.join(f"group-{number % 50:06d}", _MEMBERS if number < 50 else 1, _T0 + number * 1_000)
-        ]
-        Sink(root / "reading", "bench", Materializer(root / "reading", 0))(_frame(spark, rows), 0)
-        _reading(root / "reading")
     finally:
         spark.stop()
         shutil.rmtree(root)

@@ -46,7 +46,6 @@ SECONDS = float(os.environ.get("BENCH_LATENCY_SECONDS", "60"))
 _FIRST = f"{DELTA_RS} disk"
 _ALL = (_FIRST, f"{DELTA_RS} S3", f"{DELTA_SPARK} disk", f"{DELTA_SPARK} S3")
 WRITERS = tuple(os.environ.get("BENCH_WRITERS", ",".join(_ALL)).split(","))
-_ROOT = Path(__file__).parents[1]
 _T0 = 1_767_225_600_000
 _WARM_UP = 3
 _TEN = 10
@@ -224,7 +223,7 @@ def _jobs(root: Path, store: str) -> None:
         settings = f'[tables]\nwriter = "{name.partition(" ")[0]}"\n'
         work = root / f"job-{name.replace(' ', '-')}"
         tables = below(store, work.name) if name.endswith("S3") else work / "tables"
-        with running_job(work, tables, settings, code=_ROOT, environment={}) as job:
+        with running_job(work, tables, settings) as job:
             figures[name] = _measured(job)
         print(f"  {name}: {figures[name].first_sight_s:.1f} s to first sight; load {os.getloadavg()[0]:.1f}")
         shutil.rmtree(work)
