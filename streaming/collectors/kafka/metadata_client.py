@@ -252,9 +252,9 @@ class MetadataClient:
         finally:
             self._consumer.unassign()
 
-    def may_read(self, partition: int = 0) -> KafkaError | None:
+    def may_read(self) -> KafkaError | None:
         """Try to read ``__consumer_offsets``; return the error, if there is one."""
-        self._consumer.assign([TopicPartition(OFFSETS_TOPIC, partition, 0)])
+        self._consumer.assign([TopicPartition(OFFSETS_TOPIC, 0, 0)])
         deadline = time.monotonic() + self._timeout_s
         try:
             while time.monotonic() < deadline:
