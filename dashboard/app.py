@@ -1,4 +1,4 @@
-"""Dashboard: the application: its routers, what they share, and the frame around them."""
+"""Dashboard: the application: its routers, their shared state, and the frame around them."""
 
 from __future__ import annotations
 

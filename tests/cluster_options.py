@@ -1,4 +1,4 @@
-"""The options of a live cluster for tests: the defaults of users, with what a test says otherwise."""
+"""The options of a live cluster for tests: users' defaults, with the values that a test sets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The core's settings for tests: the defaults of users, with what a test says otherwise."""
+"""The core's settings for tests: users' defaults, with the values that a test sets."""
 
 from __future__ import annotations
 
@@ -18,5 +18,5 @@ def _defaults() -> CoreConfig:
 
 
 def core_config(**changed: Any) -> CoreConfig:
-    """Return the settings of ``conf/default.toml``, but for these; a source is silent after a minute."""
+    """Return the settings of ``conf/default.toml`` with these values; a source is silent after a minute."""
     return msgspec.structs.replace(_defaults(), **changed)

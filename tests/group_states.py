@@ -19,30 +19,30 @@ def drawing() -> str:
         [
             "### Kinds",
             "",
-            *_table(("kind", "meaning"), ((f"`{one.value}`", one.meaning) for one in GroupKind)),
+            *_table(("kind", "meaning"), ((f"`{kind.value}`", kind.meaning) for kind in GroupKind)),
             *_table(
                 ("when", "from", "to"),
                 (
-                    (one.step.value, _names(GroupKind, one.before), _names(GroupKind, one.after))
-                    for one in KIND_TRANSITIONS
+                    (transition.step.value, _names(GroupKind, transition.before), _names(GroupKind, transition.after))
+                    for transition in KIND_TRANSITIONS
                 ),
             ),
             "### States",
             "",
-            *_table(("state", "meaning"), ((f"`{one.value}`", one.meaning) for one in GroupState)),
+            *_table(("state", "meaning"), ((f"`{state.value}`", state.meaning) for state in GroupState)),
             *_table(
                 ("when", "from", "to"),
                 (
-                    (one.step.value, _names(GroupState, one.before), _names(GroupState, one.after))
-                    for one in TRANSITIONS
+                    (transition.step.value, _names(GroupState, transition.before), _names(GroupState, transition.after))
+                    for transition in TRANSITIONS
                 ),
             ),
             "### Timers",
             "",
-            "Of those that end at one time the first goes first; an event of that time goes before all of them.",
-            "The end of a session is no timer: heartbeats put it off, so the queue of events has the deadlines.",
+            "Timers of the same time run in the order of this table; an event of that time applies before all of them.",
+            "The end of a session is not a timer: heartbeats postpone it, so the queue of events has the deadlines.",
             "",
-            *_table(("timer", "when it ends"), ((f"`{one.name.lower()}`", one.meaning) for one in TimerKind)),
+            *_table(("timer", "when it ends"), ((f"`{timer.name.lower()}`", timer.meaning) for timer in TimerKind)),
         ]
     )
 
@@ -54,7 +54,7 @@ def _table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> list[str]:
 
 def _names(kind: type[Enum], chosen: Iterable[Enum]) -> str:
     picked = set(chosen)
-    return "any" if picked == set(kind) else ", ".join(f"`{one.value}`" for one in kind if one in picked)
+    return "any" if picked == set(kind) else ", ".join(f"`{state.value}`" for state in kind if state in picked)
 
 
 def drawn() -> str:

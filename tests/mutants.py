@@ -20,7 +20,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 WORK = ROOT / ".mutants" / "checkout"
 ROOMS = ("group", "shard")
-# Laws that take minutes say little more of a single mutant.
+# Laws that take minutes add little about a single mutant.
 _SLOW = (
     "tests/udfs/shard/test_backlog.py::test_rows_do_not_depend_on_how_much_a_group_may_do_in_a_batch",
     "tests/udfs/group/test_coordinator.py::test_how_the_events_were_cut_into_batches_leaves_no_trace",
@@ -81,12 +81,12 @@ def configure(module: str) -> None:
     text = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
     (WORK / "pyproject.toml").write_text(text + "\n[tool.mutmut]\n" + "".join(lines), encoding="utf-8")
     (WORK / "mutants" / "mutmut-stats.json").unlink(missing_ok=True)
-    # As it was copied for the module before it is newer than its source: mutmut would take it as mutated already.
+    # The copy for the module before is newer than its source: mutmut would take it as mutated already.
     (WORK / "mutants" / path).unlink(missing_ok=True)
 
 
 def try_module(count: int, seed: int, processes: int) -> dict[str, list[str]]:
-    """Return of some mutants of the configured module what became of them, and their differences."""
+    """Return the outcome and the difference of some mutants of the configured module."""
     from mutmut import __main__ as mutmut
     from mutmut.mutation.diff_apply import get_diff_for_mutant
     from mutmut.stats import status_by_exit_code

@@ -56,12 +56,14 @@ def take(root: Path, folder: Path) -> None:
     """Write each picture below a folder."""
     folder.mkdir(parents=True, exist_ok=True)
     reader = Reader(location_of(str(root)))
-    moving = max(reader.rows("rebalances"), key=lambda one: (one["queues_moved"], one["rebalance_id"]))
-    # One whose members are there at the end of the day, and rebalanced often.
+    moving = max(
+        reader.rows("rebalances"), key=lambda rebalance: (rebalance["queues_moved"], rebalance["rebalance_id"])
+    )
+    # A group whose members are there at the end of the day, and which rebalanced often.
     generations = {
-        (one["cluster"], one["group_id"]): one["generation"] for one in reader.rows("groups") if one["members"] > 2
+        (row["cluster"], row["group_id"]): row["generation"] for row in reader.rows("groups") if row["members"] > 2
     }
-    cluster, name = max(generations, key=lambda one: (one[0].startswith("kafka"), generations[one]))
+    cluster, name = max(generations, key=lambda key: (key[0].startswith("kafka"), generations[key]))
     group = {"cluster": cluster, "group": name}
     wanted = {
         "groups": ("/?sort=-rebalances_day", "light", SIZE),

@@ -21,13 +21,13 @@ from udfs.model.journal import Change, Rebalance, Rejected
 from udfs.model.rejection import Rejection
 from udfs.model.timestamps import LATEST_MS
 
-# A recording: every event lies further behind its batch than clocks differ.
+# In a recording, every event is further behind its batch than clocks differ.
 _BEHIND_MS = 3_600_000
 _ELSEWHERE = frozenset({"event_time", "system", "cluster", "type", "schema_version", "event_id"})
 
 
 def story(lines: list[bytes]) -> Iterator[str]:
-    """Return what happens, a line of text each.
+    """Yield the course of a history, a line of text each.
 
     Args:
         lines: Events of the contract; what cannot be read is played last, as rejected.
@@ -55,8 +55,8 @@ def _news(run: CoreRun, rebalances: int, changes: int, rejected: int) -> Iterato
         yield from _rebalance(row)
     for change in run.changes[changes:]:
         yield _change(change)
-    for one in run.rejected[rejected:]:
-        yield _rejected(one)
+    for rejected_event in run.rejected[rejected:]:
+        yield _rejected(rejected_event)
 
 
 def _rebalance(row: Rebalance) -> Iterator[str]:
@@ -78,8 +78,8 @@ def _change(change: Change) -> str:
     return f"  change   {change.cluster}/{change.group_id or ''} {kind} {json.dumps(body, sort_keys=True)}"
 
 
-def _rejected(one: Rejected) -> str:
-    return f"  rejected {one.reason}: {one.detail}"
+def _rejected(rejected: Rejected) -> str:
+    return f"  rejected {rejected.reason}: {rejected.detail}"
 
 
 def _time(epoch_ms: int) -> str:

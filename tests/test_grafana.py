@@ -37,8 +37,8 @@ def lost(given: object, kept: object, path: str = "") -> Iterator[str]:
         for key, value in given.items():
             yield from lost(value, kept.get(key), f"{path}.{key}")
     elif isinstance(given, list) and isinstance(kept, list) and len(given) == len(kept):
-        for number, (one, other) in enumerate(zip(given, kept, strict=True)):
-            yield from lost(one, other, f"{path}[{number}]")
+        for number, (given_part, kept_part) in enumerate(zip(given, kept, strict=True)):
+            yield from lost(given_part, kept_part, f"{path}[{number}]")
     elif given != kept:
         yield f"{path}: {given!r}"
 

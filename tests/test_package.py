@@ -157,7 +157,7 @@ def test_each_command_is_run_from_the_wheel(run):
     commands = re.findall(r"^  ([a-z-]+) ", listed, re.MULTILINE)
     tests = Path(__file__).read_text()
     assert "explain" in commands
-    assert [one for one in commands if not re.search(rf'"{one}[ "]', tests)] == []
+    assert [command for command in commands if not re.search(rf'"{command}[ "]', tests)] == []
 
 
 @pytest.mark.parametrize(

@@ -75,7 +75,7 @@ def csv_answer(
 
 
 def following_address(request: Request, cursor: str | None) -> str:
-    """Return the address of what follows an answer; empty: nothing does."""
+    """Return the address of the next part of an answer; empty: there is none."""
     if cursor is None:
         return ""
     given = [(name, value) for name, value in request.query_params.multi_items() if name != "cursor"]

@@ -60,7 +60,7 @@ def _require_known(reading: Reading, cluster: str) -> None:
     """Refuse to answer about the present of a cluster that is unknown now.
 
     Raises:
-        UnknownError: It is.
+        UnknownError: The cluster is unknown now.
     """
     known = reading.freshness.of(cluster)
     if known.state == "unknown":

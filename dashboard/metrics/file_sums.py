@@ -42,7 +42,7 @@ class FileSums:
         """Return for each name the sums of all files, one below the other.
 
         Args:
-            columns: That are summed; for one table always the same.
+            columns: The columns to sum; the same at each call for one table.
         """
         table = reader.snapshot(name)
         if table is None or not _is_plain(table):

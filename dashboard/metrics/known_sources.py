@@ -1,4 +1,4 @@
-"""Dashboard: whether the present is known, as metrics; and what is left out of the others where it is not."""
+"""Dashboard: metrics of whether the present is known; other metrics leave out unknown clusters."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from streaming.views.freshness import Freshness
 
 
 def unknown_of(freshness: Freshness, clusters: Iterable[str]) -> frozenset[str]:
-    """Return the clusters, of these and of those that jobs know, of which the present is unknown."""
+    """Return those of these clusters, and of the ones that jobs know, whose present is unknown."""
     return frozenset(cluster.cluster for cluster in freshness.blind(clusters) if cluster.state == "unknown")
 
 

@@ -23,7 +23,7 @@ router = APIRouter()
 
 
 class _Families:
-    """What the encoders of prometheus_client take for a registry."""
+    """A registry as the encoders of prometheus_client read one."""
 
     def __init__(self, found: Iterable[Metric]) -> None:
         self._found = found
@@ -71,7 +71,7 @@ def metrics(request: Request) -> Response:
 
 
 def of_alerts(is_running: bool | None) -> Iterable[Metric]:
-    """Yield whether alerts run; nothing where there is no channel."""
+    """Yield whether alerts run; nothing if no channel is configured."""
     if is_running is not None:
         text = "1 while the alerts of this server follow the findings; none without a channel."
         yield GaugeMetricFamily(f"{PREFIX}alerts_running", text, value=float(is_running))

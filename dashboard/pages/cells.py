@@ -1,4 +1,4 @@
-"""Dashboard: the cells of tables, by the kind of their column. A page has thousands of them: they are no template."""
+"""Dashboard: the cells of tables, by the kind of their column. A page has thousands: templates would be too slow."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def table_rows(columns: Sequence[PageColumn], rows: Sequence[Row], cluster: str 
 
     Args:
         rows: As dicts; a field that a row lacks is a dash.
-        cluster: Of rows that name none.
+        cluster: The cluster of rows that name none.
     """
     plan = [
         (

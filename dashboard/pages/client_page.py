@@ -82,8 +82,8 @@ def _caused(reading: Reading, clients: list[str], groups: Collection[tuple[str, 
     where = {"cluster": {cluster for cluster, _ in groups}, "group_id": {group for _, group in groups}}
     sql = """
         select * from found
-        where list_has_any(list_transform(coalesce(triggers, []), lambda one: one.client), ?)
-            and not list_contains(list_transform(triggers, lambda one: one.kind), 'group_created')
+        where list_has_any(list_transform(coalesce(triggers, []), lambda part: part.client), ?)
+            and not list_contains(list_transform(triggers, lambda part: part.kind), 'group_created')
     """
     return reading.sql(sql, {"found": reading.tables.read("rebalances", where=where)}, [clients or [""]])
 
@@ -91,12 +91,14 @@ def _caused(reading: Reading, clients: list[str], groups: Collection[tuple[str, 
 def _clients(sessions: Iterable[Row], caused: dict[str, set[str]]) -> list[Row]:
     """Return a row a client: those that caused most rebalances in front."""
     rows: dict[str, Row] = {}
-    for one in sessions:
-        if one["client"]:
-            row = rows.setdefault(one["client"], {"client": one["client"], "sessions": 0, "open": 0, "expired": 0})
+    for session in sessions:
+        if session["client"]:
+            row = rows.setdefault(
+                session["client"], {"client": session["client"], "sessions": 0, "open": 0, "expired": 0}
+            )
             row["sessions"] += 1
-            row["open"] += one["left_at"] is None
-            row["expired"] += one["left_reason"] == "expired"
+            row["open"] += session["left_at"] is None
+            row["expired"] += session["left_reason"] == "expired"
     found = [row | {"rebalances": len(caused.get(client, ()))} for client, row in rows.items()]
     return sorted(found, key=lambda row: (-row["rebalances"], -row["sessions"], row["client"]))
 

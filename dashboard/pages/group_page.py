@@ -23,9 +23,9 @@ from streaming.views.group_state_texts import (
     state_text,
 )
 
-# Of each table on the page; the whole is a download.
+# Each table on the page shows at most this many rows; the download has all of them.
 ROWS = 200
-# The chart of minutes draws so many, and its downloads have them: three and a half days.
+# The chart of minutes, and its downloads, have at most this many: three and a half days.
 MINUTE_ROWS = 5_000
 LAST_REBALANCES = 25
 
@@ -69,7 +69,7 @@ def group_page(reading: Reading, cluster: str, group: str) -> dict[str, Any]:
         "waits": (found["waits"] or "").split("; ") if found["waits"] else [],
         "is_reported": any(row["reported"] for row in owners),
         "has_reports": any(member["reported"] is not None for member in now),
-        "widespread": [one for one in widespread(reading) if any(one.has(row) for row in findings.rows)],
+        "widespread": [spread for spread in widespread(reading) if any(spread.has(row) for row in findings.rows)],
         "findings": findings.rows,
         "past_findings": past,
         "rebalances": last.rows,
@@ -105,7 +105,7 @@ def group_page(reading: Reading, cluster: str, group: str) -> dict[str, Any]:
             name: address(API + path, of_group, limit=reading.max_rows)
             for name, path in (("rebalances", "rebalances"), ("audits", "audits"))
         }
-        # What is shown of these is what is open now.
+        # These tables show open rows only, so their downloads do too.
         | {
             name: address(API + path, of_group, open="yes", limit=reading.max_rows)
             for name, path in (("members", "members"), ("queues", "assignments"), ("findings", "findings"))

@@ -25,7 +25,7 @@ class Choice(NamedTuple):
 
 
 class Ordering(NamedTuple):
-    """What the address requests besides filters."""
+    """The parameters of an address besides filters."""
 
     sort: str
     page: int
@@ -35,7 +35,7 @@ def parameters_of(parameters: Mapping[str, str], listing: Listing) -> tuple[dict
     """Split the parameters of an address into filters and ordering; parameters without a value are left out.
 
     Raises:
-        BadQuestionError: One is unknown.
+        BadQuestionError: A parameter is unknown.
     """
     refuse_others(parameters, (*listing.parameters, *OWN), "this page")
     page = parameters.get("page") or "1"

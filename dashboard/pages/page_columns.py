@@ -13,7 +13,7 @@ class PageColumn(NamedTuple):
 
     Attributes:
         kind: How a cell is shown: one of ``KINDS`` of ``cells.py``.
-        sort: Name of the listing's order; empty = none.
+        sort: Name of the listing's order; empty: the column cannot be sorted by.
         wide: Left out on a narrow screen.
         hint: What the heading means, where that is not obvious.
         needs_any: Fields of the row; where no row has any of them, the column is left out. Empty = it is always shown.
@@ -58,7 +58,7 @@ def filled_columns(columns: Iterable[PageColumn], rows: Sequence[Row], sort: str
 
 
 def _costs(*, are_sorted: bool) -> tuple[PageColumn, ...]:
-    """Return the columns of what moves of queues cost in messages."""
+    """Return the columns of the cost of moves in messages."""
     repeated, waiting = "repeated_messages", "waiting_messages"
     names, late = (repeated, "repeated_estimated_messages"), (waiting, "waiting_estimated_messages")
     orders = (repeated, waiting) if are_sorted else ("", "")
@@ -164,7 +164,7 @@ PROGRESS = (
     PageColumn("lag_reliable", "Reliable", "truth"),
     PageColumn("member_id", "Owner", "member", wide=True),
 )
-# Of groups whose members and coordinator report nothing.
+# These columns are left out for groups whose members and coordinator report nothing.
 _REPORTED = ("reported", "reported_text", "agrees")
 MEMBERS_UNREPORTED = tuple(column for column in MEMBERS if column.name not in _REPORTED)
 QUEUES_UNREPORTED = tuple(column for column in QUEUES if column.name not in _REPORTED)

@@ -49,7 +49,9 @@ def check_parameters(request: Request) -> None:
     """
     route = request.scope["route"]
     shown = LISTINGS_OF_PAGES.get(route.path)
-    taken = [one.alias for one in route.dependant.query_params] if shown is None else [*shown.parameters, *OWN]
+    taken = (
+        [parameter.alias for parameter in route.dependant.query_params] if shown is None else [*shown.parameters, *OWN]
+    )
     refuse_others((key for key, _ in request.query_params.multi_items()), taken, "this page")
 
 
@@ -79,7 +81,7 @@ def page(request: Request, template: str, compute: Callable[[Reading], dict[str,
             found,
             blind=blind,
             knowledge=headline(reading),
-            clock_notes=[one.note for one in freshness.jobs if one.note],
+            clock_notes=[running.note for running in freshness.jobs if running.note],
             problem=freshness.problem,
             unreadable=unreadable,
             url=shown,
@@ -91,7 +93,7 @@ def page(request: Request, template: str, compute: Callable[[Reading], dict[str,
         return text.encode("utf-8", "replace"), tables
 
     # Those of which no job reports are in no version of liveness.
-    unreported = tuple(one.cluster for one in blind if one.cluster not in reading.freshness.clusters)
+    unreported = tuple(status.cluster for status in blind if status.cluster not in reading.freshness.clusters)
     body = reading.kept_as_read(("page", shown, page_time(reading), unreported), render)
     tag = f'"{hashlib.sha256(body).hexdigest()[:24]}"'
     if request.headers.get("if-none-match") == tag:
@@ -140,7 +142,7 @@ def _nothing(reading: Reading) -> str:
 
 
 def _widespread(reading: Reading, cluster: str | None) -> list[WidespreadKind]:
-    return [one for one in widespread(reading) if cluster in (None, one.cluster)]
+    return [spread for spread in widespread(reading) if cluster in (None, spread.cluster)]
 
 
 def _totals(reading: Reading) -> Row:
@@ -163,9 +165,9 @@ def _add_hours(reading: Reading, rows: list[Row]) -> None:
     sql = "select * from hours where list_contains(?, group_id)"
     found: dict[tuple[str, str], list[int]] = {}
     names = sorted({row["group_id"] for row in rows}) or [""]
-    for one in plain_rows(reading.sql(sql, {"hours": hours(reading)}, [names])):
-        bars = found.setdefault((one["cluster"], one["group_id"]), [0] * HOURS)
-        bars[(one["hour"] - window.first_hour_ms) // HOUR_MS] = one["rebalances"]
+    for hour in plain_rows(reading.sql(sql, {"hours": hours(reading)}, [names])):
+        bars = found.setdefault((hour["cluster"], hour["group_id"]), [0] * HOURS)
+        bars[(hour["hour"] - window.first_hour_ms) // HOUR_MS] = hour["rebalances"]
     for row in rows:
         row["hours"] = found.get((row["cluster"], row["group_id"]), [0] * HOURS)
 
@@ -204,8 +206,8 @@ def rebalance(request: Request, id: str) -> Response:  # noqa: A002 - the parame
                 move["queue"] = queue_name(move["topic"], move["broker"], move["queue_id"])
                 move["before_text"], move["after_text"] = (", ".join(move[side]) or "–" for side in ("before", "after"))
         found["outages"] = [
-            one | {"queue": queue_name(one["topic"], one["broker"], one["queue_id"])}
-            for one in found["rebalance"]["outages"] or []
+            outage | {"queue": queue_name(outage["topic"], outage["broker"], outage["queue_id"])}
+            for outage in found["rebalance"]["outages"] or []
         ]
         return found
 

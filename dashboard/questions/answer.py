@@ -92,7 +92,7 @@ def kept_total(reading: Reading, question: Question, given: Mapping[str, object]
     """Return how many rows an answer would have without a limit.
 
     Args:
-        given: Of the answer, with its limit.
+        given: The parameters of the answer, with its limit.
 
     Raises:
         QueryTimeoutError: As ``answer``.

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.ipc
 
 Kept = TypeVar("Kept", pa.Table, bytes)
-# What a small result costs beside its own bytes, measured: an entry, and each column with its buffers.
+# Measured cost of a small result beside its own bytes: an entry, and each column with its buffers.
 _ENTRY_BYTES, _COLUMN_BYTES = 512, 2_048
 
 
@@ -57,7 +57,7 @@ class ResultCache:
         """Return the result of a key; it stays until one of the tables changes that it was computed from.
 
         Args:
-            versions: Of all tables. While a result is computed, it may depend on each of them.
+            versions: Versions of all tables. While a result is computed, it may depend on each of them.
         """
         now = dict(versions)
 
@@ -123,7 +123,7 @@ def _compact(value: Kept) -> Kept:
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, value.schema) as writer:
         writer.write_table(value.combine_chunks())
-    # By way of bytes: the sink's buffer may be twice as large as what is in it.
+    # The bytes are copied: the sink's buffer may be twice as large as its content.
     return pa.ipc.open_stream(pa.py_buffer(sink.getvalue().to_pybytes())).read_all()
 
 

@@ -16,7 +16,7 @@ from streaming.views.reader import Within
 
 MAX_SPANS = 50_000
 MAX_MARKS = 2_000
-# Beyond the last knowledge at most this part of what is before it is shown, empty.
+# An empty span after the last knowledge is shown, at most this part of the span before it.
 _UNKNOWN_PART = 5
 _COLUMNS = ("topic", "broker", "queue_id", "member_id", "origin", "valid_from", "valid_to")
 # Queues and members get their numbers here, in the order of their names: a group may have very many spans.
@@ -45,8 +45,8 @@ def timeline(
     """Return the spans of a group as numbers into lists of queues and members, and its rebalances.
 
     Args:
-        since_ms: The window's begin, and until_ms its end; None = the last day that is known, in whole hours.
-        origin: computed or reported; empty = reported where the group reports, else computed.
+        since_ms: The window's begin, and until_ms its end; None: the last day that is known, in whole hours.
+        origin: computed or reported; empty: reported where the group reports, else computed.
 
     Returns:
         ``spans``: [queue, member, from, to] with times in epoch ms and null for a span that is open; at most
@@ -71,7 +71,7 @@ def timeline(
     is_cut = counts.get(shown, 0) > MAX_SPANS
     if found.num_rows and since_ms is None and until_ms is None:
         times = [mark["at"] for mark in marks]
-        # Where spans are cut, older marks would have nothing below them.
+        # If spans are cut, older marks would have nothing below them.
         begins = columns[2] if is_cut else [*columns[2], *times]
         ends = [*columns[2], *(end for end in columns[3] if end), *times]
         since, until = _narrowed(since, window.now_ms if window.is_live else 0, begins, ends)

@@ -140,6 +140,6 @@ def job_facts(reading: Reading) -> dict[str, Any]:
         "commits": commits(reading),
         "tables": tables(reading),
         "sources": sources(reading),
-        "group_sources": [{"cluster": one, "taken": text} for one, text in group_sources(reading.tables).items()],
+        "group_sources": [{"cluster": name, "taken": text} for name, text in group_sources(reading.tables).items()],
         "findings": source_findings(reading),
     }

@@ -25,11 +25,11 @@ where cluster is not null group by cluster order by cluster
 
 
 class UnknownError(Exception):
-    """What is so now is not known."""
+    """The present is not known."""
 
 
 def newest_by_cluster(reading: Reading) -> dict[str, int | None]:
-    """Return each cluster of the tables with the event time of its newest rebalance or finding; None = it has none."""
+    """Return each cluster of the tables with the event time of its newest rebalance or finding, or None."""
 
     def compute() -> pa.Table:
         # By DuckDB: making a table of Python's values imports pandas, a third of a second of the first request.
@@ -88,7 +88,7 @@ def unknown_clusters(reading: Reading) -> tuple[str, ...]:
 
 
 def known_end(reading: Reading, cluster: str, now_ms: int) -> int | None:
-    """Return up to when a cluster is known: now, its last knowledge, or the end of a recording; None = nothing is."""
+    """Return up to when a cluster is known: now, its last knowledge, or a recording's end; None: nothing is known."""
     found = reading.freshness.of(cluster)
     if found.state in ("known", "partly_known"):
         return now_ms

@@ -25,7 +25,7 @@ class PieceRequest(NamedTuple):
     Attributes:
         chosen: The parameters behind the condition.
         is_descending: The expression descends; the key always ascends.
-        place: The cursor's: the value of the order's expression and of each part of the key; empty = from the first.
+        place: The cursor's: the value of the order's expression and of each part of the key; empty: the first.
         shown: How many rows of exactly this place come before the cursor, if there are more of them.
     """
 
@@ -68,7 +68,7 @@ class Span(NamedTuple):
 
 
 def span_of(reading: Reading, request: PieceRequest) -> Span | None:
-    """Return the span of a piece; None = its listing is small, or the files are in another order."""
+    """Return the span of a piece; None: the listing is small, or the files are in another order."""
     listing, chosen, limit, place = request.listing, request.chosen, request.limit, request.place
     columns = _leading(listing, request.order)
     if (
@@ -161,12 +161,12 @@ def _bounds(columns: Sequence[str], request: PieceRequest, first: list[Any], las
     found: dict[str, object] = {}
     is_time = _TIME.fullmatch(request.order) is not None
     for number, column in enumerate(columns):
-        one, other = first[number], last[number]
+        low, high = first[number], last[number]
         if number == 0 and request.is_descending:
-            one, other = other, one
+            low, high = high, low
         # A time that is null counts as 0.
-        found[column] = Within(one, other + 1, one <= 0) if number == 0 and is_time else Between(one, other)
-        if one != other:
+        found[column] = Within(low, high + 1, low <= 0) if number == 0 and is_time else Between(low, high)
+        if low != high:
             break
     return found
 
@@ -175,13 +175,13 @@ def _joined(where: Mapping[str, object], bounds: Mapping[str, object]) -> dict[s
     """Return bounds that hold with the conditions that there are: of one column the narrower span, or theirs."""
     found = dict(bounds)
     for column in bounds:
-        there, one = where.get(column), bounds[column]
-        if isinstance(there, Within) and isinstance(one, Within):
-            since = max((ms for ms in (there.since_ms, one.since_ms) if ms is not None), default=None)
-            until = min((ms for ms in (there.until_ms, one.until_ms) if ms is not None), default=None)
+        there, bound = where.get(column), bounds[column]
+        if isinstance(there, Within) and isinstance(bound, Within):
+            since = max((ms for ms in (there.since_ms, bound.since_ms) if ms is not None), default=None)
+            until = min((ms for ms in (there.until_ms, bound.until_ms) if ms is not None), default=None)
             # Without bounds every time fits, null too.
             or_null = there.or_null or there == Within()
-            found[column] = Within(since, until, or_null and one.or_null)
+            found[column] = Within(since, until, or_null and bound.or_null)
         elif there is not None:
             del found[column]
     return found

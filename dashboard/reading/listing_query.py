@@ -36,7 +36,7 @@ class Piece(NamedTuple):
     Attributes:
         rows: As dicts, times in epoch ms.
         total: How many fit, with those of other pieces.
-        next_cursor: Where the next piece begins; None = this is the last.
+        next_cursor: Where the next piece begins; None: this is the last one.
     """
 
     rows: list[Row]
@@ -61,7 +61,7 @@ def piece(
         chosen: Parameter -> value, of the listing's own: its filters, ``q`` (a part of a name, in any case), ``since``,
             ``until`` and ``at`` (as ``parse_time`` takes them). An empty value is none. Of a filter that takes one of
             few values there may be several, with commas between.
-        sort: One of the listing's orders, with ``-`` before it to descend; empty = its default.
+        sort: One of the listing's orders, with ``-`` before it to descend; empty: its default.
         offset: How many rows are skipped; cursor: the piece after the one that gave it.
         is_whole: With the columns that the listing adds.
 
@@ -93,8 +93,8 @@ def piece(
     if len(rows) <= limit:
         return Piece(rows, total, None)
     last = places[limit - 1]
-    # Of rows that are equal in every column, the next piece skips as many as were shown.
-    repeats = sum(one == last for one in places[:limit]) + shown * (last == place) if places[limit] == last else 0
+    # The next piece skips as many rows with equal columns as were shown.
+    repeats = places[:limit].count(last) + shown * (last == place) if places[limit] == last else 0
     return Piece(rows[:limit], total, write_cursor(sort, last, repeats))
 
 
@@ -105,7 +105,7 @@ def _found(reading: Reading, request: PieceRequest) -> tuple[pa.Table, int]:
         rows = request.listing.rows(reading, request.chosen, bounds=span.bounds)
         inside = request._replace(offset=request.offset - span.before)
         found = _ordered(reading, inside, rows)
-        # Fewer than were counted: the table changed between.
+        # The rows are fewer than were counted: the table changed between.
         if found.num_rows >= min(request.limit, span.rows - inside.offset):
             return found, span.total
     rows = request.listing.rows(reading, request.chosen)
@@ -156,7 +156,7 @@ def refuse_others(given: Iterable[str], taken: Sequence[str], name: str) -> None
     names = sorted(given)
     if others := sorted(set(names).difference(taken)):
         raise BadQuestionError(f"{name} does not take {others[0][:50]!r}; it takes {', '.join(taken) or 'none'}")
-    if repeated := [one for one, next_one in pairwise(names) if one == next_one]:
+    if repeated := [earlier for earlier, later in pairwise(names) if earlier == later]:
         raise BadQuestionError(f"{repeated[0]} is given more than once; {name} takes one value of it")
 
 
@@ -169,7 +169,7 @@ def _value(listing: Listing, name: str, value: str) -> str:
     if name in (SINCE, UNTIL, AT):
         return str(time_parameter(name, value))
     taken = listing.values.get(name)
-    return value if taken is None else ",".join(_taken(name, one, taken) for one in value.split(","))
+    return value if taken is None else ",".join(_taken(name, part, taken) for part in value.split(","))
 
 
 def _taken(name: str, value: str, taken: Sequence[str]) -> str:
@@ -184,7 +184,7 @@ def time_parameter(name: str, value: str) -> int:
     """Return the time of a parameter, in epoch ms.
 
     Raises:
-        BadQuestionError: It is none.
+        BadQuestionError: The text is not a time.
     """
     try:
         time_ms = parse_time(value, now_ms())

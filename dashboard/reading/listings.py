@@ -25,7 +25,7 @@ from udfs.model.journal import TRIGGER_ORDER
 from udfs.model.spans import Origin
 from udfs.model.systems import SYSTEMS
 
-# Parameters that are no filter by equality: a part of a name, a span of time, and a time; in epoch ms.
+# Parameters that do not filter by equality: a part of a name, a span of time, and a time; in epoch ms.
 SEARCH, SINCE, UNTIL, AT = "q", "since", "until", "at"
 # Equal to these, files without such rows are skipped.
 _SKIPPING = ("cluster", "group_id", "member_id", "rebalance_id")
@@ -127,7 +127,7 @@ class Listing:
         """Read the rows that contain the requested ones.
 
         Args:
-            columns: Only these; None = all.
+            columns: Only these; None: all.
             bounds: Further conditions, of columns for which ``where`` has none.
         """
         if self.made is not None:
@@ -164,7 +164,7 @@ def _number(name: str) -> str:
 
 
 def _rank(name: str, values: Sequence[str]) -> str:
-    """Return the place of a text in a list; what is not in it comes after."""
+    """Return the place of a text in a list; texts that are not in it come last."""
     return f"coalesce(list_position({[*values]}, {name}), {len(values) + 1})"
 
 
@@ -188,7 +188,7 @@ GROUPS = Listing(
         *("reconciling", "generation_source", "coordinator_state"),
     ),
     _equal("cluster", "group_id", "system", "health", "mode", "strategy_verdict", "library", "protocol")
-    # Of a kind that is not followed people know the coordinator's state.
+    # For a kind that is not followed, the coordinator's state is known.
     | {"state": "? in (state, coordinator_state)", "kind": _among("finding_kinds", " ")},
     ("group_id", "cluster", "strategy"),
     _GROUP_ORDERS
@@ -210,9 +210,9 @@ REBALANCES = Listing(
     TABLES["rebalances"].names,
     _equal("cluster", "group_id", "system", "status", "rebalance_id")
     | {
-        "trigger": 'list_contains(list_transform(coalesce(triggers, []), lambda one: one.kind) || ["trigger"], ?)',
+        "trigger": 'list_contains(list_transform(coalesce(triggers, []), lambda part: part.kind) || ["trigger"], ?)',
         "agrees": "coalesce(agrees::varchar, 'unknown') = ?",
-        "client": "list_contains(list_transform(coalesce(triggers, []), lambda one: one.client), ?)",
+        "client": "list_contains(list_transform(coalesce(triggers, []), lambda part: part.client), ?)",
     },
     ("group_id", "cluster", "rebalance_id"),
     _GROUP_ORDERS
@@ -239,16 +239,16 @@ FINDINGS = Listing(
     TABLES["findings"].names,
     _equal("group_id", "kind", "severity", "finding_id")
     | {
-        # What no job can write down may be of several clusters.
+        # A finding that no job can write may concern several clusters.
         "cluster": _among("cluster", ", "),
         "open": "(case when closed_at is null then 'yes' else 'no' end) = ?",
-        "client": "list_contains(list_transform(coalesce(clients, []), lambda one: one.client), ?)",
+        "client": "list_contains(list_transform(coalesce(clients, []), lambda part: part.client), ?)",
     },
     ("group_id", "cluster", "kind", "message"),
     _GROUP_ORDERS
     | {
         "group_id": _text("group_id"),
-        # What is closed comes after what is open.
+        # Closed rows come after open ones.
         "severity": f"{_rank('severity', SEVERITIES)} + case when closed_at is null then 0 else 10 end",
         "kind": _text("kind"),
         "opened_at": _time("opened_at"),
@@ -348,5 +348,6 @@ AUDITS = Listing(
     is_recent=True,
 )
 LISTINGS = {
-    one.name: one for one in (GROUPS, REBALANCES, FINDINGS, MEMBERS, ASSIGNMENTS, REJECTED, MINUTES, PROGRESS, AUDITS)
+    listing.name: listing
+    for listing in (GROUPS, REBALANCES, FINDINGS, MEMBERS, ASSIGNMENTS, REJECTED, MINUTES, PROGRESS, AUDITS)
 }

@@ -15,7 +15,7 @@ HELD = (
     Column("reported", _QUEUES, "The queues that it holds as reported; null as before, or nobody in its group reports"),
     Column("agrees", TRUTH, "Whether both are equal; null = there is nothing to compare"),
 )
-# Of so many groups the spans are looked up by their names; of more all those of their clusters are read.
+# The spans of up to this many groups are looked up by name; for more groups, all spans of their clusters are read.
 _GROUPS_NAMED = 500
 _COLUMNS = ("cluster", "group_id", "member_id", "origin", "topic", "broker", "queue_id")
 _HELD = """

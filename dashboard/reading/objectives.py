@@ -34,7 +34,7 @@ class Figure:
 
     Attributes:
         value: None: there is nothing to measure.
-        warning, critical: From which value on; 0 = never.
+        warning, critical: The least value of this state; 0: never.
     """
 
     name: str
@@ -56,7 +56,7 @@ class Figure:
 
 @dataclass(frozen=True)
 class Evaluation:
-    """What was found.
+    """The result of an evaluation.
 
     Attributes:
         findings: Open findings that count, the most severe first.
@@ -115,11 +115,13 @@ def evaluate(
     where = {"cluster": cluster, "group_id": group}
     left_out = {*ignored, *objectives.ignored_findings}
     found = tables.rows("findings", where=where, keep=holds_at("opened_at", "closed_at", at))
-    among = [kind for kind in widespread_kinds(tables, widespread, at, cluster=cluster) if kind.kind not in left_out]
+    among = [
+        spread for spread in widespread_kinds(tables, widespread, at, cluster=cluster) if spread.kind not in left_out
+    ]
     counted = [
         row
         for row in found
-        if row["severity"] != "info" and row["kind"] not in left_out and not any(kind.has(row) for kind in among)
+        if row["severity"] != "info" and row["kind"] not in left_out and not any(spread.has(row) for spread in among)
     ]
     counted.sort(key=lambda row: (SEVERITIES.index(row["severity"]), row["kind"], row["opened_at"], row["finding_id"]))
     names = {cluster} if cluster is not None else known_clusters(tables, group)
@@ -130,9 +132,9 @@ def evaluate(
         counted,
         _figures(tables, objectives, at, where),
         among,
-        blind=[one for one in reported if not one.knows(at_ms)],
+        blind=[status for status in reported if not status.knows(at_ms)],
         blind_state=objectives.blind_state,
-        recordings=[one for one in reported if one.state == "recording"],
+        recordings=[status for status in reported if status.state == "recording"],
         info=sum(row["severity"] == "info" for row in found),
     )
 
@@ -149,7 +151,7 @@ def _figures(reader: Reader, objectives: Check, now_ms: int, where: Mapping[str,
     for block in reader.blocks("rebalances", columns=_COLUMNS, where=where):
         for name, group, at, detected, least, most in _between(block, since_ms, now_ms):
             rebalances[name, group] += 1
-            # What cannot be ruled out counts: an objective is met if it is met at most.
+            # Values that cannot be ruled out count: an objective is met only if the worst of them meets it.
             outages[name, group] += max(least or 0, most or 0)
             delays[name] = max(delays[name], (detected or at) - at)
     hours = objectives.window_ms / _HOUR_MS
@@ -174,7 +176,7 @@ def _figures(reader: Reader, objectives: Check, now_ms: int, where: Mapping[str,
 def _largest(values: Mapping[tuple[str, str | None], float]) -> tuple[float | None, str | None, str | None]:
     if not values:
         return 0.0, None, None
-    (cluster, group), value = min(values.items(), key=lambda one: (-one[1], one[0][0], one[0][1] or ""))
+    (cluster, group), value = min(values.items(), key=lambda entry: (-entry[1], entry[0][0], entry[0][1] or ""))
     return value, cluster, group
 
 

@@ -20,7 +20,7 @@ class OpenedTables(Reader):
     """Reads like ``Reader``, every table at the version that it had when it was first read.
 
     Raises:
-        NoTablesError: There is none.
+        NoTablesError: The folder has no tables.
     """
 
     # Whether they are read again and again, so that what cannot be read now may be read later.
@@ -58,7 +58,7 @@ class OpenedTables(Reader):
         return self._opened[name]
 
     def row_count(self, name: str) -> int | None:
-        """Return how many rows a table has, by its log; None = a file has no number."""
+        """Return how many rows a table has, by its log; None: a file does not state its number."""
         handle = self._table(name)
         if handle is None:
             return 0
@@ -66,7 +66,7 @@ class OpenedTables(Reader):
         return None if None in counts else sum(counts)
 
     def size(self, name: str) -> dict[str, int | None]:
-        """Return version, files and bytes of a table; None = there is no such table yet."""
+        """Return version, files and bytes of a table; None: the table does not exist yet."""
         handle = self._table(name)
         if handle is None:
             return {"version": None, "files": None, "bytes": None}

@@ -16,7 +16,7 @@ from streaming.views.group_state_texts import NOT_FOLLOWED, STATE_COLUMNS, STATE
 from streaming.views.reader import Within
 from streaming.views.widespread import WidespreadKind
 
-# What a row has beside the columns of ``groups``.
+# Columns of a row beside those of ``groups``.
 ADDED = (
     Column(
         "health",
@@ -63,7 +63,7 @@ select g.cluster, g.system, g.group_id, g.state, g.mode, g.strategy, g.generatio
     open.worst, coalesce(g.unassigned_queues, 0) > 0 as is_lacking, g.cluster in (from unknown) as is_unknown
 from groups g left join open using (cluster, group_id) left join recent using (cluster, group_id)
 """
-# What the health of a group depends on has few values: the rule is called once for each of their combinations.
+# The inputs of the health of a group have few values: the rule is called once for each combination.
 _DEPENDS = "select distinct state, worst, is_lacking, is_unknown from seen"
 _WITH_HEALTH = """
 select seen.* exclude (worst, is_lacking, is_unknown), rule.health from seen join (
@@ -85,7 +85,7 @@ select cluster, group_id, epoch_ms(event_time) // {hour} * {hour} as hour, count
     count(*) filter (epoch_ms(event_time) >= {first.hour_ms}) as recent
 from rebalances where epoch_ms(event_time) >= {first.day_ms} group by all
 """
-# Of so many groups a heat map and its table show the hours.
+# A heat map and its table show the hours of at most this many groups.
 BUSIEST = 40
 _TABLES = ("groups", "findings", "rebalances")
 
@@ -130,22 +130,22 @@ def _with_health(reading: Reading, rows: pa.Table) -> pa.Table:
     depends = reading.sql(_DEPENDS, {"seen": rows}).to_pylist()
     rules = [
         health(
-            state=one["state"],
-            worst=one["worst"],
-            unassigned_queues=one["is_lacking"],
-            is_known=not one["is_unknown"],
+            state=row["state"],
+            worst=row["worst"],
+            unassigned_queues=row["is_lacking"],
+            is_known=not row["is_unknown"],
         )
-        for one in depends
+        for row in depends
     ]
-    values = [[one[name] for one in depends] for name in ("state", "worst", "is_lacking", "is_unknown")]
+    values = [[row[name] for row in depends] for name in ("state", "worst", "is_lacking", "is_unknown")]
     return reading.sql(_WITH_HEALTH, {"seen": rows}, [*values, rules])
 
 
 def _with_coordinator_state(reading: Reading, rows: pa.Table) -> pa.Table:
     """Add the state of each group's coordinator: the rule is called for those in which it may be another one."""
     others = reading.sql(_OTHERS, {"seen": rows}).to_pylist()
-    values = [[one[name] for one in others] for name in STATE_COLUMNS]
-    return reading.sql(_WITH_STATE, {"seen": rows}, [*values, [coordinator_state(one) for one in others]])
+    values = [[row[name] for row in others] for name in STATE_COLUMNS]
+    return reading.sql(_WITH_STATE, {"seen": rows}, [*values, [coordinator_state(row) for row in others]])
 
 
 def _time(reading: Reading) -> tuple[int, Recent]:
@@ -155,7 +155,7 @@ def _time(reading: Reading) -> tuple[int, Recent]:
 
 
 def _places(many: Sequence[WidespreadKind]) -> list[list[str]]:
-    return [[one.cluster for one in many], [one.kind for one in many]]
+    return [[spread.cluster for spread in many], [spread.kind for spread in many]]
 
 
 def clusters(reading: Reading) -> pa.Table:

@@ -23,19 +23,19 @@ if TYPE_CHECKING:
 
 # More than any table has.
 ALL_ROWS = 1_000_000_000
-# Of the answers of one command.
+# Limits of memory and time for the answers of one command.
 _COMMAND_MEMORY_BYTES, _COMMAND_TIMEOUT_MS = 1 << 30, 600_000
 
 
 @dataclass(frozen=True)
 class Reading:
-    """What answers questions about the tables.
+    """Reads the tables for questions about them.
 
     Attributes:
         tables: The tables at their current versions; reads like ``streaming.views.reader.Reader``, so that every
             function of ``streaming.views`` takes it.
-        max_rows: Of one answer.
-        widespread_settings: When a kind of findings is; None = the defaults of the section `widespread`.
+        max_rows: The most rows in one answer.
+        widespread_settings: When a kind of findings is widespread; None: the defaults of the section `widespread`.
     """
 
     tables: OpenedTables
@@ -51,10 +51,10 @@ class Reading:
         """Read the tables below a folder, for a server: they are followed from version to version.
 
         Args:
-            widespread: The section of that name; None = its defaults.
+            widespread: The section of that name; None: its defaults.
 
         Raises:
-            NoTablesError: There is none.
+            NoTablesError: The folder has no tables.
         """
         from dashboard.reading.snapshots import TableSnapshots
 
@@ -71,7 +71,7 @@ class Reading:
         """Read the tables below a folder, for one command.
 
         Raises:
-            NoTablesError: There is none.
+            NoTablesError: The folder has no tables.
         """
         return cls(
             tables=OpenedTables(root),

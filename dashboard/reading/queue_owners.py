@@ -21,7 +21,7 @@ def owners_of_queue(
     broker: str | None = None,
     at_ms: int | None = None,
 ) -> list[Row]:
-    """Return the owners of a queue at a time (None = now): rows of assignments, with the owner's client and host.
+    """Return the owners of a queue at a time (None: now): rows of assignments, with the owner's client and host.
 
     A topic that is shared by message answers with every member that shares it.
     """

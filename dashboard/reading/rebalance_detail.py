@@ -13,7 +13,7 @@ from streaming.views.reader import Reader
 from streaming.views.rebalance_spans import is_after, is_before, spans_of
 from streaming.views.siblings import HostSessions, Siblings
 
-# Of each kind: queues that moved, members.
+# The page shows at most this many queues that moved, and members, of each kind.
 MAX_ROWS = 1_000
 
 _ELSEWHERE: Final = (("siblings", Siblings), ("host_sessions", HostSessions))
@@ -62,12 +62,12 @@ def _shown(audit: Row | None) -> Row | None:
         return None
     queues = [
         {
-            "queue": queue_name(one["topic"], one["broker"], one["queue_id"]),
-            "kind": one["kind"],
-            "expected_text": owners_text(one["expected"]) if audit["verdict"] == "differs" else None,
-            "reported_text": owners_text(one["reported"]),
+            "queue": queue_name(queue["topic"], queue["broker"], queue["queue_id"]),
+            "kind": queue["kind"],
+            "expected_text": owners_text(queue["expected"]) if audit["verdict"] == "differs" else None,
+            "reported_text": owners_text(queue["reported"]),
         }
-        for one in audit["differing"] or []
+        for queue in audit["differing"] or []
     ]
     return audit | {"reason_text": reason_text(audit["reason"]), "queue_rows": queues}
 

@@ -22,11 +22,11 @@ from streaming.views.liveness_reader import LivenessReader
 
 # A table that was replaced by another one keeps its name: each handle is reopened this often.
 REOPENED_AFTER_POLLS = 60
-# A store that has not answered for so long is waited for by the poller alone, and by no request.
+# If a store has not answered for this long, only the poller waits for it, and no request does.
 FAILS_AFTER_S = 5.0
 MISSING = -1
 _UNREADABLE = "cannot be read; its last snapshot stays"
-# Liveness has a version, as if it were a table: it changes with what is shown of it.
+# Liveness has a version like a table: it changes with what is shown of it.
 LIVENESS = "liveness"
 
 _log = logger("dashboard")
@@ -38,10 +38,10 @@ class TableSnapshots(OpenedTables):
     Several threads may read at once while one refreshes.
 
     Args:
-        must_exist: False = the job that writes them may start later.
+        must_exist: False: the job that writes them may start later.
 
     Raises:
-        NoTablesError: There is none.
+        NoTablesError: The folder has no tables.
     """
 
     is_followed = True
@@ -63,7 +63,7 @@ class TableSnapshots(OpenedTables):
 
     @property
     def versions(self) -> Mapping[str, int]:
-        """Return the version of each table, and of ``liveness``, at the last refresh; -1 = there is no such table."""
+        """Return the version of each table, and of ``liveness``, at the last refresh; -1: the table does not exist."""
         return self._versions
 
     @property
@@ -101,7 +101,7 @@ class TableSnapshots(OpenedTables):
 
     def _follow(self, name: str) -> int:
         if self._away:
-            # What does not answer is waited for once in a poll: what is known grows old meanwhile.
+            # A store that does not answer delays a poll only once; what is known grows old meanwhile.
             self._note(name, _UNREADABLE, self._away)
             return self._versions[name]
         try:
@@ -161,8 +161,13 @@ def version_of(freshness: Freshness, unreadable: Mapping[str, str]) -> int:
     How far a cluster is known is shown where it is not known up to now.
     """
     clusters = [
-        (one.cluster, one.state, one.reason, one.known_until if one.state in ("unknown", "recording") else None)
-        for one in freshness.clusters.values()
+        (
+            cluster.cluster,
+            cluster.state,
+            cluster.reason,
+            cluster.known_until if cluster.state in ("unknown", "recording") else None,
+        )
+        for cluster in freshness.clusters.values()
     ]
-    jobs = sorted((one.app_id, one.is_alive, one.state, one.text, one.note) for one in freshness.jobs)
+    jobs = sorted((job.app_id, job.is_alive, job.state, job.text, job.note) for job in freshness.jobs)
     return crc32(repr((clusters, jobs, freshness.problem, sorted(unreadable.items()))).encode("utf-8", "replace"))

@@ -1,4 +1,4 @@
-"""Dashboard: what is open in many groups of a cluster at once, and counts for the health of none."""
+"""Dashboard: findings that many groups of a cluster have at once, and that count for the health of none."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def widespread(reading: Reading) -> tuple[WidespreadKind, ...]:
 
     def compute() -> bytes:
         found = widespread_kinds(reading.tables, reading.widespread, until_ms)
-        return json.dumps([astuple(one) for one in found]).encode()
+        return json.dumps([astuple(spread) for spread in found]).encode()
 
     kept = reading.kept(("widespread", until_ms), ["findings", "groups"], compute)
     return tuple(WidespreadKind(*values) for values in json.loads(kept))

@@ -15,7 +15,7 @@ from streaming.views.reader import Within
 MINUTE_MS = 60_000
 HOUR_MS = 60 * MINUTE_MS
 DAY_MS = 24 * HOUR_MS
-# The last 24 hours touch so many whole hours: the first and the last of them count in part.
+# The last 24 hours touch this many whole hours: the first and the last of them count in part.
 HOURS = 25
 _TIMES = """
 select distinct epoch_ms(event_time) as event_ms from rebalances where event_time is not null order by event_ms
@@ -54,13 +54,13 @@ def last_day(reading: Reading, at_ms: int | None = None) -> Window:
     """Return the last 24 hours, up to now, or where no cluster is known now, up to the last knowledge of any.
 
     Args:
-        at_ms: Now; None = by the clock.
+        at_ms: Now; None: the clock's time.
     """
     now = now_ms() if at_ms is None else at_ms
     states = {name: reading.freshness.of(name).state for name in cluster_names(reading)}
     is_live = not states or any(state in ("known", "partly_known") for state in states.values())
     ends = (known_end(reading, name, now) for name in states)
-    end = now if is_live else max((one for one in ends if one is not None), default=now)
+    end = now if is_live else max((end_ms for end_ms in ends if end_ms is not None), default=now)
     return _day_until(end, is_live=is_live)
 
 

@@ -21,7 +21,7 @@ class RateLimit:
         """Return whether one more request of an address is within the limit, and count it.
 
         Args:
-            now_s: Of a monotonic clock.
+            now_s: The time of a monotonic clock.
         """
         left, counted_s = self._buckets.pop(address, (self._burst, now_s))
         left = min(self._burst, left + (now_s - counted_s) * self._per_second)

@@ -34,7 +34,7 @@ class Lanes {
     const mark = this.data?.marks[this.mark]?.id;
     this.data = data;
     this.chosen = chosen === undefined ? -1 : data.members.indexOf(chosen);
-    this.mark = mark === undefined ? -1 : data.marks.findIndex((one) => one.id === mark);
+    this.mark = mark === undefined ? -1 : data.marks.findIndex((entry) => entry.id === mark);
     this.byQueue = data.queues.map(() => []);
     // Of an unknown cluster nothing is drawn beyond the last knowledge of it.
     this.known = data.known_until ?? Infinity;
@@ -293,7 +293,7 @@ class Lanes {
       return near < 0 ? null : { mark: near };
     }
     const queue = Math.floor((y - TOP + this.scroll) / this.lane), at = this.at(x);
-    const span = x < LEFT || at > this.known ? null : this.byQueue[queue]?.findLast((one) => one[2] <= at && (one[3] === null || at < one[3]));
+    const span = x < LEFT || at > this.known ? null : this.byQueue[queue]?.findLast((held) => held[2] <= at && (held[3] === null || at < held[3]));
     return span ? { span } : null;
   }
 

@@ -1,4 +1,4 @@
-"""Shell: what was sent, in a file that is replaced as a whole, so that a restarted process sends nothing twice."""
+"""Shell: the messages that were sent, in a file replaced as a whole: a restarted process repeats none."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class SentFinding(msgspec.Struct):
 
 
 class Sent(msgspec.Struct):
-    """What one channel was sent.
+    """The messages that one channel was sent.
 
     Attributes:
         opened: The findings that it takes for open, by id.

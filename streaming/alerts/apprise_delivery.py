@@ -32,7 +32,7 @@ def send(message: Message, timeout_s: float) -> None:
     """Send a message; wait first where the service limits how often that may be done.
 
     Raises:
-        DeliveryError: It was not accepted.
+        DeliveryError: The service did not accept it.
     """
     # The import takes 0.4 s, and only processes with such a channel need it.
     from apprise import Apprise

@@ -34,7 +34,7 @@ class Request:
     """One request; its address and headers are not shown.
 
     Attributes:
-        identity: Of the message: the same whenever it is sent again.
+        identity: The message's id: the same whenever it is sent again.
     """
 
     channel: str

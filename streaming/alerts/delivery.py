@@ -31,7 +31,7 @@ class Deliver(Protocol):
     """
 
     def __call__(self, request: Request) -> None:
-        """Send it."""
+        """Send the request."""
 
 
 @contextmanager

@@ -23,7 +23,7 @@ _log = logger("alerts")
 
 @dataclass
 class AlertsStatus:
-    """What other threads may read about the alerts of this process.
+    """State of this process's alerts for other threads.
 
     Attributes:
         is_running: Whether the findings were followed at the last try; None: no channel is configured.

@@ -87,7 +87,7 @@ def notice_of(row: Row, status: Status) -> Notice:
 
 
 def vanished(finding_id: str, last: SentFinding, now_ms: int) -> Notice:
-    """Return the notice that a finding ended whose row is gone from the tables, built from what was last sent."""
+    """Return the notice that a finding without a row in the tables has ended, built from what was last sent."""
     return Notice(
         finding_id=finding_id,
         status="closed",

@@ -79,7 +79,7 @@ class Retries:
         return self._channel.failed("", now_ms, at_least_ms)
 
     def refused(self, notices: Iterable[Notice], now_ms: int, at_least_ms: int) -> int:
-        """Begin a pause of what was in a refused message; the channel works. Return the longest."""
+        """Begin a pause of the findings in a refused message; the channel works. Return the longest pause."""
         self._channel.succeeded("")
         pending = [_pending(notice) for notice in notices]
         self._attempts.update(pending)
@@ -90,7 +90,7 @@ class Retries:
         self._channel.succeeded("")
 
     def keep(self, pending: Collection[Pending]) -> None:
-        """Forget what is no longer to be sent."""
+        """Forget messages that are no longer due."""
         self._refused.keep(pending)
         for key in self._attempts.keys() - pending:
             del self._attempts[key]

@@ -77,7 +77,7 @@ class AnsweredQueue(msgspec.Struct, gc=False):
 
 
 class AnsweredError(msgspec.Struct):
-    """Why there is no assignment."""
+    """The reason why there is no assignment."""
 
     code: str
     message: str
@@ -101,7 +101,7 @@ def answer_line(line: bytes, number: int) -> tuple[bytes, bool]:
     """Return the result line of one case, and whether the case could be read.
 
     Args:
-        number: Of the line, from 1: replaces an id that is missing or cannot be read.
+        number: The line's number, from 1: replaces an id that is missing or cannot be read.
     """
     if number == 1:
         line = line.removeprefix(_BYTE_ORDER_MARK)

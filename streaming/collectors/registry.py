@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class CollectorLogs(Protocol):
-    """What ``collect`` gives a collector to append to."""
+    """Gives a collector the logs to which it appends."""
 
     def log(self, part: str = "") -> EventLog:
         """Return a log for the cluster, or for a part of its events, with its own remembered state."""
@@ -38,7 +38,7 @@ class FollowedSystem:
     reached, unless an earlier start followed it, and returns what makes the collector of a log.
 
     Args:
-        metavar: Of its address on the command line.
+        metavar: The placeholder for its address on the command line.
         filters_topics: Its settings choose topics by patterns, too.
     """
 

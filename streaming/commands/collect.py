@@ -225,7 +225,7 @@ class _Logs:
         """Return a log for the cluster, or for a part of its events, with its own remembered state.
 
         Raises:
-            SetupError: It cannot be made.
+            SetupError: The log cannot be created.
         """
         from streaming.collectors.kafka.coordinator_log_collector import LogBehindLines
 

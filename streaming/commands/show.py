@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from streaming.tables.schema import Row
     from streaming.terminal.output import Shown
 
-# Of rebalances, and of audits, of one group.
+# How many rebalances and audits of a group `show group` lists.
 _LAST = 5
 
 app = typer.Typer(help="Show what the tables hold.", cls=CommandGroup, no_args_is_help=True, add_completion=False)
@@ -69,8 +69,8 @@ def _rows(
     """Return rows of a listing, as the API has them.
 
     Args:
-        chosen: Parameters of the listing; times in epoch ms; None or empty = any.
-        sort: One of its orders; empty = its own. limit: None = all.
+        chosen: Parameters of the listing; times in epoch ms; None or empty: any.
+        sort: One of its orders; empty: its default. limit: None: no limit.
     """
     from dashboard.reading.listing_query import BadQuestionError, piece
     from dashboard.reading.listings import LISTINGS

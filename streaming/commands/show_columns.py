@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from streaming.tables.schema import Row
     from streaming.terminal.output import Shown
 
-# Where there is little space, this many characters of a rebalance's id are shown; `explain` accepts them.
+# If space is scarce, this many characters of a rebalance's id are shown; `explain` accepts them.
 _ID_SHOWN = 8
 
 
@@ -143,7 +143,7 @@ def rebalance_columns(*, with_group: bool, client_ids: Mapping[str, str] | None 
     """Return the columns of rebalances.
 
     Args:
-        client_ids: Of members whose ids do not name their clients.
+        client_ids: The client ids of members whose ids do not name their clients.
     """
     from streaming.terminal.member_names import client_of
     from streaming.terminal.output import Shown, field, time_field, yes_no

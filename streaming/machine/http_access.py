@@ -36,7 +36,7 @@ def require_token(host: str, token: str, setting: str) -> None:
         host: The address to listen at. setting: Where that was set.
 
     Raises:
-        SetupError: It has none.
+        SetupError: There is no token.
     """
     if not is_local(host) and not token:
         raise SetupError(

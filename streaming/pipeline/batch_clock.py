@@ -48,7 +48,7 @@ class BatchClock:
             self.totals.update(parts)
 
     def drain_note(self) -> str:
-        """Return what was added since the last call, as a commit's note; empty when nothing was."""
+        """Return the times added since the last call, as a commit's note; empty if there were none."""
         with self._lock:
             if not self._batches:
                 return ""

@@ -33,7 +33,7 @@ class Lines(msgspec.Struct, frozen=True):
 
 
 class UnreadableInput(msgspec.Struct, frozen=True):
-    """What could not be read as lines.
+    """A part of a file that could not be read as lines.
 
     Attributes:
         reason: ``oversized_event``, ``broken_compressed_file``, ``unsupported_compression``, ``unreadable_file`` or

@@ -44,7 +44,7 @@ class OutageFindings:
 
     Args:
         root: Where readers find the tables. tables: Where the engine finds them.
-        app_id: Of the checkpoint. after_ms: ``time.source_silent_after_ms``. lateness_ms: The job's.
+        app_id: The checkpoint's id. after_ms: ``time.source_silent_after_ms``. lateness_ms: The job's.
     """
 
     def __init__(

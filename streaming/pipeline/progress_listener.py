@@ -32,7 +32,7 @@ class ProgressListener:
     It holds a few numbers for each cluster and the newest rebalances, nothing for each group.
 
     Args:
-        position: Of the query in a topic; it is kept up to date.
+        position: The query's position in a topic; it is kept up to date.
     """
 
     def __init__(self, status: LiveStatus, position: QueryPosition | None = None) -> None:

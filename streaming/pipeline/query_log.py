@@ -22,7 +22,7 @@ class BatchOffsets(NamedTuple):
     """Up to where a batch reads.
 
     Attributes:
-        offsets: Of each source, as Spark writes them; None where nothing of it was read yet.
+        offsets: Each source's offsets, as Spark writes them; None: it was not read yet.
     """
 
     batch: int

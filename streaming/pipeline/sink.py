@@ -72,7 +72,7 @@ Observed: TypeAlias = Callable[[Sequence[ClusterObserved]], None]
 
 
 class Sink:
-    """What ``foreachBatch`` calls.
+    """The function that ``foreachBatch`` calls.
 
     Args:
         app_id: Marks this checkpoint's commits; another checkpoint has another.

@@ -119,7 +119,7 @@ def tables_of(value: object) -> Location:
     A folder that is there already is a folder, whatever its name.
 
     Raises:
-        ValueError: It is none of them.
+        ValueError: The text is neither.
 
     Example:
         >>> tables_of("main.monitor"), tables_of("s3a://lake/tables"), str(tables_of("./main.monitor"))

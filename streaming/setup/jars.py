@@ -25,7 +25,7 @@ def store_jars(schemes: Iterable[str]) -> list[Path]:
     """Return the jars with which Hadoop reads and writes stores; those of `conf/ivy-SCHEME.xml`.
 
     Args:
-        schemes: Of URIs. HDFS needs no further jars; those of other stores are named by their users.
+        schemes: Schemes of URIs. HDFS needs no further jars; those of other stores are named by their users.
 
     Raises:
         SetupError: They are not available; the message has the remedy.

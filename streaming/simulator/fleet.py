@@ -93,7 +93,7 @@ class Fleet:
             yield delivery.event
 
     def deliveries_until(self, time_ms: int) -> Iterator[Delivery]:
-        """As ``events_until``, with when and how each event is written."""
+        """Return the same as ``events_until``, with when and how each event is written."""
         self._timeline.run_until(time_ms)
         return self._post.until(time_ms)
 

@@ -19,7 +19,7 @@ FILE_SPAN_MS = 30_000
 
 
 class Recording(msgspec.Struct, frozen=True, kw_only=True):
-    """What was written, and where."""
+    """The files of a recording, and their counts."""
 
     events_folder: str
     truth_file: str

@@ -37,7 +37,7 @@ class CheckpointError(Exception):
 
 
 class Identity(msgspec.Struct, frozen=True, kw_only=True):
-    """What never changes while a checkpoint lives.
+    """Properties that never change while a checkpoint lives.
 
     Attributes:
         app_id: Marks the commits of this checkpoint in the tables' logs.

@@ -57,7 +57,7 @@ def executor_check(version: tuple[int, int], folders: Sequence[str]) -> _Check:
     """Return what finds problems on an executor; it travels by value, as the code may not be there.
 
     Args:
-        version: Of the driver's Python. folders: Those that must be there.
+        version: The version of the driver's Python. folders: Those that must be there.
     """
 
     def problems() -> Iterator[str]:

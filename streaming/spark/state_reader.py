@@ -31,7 +31,7 @@ class StoredShard(NamedTuple):
 
 
 class ShardSummary(msgspec.Struct, kw_only=True):
-    """What there is to see of one shard, without decoding a group. Times in epoch ms.
+    """A summary of one shard that needs no group decoded. Times in epoch ms.
 
     Attributes:
         heartbeat_members: Members that live by their own heartbeats; snapshots show others.
@@ -70,7 +70,7 @@ def read_shards(spark: SparkSession, query: Place, batch_id: int | None = None) 
 
 
 def summarise(stored: StoredShard, config: CoreConfig) -> ShardSummary:
-    """Return what there is to see of one shard."""
+    """Return the summary of one shard."""
     state = ShardState(stored.cluster, stored.data, config)
     header = state.header
     return ShardSummary(

@@ -63,7 +63,7 @@ def require_stores(
         reads: Those that are only read.
 
     Raises:
-        SettingsError: With every mistake.
+        SettingsError: A store cannot be used; the text has every mistake.
         StoreAwayError: There is no other mistake, but a store does not answer now.
     """
     found = [*mistakes]
@@ -136,7 +136,7 @@ def _read_error(folder: Path) -> str | None:
 
 
 def _endpoint_error(place: StorePath) -> str | None:
-    """Return that an endpoint is no URL: delta-rs would panic."""
+    """Return that an endpoint is not a URL: delta-rs would panic."""
     for name in _ENDPOINTS[_scheme(place)]:
         value = os.environ.get(name)
         if value is not None and not re.match(r"https?://[^/\s]", value):
@@ -152,7 +152,7 @@ def _require_name_node(place: StorePath) -> None:
 
     Raises:
         ValueError: The name nodes are not configured.
-        StoreAwayError: None of them answers.
+        StoreAwayError: No name node answers.
     """
     if _scheme(place) != "hdfs":
         return

@@ -127,7 +127,7 @@ def checkpoint_conf(checkpoint: Location) -> dict[str, str]:
 def _s3a(_uri: str, env: _Variables) -> Iterator[tuple[str, str]]:
     endpoint = env.get("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT")
     region = env.get("AWS_REGION", "AWS_DEFAULT_REGION")
-    # As in delta-rs, the bucket is in the path unless the host name shall contain it. Amazon's own host names do.
+    # The bucket is in the path, as in delta-rs, unless the host name must contain it. Amazon's own host names do.
     by_host = env.is_set("AWS_VIRTUAL_HOSTED_STYLE_REQUEST")
     if endpoint:
         yield f"{_S3A}endpoint", endpoint

@@ -49,7 +49,7 @@ class Holder(msgspec.Struct, frozen=True, kw_only=True):
     """The process that holds a lease, as its newest commit has it.
 
     Attributes:
-        id: Of this one use of the lease.
+        id: The id of this one use of the lease.
         host, pid: Of the process. process: Tells it apart from a later one of the same number; empty: unknown.
         since_ms: When it was taken. renewed_ms: When this was written; both on the holder's clock.
         is_released: It is free.
@@ -68,7 +68,7 @@ class Lease:
     """A lease, held from ``acquire`` to ``release``.
 
     Args:
-        place: Of the lease: a folder of its own.
+        place: The lease's place: a folder of its own.
         problem: What it means that another holds it. remedy: What people may do then.
         length_s: How long it holds without a renewal.
     """

@@ -18,7 +18,7 @@ def name_nodes(authority: str, env: Mapping[str, str]) -> list[str]:
     """Return HOST:PORT of each name node of a URI.
 
     Args:
-        authority: Of the URI: with a port, one name node; else the name of a nameservice.
+        authority: The URI's authority: with a port, one name node; else the name of a nameservice.
 
     Raises:
         ValueError: They are not configured; the message has the remedy.

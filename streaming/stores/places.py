@@ -55,7 +55,7 @@ def place_named(name: str, options: Mapping[str, str] | None = None) -> Place:
     """Return the place that Spark names, its path as in a URL.
 
     Args:
-        options: Of the access to a store.
+        options: Options of the access to a store.
 
     Example:
         >>> place_named("file:///var/a%20b%23c.json").as_posix()

@@ -57,7 +57,7 @@ class StorePath:
 
     Args:
         uri: Without a slash at its end.
-        options: Of the access, beside the variables of the environment.
+        options: Options of the access, beside the variables of the environment.
 
     Raises:
         OSError: In every method, when the store cannot be reached or refuses; ``strerror`` is one line.
@@ -164,7 +164,7 @@ class StorePath:
             (self / MARKER).write_bytes(b"")
 
     def iterdir(self) -> Iterator[StorePath]:
-        """Return what is in the folder, nothing where there is no such folder."""
+        """Return the content of the folder; nothing if there is no such folder."""
         from pyarrow.fs import FileSelector
 
         with store_error(self.uri):

@@ -10,7 +10,7 @@ from typing import Final
 
 import msgspec
 
-# Where Delta keeps a commit's note: ``DESCRIBE HISTORY`` shows it.
+# Delta keeps a commit's note here: ``DESCRIBE HISTORY`` shows it.
 USER_METADATA: Final = "userMetadata"
 WRITING: Final = "writing"
 

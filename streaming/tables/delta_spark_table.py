@@ -130,7 +130,7 @@ class DeltaSparkTable(DeltaLogTable):
         """Check that the log still has all that was added after a version.
 
         Raises:
-            LogTruncatedError: It has not.
+            LogTruncatedError: Entries of the log are gone.
         """
         self._change_feed(after, after + 1, ["_change_type"])
 

@@ -30,7 +30,7 @@ WRITERS = (DELTA_RS, DELTA_SPARK)
 
 
 class Engine(Protocol):
-    """What writes all tables of a job."""
+    """The writer of all tables of a job."""
 
     def table(self, root: Location, table: Table, *, adds_columns: bool = True) -> TableWriter:
         """Open a table; it is made when it is not there yet.

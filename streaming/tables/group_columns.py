@@ -1,4 +1,4 @@
-"""Shell: what the table of groups has of a group's protocol, and of what audits find of its strategy. No I/O."""
+"""Shell: the columns of a group's protocol, and of the audits of its strategy. No I/O."""
 
 from __future__ import annotations
 

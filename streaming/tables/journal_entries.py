@@ -24,7 +24,7 @@ class Entry(NamedTuple):
 
 
 class RowFilter(NamedTuple):
-    """Which current rows a piece of the journal may touch; every test must hold.
+    """Limits of the current rows that a piece of the journal may touch; every test must hold.
 
     Attributes:
         among: Column -> the texts that it may have.

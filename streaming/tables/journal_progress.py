@@ -21,7 +21,7 @@ _DONE = SHARES - 1
 
 
 class JournalProgress(NamedTuple):
-    """What of the journal the tables have.
+    """The part of the journal that the tables have.
 
     Attributes:
         after: All of it up to this version is in all tables.

@@ -105,7 +105,7 @@ class JobLiveness(ProcessLiveness, kw_only=True, omit_defaults=True):
     """One job, as it was when this was written.
 
     Attributes:
-        app_id: Of its checkpoint.
+        app_id: The id of its checkpoint.
         unknown_after_ms: So long after the last knowledge of it the state of a cluster is unknown.
         state, state_since: What it does, and since when. reason: Why, of a job that failed.
         started_at: When the process began.

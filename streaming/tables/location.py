@@ -1,4 +1,4 @@
-"""Shell: where tables are below their root, and whether what is there is what somebody expects."""
+"""Shell: the places of tables below their root, and checks of what is there."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def check_writer(delta: DeltaTable, writer: str, uri: str) -> None:
         uri: How errors name it.
 
     Raises:
-        TableError: It has.
+        TableError: Another writer writes the table.
     """
     other = delta.metadata().configuration.get(WRITER_PROPERTY, writer)
     if other != writer:

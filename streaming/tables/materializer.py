@@ -209,7 +209,7 @@ class Materializer:
         return from_mark(max(self._marks.values()) or None)
 
     def _piece(self, progress: JournalProgress, end: int) -> JournalPiece:
-        """Return what comes next: the piece that was begun, or what is taken at once.
+        """Return the next piece: the one that was begun, or the next to apply at once.
 
         It is the same piece however often it is requested before it is done.
         """

@@ -41,7 +41,7 @@ class Replaced(Protocol):
 
 
 class Projector(Protocol):
-    """What reads pieces of the journal and applies them; ``changes`` are the rows of a share, wherever they are.
+    """Reads pieces of the journal and applies them; ``changes`` are the rows of a share, wherever they are.
 
     Attributes:
         tables_at_once: Changes may be applied to this many tables at a time, each by a thread of its own.

@@ -60,7 +60,7 @@ RETENTIONS: Mapping[str, AgeRule] = MappingProxyType(
 
 
 class OldRows(NamedTuple):
-    """Which rows of a table are to be dropped.
+    """Rules for the rows of a table that are to be dropped.
 
     Attributes:
         rule: How their age is measured.

@@ -44,7 +44,7 @@ class Edit(NamedTuple):
 
 
 class Upkeep(NamedTuple):
-    """What was done to one table, or would be.
+    """The upkeep of one table, as done or as due.
 
     Attributes:
         files_after: None: nothing was done.

@@ -23,7 +23,7 @@ from streaming.terminal.table_layout import middle_cut
 REFRESHES_PER_SECOND = 4
 KEPT_REBALANCES = 200
 KEPT_NOTES = 20
-# From the first width on there is room for more columns; below the second only the most important ones fit.
+# From the first width on there is room for more columns; below the second only the most important ones are shown.
 MIDDLE = 100
 NARROW = 60
 # A screen with fewer lines shows no clusters; one with even fewer shows only figures and rebalances.

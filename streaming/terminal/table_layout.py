@@ -19,7 +19,7 @@ def table_lines(cells: Sequence[Sequence[str]], width: int | None, names: Abstra
 
     Args:
         cells: Rows of texts, the headings first; each row has the same number.
-        width: Of the terminal: names that are too long lose their middle, and lines their end. None: nothing is cut.
+        width: The terminal's width: too long names lose their middle, and lines their end. None: nothing is cut.
         names: Which columns are names.
     """
     widths = [max(map(cell_len, column)) for column in zip(*cells, strict=True)]
@@ -38,7 +38,7 @@ def _fitted(widths: list[int], least: Mapping[int, int], width: int) -> list[int
     """Return widths of columns: the widest names are narrowed until the last column has its share.
 
     Args:
-        least: Of the columns that may be narrowed.
+        least: The least widths of the columns that may be narrowed.
     """
     widths = [*widths]
     excess = sum(widths[:-1]) + len(_GAP) * (len(widths) - 1) + min(widths[-1], _LAST_KEEPS) - width

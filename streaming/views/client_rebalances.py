@@ -21,7 +21,7 @@ def recent_texts(reader: Reader, rebalance: Row) -> dict[str | None, str]:
 
     One that caused no other is left out.
     """
-    clients = {one["client"] for one in rebalance["triggers"] or [] if one.get("client")}
+    clients = {trigger["client"] for trigger in rebalance["triggers"] or [] if trigger.get("client")}
     if not clients:
         return {}
     at = rebalance["event_time"]
@@ -52,5 +52,5 @@ def caused_by(rebalances: pa.Table, clients: Collection[str]) -> dict[str, set[s
 
 def _named(triggers: Iterable[Row]) -> Iterator[str]:
     triggers = list(triggers)
-    if not any(one["kind"] == CREATED for one in triggers):
-        yield from {one["client"] for one in triggers if one.get("client")}
+    if not any(trigger["kind"] == CREATED for trigger in triggers):
+        yield from {trigger["client"] for trigger in triggers if trigger.get("client")}

@@ -74,8 +74,8 @@ def explain(reader: Reader, prefix: str) -> dict[str, Any]:
     return {
         "rebalance": rebalance,
         "causes": [
-            one | {"silence": silence_text(one, found), "recent_text": recent.get(one["client"])}
-            for one in _causes(reader, rebalance, where)
+            cause | {"silence": silence_text(cause, found), "recent_text": recent.get(cause["client"])}
+            for cause in _causes(reader, rebalance, where)
         ],
         "findings": found,
         "moves": {
@@ -154,7 +154,7 @@ def _moves(spans: list[Row], rebalance: Row, origin: str) -> list[Move]:
 
 
 def _move(queue: tuple[Any, ...], before: list[Row], after: list[Row], rebalance: Row) -> Move:
-    # What it costs that a queue gets new owners is of the queue: each of their spans has it.
+    # The cost of a new owner belongs to the queue: each span of the queue has it.
     new = [span for span in after if is_new(span, rebalance)]
     names = Move._fields[Move._fields.index("after") + 1 :]
     costs = [next((span[name] for span in new if span.get(name) is not None), None) for name in names]
@@ -329,7 +329,7 @@ def _logical(reported: dict[str, Any]) -> list[str]:
 
 
 def _messages(row: Row) -> str:
-    """Return what it cost in messages, as far as it is known."""
+    """Return the cost in messages, as far as it is known."""
     if all(row.get(name) is None for name in COST_NAMES):
         return "Messages: how many were read twice or waited is not known."
     twice = repeated_text(row["repeated_messages"], row["repeated_estimated_messages"])
@@ -339,14 +339,14 @@ def _messages(row: Row) -> str:
 
 def _queues_unread(row: Row, taken_over: list[Row]) -> list[str]:
     """Return the outage of each queue: as members reported when they took it over, else as the row lists it."""
-    reported = {(one["topic"], one["broker"], one["queue_id"]): one for one in taken_over}
-    listed = [{**one, **reported.pop(_place(one), {})} for one in row["outages"] or []]
+    reported = {(outage["topic"], outage["broker"], outage["queue_id"]): outage for outage in taken_over}
+    listed = [{**outage, **reported.pop(_place(outage), {})} for outage in row["outages"] or []]
     every = [*listed, *reported.values()]
     lines = []
-    for one in every[:MOVES_SHOWN]:
-        queue = queue_name(one["topic"], one["broker"], one["queue_id"])
-        then = f", then read by {one['member_id']}" if one["member_id"] else ", and nobody reads it"
-        lines.append(f"  {queue}: {between(one['outage_min_ms'], one['outage_max_ms'])}{then}")
+    for outage in every[:MOVES_SHOWN]:
+        queue = queue_name(outage["topic"], outage["broker"], outage["queue_id"])
+        then = f", then read by {outage['member_id']}" if outage["member_id"] else ", and nobody reads it"
+        lines.append(f"  {queue}: {between(outage['outage_min_ms'], outage['outage_max_ms'])}{then}")
     left = max(row["outage_queues"] or 0, len(every)) - MOVES_SHOWN
     if left > 0:
         lines.append(f"  … and {count(left, 'more queue')}; --json lists more")

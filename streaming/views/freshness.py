@@ -29,10 +29,10 @@ from udfs.shard.source_gaps import KIND, silent_found
 State: TypeAlias = Literal["known", "partly_known", "unknown", "recording"]
 # Two clocks that differ by more are not compared.
 _CLOCKS_DIFFER_MS = 5_000
-# A job that has missed so many reports is the likelier reason than its clusters.
+# A job that has missed this many reports is the likelier reason than its clusters.
 _MISSED = 3
 GONE_KIND, STOPPED_KIND, UNREADABLE_KIND = "job_silent", "job_stopped", "tables_unreadable"
-# So long after the first failure it is a finding that tables cannot be read.
+# If tables cannot be read for this long, that is a finding.
 UNREADABLE_AFTER_MS = 30_000
 _NAMED = 5
 _ENDINGS = {
@@ -93,7 +93,7 @@ class ClusterFreshness:
 
 @dataclass(frozen=True)
 class JobFreshness:
-    """What one job does, as far as is known.
+    """State of one job, as far as it is known.
 
     Attributes:
         is_alive: It has reported in time. state: Its own word for it, or ``gone``.
@@ -119,7 +119,7 @@ class JobFreshness:
 
 @dataclass(frozen=True)
 class Freshness:
-    """What is known of the present.
+    """Knowledge of the present.
 
     Attributes:
         clusters: By name, those that a job has left its liveness of. jobs: The one that reported last comes first.
@@ -138,7 +138,7 @@ class Freshness:
         return found or ClusterFreshness(cluster, None, "unknown", None, self.problem or _NO_SIGN)
 
     def nothing(self) -> ClusterFreshness:
-        """Return what is known of tables that hold no cluster yet: nothing, and why."""
+        """Return the knowledge of tables that hold no cluster yet: nothing is known, and why."""
         reason = self.problem or (self.jobs[0].text if self.jobs else _NO_SIGN)
         return ClusterFreshness("", None, "unknown", None, reason)
 
@@ -159,11 +159,11 @@ class Freshness:
             open_findings: Rows of ``findings`` that are open: what one of them reports is not repeated.
         """
         if self.unread:
-            return []  # What a job has left since is not known.
+            return []  # Jobs may have left more since; that is not known.
         reported = {row["finding_id"] for row in open_findings}
-        lost = [one for one in self.clusters.values() if one.state == "unknown"]
+        lost = [cluster for cluster in self.clusters.values() if cluster.state == "unknown"]
         gone = [_job_finding(job, lost) for job in self.jobs[:1] if lost and job.is_overdue]
-        rows = gone or [_source_finding(one) for one in lost if one.silent_at is not None]
+        rows = gone or [_source_finding(cluster) for cluster in lost if cluster.silent_at is not None]
         return [row for row in rows if row["finding_id"] not in reported]
 
     def unreadable(self, since_ms: int, reason: str) -> dict[str, Any]:
@@ -189,16 +189,16 @@ class Now:
 
 def evaluate_liveness(jobs: Sequence[JobLiveness], now: Now, problem: str = "", *, unread: str = "") -> Freshness:
     """Evaluate what jobs have left at a time; of two that know a cluster, the fresher one counts."""
-    found = sorted((_JobNow(job, now, unread) for job in jobs), key=lambda one: (one.age_ms, one.job.app_id))
+    found = sorted((_JobNow(job, now, unread) for job in jobs), key=lambda job: (job.age_ms, job.job.app_id))
     clusters: dict[str, ClusterFreshness] = {}
     ages: dict[str, int] = {}
-    for one in found:
-        for cluster in one.job.clusters:
-            age_ms = one.age_ms + cluster.age_ms
+    for job_now in found:
+        for cluster in job_now.job.clusters:
+            age_ms = job_now.age_ms + cluster.age_ms
             if age_ms < ages.get(cluster.cluster, age_ms + 1):
                 ages[cluster.cluster] = age_ms
-                clusters[cluster.cluster] = one.cluster(cluster)
-    return Freshness(dict(sorted(clusters.items())), [one.freshness() for one in found], problem, unread)
+                clusters[cluster.cluster] = job_now.cluster(cluster)
+    return Freshness(dict(sorted(clusters.items())), [job_now.freshness() for job_now in found], problem, unread)
 
 
 class _JobNow:
@@ -302,34 +302,36 @@ class _JobNow:
         return f"the clock of {job.host} was set {_direction(job.clock_step_ms)}{at}"
 
 
-def collector_status(one: CollectorLiveness, now: Now) -> SourceStatus:
+def collector_status(collector: CollectorLiveness, now: Now) -> SourceStatus:
     """Return what a collector that runs alone leaves of its cluster: that it has ended, hangs, or gets no answer."""
-    seen = second_text(one.written_at)
-    if one.state != "running":
-        problem = f"its collector {'read once, and ended' if one.state == 'finished' else 'was stopped'} at {seen}"
-        return SourceStatus(one.cluster, problem, is_own=False)
-    if _age_ms(one, now) > _MISSED * one.every_ms:
-        return SourceStatus(one.cluster, _fallen_silent("its collector", one, "events"), is_own=False)
-    return SourceStatus(one.cluster, one.problem, one.partial, is_own=False)
+    seen = second_text(collector.written_at)
+    if collector.state != "running":
+        problem = (
+            f"its collector {'read once, and ended' if collector.state == 'finished' else 'was stopped'} at {seen}"
+        )
+        return SourceStatus(collector.cluster, problem, is_own=False)
+    if _age_ms(collector, now) > _MISSED * collector.every_ms:
+        return SourceStatus(collector.cluster, _fallen_silent("its collector", collector, "events"), is_own=False)
+    return SourceStatus(collector.cluster, collector.problem, collector.partial, is_own=False)
 
 
-def _is_here(one: ProcessLiveness, now: Now) -> bool:
-    return one.process.split(" ")[0] == now.boot
+def _is_here(process: ProcessLiveness, now: Now) -> bool:
+    return process.process.split(" ")[0] == now.boot
 
 
-def _age_ms(one: ProcessLiveness, now: Now) -> int:
+def _age_ms(process: ProcessLiveness, now: Now) -> int:
     """Return how long ago it was written; on the machine of the process by a clock that nobody sets."""
-    return max(0, now.boot_ms - one.written_boot_ms if _is_here(one, now) else now.wall_ms - one.written_at)
+    return max(0, now.boot_ms - process.written_boot_ms if _is_here(process, now) else now.wall_ms - process.written_at)
 
 
-def _fallen_silent(who: str, one: ProcessLiveness, beside: str) -> str:
+def _fallen_silent(who: str, process: ProcessLiveness, beside: str) -> str:
     """Return since when a process is silent, and why, as far as this machine shows it."""
-    who, seen = f"{who} (process {one.pid} on {one.host})", second_text(one.written_at)
-    if not is_same_machine(one.process):
+    who, seen = f"{who} (process {process.pid} on {process.host})", second_text(process.written_at)
+    if not is_same_machine(process.process):
         return f"{who} has not reported since {seen}"
-    if process_identity(one.pid) != one.process:
+    if process_identity(process.pid) != process.process:
         return f"{who} has ended without reporting it after {seen}: it was killed"
-    how = "is stopped by a signal" if is_stopped(one.pid) else f"hangs, or cannot write beside the {beside}"
+    how = "is stopped by a signal" if is_stopped(process.pid) else f"hangs, or cannot write beside the {beside}"
     return f"{who} has not reported since {seen}: it {how}"
 
 
@@ -339,7 +341,7 @@ def _direction(step_ms: int) -> str:
 
 def _job_finding(job: JobFreshness, lost: Sequence[ClusterFreshness]) -> dict[str, Any]:
     is_meant = job.state in ("stopped", "finished")
-    names = [one.cluster for one in lost[:_NAMED]] + ["…"] * (len(lost) > _NAMED)
+    names = [cluster.cluster for cluster in lost[:_NAMED]] + ["…"] * (len(lost) > _NAMED)
     return _finding(
         STOPPED_KIND if is_meant else GONE_KIND,
         ", ".join(names),

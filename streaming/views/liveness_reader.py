@@ -23,7 +23,7 @@ def read_freshness(root: Location) -> Freshness:
 
 
 class LivenessReader:
-    """Reads what jobs have left, again and again; while it cannot be read, what was read last counts, and grows old."""
+    """Reads the liveness of jobs again and again; while that fails, the last reading counts, and grows old."""
 
     def __init__(self, root: Location) -> None:
         self._root = root
@@ -42,5 +42,5 @@ class LivenessReader:
         return self.evaluate(now, unread)
 
     def evaluate(self, now: Now | None = None, unread: str = "") -> Freshness:
-        """Evaluate what was read last; ``unread``: why that is not newer."""
+        """Evaluate the last reading; ``unread``: why there is no newer one."""
         return evaluate_liveness(self._jobs, now or Now.read(), unread or self._problem, unread=unread)

@@ -29,11 +29,11 @@ def with_current_assignment(group: Row, found: list[Row]) -> list[Row]:
         sessions = {row["member_id"]: row for row in found}
         new = dict.fromkeys(MEMBERS.names) | {"computed": [], "reported": None, "agrees": None}
         new |= {"cluster": group["cluster"], "group_id": group["group_id"]}
-        return [_reconciling(group, one, sessions.get(one["member_id"], new)) for one in under_way]
+        return [_reconciling(group, listed, sessions.get(listed["member_id"], new)) for listed in under_way]
     listed = group.get("member_epochs")
     if listed is None:
         return [row | {"epoch": None, "target_epoch": None, "target": None} for row in found]
-    others = {one["member_id"]: one["epoch"] for one in listed}
+    others = {member["member_id"]: member["epoch"] for member in listed}
     may_differ = others.keys() if not is_under_way(group) else {row["member_id"] for row in found}
     return [
         row
@@ -61,7 +61,9 @@ def _reconciling(group: Row, listed: Row, row: Row) -> Row:
 def queues_of(assigned: list[Row]) -> list[Row]:
     """Return the queues of an assignment of ``groups.reconciling``, one by one."""
     return [
-        {"topic": one["topic"], "broker": None, "queue_id": number} for one in assigned for number in one["queue_ids"]
+        {"topic": part["topic"], "broker": None, "queue_id": number}
+        for part in assigned
+        for number in part["queue_ids"]
     ]
 
 

@@ -1,4 +1,4 @@
-"""Shell: names that people give: that the tables know them, and what was meant by those that they do not know."""
+"""Shell: checks of names that people give, with suggestions for unknown ones."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from udfs.group.batch.findings import RULES
 from udfs.group.batch.observed_findings import OBSERVED
 from udfs.model.first_few import first_few
 
-# A group that was deleted long ago is only in its history; what is wrong with a cluster may be a finding alone.
+# A group that was deleted long ago is only in its history; a cluster with a problem may be only in findings.
 _NAMING = ("groups", "findings", "rebalances")
 _FEW = 10
 
@@ -24,7 +24,7 @@ def require_present(reader: Reader, cluster: str | None, group: str | None = Non
     """Check that the tables know a cluster and a group: of a name that was mistyped nothing is ever shown.
 
     Raises:
-        NotFoundError: They do not.
+        NotFoundError: The tables do not know one of them.
     """
     if cluster is not None and not _has_rows(reader, (*_NAMING, "topics"), {"cluster": cluster}):
         raise NotFoundError(unknown_cluster(cluster, known_clusters(reader)))
@@ -41,7 +41,7 @@ def known_clusters(reader: Reader, group: str | None = None) -> set[str]:
 
 
 def unknown_cluster(cluster: str, names: Iterable[str]) -> str:
-    """Return that there is no such cluster, and which there are.
+    """Return that there is no such cluster, and which clusters there are.
 
     Example:
         >>> unknown_cluster("shp", ["shop"])
@@ -56,7 +56,7 @@ def require_topic(reader: Reader, topic: str, *, cluster: str | None = None) -> 
     """Check that a topic is known.
 
     Raises:
-        NotFoundError: It is not.
+        NotFoundError: The topic is unknown.
     """
     tables = ("topics", "assignments")
     if not _has_rows(reader, tables, {"cluster": cluster, "topic": topic}):
@@ -95,8 +95,8 @@ def member_named(reader: Reader, prefix: str, *, cluster: str | None = None, gro
     """Return the id of the member that begins so, at any time.
 
     Raises:
-        NotFoundError: There is none.
-        AmbiguousError: There are several, and none of exactly this id.
+        NotFoundError: There is no such member.
+        AmbiguousError: Several ids begin so, and no id is exactly this one.
     """
     where = {"cluster": cluster, "group_id": group}
     if _has_rows(reader, ("members",), where | {"member_id": prefix}):
@@ -126,7 +126,7 @@ def one_group(reader: Reader, group: str, cluster: str | None = None) -> Row:
     """Return one group's row.
 
     Raises:
-        NotFoundError: No such group.
+        NotFoundError: There is no such group.
         AmbiguousError: Several clusters have one of this name.
     """
     found = reader.rows("groups", where={"cluster": cluster, "group_id": group})

@@ -60,7 +60,7 @@ def phases_text(rebalance: Row) -> str | None:
         >>> phases_text({"began_at": 1_000, "joined_at": 2_200, "completed_at": 2_500})
         'join 1.2 s, sync 300 ms'
     """
-    return ", ".join(f"{one.name} {span_of_time(one.ms)}" for one in phases(rebalance)) or None
+    return ", ".join(f"{phase.name} {span_of_time(phase.ms)}" for phase in phases(rebalance)) or None
 
 
 def times_text(rebalance: Row) -> str | None:

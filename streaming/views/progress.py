@@ -17,7 +17,8 @@ from streaming.views.reader import Except, Reader, Within, time_scalar
 from udfs.model.systems import SYSTEMS
 
 _Queue: TypeAlias = tuple[str, str | None, int]
-# Of all groups together only these rows are read; of one group those of queues that have not moved within them, too.
+# For all groups together only rows of this span are read; for one group, also older rows of queues that did not move in
+# it.
 RECENT_MS = 3_600_000
 _NAMES = ("topic", "broker", "queue_id")
 _ORDER = ("event_time", "committed_at", "end_at")
@@ -43,7 +44,7 @@ def progress(reader: Reader, group: Mapping[str, Any], members: Sequence[Row]) -
     described = {row["member_id"]: row for row in members}
     rows = []
     listed = owners.keys() | newest.keys() | (_subscribed(reader, group, members) if owners else set())
-    for queue in sorted(listed, key=lambda one: (one[0], one[1] or "", one[2])):
+    for queue in sorted(listed, key=lambda queue_key: (queue_key[0], queue_key[1] or "", queue_key[2])):
         offsets = _without_older_end(newest.get(queue, {}))
         for span in owners.get(queue, [{}]):
             member = described.get(span.get("member_id"), {})
@@ -66,7 +67,7 @@ def _subscribed(reader: Reader, group: Mapping[str, Any], members: Sequence[Row]
     if group.get("system") is None or _has_tasks(group):
         return set()
     per_broker = SYSTEMS[group["system"]].counts_queues_per_broker
-    topics = {topic for one in members for topic in one.get("subscriptions") or ()}
+    topics = {topic for member in members for topic in member.get("subscriptions") or ()}
     where = {"cluster": group["cluster"], "topic": topics}
     rows = reader.rows("topics", where=where, keep=lambda found: found["valid_to"].is_null()) if topics else []
     return {
@@ -92,9 +93,9 @@ def _owned(reader: Reader, group: Mapping[str, Any]) -> list[Row]:
         return []
     if group.get("reconciling") is not None:
         return [
-            queue | {"member_id": one["member_id"]}
-            for one in group["reconciling"]
-            for queue in queues_of([*one["assigned"], *one["revoking"]])
+            queue | {"member_id": member["member_id"]}
+            for member in group["reconciling"]
+            for queue in queues_of([*member["assigned"], *member["revoking"]])
         ]
     spans = current_spans(reader, {"cluster": group["cluster"], "group_id": group["group_id"]})
     spans.sort(key=lambda span: (span["member_id"], span["valid_from"]))
@@ -171,11 +172,11 @@ def _whole_topics(reader: Reader, cluster: str, found: Collection[_Queue]) -> fr
     rows = reader.rows("topics", where=where, keep=lambda topics: topics["valid_to"].is_null())
 
     def is_found(topic: str, queue: Row) -> bool:
-        # Of Kafka's queues no broker is a part, but a topic's row may have one.
+        # Kafka's queues belong to no broker, but a topic's row may name one.
         return any((topic, broker, queue["queue_id"]) in found for broker in (queue["broker"], None))
 
     described = {row["topic"]: row["queues"] for row in rows if row["queues"]}
-    return frozenset(topic for topic, queues in described.items() if all(is_found(topic, one) for one in queues))
+    return frozenset(topic for topic, queues in described.items() if all(is_found(topic, queue) for queue in queues))
 
 
 def _last_rows(reader: Reader, where: Mapping[str, Any]) -> list[Row]:
@@ -195,7 +196,7 @@ def _last_of_each(rows: pa.Table) -> pa.Table:
     names = [str(place) for place in range(len(columns))]
     order = pc.sort_indices(pa.Table.from_arrays(columns, names), sort_keys=[(name, "ascending") for name in names])
     ends: pa.Array | None = None
-    for column in (one.take(order) for one in queue):
+    for column in (part.take(order) for part in queue):
         changes = pc.not_equal(column[1:], column[:-1])
         ends = changes if ends is None else pc.or_(ends, changes)
     return rows.take(pa.concat_arrays([order[:-1].filter(ends), order[-1:]]))

@@ -20,12 +20,12 @@ from streaming.tables.retention import dropped_before
 from streaming.tables.schema import TABLES, TIME, Row
 from streaming.terminal.format import time_text
 
-# Which rows stay. Not a pc.Expression: filtering by one imports pandas.
+# A function that selects rows. A pc.Expression does not do: filtering by one imports pandas.
 Keep: TypeAlias = Callable[[pa.Table], pa.ChunkedArray]
 
 
 class Within(NamedTuple):
-    """A condition on a time, which files are skipped by: since <= T < until; None = unbounded.
+    """A condition on a time, which files are skipped by: since <= T < until; None: unbounded.
 
     Attributes:
         or_null: Null fits, too: spans that are open.
@@ -59,7 +59,7 @@ class Reader:
     """The tables below one root folder.
 
     Raises:
-        NoTablesError: There is none.
+        NoTablesError: The folder has no tables.
     """
 
     def __init__(self, root: Location) -> None:
@@ -103,7 +103,9 @@ class Reader:
         # A table of an older release gets the columns that it lacks when its job starts again.
         there = {field.name for field in delta.schema().fields}
         tests = [_test(column, value) for column, value in (where or {}).items() if value is not None]
-        found = delta.scan(columns=[one for one in columns if one in there], predicate=" AND ".join(tests) or None)
+        found = delta.scan(
+            columns=[column for column in columns if column in there], predicate=" AND ".join(tests) or None
+        )
         # Not pa.table(): it imports pandas.
         for batch in pa.RecordBatchReader.from_stream(found):
             yield as_schema(pa.Table.from_batches([batch]), schema)
@@ -128,11 +130,11 @@ class Reader:
         return {} if delta is None else dropped_before(delta.metadata().configuration)
 
     def snapshot(self, name: str) -> DeltaTable | None:
-        """Return a table at the version that is read; None = there is none yet."""
+        """Return a table at the version that is read; None: it does not exist yet."""
         return self._table(name)
 
     def _table(self, name: str) -> DeltaTable | None:
-        """Return a table as it is now; None = there is none yet."""
+        """Return a table as it is now; None: it does not exist yet."""
         return table_to_read(self._root, name)
 
     def rows(self, name: str, *, where: Mapping[str, Any] | None = None, keep: Keep | None = None) -> list[Row]:
@@ -148,7 +150,7 @@ def time_scalar(epoch_ms: int) -> pa.Scalar:
 
 
 def holds_at(begin: str, end: str, at_ms: int | None) -> Keep:
-    """Test whether a span is current at a time: begin <= T < end; None = now: spans without an end."""
+    """Test whether a span is current at a time: begin <= T < end; None: now, so spans without an end."""
     if at_ms is None:
         return lambda rows: rows[end].is_null()
     at = time_scalar(at_ms)

@@ -19,7 +19,7 @@ _OUTAGES = ("outage_min_ms", "outage_max_ms", "outage_unknown_queues")
 
 
 class Cost(msgspec.Struct, frozen=True):
-    """What the rebalances of a group cost together; None = observed of none of them.
+    """The total cost of a group's rebalances; None: not observed for any of them.
 
     Attributes:
         outage_min_ms, outage_max_ms: For how long nobody read queues, at least and at most, summed over these.
@@ -58,7 +58,7 @@ class Cost(msgspec.Struct, frozen=True):
 
 
 def repeated_text(exact: int | None, estimated: int | None, things: str = "") -> str:
-    """Return how many messages were read twice; empty = not observed.
+    """Return how many messages were read twice; empty: not observed.
 
     Example:
         >>> repeated_text(3, None), repeated_text(None, 4), repeated_text(None, None)
@@ -101,7 +101,7 @@ def costs_before(reader: Reader, findings: Iterable[Row]) -> Mapping[str, Cost]:
 
 
 def waiting_text(exact: int | None, estimated: int | None) -> str:
-    """Return how many messages waited for new owners; empty = not observed.
+    """Return how many messages waited for new owners; empty: not observed.
 
     Example:
         >>> waiting_text(3, None), waiting_text(None, 4)
@@ -129,5 +129,5 @@ def _outage(least: int | None, most: int | None, unknown: int) -> str:
     return f"{text}, and {others}" if unknown else text
 
 
-def _sum(one: int | None, other: int | None) -> int | None:
-    return one if other is None else (one or 0) + other
+def _sum(total: int | None, added: int | None) -> int | None:
+    return total if added is None else (total or 0) + added

@@ -44,7 +44,7 @@ def began_ms(rebalance: Row, origin: str) -> int:
     changes before the rebalance is complete. Everything else changes when it is, the computed assignment always.
 
     Args:
-        origin: Of the spans.
+        origin: The spans' origin.
 
     Example:
         >>> newer = {"strategy": "kafka.server.uniform", "began_at": 40_000, "event_time": 47_000}

@@ -1,4 +1,4 @@
-"""Shell: one rebalance by its id, and what is said of rebalances in tables of them."""
+"""Shell: one rebalance by its id, and texts about rebalances in tables of them."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ def one_rebalance(reader: Reader, prefix: str) -> Row:
     """Return the rebalance whose id begins with a prefix.
 
     Raises:
-        NotFoundError: None does.
-        AmbiguousError: More than one does.
+        NotFoundError: No id begins with it.
+        AmbiguousError: Several ids do.
     """
     # A whole id is looked up by what files know of their ids; only its beginning takes all of them.
     fitting = reader.read("rebalances", where={"rebalance_id": prefix})

@@ -1,4 +1,4 @@
-"""Shell: findings beside a rebalance: what was wrong with its group then, and whether its source was silent."""
+"""Shell: findings beside a rebalance: problems of its group then, and whether its source was silent."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from streaming.views.members import DEPARTURES
 from streaming.views.reader import Reader, time_scalar
 
 SOURCE_SILENT = "source_silent"
-# What ended while a source was silent shows once it is back: sessions last up to two minutes by default.
+# The end of a session while a source was silent shows once it is back: sessions last up to two minutes by default.
 SHOWN_AFTER_MS = 120_000
 SHOWN = 8
 

@@ -18,7 +18,7 @@ from streaming.tables.schema import Row
 from streaming.terminal.format import count
 from streaming.views.reader import Reader, time_scalar
 
-# Where a session reports none.
+# The session timeout if a session reports none.
 _SESSION_MS: Final[int] = default("session_timeouts", "kafka_ms")
 _IN_ORDER: Final = ("left", "replaced")
 
@@ -97,8 +97,10 @@ def host_sessions(reader: Reader, session: Row, cluster: str, group: str, at_ms:
     others, ended = _others(reader, same, session, group, at_ms)
     if not others:
         return None
-    lost = sum(one["left_reason"] not in _IN_ORDER for one in ended)
-    return HostSessions(same["address"] or "", lost, len(others) - lost, len({one["group_id"] for one in others}))
+    lost = sum(sibling["left_reason"] not in _IN_ORDER for sibling in ended)
+    return HostSessions(
+        same["address"] or "", lost, len(others) - lost, len({sibling["group_id"] for sibling in others})
+    )
 
 
 def _others(reader: Reader, same: Row, session: Row, group: str, at_ms: int) -> tuple[list[Row], list[Row]]:
@@ -111,7 +113,9 @@ def _others(reader: Reader, same: Row, session: Row, group: str, at_ms: int) -> 
         return [], []
     span = session.get("session_timeout_ms") or _SESSION_MS
     others = reader.rows("members", where=same, keep=_elsewhere(group, at_ms, span))
-    return others, [one for one in others if one["left_at"] is not None and one["left_at"] <= at_ms + span]
+    return others, [
+        sibling for sibling in others if sibling["left_at"] is not None and sibling["left_at"] <= at_ms + span
+    ]
 
 
 def _elsewhere(group: str, at_ms: int, span: int) -> Callable[[pa.Table], pa.ChunkedArray]:

@@ -69,7 +69,7 @@ def widespread_kinds(
     found = (
         WidespreadKind(name, kind, len(groups), len(groups | present[name])) for (name, kind), groups in many.items()
     )
-    return tuple(sorted(one for one in found if one.groups > settings.share * one.of_groups))
+    return tuple(sorted(spread for spread in found if spread.groups > settings.share * spread.of_groups))
 
 
 def _present(reader: Reader, clusters: Set[str]) -> defaultdict[str, set[str]]:

@@ -15,7 +15,7 @@ from streaming.settings.model import load
 from tests.browser.day_tables import write_day, write_hostile
 from tests.kit.chromium import chromium
 
-# Five seconds, its own limit, a busy machine may need for a page.
+# A busy machine may need longer for a page than Playwright's own limit of five seconds.
 expect.set_options(timeout=60_000)
 VIEWPORT: ViewportSize = {"width": 1360, "height": 900}
 
@@ -23,8 +23,8 @@ VIEWPORT: ViewportSize = {"width": 1360, "height": 900}
 # Not for the session: while it runs, no other test of the process could start an event loop.
 @pytest.fixture(scope="package")
 def browser() -> Iterator[Browser]:
-    with chromium() as one:
-        yield one
+    with chromium() as chrome:
+        yield chrome
 
 
 @pytest.fixture(scope="session")
@@ -77,7 +77,7 @@ def hostile_url(serve: Callable[..., DashboardServer], hostile: Path) -> str:
 
 
 class Watch:
-    """What pages did that they must not: complaints on the console, errors, dialogs, requests to others."""
+    """Record what no page may do: complaints on the console, errors, dialogs, requests to other servers."""
 
     def __init__(self) -> None:
         self.wrong: list[str] = []
@@ -87,10 +87,10 @@ class Watch:
     def page(self, page: Page) -> Callable[[], None]:
         """Watch a page; return what ends that."""
         listeners: dict[str, Callable[[Any], object]] = {
-            "console": lambda one: self._console(one.type, one.text),
+            "console": lambda message: self._console(message.type, message.text),
             "pageerror": lambda error: self.wrong.append(str(error)),
             "dialog": lambda dialog: (self.wrong.append(dialog.message), dialog.dismiss()),
-            "request": lambda one: None if "://127.0.0.1:" in one.url else self.wrong.append(one.url),
+            "request": lambda request: None if "://127.0.0.1:" in request.url else self.wrong.append(request.url),
         }
         for event, listener in listeners.items():
             page.on(event, listener)  # type: ignore[call-overload]

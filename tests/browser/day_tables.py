@@ -15,12 +15,12 @@ from tests.streaming.tables.signs import leave_recording_sign
 
 T0 = 1_767_225_600_000
 MINUTE_MS = 60_000
-# Columns with the time of an event: no row is known without one at least as new.
+# These columns hold the times of events: every row needs an event at least as new as itself.
 _EVENT_TIMES = ("event_time", "last_rebalance_at", "joined_at", "left_at", "valid_from", "opened_at", "closed_at")
 
 
 def write_day(root: Path) -> None:
-    """Write what comes of the recorded day."""
+    """Write the tables that follow from the recorded day."""
     run = play(CoreRun(RULES), batches())
     for name, rows in {**tables_of(run), "rebalances": run.rows()}.items():
         write_rows(root, name, list(rows))
@@ -69,7 +69,7 @@ def rebalance(cluster: str, group: str, name: str, at: int, member: str, topic: 
 
 
 def write_hostile(root: Path) -> None:
-    """Write a group for each hostile id, in which everything that has a name has that one."""
+    """Write one group for each hostile id, and use that id for everything in the group that has a name."""
     rows: dict[str, list[Row]] = {name: [] for name in TABLES}
     for number, name in enumerate(HOSTILE):
         at = T0 + number * MINUTE_MS

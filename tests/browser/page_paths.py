@@ -13,7 +13,7 @@ KINDS = (
     *("findings", "nothing fits", "rejected events", "job", "questions"),
     *(f"question {name}" for name in questions()),
 )
-# What cannot be shown, with the status of the page that says so.
+# Pages that have nothing to show, and the status with which each of them says so.
 ERRORS = {
     "/group?cluster=none&group=none": 404,
     "/no-such-page": 404,
@@ -23,7 +23,7 @@ ERRORS = {
 
 
 def paths(url: str) -> dict[str, str]:
-    """Return one address of each kind of page; none of a host where members name none, as those of MetaQ may."""
+    """Return one address of each kind of page; without the page of a host where no member names one, as in MetaQ."""
 
     def first(listing: str) -> dict[str, str]:
         found: dict[str, str] = httpx2.get(f"{url}/api/v1/{listing}&limit=1", trust_env=False, timeout=60).json()[
@@ -51,7 +51,7 @@ def paths(url: str) -> dict[str, str]:
         "questions": "/questions",
         **{
             f"question {name}": f"/questions/{name}"
-            + (f"?{urlencode(needed)}" if "topic" in one.parameters and "queue" in one.parameters else "")
-            for name, one in questions().items()
+            + (f"?{urlencode(needed)}" if "topic" in question.parameters and "queue" in question.parameters else "")
+            for name, question in questions().items()
         },
     }

@@ -22,7 +22,7 @@ SCREENS: dict[str, tuple[Literal["light", "dark"], int]] = {
     "dark phone": ("dark", 390),
 }
 ROWS = 20
-# Only the first element that fulfils a rule is described, of those that violate it each.
+# Elements that violate a rule are all described; of those that fulfil it, only the first.
 OPTIONS: dict[str, object] = {"resultTypes": ["violations"]}
 # A theme is colours and nothing else, which a test of this file holds: all other rules are checked in the light one.
 COLOURS = OPTIONS | {"runOnly": ["color-contrast", "link-in-text-block"]}
@@ -98,7 +98,8 @@ def violations(axe: Axe, page: Page) -> list[str]:
         options = OPTIONS if theme == "light" else COLOURS
         found = page.evaluate("async options => (await axe.run(options)).violations", options)
         wrong += [
-            f"{screen}: {one['id']} {one['nodes'][0]['target']} {one['nodes'][0]['failureSummary']}" for one in found
+            f"{screen}: {violation['id']} {violation['nodes'][0]['target']} {violation['nodes'][0]['failureSummary']}"
+            for violation in found
         ]
     return wrong
 
@@ -108,12 +109,17 @@ def test_a_theme_changes_colours_and_nothing_else() -> None:
     blocks = re.findall(r"(?:data-theme|prefers-color-scheme)[^{]*\{((?:[^{}]|\{[^{}]*\})*)\}", text)
     assert len(blocks) >= 4
     inner = [re.sub(r"[^{};]*\{|\}", "", block) for block in blocks]
-    names = {one.partition(":")[0].strip() for block in inner for one in block.split(";") if one.strip()}
+    names = {
+        declaration.partition(":")[0].strip()
+        for block in inner
+        for declaration in block.split(";")
+        if declaration.strip()
+    }
     assert {name for name in names if not name.startswith("--")} == {"color-scheme"}
 
 
 def focused(page: Page) -> str:
-    """Return what has the focus: how it is called, or the name of a field."""
+    """Return the element that has the focus: its label, or the name of a field."""
     text: str = page.evaluate(
         "(document.activeElement.getAttribute('aria-label') || document.activeElement.name"
         " || document.activeElement.innerText || '').trim()"
@@ -235,7 +241,7 @@ def test_the_keyboard_alone_filters_a_listing(page: Page, day_url: str) -> None:
     page.keyboard.press("Enter")
     page.wait_for_url("**status=completed*")
     expect(page.get_by_label("Status")).to_have_value("completed")
-    # By the button it is the same, also for what was chosen from the open list.
+    # The button does the same, also for a choice from the open list.
     tab_to(page, "agrees")
     page.keyboard.press("Alt+ArrowDown")
     page.keyboard.press("ArrowDown")
@@ -251,7 +257,7 @@ def test_the_keyboard_alone_filters_a_listing(page: Page, day_url: str) -> None:
     expect(page.get_by_label("Status")).to_have_value("completed")
     fitting = page.evaluate("fetch('/api/v1/rebalances?since=0&limit=1&status=completed').then(one => one.json())")
     expect(page.locator(".pager span").first).to_have_text(f"1–100 of {fitting['total']:,}")
-    # What the address has besides is a chip that takes it away.
+    # Everything else in the address is shown as a chip, and a click on the chip removes it.
     tab_to(page, "Without since")
     page.keyboard.press("Enter")
     page.wait_for_url(lambda url: "since" not in url)

@@ -1,4 +1,4 @@
-"""What the pages show is what the tables hold: each page in Chromium, over a day of simulated fleets."""
+"""Pages show what the tables hold: each page in Chromium, over a day of simulated fleets."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from tests.streaming.views.story import THIRD
 
 @pytest.fixture
 def page(kept_page: Page) -> Page:
-    """Let all tests of this file read in one page."""
+    """Let all tests of this file read one and the same page."""
     return kept_page
 
 
@@ -48,18 +48,18 @@ def owners(reader: Reader, **where: str) -> list[Row]:
 def newest(reader: Reader, **where: str) -> list[Row]:
     """Return the rebalances that have these values, newest first."""
     rows = reader.rows("rebalances", where=where)
-    return sorted(rows, key=lambda one: (-one["event_time"], one["rebalance_id"]))
+    return sorted(rows, key=lambda row: (-row["event_time"], row["rebalance_id"]))
 
 
 def open_findings(reader: Reader) -> list[Row]:
     """Return the open findings, the most severe first, then the newest."""
     rows = reader.rows("findings", keep=lambda found: found["closed_at"].is_null())
-    return sorted(rows, key=lambda one: (SEVERITIES.index(one["severity"]), -one["opened_at"], one["finding_id"]))
+    return sorted(rows, key=lambda row: (SEVERITIES.index(row["severity"]), -row["opened_at"], row["finding_id"]))
 
 
 def busiest(reader: Reader) -> Row:
     """Return the group with the most open spans."""
-    (key, _), *_ = Counter((one["cluster"], one["group_id"]) for one in owners(reader)).most_common(1)
+    (key, _), *_ = Counter((span["cluster"], span["group_id"]) for span in owners(reader)).most_common(1)
     return next(row for row in reader.rows("groups") if (row["cluster"], row["group_id"]) == key)
 
 
@@ -89,12 +89,12 @@ def test_a_group_shows_its_queues_and_their_owners(page: Page, day_url: str, rea
     row = busiest(reader)
     page.goto(group_url(day_url, row))
     spans = owners(reader, cluster=row["cluster"], group_id=row["group_id"], origin="computed")
-    expected = {(queue_name(one["topic"], one["broker"], one["queue_id"]), one["member_id"]) for one in spans}
+    expected = {(queue_name(span["topic"], span["broker"], span["queue_id"]), span["member_id"]) for span in spans}
     table = "Queues and their owners"
     shown = set(zip(cells(page, table, 1), cells(page, table, 2), strict=True))
     assert shown == set(sorted(expected)[:200])
     last = newest(reader, cluster=row["cluster"], group_id=row["group_id"])[:25]
-    assert cells(page, "Rebalances", 5) == [f"{one['queues_moved']:,}" for one in last]
+    assert cells(page, "Rebalances", 5) == [f"{rebalance['queues_moved']:,}" for rebalance in last]
 
 
 def test_the_timeline_draws_every_span_and_mark(page: Page, day_url: str, reader: Reader) -> None:
@@ -137,7 +137,7 @@ def test_charts_of_many_groups_and_minutes_draw_what_their_downloads_have(
                 figure.locator(".downloads").get_by_role("link", name="CSV").click()
             lines = Path(downloading.value.path()).read_text(encoding="utf-8").splitlines()
             expect(figure.locator("[data-chart]")).to_have_attribute("data-drawn", str(len(lines) - 1))
-    # The rows of the heat map are as high as their names.
+    # The rows of the heat map are as high as the names beside them.
     page.goto(url)
     heat = page.locator("[data-chart='heat'][data-drawn]")
     heat.wait_for()
@@ -145,12 +145,12 @@ def test_charts_of_many_groups_and_minutes_draw_what_their_downloads_have(
 
 
 def test_a_rebalance_is_explained_with_its_evidence(page: Page, day_url: str, reader: Reader) -> None:
-    moving = max(newest(reader)[:200], key=lambda one: (one["queues_moved"], one["rebalance_id"]))
+    moving = max(newest(reader)[:200], key=lambda rebalance: (rebalance["queues_moved"], rebalance["rebalance_id"]))
     found = explain(reader, moving["rebalance_id"])
     page.goto(f"{day_url}/rebalance?id={moving['rebalance_id']}")
     assert cells(page, "Causes", 1) == [cause["kind"] for cause in found["causes"]]
     assert cells(page, "Causes", 8) == [cause["event_id"] or "–" for cause in found["causes"]]
-    moved = {queue_name(one["topic"], one["broker"], one["queue_id"]) for one in found["moves"]["computed"]}
+    moved = {queue_name(move["topic"], move["broker"], move["queue_id"]) for move in found["moves"]["computed"]}
     assert set(cells(page, "Queues that moved, computed", 1)) == moved
 
 
@@ -160,9 +160,9 @@ def test_rebalances_findings_members_and_rejected_events_are_the_tables(
     page.goto(f"{day_url}/rebalances?since=0")
     expected = newest(reader)[:100]
     links = page.locator("tbody td.k-rebalance a").evaluate_all("all => all.map(one => one.getAttribute('href'))")
-    assert {link.split("id=")[1] for link in links} == {one["rebalance_id"] for one in expected}
+    assert {link.split("id=")[1] for link in links} == {row["rebalance_id"] for row in expected}
     page.goto(f"{day_url}/findings")
-    assert Counter(cells(page, "Findings", 2)) == Counter(one["kind"] for one in open_findings(reader)[:100])
+    assert Counter(cells(page, "Findings", 2)) == Counter(row["kind"] for row in open_findings(reader)[:100])
     page.goto(f"{day_url}/members?open=yes")
     sessions = reader.rows("members", keep=lambda rows: rows["left_at"].is_null())
     expect(page.locator(".pager span").first).to_contain_text(f"of {len(sessions):,}")
@@ -172,11 +172,11 @@ def test_rebalances_findings_members_and_rejected_events_are_the_tables(
 
 
 def test_a_member_shows_its_queues_in_all_groups(page: Page, day_url: str, reader: Reader) -> None:
-    (name, _), *_ = Counter(one["member_id"] for one in owners(reader)).most_common(1)
+    (name, _), *_ = Counter(span["member_id"] for span in owners(reader)).most_common(1)
     page.goto(f"{day_url}/member?{urlencode({'member': name})}")
     held = owners(reader, member_id=name)
     shown = cells(page, "Queues that the member holds", 1)
-    assert sorted(shown) == sorted(queue_name(one["topic"], one["broker"], one["queue_id"]) for one in held)
+    assert sorted(shown) == sorted(queue_name(span["topic"], span["broker"], span["queue_id"]) for span in held)
 
 
 def test_a_member_shows_its_sessions_in_all_groups(page: Page, day_url: str, reader: Reader) -> None:
@@ -187,11 +187,12 @@ def test_a_member_shows_its_sessions_in_all_groups(page: Page, day_url: str, rea
     table = "Sessions of the member"
     shown = zip(cells(page, table, 2), cells(page, table, 3), cells(page, table, 8), cells(page, table, 9), strict=True)
     expected = [
-        (one["group_id"], one["cluster"], text_of(one["left_at"]), one["left_reason"] or "–") for one in sessions
+        (session["group_id"], session["cluster"], text_of(session["left_at"]), session["left_reason"] or "–")
+        for session in sessions
     ]
     assert sorted(shown) == sorted(expected)
     joined = cells(page, table, 7)
-    assert joined == sorted((text_of(one["joined_at"]) for one in sessions), reverse=True)
+    assert joined == sorted((text_of(session["joined_at"]) for session in sessions), reverse=True)
 
 
 def text_of(epoch_ms: int | None) -> str:
@@ -201,10 +202,10 @@ def text_of(epoch_ms: int | None) -> str:
 
 def test_the_page_of_the_job_shows_tables_and_commits(page: Page, day_url: str, day: Path) -> None:
     page.goto(f"{day_url}/job")
-    tables = {one.name: DeltaTable(one) for one in day.iterdir() if one.name in TABLES}
+    tables = {folder.name: DeltaTable(folder) for folder in day.iterdir() if folder.name in TABLES}
     shown = zip(cells(page, "Tables", 1), cells(page, "Tables", 3), cells(page, "Tables", 4), strict=True)
     assert {row for row in shown if row[0] in tables} == {
-        (name, str(one.version()), str(len(one.file_uris()))) for name, one in tables.items()
+        (name, str(table.version()), str(len(table.file_uris()))) for name, table in tables.items()
     }
     assert set(cells(page, "Tables", 1)) == set(TABLES)
     commits = page.locator('[aria-label="Last commits to the tables"] tbody')
@@ -218,7 +219,7 @@ def test_the_page_of_the_job_shows_the_delays_of_each_hour(
     write_many(tmp_path)
     page.goto(serve(tmp_path).url + "job")
     written = Reader(location_of(str(tmp_path))).rows("rebalances")
-    hours = Counter(text_of(one["event_time"] // HOUR_MS * HOUR_MS) for one in written)
+    hours = Counter(text_of(row["event_time"] // HOUR_MS * HOUR_MS) for row in written)
     table = "Delay by hour and cluster"
     shown = list(zip(*(cells(page, table, column) for column in range(1, 7)), strict=True))
     # Each was decided two seconds after its event.
@@ -231,9 +232,9 @@ def test_reported_owners_are_shown_beside_the_recomputed_ones(
     url, tables = serve(story_tables).url.rstrip("/"), Reader(location_of(str(story_tables)))
     page.goto(f"{url}/group?cluster=c1&group=orders")
     holders: dict[str, dict[str, str]] = {}
-    for one in owners(tables, cluster="c1", group_id="orders"):
-        queue = queue_name(one["topic"], one["broker"], one["queue_id"])
-        holders.setdefault(queue, {})[one["origin"]] = one["member_id"]
+    for span in owners(tables, cluster="c1", group_id="orders"):
+        queue = queue_name(span["topic"], span["broker"], span["queue_id"])
+        holders.setdefault(queue, {})[span["origin"]] = span["member_id"]
     table = "Queues and their owners"
     shown = list(zip(*(cells(page, table, column) for column in (1, 2, 3)), strict=True))
     assert shown == [
@@ -281,7 +282,7 @@ def test_filters_and_order_survive_a_reload_and_a_shared_link(
     page: Page, open_context: Callable[..., BrowserContext], day_url: str
 ) -> None:
     page.goto(day_url)
-    # What the pointer chooses acts at once.
+    # A choice by pointer takes effect at once.
     page.get_by_label("System").click()
     page.get_by_label("System").select_option("kafka")
     page.wait_for_url("**system=kafka*")

@@ -14,9 +14,9 @@ from tests.browser.day_tables import HOSTILE
 
 LISTINGS = ("/?sort=cluster", "/rebalances?since=0", "/findings", "/members", "/rejected-events")
 SCRIPTS = ["/static/theme.js", "/static/vendor/htmx.min.js", "/static/pages.js"]
-# Every so many-th id shares an open page with the others: each batch has some of each kind. The first has the clusters.
+# Ids share an open page, taken at equal distances so that each batch has all kinds. The first batch has the clusters.
 BATCHES = 10
-# Drawing the pages of an id takes a second. Every id is in the listings, and in `make soak` on pages of its own.
+# It takes a second to draw the pages of one id. Every id is in the listings; `make soak` opens the pages of each.
 SAMPLE = (0, 3, 7)
 # Opens pages inside an open one: their elements live in it, their charts and timelines are drawn. Returns of each page
 # its status, scripts, elements that are none of ours, heading, and ids that are shown.
@@ -99,7 +99,7 @@ def test_listings_show_all_of_them_as_text(page: Page, hostile_url: str, path: s
 
 
 @pytest.mark.parametrize(
-    "first", [one if one in SAMPLE else pytest.param(one, marks=pytest.mark.slow) for one in range(BATCHES)]
+    "first", [batch if batch in SAMPLE else pytest.param(batch, marks=pytest.mark.slow) for batch in range(BATCHES)]
 )
 def test_each_page_of_an_id_is_whole(page: Page, hostile_url: str, first: int) -> None:
     numbers = range(first, len(HOSTILE), BATCHES)
@@ -111,7 +111,7 @@ def test_each_page_of_an_id_is_whole(page: Page, hostile_url: str, first: int) -
     page.locator("[data-lanes][data-drawn]").wait_for()
     found = open_all(page, [path for number in numbers for path in own_pages(number)])
     count = len(own_pages(first))
-    headings = [one["heading"] for one in found["pages"]]
+    headings = [opened["heading"] for opened in found["pages"]]
     assert headings[::count] == headings[1::count] == [printable(HOSTILE[number]) for number in numbers]
     assert found["owners"] == [1] * len(numbers)
 
@@ -119,17 +119,17 @@ def test_each_page_of_an_id_is_whole(page: Page, hostile_url: str, first: int) -
 def test_each_page_of_a_cluster_is_whole(page: Page, hostile_url: str) -> None:
     page.goto(f"{hostile_url}/questions")
     opened = open_all(page, cluster_pages())["pages"]
-    assert sum(len(one["ids"]) for one in opened) >= len(HOSTILE)
+    assert sum(len(shown["ids"]) for shown in opened) >= len(HOSTILE)
 
 
 def open_all(page: Page, paths: list[str]) -> dict[str, Any]:
     """Open pages inside the one that is open, and check that each is whole and shows ids, all as text."""
     found: dict[str, Any] = page.evaluate(OPEN_ALL, paths)
-    for one in found["pages"]:
-        assert (one["status"], one["scripts"], one["strange"]) == (200, SCRIPTS, 0), one["path"]
-        assert one["ids"], one["path"]
-        assert all(text.isprintable() for text in one["ids"]), one["path"]
-    # They have done nothing to the page that they were opened in either.
+    for opened in found["pages"]:
+        assert (opened["status"], opened["scripts"], opened["strange"]) == (200, SCRIPTS, 0), opened["path"]
+        assert opened["ids"], opened["path"]
+        assert all(text.isprintable() for text in opened["ids"]), opened["path"]
+    # The pages inside have changed nothing in the page that holds them either.
     assert is_whole(page)
     return found
 
@@ -141,15 +141,17 @@ def test_the_routes_of_burrow_answer_each_id_as_json(page: Page, hostile_url: st
     for suffix in ("", "/lag", "/status"):
         paths = [f"/v3/kafka/c/consumer/{quote(HOSTILE[number], safe='')}{suffix}" for number in reachable]
         answers = page.evaluate(FETCH_JSON, paths)
-        assert {one["type"] for one in answers} == {"application/json"}
+        assert {answer["type"] for answer in answers} == {"application/json"}
         wrong = [
-            (HOSTILE[number][:40], one["status"])
-            for number, one in zip(reachable, answers, strict=True)
-            if one["status"] != 200
+            (HOSTILE[number][:40], answer["status"])
+            for number, answer in zip(reachable, answers, strict=True)
+            if answer["status"] != 200
         ]
         assert wrong == []
         if suffix:
-            assert [one["body"]["status"]["group"] for one in answers] == [HOSTILE[number] for number in reachable]
+            assert [answer["body"]["status"]["group"] for answer in answers] == [
+                HOSTILE[number] for number in reachable
+            ]
 
 
 def test_each_id_is_listed_as_it_is(hostile_url: str) -> None:

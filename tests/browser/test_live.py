@@ -63,7 +63,7 @@ def test_a_page_continues_when_the_server_is_back(page: Page, small: Path, watch
         expect(page.locator("#live-state")).to_have_text("live")
         page.evaluate(MARK)
     expect(page.locator("#live-state")).to_have_text("reconnecting")
-    # What happens while it is away is shown, too.
+    # The page also shows what happened while the server was away.
     add(small, 1)
     with server_over(small, first.port).in_background():
         expect(page.locator("main")).to_contain_text("member-1 joined", timeout=30_000)
@@ -74,7 +74,7 @@ def test_a_page_continues_when_the_server_is_back(page: Page, small: Path, watch
         page.close()
 
 
-def test_what_a_reader_opened_stays_open(page: Page, small: Path, serve: Callable[..., DashboardServer]) -> None:
+def test_tables_that_a_reader_opened_stay_open(page: Page, small: Path, serve: Callable[..., DashboardServer]) -> None:
     url = serve(small).url
     page.goto(url + "group?cluster=c&group=orders")
     expect(page.locator("#live-state")).to_have_text("live")
@@ -85,7 +85,7 @@ def test_what_a_reader_opened_stays_open(page: Page, small: Path, serve: Callabl
     assert page.locator("figure details").first.get_attribute("open") is not None
 
 
-def test_what_is_chosen_and_not_yet_shown_stays(page: Page, small: Path, serve: Callable[..., DashboardServer]) -> None:
+def test_a_choice_that_is_not_shown_yet_stays(page: Page, small: Path, serve: Callable[..., DashboardServer]) -> None:
     url = serve(small).url
     page.goto(url + "rebalances?since=0")
     expect(page.locator("#live-state")).to_have_text("live")

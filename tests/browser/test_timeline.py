@@ -53,7 +53,7 @@ def test_spans_that_share_a_pixel_are_drawn_once(lanes: Page) -> None:
     assert lanes.locator("[data-lanes]").get_attribute("data-drawn") == str(QUEUES * (SPANS + 1))
     painted = lanes.evaluate(PAINTED)
     visible = painted["rows"] / painted["lane"] + 2
-    # Of each lane the long span and at most a few pixels at its end.
+    # Each lane draws its long span, and at most a few pixels at the end.
     assert visible - 3 < painted["rects"] < 6 * visible
     lanes.evaluate(f"document.querySelector('[data-lanes]').lanes.show({T0}, {SPANS * STEP_MS})")
     near = lanes.evaluate(PAINTED)
@@ -65,7 +65,7 @@ def test_lanes_that_share_a_pixel_are_drawn_once_and_a_chosen_owner_always(lanes
     painted = lanes.evaluate(PAINTED)
     assert painted["lane"] < 1
     assert painted["rows"] - 2 < painted["rects"] < 6 * painted["rows"]
-    # The only span of this owner is in a lane, and among spans, of which others are drawn.
+    # This owner's only span shares its pixel with lanes and spans of others, and those are the ones drawn.
     lanes.locator("[data-lane-legend] button", has_text="rare").click()
     shown = lanes.evaluate(
         """() => {

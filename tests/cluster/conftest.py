@@ -25,7 +25,7 @@ ON_CLUSTER = """
 
 @pytest.fixture(scope="session")
 def lines() -> list[Line]:
-    """What happened to a small fleet in a minute."""
+    """Record a minute in the life of a small fleet."""
     return fleet_lines(seed=11, duration_ms=60_000, groups=6)
 
 
@@ -64,7 +64,7 @@ def one_executor(config: Path) -> None:
 
 @pytest.fixture
 def tables(s3: S3Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Where a test's tables are on the store, which this process can read, too."""
+    """Hold the place of a test's tables on the store; this process can read them too."""
     for name, value in s3.options.items():
         monkeypatch.setenv(name, value)
     return f"{s3.uri}/{tmp_path.name}/tables"
@@ -79,7 +79,7 @@ def start(installed_monitor: Path, events: Path, config: Path, tables: str, tmp_
     def start(read: Path = events, **environment: str) -> Running:
         places = ["--events", read, "--tables", tables, "--checkpoint", tmp_path / "checkpoint"]
         arguments = ["run", *places, "--config", config, "--once", "--flush", "--max-files-per-batch", "1"]
-        # An empty PYTHONPATH: what the driver imports is the wheel.
+        # PYTHONPATH is empty, so the driver imports the wheel.
         return Running(
             arguments,
             tmp_path / "said.txt",

@@ -18,7 +18,7 @@ _UNITS = r"[\w@.\\-]+\.(service|target|socket|timer|mount)( [\w@.\\-]+\.(service
 _FOLDERS = r"[^/\s][^\s]*( [^/\s][^\s]*)*"
 _PATH = r"/\S*"
 _STATUSES = r"(\d{1,3}|[A-Z]+)( (\d{1,3}|[A-Z]+))*"
-# Section -> key -> what its value looks like.
+# Section -> key -> pattern of the values that the key accepts.
 DOCUMENTED = {
     "Unit": {
         "Description": _TEXT,
@@ -60,7 +60,7 @@ DOCUMENTED = {
 
 
 def entries(unit: str) -> Iterator[tuple[str, str, str]]:
-    """Return section, key and value of each line of a unit file, keys that come again, too."""
+    """Return section, key and value of each line of a unit file, repeated keys included."""
     section = ""
     for line in re.sub(r"\\\n", " ", unit).splitlines():
         text = line.strip()
@@ -72,7 +72,7 @@ def entries(unit: str) -> Iterator[tuple[str, str, str]]:
 
 
 def mistakes(unit: str) -> list[str]:
-    """Return the lines of a unit file that systemd does not document, and what it lacks to be a service."""
+    """Return the lines that systemd does not document, and the keys that a service needs and does not have."""
     found = []
     observed = set()
     for section, key, value in entries(unit):

@@ -59,14 +59,14 @@ def missing_from_model(given: object, modelled: object, place: str = "") -> list
     """Return the keys of an object that the operator's model does not have; it passes over them silently."""
     if isinstance(given, list) and isinstance(modelled, list):
         pairs = zip(given, modelled, strict=True)
-        return [one for number, pair in enumerate(pairs) for one in missing_from_model(*pair, f"{place}[{number}]")]
+        return [entry for number, pair in enumerate(pairs) for entry in missing_from_model(*pair, f"{place}[{number}]")]
     if not isinstance(given, dict) or not isinstance(modelled, dict):
         return [] if given == modelled else [place]
     missing = [f"{place}.{key}" for key in given if key not in modelled]
     return missing + [
-        one
+        deeper
         for key in given.keys() & modelled.keys()
-        for one in missing_from_model(given[key], modelled[key], f"{place}.{key}")
+        for deeper in missing_from_model(given[key], modelled[key], f"{place}.{key}")
     ]
 
 
@@ -161,7 +161,7 @@ def test_a_unit_has_sections_keys_and_values_that_systemd_documents(unit: Path) 
 def test_a_mistake_in_a_unit_is_found(right: str, wrong: str, expected: str, tmp_path: Path) -> None:
     changed = tmp_path / JOB.name
     changed.write_text(JOB.read_text().replace(right, wrong, 1))
-    assert any(one.startswith(expected) for one in mistakes(changed.read_text()))
+    assert any(mistake.startswith(expected) for mistake in mistakes(changed.read_text()))
     if HAS_SYSTEMD and wrong:
         assert _verified(changed, tmp_path).stderr != ""
 

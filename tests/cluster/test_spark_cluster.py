@@ -95,7 +95,7 @@ def test_a_driver_killed_at_random_times_changes_nothing(
     write_files(tmp_path / "events", cut(disordered(lines, seed=1), files))
     within_batches = 0
     for kill in range(kills):
-        # From the start of Spark on; so far it must come, so that each life brings the whole forward.
+        # Each life must get this far before it is killed, so that every one of them makes progress.
         begun = kill + chance.randrange(2)
         running = start(tmp_path / "events")
         try:
@@ -153,7 +153,7 @@ def test_spark_submit_runs_the_packed_files_with_all_of_its_files_on_a_store(
         output.seek(0)
         printed = output.read()
     assert done.returncode == 0, printed[-3000:]
-    # Without the level, Spark prints hundreds. What is left is of its start.
+    # Without the log level Spark prints hundreds of lines. The remaining ones come from its start.
     assert printed.count(" INFO ") < 30
     assert of_store["AWS_SECRET_ACCESS_KEY"] not in printed
     assert_same_rows(expected, tables)
@@ -162,7 +162,7 @@ def test_spark_submit_runs_the_packed_files_with_all_of_its_files_on_a_store(
 @pytest.mark.slow
 def test_the_lines_of_the_page_run_as_they_are_written(runs: ManyRuns, tmp_path: Path) -> None:
     section = OPERATING.read_text().partition("\n## On a Spark cluster\n")[2].partition("\n## ")[0]
-    # Replaced: the port alone, for another cluster may have it.
+    # Only the port is replaced, because another cluster may have it.
     lines = section.partition("```sh\n")[2].partition("```")[0].replace("7077", str(free_port()))
     (tmp_path / ".venv").symlink_to(sys.prefix)
     printed = tmp_path / "printed.txt"
@@ -214,7 +214,7 @@ def test_a_custom_strategy_of_the_driver_decides_on_executors(
 
 
 @pytest.mark.usefixtures("one_executor")
-def test_what_is_missing_on_executors_is_named_before_the_query_starts(
+def test_packages_missing_on_executors_are_named_before_the_query_starts(
     start: Callable[[], Running], config: Path, spark_cluster: SparkCluster, tmp_path: Path
 ) -> None:
     config.write_text(config.read_text().replace(str(spark_cluster.python), os.path.realpath(sys.executable)))

@@ -92,9 +92,11 @@ class CornerRun:
     def tables(self) -> dict[str, list[Row]]:
         """Return the rows of the tables of spans and of the present."""
         entries: dict[tuple[Any, ...], list[Entry]] = {}
-        for one in sorted(self.core.changes, key=lambda change: (change.cluster, change.group_id or "", change.number)):
-            entry = Entry(one.cluster, one.group_id, one.event_time, one.body)
-            entries.setdefault((one.cluster, one.group_id, one.subject), []).append(entry)
+        for change in sorted(
+            self.core.changes, key=lambda change: (change.cluster, change.group_id or "", change.number)
+        ):
+            entry = Entry(change.cluster, change.group_id, change.event_time, change.body)
+            entries.setdefault((change.cluster, change.group_id, change.subject), []).append(entry)
         found: dict[str, list[Row]] = {}
         for projection in PROJECTIONS:
             rows = RowEdits([])
@@ -107,7 +109,7 @@ class CornerRun:
         """Return all rows, in an order of their own, without what may depend on how the history was cut."""
         tables = {name: sorted(map(_plain, rows)) for name, rows in self.tables().items()}
         tables["rebalances"] = sorted(_plain({**row, "detected_at": None}) for row in self.core.rows())
-        tables["rejected_events"] = sorted(f"{one.reason} {one.raw}" for one in self.core.rejected)
+        tables["rejected_events"] = sorted(f"{rejected.reason} {rejected.raw}" for rejected in self.core.rejected)
         return tables
 
 
@@ -117,7 +119,7 @@ def run_corner(history: Row, cut: Cut = in_waves) -> CornerRun:
 
 
 def differences(run: CornerRun, expect: Mapping[str, Any]) -> list[str]:
-    """Return what is not as expected, a sentence each."""
+    """Return one sentence for each expectation that is not met."""
     return list(_Comparison(run, expect).all())
 
 
@@ -139,7 +141,7 @@ class _Comparison:
         self.expect = expect
         self.tables = run.tables()
         self.rebalances = run.core.rows()
-        self.rejected = [one.reason for one in run.core.rejected]
+        self.rejected = [rejected.reason for rejected in run.core.rejected]
 
     def all(self) -> Iterable[str]:
         yield from self._rebalances()
@@ -187,7 +189,7 @@ class _Comparison:
                     for column in wanted.keys() - {"group_id", "generation", "differing"}:
                         if row[column] != wanted[column]:
                             yield f"{wanted['group_id']}: {name}.{column} is not {wanted[column]}: {row}"
-                    listed = [[one["topic"], one["queue_id"], one["kind"]] for one in row.get("differing", ())]
+                    listed = [[queue["topic"], queue["queue_id"], queue["kind"]] for queue in row.get("differing", ())]
                     if wanted.get("differing", listed) != listed:
                         yield f"{wanted['group_id']}: {name} lists {listed}"
 
@@ -204,10 +206,10 @@ class _Comparison:
             found = sorted(self._of("rebalances", group), key=lambda row: (row["event_time"], row["generation"]))
             if len(found) != len(rows):
                 yield f"{group}: rebalances {[(row['event_time'] - BASE_MS, row['trigger']) for row in found]}"
-            for one, row in zip(found, rows, strict=False):
+            for rebalance, row in zip(found, rows, strict=False):
                 for name, value in row.items():
-                    if name != "group_id" and not _fits(one, name, value):
-                        yield f"{group} at {row['event_time_ms']}: {name} is not {value}: {one}"
+                    if name != "group_id" and not _fits(rebalance, name, value):
+                        yield f"{group} at {row['event_time_ms']}: {name} is not {value}: {rebalance}"
 
     def _now(self, name: str, origin: str) -> Iterable[str]:
         for group, wanted in self.expect.get(name, {}).items():
@@ -290,5 +292,6 @@ def _same_queues(found: Sequence[tuple[Any, ...]], wanted: Sequence[Sequence[Any
     if len(found) != len(wanted):
         return False
     return all(
-        any(one[::2] == (topic, queue) and broker in (None, one[1]) for one in found) for topic, broker, queue in wanted
+        any(owned[::2] == (topic, queue) and broker in (None, owned[1]) for owned in found)
+        for topic, broker, queue in wanted
     )

@@ -1,4 +1,4 @@
-"""Each corner comes out as it must, and those that no lateness touches however they are cut."""
+"""Each corner gives the expected rows; where no event is late, it does so for every cut into batches."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _ALL = sorted(path.stem for path in Path(CORNERS).glob("*.json"))
 def test_a_corner_comes_out_as_it_must(name: str, cut: str) -> None:
     history = corner(name)
     if cut not in history.get("cuts", _CUTS):
-        cut = "waves"  # what comes late depends on the batch in which it comes
+        cut = "waves"  # late events depend on the batch in which they come
 
     run = run_corner(history, _CUTS[cut])
 

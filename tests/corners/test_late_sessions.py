@@ -1,4 +1,4 @@
-"""What comes late of sessions: of which session it is, and which of them it ends. As in order, whenever it comes."""
+"""Late events of sessions belong to a session, and may end one, as if they had come in order."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ def poll(script: Script, at: int, member: str, timeout_ms: int | None = None) ->
 
 
 @pytest.mark.parametrize(("sent_at", "lasted"), [(18_000, False), (18_001, True)])
-def test_a_late_heartbeat_that_shows_an_expired_session_to_have_lasted_until_a_poll_ends_what_the_poll_began(
+def test_a_late_heartbeat_that_extends_a_session_to_a_poll_ends_the_session_that_the_poll_began(
     sent_at: int, lasted: bool
 ) -> None:
     script = Script("metaq")
@@ -24,7 +24,7 @@ def test_a_late_heartbeat_that_shows_an_expired_session_to_have_lasted_until_a_p
     assert script.sessions()[0].endswith("expired") is lasted
 
 
-def test_what_was_sent_before_it_left_once_more_is_not_of_the_session_that_a_poll_began() -> None:
+def test_events_before_a_second_leave_do_not_belong_to_the_polled_session() -> None:
     script = Script("metaq")
     script.join(1_000, "a", session_timeout_ms=10_000)
     script.leave(30_000, "a")
@@ -81,7 +81,7 @@ def test_a_second_late_heartbeat_lengthens_a_session_that_began_late() -> None:
 
 
 @pytest.mark.parametrize("together", [True, False])
-def test_a_poll_shows_a_member_that_had_expired_by_what_came_late(together: bool) -> None:
+def test_a_poll_shows_a_member_that_late_events_had_expired(together: bool) -> None:
     script = Script("metaq")
     script.beat(2, "a")
     script.join(15_000, "b")
@@ -129,7 +129,7 @@ def test_a_static_member_whose_join_comes_after_what_it_sent_later_has_taken_its
     assert ("i-2" in script.group.members) is not has_left
 
 
-def test_what_a_member_described_before_it_departed_counts_when_a_generation_brings_it_back() -> None:
+def test_a_members_earlier_description_counts_when_a_generation_brings_it_back() -> None:
     script = Script()
     script.snapshot(500, 1, {"a": ["t"]})
     script.snapshot(7_000, 2, {})

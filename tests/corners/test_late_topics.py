@@ -35,7 +35,9 @@ class _History:
         for number in range(self.generations):
             last = number == self.generations - 1
             self._generation(number, present, list(self.topics) if last else self.early, assigned)
-            present = [one for one in _MEMBERS if rng.random() < (0.8 if one in present else 0.3)] or present[:1]
+            present = [
+                member_id for member_id in _MEMBERS if rng.random() < (0.8 if member_id in present else 0.3)
+            ] or present[:1]
         for number in range(rng.randint(0, 2)):
             self._return_of_static_members(number + 1)
 
@@ -79,7 +81,9 @@ class _History:
             ],
         }
         if "assignments" in last:
-            again["assignments"] = {names.get(one, one): queues for one, queues in last["assignments"].items()}
+            again["assignments"] = {
+                names.get(member_id, member_id): queues for member_id, queues in last["assignments"].items()
+            }
         self.snapshots.append(again)
 
     def events(self, topics_at: dict[str, int]) -> list[Event]:
@@ -160,7 +164,7 @@ def test_a_topic_that_grows_before_the_others_are_reported_counts_as_it_was_repo
 
 
 def test_an_assignment_that_differs_only_for_want_of_metadata_is_no_disagreement() -> None:
-    """The coordinator's range knows seven partitions; the monitor knows three of them by the assignment alone.
+    """The coordinator's range knows seven partitions; the monitor knows three of them, from the assignment alone.
 
     Nor is one that equals what is computed from these an agreement, until metadata has come.
     """
@@ -177,13 +181,15 @@ def test_an_assignment_that_differs_only_for_want_of_metadata_is_no_disagreement
 
 
 def _generation(t: int, number: int, *ids: str, topics: str = "a") -> Event:
-    members = [{"member_id": one, "instance_id": one[0], "subscriptions": list(topics)} for one in ids]
+    members = [
+        {"member_id": member_id, "instance_id": member_id[0], "subscriptions": list(topics)} for member_id in ids
+    ]
     return {"t": t, "type": "group_snapshot", "group": "g", "generation": number, "strategy": "range"} | {
         "members": members
     }
 
 
-# What comes before the generation at 2 s of one group, whose second topic is known late, and that generation.
+# Events before the generation at 2 s of a group whose second topic becomes known late, and that generation itself.
 _OF_ONE_TIME = {
     "an empty generation between": [
         _generation(1_000, 1, "p-1"),
@@ -227,9 +233,7 @@ def test_what_came_before_a_generation_at_its_own_time_stays(history: list[Event
 
 @pytest.mark.parametrize("count", [0, 1])
 @pytest.mark.parametrize("cut", [in_one, one_by_one])
-def test_queues_of_an_assignment_that_the_first_metadata_lacks_are_none_in_the_next_generation(
-    count: int, cut: Cut
-) -> None:
+def test_assigned_queues_that_the_first_metadata_lacks_are_not_in_the_next_generation(count: int, cut: Cut) -> None:
     held = {"p-1": [{"topic": "a", "queue_id": 0}, {"topic": "a", "queue_id": 1}]}
     first, second, third = (_generation(1_000 * number, number, "p-1") for number in (1, 3, 4))
     event = {"t": 2_000, "type": "topic_queues", "topic": "a", "queue_count": count}
@@ -241,13 +245,13 @@ def test_queues_of_an_assignment_that_the_first_metadata_lacks_are_none_in_the_n
     assert [row["trigger"] for row in rows] == ["group_created", "queue_count_changed", "unexplained"]
 
 
-def test_a_comparison_without_the_racks_of_a_topic_is_none() -> None:
+def test_without_the_racks_of_a_topic_nothing_is_compared() -> None:
     """Members have racks, and those of the queues come with the metadata: until then nothing is compared."""
     snapshot = {
         "t": 1_000, "type": "group_snapshot", "group": "g", "generation": 1, "state": "Stable", "strategy": "range",
         "members": [
-            {"member_id": one, "client_id": one, "rack": rack, "subscriptions": ["t"], "strategies": ["range"]}
-            for one, rack in (("a", "x"), ("b", "y"))
+            {"member_id": name, "client_id": name, "rack": rack, "subscriptions": ["t"], "strategies": ["range"]}
+            for name, rack in (("a", "x"), ("b", "y"))
         ],
         "assignments": {"a": [{"topic": "t", "queue_id": 0}], "b": [{"topic": "t", "queue_id": 1}]},
     }  # fmt: skip

@@ -27,7 +27,7 @@ Queue = tuple[str, str, int]
 
 
 class Member(Protocol):
-    """What both systems' members have."""
+    """The interface that the members of both systems share."""
 
     @property
     def has_ended(self) -> bool: ...

@@ -99,7 +99,7 @@ class Chaos:
         return (self.place / f"{which}.log").read_text(errors="replace")
 
     def drain(self, runs: ManyRuns) -> Ended:
-        """Let a last job read what is left, to the end."""
+        """Let a last job read everything that is left."""
         return runs.run(once(self._events, self.place, self._config, ["--flush"]))
 
     def close(self) -> None:
@@ -113,7 +113,7 @@ class Chaos:
     # ---- the script
 
     def run(self, orders: Sequence[Order]) -> None:
-        """Do what a script says: what happens to one after the other, what happens to several at their times."""
+        """Follow the script: orders for one target run one after another, orders for several at their times."""
         # A job that is killed before its first batch has nothing to lose.
         self._wait_until_job_works()
         by_target: dict[str, list[Order]] = defaultdict(list)
@@ -155,7 +155,7 @@ class Chaos:
                 self._do_to_member(order)
 
     def _do_to_monitor(self, order: Order) -> None:
-        """Start it, or end it by force; an end in order is what the end of the run shows."""
+        """Start the job, or kill it; the end of the run shows how it ends in order."""
         if order.what == "starts":
             self.start_monitor(order.target)
             return
@@ -191,12 +191,12 @@ class Chaos:
         member.kill()
 
     def _start_member(self, target: str) -> None:
-        """Start a member, as its supervisor would: again, when what it needs at its start is away."""
+        """Start a member as its supervisor would: try again while a server that it needs at its start is away."""
         for attempt in itertools.count(1):
             name = f"{target}-{attempt}"
             life = self.lives[self.cluster.member_id(name)] = self._life_of[target] = Life(_now_ms())
             member = self._members[target] = self.cluster.start_member(name)
-            member.wait_until(lambda one=member: one.has_ended or _has_started(one), _REPORTED_WITHIN_S)
+            member.wait_until(lambda member=member: member.has_ended or _has_started(member), _REPORTED_WITHIN_S)
             if _has_started(member) or self._failed.is_set():
                 return
             life.ended_ms, life.ending = member.reports[-1].at_ms, "is killed"
@@ -273,10 +273,10 @@ class Chaos:
             span
             for thing in cluster.things
             if "broker" in thing
-            # Back for so short a while that nobody may have found it in a route.
+            # A broker that was back for less than this may have been in no route: two outages count as one.
             for span in merged(self.away[thing], _UNNOTICED_MS)
         ]
-        # Where sessions run out when all stands still, brokers' may, too.
+        # While the keeper is away, brokers' sessions may expire as well.
         brokers += self.away[cluster.keeper] if cluster.keeper else []
         return Truth(
             lives=self.lives,
@@ -304,12 +304,14 @@ class Chaos:
     def _is_reported(self, held: dict[str, list[Queue]]) -> bool:
         mine = [event for event in self.events() if event.get("group") == GROUP]
         snapshots = [event for event in mine if event["type"] == "group_snapshot"]
-        if not snapshots or {one["member_id"] for one in snapshots[-1].get("members", ())} != set(held):
+        if not snapshots or {shown["member_id"] for shown in snapshots[-1].get("members", ())} != set(held):
             return False
-        reports = {one["member_id"]: one["queues"] for one in mine if one["type"] == "assignment_reported"}
+        reports = {event["member_id"]: event["queues"] for event in mine if event["type"] == "assignment_reported"}
         reported = {
             name: sorted(
-                (one["topic"], one["broker"], one["queue_id"]) for one in queues if not one["topic"].startswith("%")
+                (queue["topic"], queue["broker"], queue["queue_id"])
+                for queue in queues
+                if not queue["topic"].startswith("%")
             )
             for name, queues in reports.items()
             if name in held

@@ -1,4 +1,4 @@
-"""What shall happen in a run of chaos, decided beforehand: the same seed and length give the same script."""
+"""The script of a run of chaos, decided beforehand: the same seed and length give the same script."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _STARTS, _ENDS = "starts", ("is killed", "stops")
 
 
 class Order(NamedTuple):
-    """One thing that is to happen.
+    """One order of the script.
 
     Attributes:
         at_s: Since the beginning; later where what it happens to is not done with the order before.
@@ -39,7 +39,7 @@ def script(seed: int, length_s: float, things: Sequence[str]) -> list[Order]:
 
 def _failures(chance: random.Random, length_s: float, things: Sequence[str]) -> Iterator[Order]:
     back_at = dict.fromkeys(things, 0.0)
-    # Each once, in random order, before any twice: a short run shall leave nothing out.
+    # Each order comes once, in random order, before any comes twice: a short run leaves none out.
     waiting = chance.sample(things, len(things))
     now = 0.0
     while (now := now + chance.uniform(*_BETWEEN_FAILURES_S)) < length_s:

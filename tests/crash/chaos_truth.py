@@ -1,4 +1,4 @@
-"""What really happened in a run of chaos, and what of `rebalances` contradicts it."""
+"""The truth about a run of chaos, and the rows of `rebalances` that contradict it."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Life:
 
 @dataclass
 class Truth:
-    """All of a run.
+    """The truth about a whole run.
 
     Attributes:
         lives: By member id.
@@ -51,7 +51,7 @@ class Truth:
     stops_expire: Sequence[Span] = ()
 
     def contradictions(self, rebalances: Sequence[Row]) -> list[str]:
-        """Return what is missing in the rows of one group, and what is there and did not happen."""
+        """Return the rebalances that one group's rows lack, and those that never happened."""
         rows = sorted(rebalances, key=lambda row: row["generation"])
         found = list(self._about_rows(rows))
         for member, life in self.lives.items():
@@ -89,7 +89,9 @@ class Truth:
                     yield f"generation {row['generation']} at {at_ms}: nothing did {trigger}"
 
     def _about(self, member: str, life: Life, rows: Sequence[Row]) -> Iterator[str]:
-        reported = [(_ms(row), one["kind"]) for row in rows for one in row["triggers"] if one["member_id"] == member]
+        reported = [
+            (_ms(row), trigger["kind"]) for row in rows for trigger in row["triggers"] if trigger["member_id"] == member
+        ]
         joins = [at_ms for at_ms, kind in reported if kind == "member_joined"]
         ends = [(at_ms, kind) for at_ms, kind in reported if kind in _ENDS]
         story = f"{member} {life}: reported {reported}"

@@ -34,7 +34,7 @@ _DEEDS = {"joins": 5, "leaves": 2, "is killed": 2, "hangs": 1, "restarts": 3, "g
 
 
 class Kind(NamedTuple):
-    """What the members of a group are.
+    """One kind of group, by its members.
 
     Attributes:
         name: Of the group and of its topic.
@@ -62,7 +62,7 @@ KINDS = (
 
 def cheap_kinds(prefix: str) -> tuple[Kind, ...]:
     """Return those without a JVM, under names of their own."""
-    return tuple(one._replace(name=f"{prefix}-{one.name}") for one in KINDS if not one.is_java)
+    return tuple(kind._replace(name=f"{prefix}-{kind.name}") for kind in KINDS if not kind.is_java)
 
 
 @dataclass
@@ -110,18 +110,20 @@ class Churn:
             create_topic(self.cluster, kind.name, _QUEUES, replicas=max(1, len(self._nodes)))
 
     def run(self) -> None:
-        """Let everything happen at random for the time of the run; in the end all brokers are up and nobody hangs."""
+        """Start, stop and kill at random until the run ends; at the end all brokers are up and no member hangs."""
         work: list[Callable[[], None]] = [lambda kind=kind: self._live(kind) for kind in self.kinds]  # type: ignore[misc]
         with ThreadPoolExecutor(len(work) + 2) as pool:
-            playing = [pool.submit(one) for one in [*work, self._send, *([self._kill_brokers] if self._nodes else [])]]
+            playing = [
+                pool.submit(part) for part in [*work, self._send, *([self._kill_brokers] if self._nodes else [])]
+            ]
             try:
                 ends = time.monotonic() + self.length_s
-                while time.monotonic() < ends and not any(one.done() for one in playing):
+                while time.monotonic() < ends and not any(future.done() for future in playing):
                     time.sleep(_POLL_S)
             finally:
                 self._over.set()
-            for one in playing:
-                one.result()
+            for future in playing:
+                future.result()
 
     def held(self) -> dict[str, dict[str, list[tuple[str, int]]]]:
         """Wait until all members of each group share its topic; return what each holds, by group and name.
@@ -134,7 +136,7 @@ class Churn:
             counts = self._queue_counts()
             for name, actors in self.actors.items():
                 self._bury(actors)
-                found[name] = {one.instance or one.name: sorted(one.process.owned) for one in actors}
+                found[name] = {actor.instance or actor.name: sorted(actor.process.owned) for actor in actors}
             if all(_is_shared(name, members, counts[name]) for name, members in found.items() if members):
                 return found
             waited = time.monotonic() - began
@@ -146,7 +148,7 @@ class Churn:
     def _give_up_idle(self) -> None:
         """Kill members that own nothing and do not end: librdkafka may wait for an instance id for ever."""
         for actors in self.actors.values():
-            for actor in [one for one in actors if not one.process.owned]:
+            for actor in [idle for idle in actors if not idle.process.owned]:
                 self.deeds["waited for ever"] += 1
                 self.ends[actor.name].append("is killed")
                 actor.process.kill()
@@ -169,11 +171,11 @@ class Churn:
             self._thaw(actors, time.monotonic())
             self._bury(actors)
             (deed,) = chance.choices(list(_DEEDS), list(_DEEDS.values()))
-            awake = [one for one in actors if one.hangs_until is None]
+            awake = [actor for actor in actors if actor.hangs_until is None]
             if deed == "joins" or not awake:
                 if len(actors) < _MOST_MEMBERS:
                     started += 1
-                    free = sorted({"i0", "i1", "i2"} - {one.instance for one in actors})
+                    free = sorted({"i0", "i1", "i2"} - {actor.instance for actor in actors})
                     self._start(kind, f"{kind.name}-{started}", chance.choice(free) if kind.is_static else None)
             elif deed == "grows":
                 self._grow(kind.name)
@@ -227,8 +229,8 @@ class Churn:
                 actor.hangs_until = None
 
     def _bury(self, actors: list[Actor]) -> None:
-        """Forget those that ended by themselves, because another one took their instance id."""
-        for actor in [one for one in actors if one.process.has_ended]:
+        """Forget the members that ended by themselves, because another member took their instance id."""
+        for actor in [ended for ended in actors if ended.process.has_ended]:
             self.deeds["ended by itself"] += 1
             self.ends[actor.name].append("ended by itself")
             actor.process.kill()
@@ -252,7 +254,7 @@ class Churn:
         try:
             add_partitions(self.cluster, topic, total)
         except KafkaException:
-            return  # a broker was down meanwhile: it may have grown or not
+            return  # a broker was down meanwhile, so the topic may have grown or not
         self.deeds["grows"] += 1
 
     def _queue_counts(self) -> dict[str, int]:

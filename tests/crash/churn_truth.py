@@ -1,4 +1,4 @@
-"""What really happened to groups of Kafka, by Kafka's own reading of their records, and what contradicts it.
+"""The truth about groups of Kafka, by Kafka's own reading of their records, and what contradicts it.
 
 No part of the monitor reads them: librdkafka fetches, Kafka's converters to JSON decode, what follows is counted here.
 """
@@ -25,10 +25,10 @@ Held = dict[str, list[Queue]]
 
 _WAIT_S = 60.0
 _FOR_URLS = str.maketrans("+/", "-_")
-# Versions of keys: offset commits; then what the coordinators write of a classic group, and of one of the new protocol.
+# Versions of keys: offset commits, then records of a classic group, then records of one of the new protocol.
 _COMMITS = (0, 1)
 _CLASSIC, _EPOCH, _MEMBER, _TARGET_EPOCH, _TARGET, _CURRENT = 2, 3, 5, 6, 7, 8
-# Brokers and clients may compute from older metadata than the monitor has: that is no contradiction of the records.
+# Brokers and clients may compute from older metadata than the monitor has; the records do not contradict that.
 _RECOMPUTED = "recomputed otherwise"
 _JOINS, _ENDS = ("member_joined",), ("member_left", "session_expired", "member_gone")
 
@@ -53,7 +53,7 @@ class Generation:
 
 @dataclass
 class GroupTruth:
-    """All of one group.
+    """The truth about one group.
 
     Attributes:
         clients: Client ids, by member id. instances: Instance ids of those that have one.
@@ -72,65 +72,72 @@ class GroupTruth:
 
     def identities(self, members: Iterable[str]) -> set[str]:
         """Return who these members are."""
-        return {self.identity(one) for one in members}
+        return {self.identity(member_id) for member_id in members}
 
     def held_at(self, at: int) -> Held:
         """Return what members of the new protocol owned at a time."""
         return next((held for since, held in reversed(self.owned) if since <= at), {})
 
     def contradictions(self, rows: Sequence[Row], spans: Sequence[Row]) -> Iterator[str]:
-        """Yield what is missing in the rows of the group, and what is there and did not happen."""
+        """Yield the rebalances that the group's rows lack, and those that never happened."""
         rows = sorted(rows, key=lambda row: row["generation"])
         by_number = {row["generation"]: row for row in rows}
         if len(by_number) != len(rows):
             yield f"twice: {[row['generation'] for row in rows]}"
-        numbers = {one.number for one in self.generations}
+        numbers = {generation.number for generation in self.generations}
         yield from (f"invented: {_shown(row)}" for row in rows if row["generation"] not in numbers)
         before: Generation | None = None
-        for one in self.generations:
-            row = by_number.get(one.number)
-            if row is None and self._changes(before, one):
-                yield f"lost: {one}"
-            elif row is not None and not (self._changes(before, one) or self._may_change(before, one)):
+        for generation in self.generations:
+            row = by_number.get(generation.number)
+            if row is None and self._changes(before, generation):
+                yield f"lost: {generation}"
+            elif row is not None and not (self._changes(before, generation) or self._may_change(before, generation)):
                 yield f"nothing changed: {_shown(row)}"
             elif row is not None:
-                yield from self._about(before, one, row, spans)
-            before = one
+                yield from self._about(before, generation, row, spans)
+            before = generation
 
     @staticmethod
     def is_recomputed(contradiction: str) -> bool:
         """Return whether a contradiction is a result that was recomputed otherwise, and nothing else."""
         return contradiction.startswith(_RECOMPUTED)
 
-    def _changes(self, before: Generation | None, one: Generation) -> bool:
+    def _changes(self, before: Generation | None, generation: Generation) -> bool:
         if self.is_classic:
             return True
         if before is None:
-            return bool(one.members)
+            return bool(generation.members)
         members = [
-            sorted((self.identity(name), topics) for name, topics in each.members.items()) for each in (before, one)
+            sorted((self.identity(name), topics) for name, topics in each.members.items())
+            for each in (before, generation)
         ]
-        both = before.held is not None and one.held is not None
-        return members[0] != members[1] or (both and self._by_identity(before.held) != self._by_identity(one.held))
+        both = before.held is not None and generation.held is not None
+        return members[0] != members[1] or (
+            both and self._by_identity(before.held) != self._by_identity(generation.held)
+        )
 
-    def _may_change(self, before: Generation | None, one: Generation) -> bool:
-        return before is not None and (before.digest != one.digest or before.held is None or one.held is None)
+    def _may_change(self, before: Generation | None, generation: Generation) -> bool:
+        return before is not None and (
+            before.digest != generation.digest or before.held is None or generation.held is None
+        )
 
     def _by_identity(self, held: Held | None) -> list[tuple[str, list[Queue]]]:
         return sorted((self.identity(name), queues) for name, queues in (held or {}).items() if queues)
 
-    def _about(self, before: Generation | None, one: Generation, row: Row, spans: Sequence[Row]) -> Iterator[str]:
+    def _about(
+        self, before: Generation | None, generation: Generation, row: Row, spans: Sequence[Row]
+    ) -> Iterator[str]:
         if not row["triggers"]:
             yield f"without cause: {_shown(row)}"
         if row["agrees"] is False:
             yield f"{_RECOMPUTED}: {_shown(row)}"
-        if row["members_after"] != len(one.members):
-            yield f"{len(one.members)} members: {_shown(row)}"
+        if row["members_after"] != len(generation.members):
+            yield f"{len(generation.members)} members: {_shown(row)}"
         old = {} if before is None else before.members
-        came = self.identities(one.members) - self.identities(old)
-        departed = self.identities(old) - self.identities(one.members)
+        came = self.identities(generation.members) - self.identities(old)
+        departed = self.identities(old) - self.identities(generation.members)
         joined, ended = (self.identities(_named(row, kinds)) for kinds in (_JOINS, _ENDS))
-        if sum(each.at == one.at for each in self.generations) > 1:
+        if sum(each.at == generation.at for each in self.generations) > 1:
             came, departed, joined, ended = (
                 set(),
                 set(),
@@ -143,9 +150,9 @@ class GroupTruth:
             yield f"went {departed}: {_shown(row)}"
         at = epoch_ms(row["event_time"])
         if self.is_classic:
-            if at != one.at:
-                yield f"at {one.at}: {_shown(row)}"
-            held = one.held
+            if at != generation.at:
+                yield f"at {generation.at}: {_shown(row)}"
+            held = generation.held
         else:
             held = self.held_at(at)
         reported = spans_at(spans, at)
@@ -156,7 +163,7 @@ class GroupTruth:
 def read_truth(cluster: Broker, groups: Iterable[str]) -> dict[str, GroupTruth]:
     """Return what the records of all partitions say of these groups."""
     mine = set(groups)
-    records = [one for one in _records(cluster) if _group(one.key) in mine]
+    records = [record for record in _records(cluster) if _group(record.key) in mine]
     found = truth_of(records, _topic_names(cluster)) if records else {}
     return {name: found.get(name, GroupTruth()) for name in sorted(mine)}
 
@@ -213,7 +220,7 @@ def _records(cluster: Broker) -> Iterator[Record]:
 
 def _topic_names(cluster: Broker) -> Mapping[str, str]:
     client = AdminClient({**cluster.client_settings()})
-    topics = [one for one in client.list_topics(timeout=_WAIT_S).topics if not one.startswith("__")]
+    topics = [topic for topic in client.list_topics(timeout=_WAIT_S).topics if not topic.startswith("__")]
     found = client.describe_topics(TopicCollection(topics))
     ids = {topic: str(future.result(_WAIT_S).topic_id) for topic, future in found.items()}
     # librdkafka writes them with the ordinary alphabet of base64, Kafka with that for URLs.
@@ -223,12 +230,12 @@ def _topic_names(cluster: Broker) -> Mapping[str, str]:
 def _take_classic(truth: GroupTruth, at: int, value: Row | None) -> None:
     if value is None:
         return
-    members = {one["memberId"]: one["subscription"] for one in value["members"]}
-    for one in value["members"]:
-        truth.clients[one["memberId"]] = one["clientId"]
-        if one["groupInstanceId"]:
-            truth.instances[one["memberId"]] = one["groupInstanceId"]
-    held = {one["memberId"]: _assigned(base64.b64decode(one["assignment"] or "")) for one in value["members"]}
+    members = {member["memberId"]: member["subscription"] for member in value["members"]}
+    for member in value["members"]:
+        truth.clients[member["memberId"]] = member["clientId"]
+        if member["groupInstanceId"]:
+            truth.instances[member["memberId"]] = member["groupInstanceId"]
+    held = {member["memberId"]: _assigned(base64.b64decode(member["assignment"] or "")) for member in value["members"]}
     number = value["generation"]
     if number == 0 and not members:
         return  # written when the first member of a new group joins
@@ -251,7 +258,7 @@ def _assigned(data: bytes) -> list[Queue]:
         (length,) = struct.unpack_from(">h", data, at)
         name, at = data[at + 2 : at + 2 + length].decode(), at + 2 + length
         (count,) = struct.unpack_from(">i", data, at)
-        found += [(name, one) for one in struct.unpack_from(f">{count}i", data, at + 4)]
+        found += [(name, number) for number in struct.unpack_from(f">{count}i", data, at + 4)]
         at += 4 + 4 * count
     return sorted(found)
 
@@ -274,9 +281,9 @@ class _Fold:
                 Generation(value["epoch"], at, dict(self._members), digest=value.get("metadataHash"))
             )
         elif kind == _TARGET_EPOCH and value is not None:
-            for one in truth.generations:
-                if one.number == value["assignmentEpoch"]:
-                    one.held = {name: queues for name, queues in self._targets.items() if queues}
+            for generation in truth.generations:
+                if generation.number == value["assignmentEpoch"]:
+                    generation.held = {name: queues for name, queues in self._targets.items() if queues}
         elif kind == _MEMBER and value is not None:
             self._members[member] = str((value["subscribedTopicNames"], value["subscribedTopicRegex"]))
             truth.clients[member] = value["clientId"]
@@ -292,7 +299,7 @@ class _Fold:
             truth.owned.append((at, {name: queues for name, queues in self._owned.items() if queues}))
 
     def _queues(self, topics: Sequence[Row]) -> list[Queue]:
-        return sorted((self._names[one["topicId"]], number) for one in topics for number in one["partitions"])
+        return sorted((self._names[topic["topicId"]], number) for topic in topics for number in topic["partitions"])
 
 
 def spans_at(spans: Sequence[Row], at: int) -> Held:
@@ -311,11 +318,13 @@ def epoch_ms(time: Any) -> int:
 
 
 def _named(row: Row, kinds: Sequence[str]) -> list[str]:
-    return [one["member_id"] for one in row["triggers"] if one["kind"] in kinds]
+    return [trigger["member_id"] for trigger in row["triggers"] if trigger["kind"] in kinds]
 
 
 def _shown(row: Row) -> str:
-    triggers = [(one["kind"], one["member_id"], one["topic"], one["detail"]) for one in row["triggers"]]
+    triggers = [
+        (trigger["kind"], trigger["member_id"], trigger["topic"], trigger["detail"]) for trigger in row["triggers"]
+    ]
     shown = {
         key: row[key] for key in ("group_id", "generation", "error", "strategy", "library", "agrees", "agrees_reason")
     }

@@ -1,4 +1,4 @@
-"""What a checkpoint and the tables have committed, read from their logs alone, and what that proves about a crash."""
+"""What a checkpoint and tables have committed, read from their logs alone, and what that proves about a crash."""
 
 from __future__ import annotations
 
@@ -42,12 +42,12 @@ class CurrentRows(NamedTuple):
 
     @property
     def batch(self) -> int:
-        """Return the newest batch that was planned; -1 = none yet."""
+        """Return the newest batch that was planned; -1: none yet."""
         return max((commit.number for commit in self.commits if commit.kind == "offsets"), default=-1)
 
 
 class Place(NamedTuple):
-    """Where a run keeps what it has committed."""
+    """The checkpoint and the tables of one run."""
 
     root: Path
     shuffle_partitions: int

@@ -50,7 +50,7 @@ class Writer:
         self._process.stdin.flush()
 
     def kill(self) -> list[str]:
-        """Kill it at once; return what it had still written."""
+        """Kill it at once; return the events that it had written by then."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._process.kill()

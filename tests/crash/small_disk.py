@@ -13,7 +13,7 @@ from tests.job.commands import ManyRuns
 
 _SIZE = "48m"
 _ATTEMPTS = 100
-# The shell mounts the disk where only it and what it becomes see it.
+# The shell mounts the disk where only the shell itself, and the process that replaces it, can see it.
 _MOUNT = f'mount -t tmpfs -o size={_SIZE} tmpfs "$0" && exec "$@"'
 
 

@@ -1,4 +1,4 @@
-"""The check of a run of chaos: it finds what is missing, what is invented, and what is reported wrongly."""
+"""The check of a run of chaos finds missing, invented and wrong rows."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _DEPARTED = _row(3, 45_000, ("member_gone", "comes"))
 _REPORTED = [_CREATED, _JOINED, _DEPARTED]
 
 
-def test_what_happened_is_no_contradiction() -> None:
+def test_true_rows_are_no_contradiction() -> None:
     assert _TRUTH.contradictions(_REPORTED) == []
     assert _TRUTH.owed() == ["stays", "comes"]
 
@@ -85,7 +85,7 @@ def test_a_session_that_ran_out_by_itself_ends_and_begins_again() -> None:
         pytest.param([_CREATED, _JOINED, _row(4, 45_000, ("member_gone", "comes"))], id="a generation is missing"),
     ],
 )
-def test_what_is_reported_otherwise_is_a_contradiction(reported: list[Row]) -> None:
+def test_a_different_report_is_a_contradiction(reported: list[Row]) -> None:
     assert _TRUTH.contradictions(reported)
 
 

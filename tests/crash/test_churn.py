@@ -29,7 +29,7 @@ _BRIEF_S = 12.0
 _LONG_S = 60.0 * float(os.environ.get("CHURN_MINUTES", "60"))
 _FAR = 1 << 60
 _EMPTY_S, _POLL_S = 60.0, 0.3
-# Of results recomputed otherwise: 2 of 2,017 rows in twenty minutes, one of them from a leader's older metadata.
+# Share of results recomputed differently: 2 of 2,017 rows in twenty minutes, one because the leader had older metadata.
 _MOST_OTHERWISE, _SHARE_OTHERWISE = 1, 0.002
 
 
@@ -88,7 +88,7 @@ def test_no_generation_is_lost_or_invented_beside_one_broker(
     truth = read_truth(kafka41, names)
     for folder in (live, later):
         run = run_of_folder(folder)
-        rebalances = [msgspec.to_builtins(one) for one in run.rebalances if one.group_id in names]
+        rebalances = [msgspec.to_builtins(rebalance) for rebalance in run.rebalances if rebalance.group_id in names]
         with capsys.disabled():
             sys.stdout.write(figures(churn, truth, rebalances))
         _check(truth, rebalances, rows_of(run.changes)["assignments"], {name: {} for name in names}, folder)
@@ -111,21 +111,21 @@ def _check(
 ) -> None:
     """Compare rows with the records, and the last owners with what members hold, by group and name."""
     found = [
-        (one, f"{name}: {what}")
-        for name, one in truth.items()
-        for what in one.contradictions(
+        (group, f"{name}: {what}")
+        for name, group in truth.items()
+        for what in group.contradictions(
             [row for row in rebalances if row["group_id"] == name], _reported(assignments, name)
         )
     ]
-    wrong = [what for one, what in found if not one.is_recomputed(what.partition(": ")[2])]
+    wrong = [what for group, what in found if not group.is_recomputed(what.partition(": ")[2])]
     (folder / "truth.txt").write_text("\n".join(what for _, what in found))
     assert not wrong, "\n".join(wrong)
     assert len(found) <= max(_MOST_OTHERWISE, _SHARE_OTHERWISE * len(rebalances)), "\n".join(what for _, what in found)
     for name, members in held.items():
         names = truth[name].clients | truth[name].instances
         now = spans_at(_reported(assignments, name), _FAR)
-        assert {names[one]: queues for one, queues in now.items()} == {
-            one: queues for one, queues in members.items() if queues
+        assert {names[member_id]: queues for member_id, queues in now.items()} == {
+            member_id: queues for member_id, queues in members.items() if queues
         }, name
         assert spans_at(_of(assignments, name, "computed"), _FAR) == now, name
 
@@ -133,14 +133,14 @@ def _check(
 def _follows(job: RunningJob, truth: dict[str, GroupTruth]) -> bool:
     """Return whether the tables have what members of each group own at last, and its last generation that counts."""
     spans, rows = job.rows("assignments"), job.rows("rebalances")
-    for name, one in truth.items():
-        if not one.generations:
+    for name, group in truth.items():
+        if not group.generations:
             continue
-        last = one.generations[-1].held if one.is_classic else one.held_at(_FAR)
+        last = group.generations[-1].held if group.is_classic else group.held_at(_FAR)
         mine = [row["generation"] for row in rows if row["group_id"] == name]
         if not mine or spans_at(_reported(spans, name), _FAR) != last:
             return False
-        if one.is_classic and max(mine) < one.generations[-1].number:
+        if group.is_classic and max(mine) < group.generations[-1].number:
             return False
     return True
 
@@ -154,17 +154,17 @@ def _of(assignments: list[Row], group: str, origin: str) -> list[Row]:
 
 
 def figures(churn: Churn, truth: dict[str, GroupTruth], rows: list[Row]) -> str:
-    """Return what happened and what was reported of it, in a few lines."""
-    generations = {name: len(one.generations) for name, one in truth.items()}
-    causes = Counter(one["kind"] for row in rows for one in row["triggers"])
+    """Return the events of a run and the rows about them, in a few lines."""
+    generations = {name: len(group.generations) for name, group in truth.items()}
+    causes = Counter(cause["kind"] for row in rows for cause in row["triggers"])
     agrees = Counter(str(row["agrees_reason"] or row["agrees"]) for row in rows)
     unexplained = sum(row["trigger"] == "unexplained" for row in rows)
     ends: Counter[str] = Counter()
     for row in rows:
-        one = truth.get(row["group_id"])
+        group = truth.get(row["group_id"])
         for trigger in row["triggers"]:
-            if one is not None and trigger["kind"] in ("member_left", "session_expired", "member_gone"):
-                done = churn.ends.get(one.clients.get(trigger["member_id"], ""), [])
+            if group is not None and trigger["kind"] in ("member_left", "session_expired", "member_gone"):
+                done = churn.ends.get(group.clients.get(trigger["member_id"], ""), [])
                 ends[f"{'/'.join(sorted(set(done))) or 'nothing'}: {trigger['kind']}"] += 1
     return (
         f"\nchurn, seed {churn.seed}, {churn.length_s:.0f} s: {dict(sorted(churn.deeds.items()))}\n"

@@ -79,12 +79,12 @@ def test_rows_that_are_true_contradict_nothing(is_classic: bool) -> None:
 )
 def test_rows_that_are_not_true_are_found(wrong: Any, expected: str, is_classic: bool) -> None:
     found = list(truth(is_classic=is_classic).contradictions(wrong(rows()), SPANS))
-    assert any(one.startswith(expected) for one in found), found
+    assert any(text.startswith(expected) for text in found), found
 
 
 def test_an_epoch_without_effect_is_no_rebalance() -> None:
     found = list(truth(is_classic=False).contradictions([*rows(), row(4, (1, 1), ("unexplained", None))], SPANS))
-    assert [one.partition(":")[0] for one in found] == ["nothing changed"]
+    assert [text.partition(":")[0] for text in found] == ["nothing changed"]
 
 
 def test_a_span_that_is_wrong_is_found() -> None:
@@ -106,4 +106,4 @@ def test_a_static_member_that_comes_back_under_another_id_neither_joins_nor_leav
     assert list(group.contradictions(reported, spans)) == []
 
     reported[1] = row(2, (1, 1), ("member_gone", "a"), ("member_joined", "b"))
-    assert [one.partition(":")[0] for one in group.contradictions(reported, spans)] == ["came set()", "went set()"]
+    assert [text.partition(":")[0] for text in group.contradictions(reported, spans)] == ["came set()", "went set()"]

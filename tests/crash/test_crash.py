@@ -27,13 +27,13 @@ _AT_ONCE = f"{CONFIG}\n[time]\nqueue_progress_ms = 2000\n"
 _BESIDE_THE_BATCHES = _AT_ONCE.replace("materialize_interval_ms = 0", "materialize_interval_ms = 300")
 # Far below the time between two commits of a batch.
 _POLL_EVERY_S = 0.0003
-# A kill that comes a moment too late is tried again, so many times in all.
+# A kill that comes a moment too late is tried again, this many times in all.
 _MORE_TRIES = 10
 _LONGEST_LIFE_S = 240
 
 
 class Kill(NamedTuple):
-    """One kill: what it was to come after (None: at a random moment), and what had been committed when it came."""
+    """One kill: the step that it waited for (None: a random moment), and what had been committed by then."""
 
     wanted: str | None
     current: CurrentRows

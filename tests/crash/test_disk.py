@@ -110,7 +110,7 @@ def test_tables_that_may_not_be_written_stop_the_job_and_it_continues_when_they_
 
 
 def _names_plainly(stderr: str, exit_code: int, what: str, where: Path) -> None:
-    """The last lines must name what is wrong, and where."""
+    """Check that the last lines name the problem, and its place."""
     assert exit_code != 0
     last = "\n".join(stderr.splitlines()[-5:])
     assert what in last, stderr[-6000:]

@@ -1,4 +1,4 @@
-"""What a crash leaves lying about disturbs neither readers nor the next start."""
+"""Files left behind by a crash disturb neither readers nor the next start."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_half_written_files_disturb_neither_readers_nor_the_next_start(
 
 
 def _leave_behind(place: Path) -> None:
-    """Leave what a crash in the middle of writing leaves, at each place where something is written."""
+    """Leave the files of a crash in the middle of a write, at each place where something is written."""
     for name in TABLES:
         folder = place / "tables" / name
         version = DeltaTable(str(folder)).version() + 1

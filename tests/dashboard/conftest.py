@@ -35,7 +35,7 @@ def reading(story_tables: Path, settings: Dashboard) -> Reading:
 
 @pytest.fixture(scope="session")
 def whole_tables(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The small story, and what it lacks: each listing has some rows."""
+    """Write the small story, with rows added so that no listing is empty."""
     root = tmp_path_factory.mktemp("whole")
     write_whole(root)
     return root
@@ -45,5 +45,5 @@ def whole_tables(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="package")
 def client(story_tables: Path, settings: Dashboard) -> Iterator[TestClient]:
     """The application over the story, as a browser on this machine reaches it."""
-    with TestClient(create_app(story_tables, settings), follow_redirects=False) as one:
-        yield one
+    with TestClient(create_app(story_tables, settings), follow_redirects=False) as test_client:
+        yield test_client

@@ -25,7 +25,7 @@ def write_demo(root: Path) -> None:
     fleet = Fleet(1, start_ms=START_MS, groups=24, members=180, speed=2.0, short_sessions=True)
     run = run_core([*fleet.deliveries_until(START_MS + SPAN_MS), *fleet.finish()], core_config(), 5_000)
     store(root, run.rows(), run.changes)
-    moved = [row for one in run.progress for row in progress_rows(msgspec.json.encode(one).decode())]
+    moved = [row for progress in run.progress for row in progress_rows(msgspec.json.encode(progress).decode())]
     DeltaRsTable(root, QUEUE_PROGRESS).append(to_arrow(QUEUE_PROGRESS, moved), Mark("job", 1))
-    rejected = [msgspec.to_builtins(one) for one in run.rejected]
+    rejected = [msgspec.to_builtins(rejected_event) for rejected_event in run.rejected]
     DeltaRsTable(root, REJECTED_EVENTS).append(to_arrow(REJECTED_EVENTS, rejected), Mark("job", 1))

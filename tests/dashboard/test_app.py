@@ -58,9 +58,11 @@ VALUES = (*VALUES, "9223372036854775808", "WzEsIDJd", "W" * 40_000, "csv", "orde
 def addresses(client: TestClient) -> list[tuple[str, list[str]]]:
     """Return every address with the parameters that it takes."""
     api = client.get("/api/v1/openapi.json").json()["paths"]
-    found = [(path, [one["name"] for one in each["get"].get("parameters", ())]) for path, each in api.items()]
-    found += [(path, [*one.parameters, *OWN]) for path, one in LISTINGS_OF_PAGES.items()]
-    found += [(f"/questions/{name}", [*one.parameters]) for name, one in questions().items()]
+    found = [
+        (path, [parameter["name"] for parameter in each["get"].get("parameters", ())]) for path, each in api.items()
+    ]
+    found += [(path, [*listing.parameters, *OWN]) for path, listing in LISTINGS_OF_PAGES.items()]
+    found += [(f"/questions/{name}", [*question.parameters]) for name, question in questions().items()]
     return [
         *found,
         *(("/group", ["cluster", "group"]), ("/rebalance", ["id"]), ("/member", ["member", "cluster"])),
@@ -126,7 +128,7 @@ def test_the_first_request_finds_the_server_warm(
         assert done == ["warm"]
 
 
-def test_a_slow_store_does_not_keep_the_server_from_answering_and_no_thread_reads_when_it_has_ended(
+def test_a_slow_store_delays_no_answer_and_no_thread_reads_after_the_end(
     story_tables: Path, settings: Dashboard, monkeypatch: pytest.MonkeyPatch, waits: list[threading.Event]
 ) -> None:
     done = []

@@ -1,1 +1,1 @@
-"""What the documents say is so."""
+"""Tests that the documents are true."""

@@ -20,10 +20,10 @@ def times(listing: Listing) -> str:
 
 def table() -> str:
     lines = ["| listing | filters | `since` and `until` |", "|---|---|---|"]
-    for name, one in LISTINGS.items():
-        of_time = {0: set(), 1: {SINCE, UNTIL}, 2: {SINCE, UNTIL, AT}}[len(one.times)]
-        assert set(one.parameters) == {*one.filters, SEARCH} | of_time
-        lines.append(f"| `{name}` | {', '.join(f'`{each}`' for each in one.filters)} | {times(one)} |")
+    for name, listing in LISTINGS.items():
+        of_time = {0: set(), 1: {SINCE, UNTIL}, 2: {SINCE, UNTIL, AT}}[len(listing.times)]
+        assert set(listing.parameters) == {*listing.filters, SEARCH} | of_time
+        lines.append(f"| `{name}` | {', '.join(f'`{each}`' for each in listing.filters)} | {times(listing)} |")
     return "\n".join(lines) + "\n"
 
 

@@ -1,4 +1,4 @@
-"""Every example on the page for authors of collectors is what the page says that it is."""
+"""Every example on the page for authors of collectors is valid, and of the type that the page names."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_an_example_is_an_event(text: str) -> None:
 
 def test_every_type_has_an_example() -> None:
     content = [json.loads(text) for text in EVENTS]
-    assert {(one.get("data") or one)["type"] for one in content} == set(TYPES)
+    assert {(event.get("data") or event)["type"] for event in content} == set(TYPES)
 
 
 @pytest.mark.parametrize(("reason", "text"), REJECTED)
@@ -65,4 +65,4 @@ def test_the_collector_on_the_page_writes_events_in_closed_files(tmp_path: Path)
     (written,) = tmp_path.iterdir()
     assert written.suffix == ".jsonl"
     outcomes = [parse(text, NOW + 10**12, core_config()) for text in written.read_bytes().splitlines()]
-    assert [type(one).__name__ for one in outcomes] == ["TopicQueues", "GroupSnapshot", "Clock"]
+    assert [type(event).__name__ for event in outcomes] == ["TopicQueues", "GroupSnapshot", "Clock"]

@@ -42,7 +42,7 @@ def test_a_page_begins_with_its_readers(page: Path) -> None:
     assert re.match(r"For (people|those|operators|anyone|authors|developers) ", first)
 
 
-def test_the_changelog_begins_with_what_is_unreleased_and_then_this_version() -> None:
+def test_the_changelog_begins_with_unreleased_changes_and_then_this_version() -> None:
     text = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
     version = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
     unreleased, newest, *_ = re.findall(r"^## (.*)$", text, re.MULTILINE)
@@ -82,7 +82,7 @@ def test_the_page_of_performance_has_the_defaults() -> None:
 def test_the_page_of_internals_names_the_tables_that_can_be_made_again() -> None:
     page = (ROOT / "docs" / "internals.md").read_text(encoding="utf-8")
     (named,) = re.findall(r"delete the folders (.*?), and they start", page, re.DOTALL)
-    assert sorted(re.findall(r"`(\w+)`", named)) == sorted(one.table.name for one in PROJECTIONS)
+    assert sorted(re.findall(r"`(\w+)`", named)) == sorted(projection.table.name for projection in PROJECTIONS)
 
 
 def test_the_page_of_performance_names_every_benchmark() -> None:

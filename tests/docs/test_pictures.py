@@ -27,5 +27,5 @@ def test_a_changed_file_is_noticed(tmp_path: Path) -> None:
 
 def test_every_picture_is_in_a_document() -> None:
     texts = "".join(path.read_text(encoding="utf-8") for path in [ROOT / "README.md", *(ROOT / "docs").glob("*.md")])
-    named = {Path(one).name for one in re.findall(r"pictures/[\w-]+\.png", texts)}
+    named = {Path(path).name for path in re.findall(r"pictures/[\w-]+\.png", texts)}
     assert named == {path.name for path in FOLDER.glob("*.png")}

@@ -86,13 +86,13 @@ def test_the_lines_for_python_run(
 
 
 def test_queries_name_the_broker_of_each_queue() -> None:
-    """Without it queues of RocketMQ, which each broker numbers from 0, seem to have several owners."""
+    """Without the broker, a queue of RocketMQ seems to have several owners: each broker numbers its queues from 0."""
     of_queues = [query for query in QUERIES if re.search(r"FROM (assignments|queue_progress)", query)]
     assert len(of_queues) > 2
     assert [query for query in of_queues if "broker" not in query.partition("FROM")[0]] == []
 
 
-def test_what_is_wrong_begins_with_the_worst() -> None:
+def test_the_query_of_findings_lists_the_worst_first() -> None:
     (query,) = [query for query in QUERIES if "severity" in query]
     rows = [{"severity": severity} for severity in ("info", "critical", "warning")]
     with duckdb.connect() as opened:
@@ -103,7 +103,7 @@ def test_what_is_wrong_begins_with_the_worst() -> None:
 def test_every_table_is_described_with_columns_that_it_has() -> None:
     rows = dict(re.findall(r"^\| `(\w+)` \| [^|]+ \| ([^|]+) \|$", PAGE, re.MULTILINE))
     assert set(rows) == set(TABLES)
-    # Words in code that are no columns: a kind, and values of a column.
+    # Words in code that are not columns: a kind, and values of a column.
     others = {"queues_reassigned", "computed", "reported"}
     for name, text in rows.items():
         named = set(re.findall(r"`(\w+)`", text)) - others

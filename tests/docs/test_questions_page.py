@@ -13,7 +13,10 @@ _TABLE = re.compile(r"(?<=<!-- the questions -->\n).*(?=<!-- end of the question
 
 def table() -> str:
     lines = ["| question | name | parameters |", "|---|---|---|"]
-    lines += [f"| {one.title} | `{one.name}` | {', '.join(one.parameters)} |" for one in questions().values()]
+    lines += [
+        f"| {question.title} | `{question.name}` | {', '.join(question.parameters)} |"
+        for question in questions().values()
+    ]
     return "\n".join(lines) + "\n"
 
 
@@ -25,7 +28,7 @@ def test_the_page_lists_every_question() -> None:
 
 def test_the_texts_that_differ_are_named_on_the_page() -> None:
     page = PAGE.read_text(encoding="utf-8")
-    differing = [one.name for one in questions().values() if len(set(one.texts.values())) > 1]
+    differing = [question.name for question in questions().values() if len(set(question.texts.values())) > 1]
     assert differing
     assert [name for name in differing if f"`{name}`" not in page.split("## Dialects")[1]] == []
 

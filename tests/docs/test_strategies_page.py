@@ -24,7 +24,7 @@ _BLOCK = re.compile(r"^```console\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
 def printed(commands: list[str]) -> str:
-    """Run the commands and return the block that shows them with what they print."""
+    """Run the commands of a page, and return the block that holds them with their output."""
     text = ""
     for command in commands:
         result = CliRunner().invoke(app, shlex.split(command)[2:])

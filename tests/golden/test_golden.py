@@ -11,7 +11,7 @@ from udfs.strategies.registry import names
 
 _FOLDER = Path(__file__).resolve().parent
 _FILES = sorted(file for file in _FOLDER.glob("*.*/*.jsonl"))
-# A vote is no strategy, and no class of RocketMQ's is called PINNED.
+# A vote is not a strategy, and no class of RocketMQ has the name PINNED.
 _WITHOUT_A_REAL_CLASS = {"rocketmq.PINNED"}
 
 

@@ -63,7 +63,7 @@ def _environment(scratch: Path) -> dict[str, str]:
 
 
 class Ended(NamedTuple):
-    """How a command ended, and what it said on standard error."""
+    """The exit code of a command, and its standard error."""
 
     exit_code: int
     stderr: str
@@ -79,7 +79,7 @@ class Command(ABC):
 
     @abstractmethod
     def stderr(self) -> str:
-        """Return what it said on standard error since it was started."""
+        """Return everything that it wrote to standard error since its start."""
 
     @abstractmethod
     def signal(self, number: signal.Signals) -> None:
@@ -314,7 +314,7 @@ def _serve() -> None:
     from streaming.commands import main
 
     _keep_spark()
-    # What the commands print goes elsewhere: this end is for exit codes.
+    # The output of commands is sent elsewhere: this end carries exit codes.
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
     for line in sys.stdin:

@@ -31,7 +31,7 @@ def run_once(runs: ManyRuns, config: Path) -> Callable[..., Ended]:
 
 @pytest.fixture(scope="session")
 def lines() -> list[Line]:
-    """What happened to a fleet in a minute and a half."""
+    """Record a minute and a half in the life of a fleet."""
     return fleet_lines(seed=5, duration_ms=90_000)
 
 

@@ -1,4 +1,4 @@
-"""A state store that damages what it is given, for commands that run within ``damaged``."""
+"""A state store that damages the bytes it is given, for commands that run within ``damaged``."""
 
 from __future__ import annotations
 

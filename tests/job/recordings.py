@@ -11,7 +11,7 @@ from typing import NamedTuple
 from streaming.simulator.fleet import Fleet
 from streaming.simulator.serializer import line
 
-# Of the job's own settings, by default.
+# The job's default setting.
 ALLOWED_LATENESS_MS = 2_000
 _AN_HOUR_AGO_S = 3_600
 
@@ -33,14 +33,16 @@ def fleet_lines(seed: int, duration_ms: int, *, groups: int = 9, speed: float = 
 def disordered(lines: Sequence[Line], seed: int, lateness_ms: int = ALLOWED_LATENESS_MS) -> list[Line]:
     """Bring lines out of order, but none behind another that is more than the lateness newer."""
     chance = random.Random(seed)
-    return sorted(lines, key=lambda one: one.event_time + chance.uniform(0, lateness_ms))
+    return sorted(lines, key=lambda delivered: delivered.event_time + chance.uniform(0, lateness_ms))
 
 
 def cut(lines: Sequence[Line], parts: int) -> list[bytes]:
-    """Cut lines into so many texts, one after the other, of different lengths."""
+    """Cut lines into this many texts, one after the other, of different lengths."""
     weights = [1 + part % 3 for part in range(parts)]
     ends = [len(lines) * sum(weights[: part + 1]) // sum(weights) for part in range(parts)]
-    return [b"".join(one.text for one in lines[start:end]) for start, end in zip([0, *ends], ends, strict=False)]
+    return [
+        b"".join(delivery.text for delivery in lines[start:end]) for start, end in zip([0, *ends], ends, strict=False)
+    ]
 
 
 def write_files(folder: Path, texts: Sequence[bytes], *, first: int = 0) -> list[Path]:

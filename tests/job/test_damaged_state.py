@@ -50,7 +50,7 @@ def test_a_damaged_state_ends_the_job_with_a_plain_error_and_the_remedies_work(
     assert runs.run(["state", "export", "--checkpoint", checkpoint, "--out", out, "--batch", "0"]).exit_code == 0
 
     # Where a file is gone that the batch had read, it is not taken back.
-    file = max(events.iterdir(), key=lambda one: one.stat().st_mtime_ns if one.read_bytes() in texts[1:2] else 0)
+    file = max(events.iterdir(), key=lambda path: path.stat().st_mtime_ns if path.read_bytes() in texts[1:2] else 0)
     hidden = Path(shutil.move(file, tmp_path / "hidden"))
     refused = runs.run(["state", "rollback", "--checkpoint", checkpoint])
     assert (refused.exit_code, str(file) in refused.stderr, "--batch 0" in refused.stderr) == (2, True, True)
@@ -60,7 +60,7 @@ def test_a_damaged_state_ends_the_job_with_a_plain_error_and_the_remedies_work(
     assert differences(bags_of(whole), bags_of(tables)) == []
     assert repeated_keys(tables) == []
 
-    # The same from the export, with tables of its own: what was decided after that batch is decided again.
+    # The export gives the same, with tables of its own: decisions after that batch are made again.
     write_files(out, texts[1:], first=1)
     assert run_once(out, tmp_path / "new", "--flush").exit_code == 0
     decided = set(bags_of(tmp_path / "new/tables")["rebalances"])

@@ -19,7 +19,7 @@ pytestmark = [pytest.mark.spark, pytest.mark.timeout(900)]
 
 WRITER = "kafka-c1"
 T0 = 1_790_000_000_000
-# As if a second had passed: each file is old at once, however quick the disk.
+# Files look a second old at once, however fast the disk is.
 READ_ONLY = LogLimits(retention_ms=-1_000)
 # Read or not.
 ALL = LogLimits(retention_ms=-1_000, unread_retention_ms=-1_000)
@@ -33,7 +33,7 @@ def append(folder: Path, limits: LogLimits, *events: AnyEvent) -> int:
 
 def files(folder: Path) -> list[int]:
     found = (number_and_writer(file.name) for file in folder.glob("[!.]*"))
-    return sorted(one[0] for one in found if one is not None)
+    return sorted(match[0] for match in found if match is not None)
 
 
 def count(queues: int, at: int) -> TopicQueues:
@@ -92,7 +92,7 @@ def test_files_that_a_job_has_not_read_outlive_their_retention_until_it_has(
     assert files(folder) == [last]
 
 
-def test_what_was_deleted_unread_is_one_finding_with_its_span_and_the_rest_is_right(
+def test_events_deleted_unread_are_one_finding_with_its_span_and_the_rest_is_right(
     run_once: Callable[..., Ended], tmp_path: Path
 ) -> None:
     folder, rest = tmp_path / "events", tmp_path / "rest"
@@ -109,7 +109,7 @@ def test_what_was_deleted_unread_is_one_finding_with_its_span_and_the_rest_is_ri
     assert lost["message"].endswith(f"are missing from {rfc_3339(first)} to {rfc_3339(third)}.")
     assert WRITER in lost["message"]
     assert lost["advice"]
-    # As if what is gone had never been.
+    # The expected tables come from a folder that never held the events that are gone.
     append(rest / "events", LogLimits(), count(4, 0), beat("m1", 10))
     append(rest / "events", LogLimits(), beat("m4", 12_000), clock(20_000))
     run(run_once, rest / "events", rest, "--flush")

@@ -1,4 +1,4 @@
-"""Whatever lies in the folder of events: the job goes on, and what could not be read is in rejected_events."""
+"""Whatever the folder of events holds, the job continues; files that cannot be read are in rejected_events."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_every_file_of_the_folder_is_read_or_named(
     refused = {"a.snappy": b"any", "a.lz4": b"\x04\x22\x4d\x18", "a.deflate": b"any", "a.zip": b"PK\x03\x04"}
     for name, content in (broken | refused).items():
         (folder / name).write_bytes(content)
-    # What has no length holds nothing, and is not opened.
+    # A file of length 0 has no events, and is not opened.
     (folder / "empty.jsonl").write_bytes(b"")
     (folder / "empty.gz").write_bytes(b"")
     (folder / "zeros.jsonl").write_bytes(b"\x00" * 1000)
@@ -84,7 +84,7 @@ def test_every_file_of_the_folder_is_read_or_named(
         assert (files[name]["raw_length"], files[name]["raw_sha256"]) == (len(content), sha256(content).hexdigest())
         assert files[name]["raw"].startswith(content[:3].decode("utf-8", "backslashreplace"))
     parts = [b"\x00" * 1000, *_UTF_16.split(b"\n"), long_line, long_line]
-    # What came out of the truncated file before its break are lines like others.
+    # The lines before the break in the truncated file count like any others.
     of_lines = Counter(
         row["raw_sha256"] for row in rejected if "#" in row["position"] and "truncated.gz" not in row["position"]
     )

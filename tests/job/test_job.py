@@ -1,4 +1,4 @@
-"""The whole job on real Spark: what goes in, in whatever pieces, and what the tables hold in the end."""
+"""The whole job on real Spark gives the same tables, however its input is cut."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_a_run_without_flush_leaves_newer_events_waiting_and_the_next_run_decide
 ) -> None:
     delivered = disordered(lines, seed=2)
     texts = cut(delivered, 4)
-    newest = max(one.event_time for one in delivered[: sum(text.count(b"\n") for text in texts[:2])])
+    newest = max(delivery.event_time for delivery in delivered[: sum(text.count(b"\n") for text in texts[:2])])
     write_files(tmp_path / "events", texts[:2])
     assert run_once(tmp_path / "events", tmp_path).exit_code == 0
     decided = bags_of(tmp_path / "tables")["rebalances"]
@@ -118,7 +118,7 @@ def test_events_from_a_topic_give_the_tables_that_events_from_a_folder_give(
     delivered = disordered(lines, seed=4)
     not_text = b"\x00\xff is no event"
     for partition in range(3):
-        send(kafka41, "rebalance-events", [one.text for one in delivered[partition::3]], partition)
+        send(kafka41, "rebalance-events", [delivery.text for delivery in delivered[partition::3]], partition)
     send(kafka41, "rebalance-events", [not_text], 2)
     topic = f"{kafka41.bootstrap}/rebalance-events"
     folders = ["--tables", tmp_path / "tables", "--checkpoint", tmp_path / "checkpoint", "--config", config]

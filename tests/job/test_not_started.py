@@ -1,4 +1,4 @@
-"""What stands in the way of a start: said in one line with the remedy, exit code 2."""
+"""Errors that keep the job from starting: one line with the remedy, exit code 2."""
 
 from __future__ import annotations
 

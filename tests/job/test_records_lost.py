@@ -58,7 +58,7 @@ def test_records_of_a_topic_that_were_deleted_unread_are_a_finding_once_and_the_
     assert (lost["cluster"], lost["group_id"], lost["severity"]) == ("c1", None, "critical")
     members = {row["member_id"] for row in rows_of(tmp_path / "tables", "members").to_pylist()}
     assert members == {"m1", "m4"}
-    # Made anew, and shorter than what was read.
+    # The topic was made again, and is shorter than the part that was read.
     delete_topic(kafka41, topic)
     create_topic(kafka41, topic, 1)
     produce(kafka41, topic, clock(30_000))
@@ -76,7 +76,7 @@ def test_records_of_a_topic_that_were_deleted_unread_are_a_finding_once_and_the_
 def test_group_records_that_retention_deleted_unread_are_a_finding_of_their_cluster(
     runs: ManyRuns, config: Path, new_member: Callable[..., Member], tmp_path: Path
 ) -> None:
-    # A broker of its own: what is deleted there, other tests may want.
+    # The test uses a broker of its own, because it deletes records that other tests need.
     often = {"log.retention.check.interval.ms": "100", "log.initial.task.delay.ms": "100"}
     folders = ["--tables", tmp_path / "tables", "--checkpoint", tmp_path / "checkpoint", "--config", config]
     with kafka_41(tmp_path / "broker", often) as broker:

@@ -1,4 +1,4 @@
-"""What a job that was killed has left beside its tables and its checkpoint is gone after the next one."""
+"""Leftovers of a killed job, beside its tables and its checkpoint, are gone after the next job."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def test_a_killed_job_leaves_little_and_the_next_one_removes_it(
     killed.wait_until((tmp_path / "checkpoint/query/commits/0").exists, "a batch is done")
     killed.kill()
     (left_behind,) = (home / "tmp").glob("rebalance-monitor-*")
-    # What a killed JVM leaves are its native libraries; no copies of jars are among them.
+    # A killed JVM leaves its native libraries behind, but no copies of jars.
     assert list(left_behind.rglob("*.jar")) == []
 
     write_files(tmp_path / "events", cut(lines, 2), first=2)

@@ -1,4 +1,4 @@
-"""Checkpoint, tables and events on a store: whatever kills a job there, it writes what one on a disk writes."""
+"""Checkpoint, tables and events on a store: a job that is killed there writes the same as one on a disk."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _RENAMING = """
 
 @pytest.fixture
 def lake(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> StorePath:
-    """Return a folder of a store that nobody uses yet."""
+    """Return a folder of a store that no other test uses."""
     server: S3Server | HdfsServer = request.getfixturevalue(getattr(request, "param", "s3"))
     return StorePath(server.folder(monkeypatch))
 

@@ -227,13 +227,13 @@ def kraft_broker(
         listeners += f",INTERNAL://127.0.0.1:{free_port()}"
     advertised = listeners
     if relayed is not None:
-        advertised, listeners = (f"{listeners},RELAYED://127.0.0.1:{one}" for one in relayed)
+        advertised, listeners = (f"{listeners},RELAYED://127.0.0.1:{relayed_port}" for relayed_port in relayed)
     properties = {
         **_COMMON,
         **_KRAFT,
         "process.roles": "broker,controller",
         "node.id": str(node),
-        "controller.quorum.voters": ",".join(f"{one}@127.0.0.1:{where}" for one, where in controllers.items()),
+        "controller.quorum.voters": ",".join(f"{node_id}@127.0.0.1:{where}" for node_id, where in controllers.items()),
         "controller.listener.names": "CONTROLLER",
         "listener.security.protocol.map": "CLIENTS:PLAINTEXT,CONTROLLER:PLAINTEXT",
         "inter.broker.listener.name": "CLIENTS",

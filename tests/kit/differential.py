@@ -104,8 +104,8 @@ def _without_repeated_claims(members: Sequence[Case]) -> list[Case]:
     claimed: set[tuple[str, int]] = set()
     found = []
     for member in members:
-        owned = [one for one in member.get("owned") or () if (one["topic"], one["queue_id"]) not in claimed]
-        claimed |= {(one["topic"], one["queue_id"]) for one in owned}
+        owned = [queue for queue in member.get("owned") or () if (queue["topic"], queue["queue_id"]) not in claimed]
+        claimed |= {(queue["topic"], queue["queue_id"]) for queue in owned}
         found.append({**member, "owned": owned} if "owned" in member else member)
     return found
 

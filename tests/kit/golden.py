@@ -69,7 +69,9 @@ def real_edges(name: str) -> list[Edge]:
     held = {}
     for strategy in {edge.case["strategy"] for edge in recorded}:
         requested = [edge for edge in recorded if edge.case["strategy"] == strategy]
-        (oracle,) = [one for one in ORACLES if one.jars == "kafka-4.1.1" and strategy in one.strategies]
+        (oracle,) = [
+            candidate for candidate in ORACLES if candidate.jars == "kafka-4.1.1" and strategy in candidate.strategies
+        ]
         with Running(oracle) as running:
             answers = running.allocate([edge.case for edge in requested])
         held.update((edge.why, answer.held) for edge, answer in zip(requested, answers, strict=True))
@@ -127,7 +129,7 @@ def record_timeline_maps() -> None:
 
 def _iterated(kind: str, changes: Sequence[Sequence[str]]) -> list[list[str]]:
     """Return the order of each map, ``hash`` or ``timeline``, after its changes: +KEY is put, -KEY is removed."""
-    quoted = [[one[0] + quote(one[1:], safe="") for one in made] for made in changes]
+    quoted = [[change[0] + quote(change[1:], safe="") for change in made] for made in changes]
     return [[unquote_plus(token) for token in line.split("\t")] for line in _answers("MapOrder", quoted, kind)]
 
 

@@ -69,7 +69,7 @@ def records_of(broker: Broker, *, with_commits: bool = False) -> Iterator[Record
 def as_kafka_shows(records: list[Record], version: str = "4.1.1") -> list[object]:
     """Return what Kafka's own converters make of records."""
     jars = kit_jars(f"kafka-{version}")[0].parent
-    lines = "".join(f"{one.key.hex()}\t{(one.value or b'').hex()}\n" for one in records)
+    lines = "".join(f"{record.key.hex()}\t{(record.value or b'').hex()}\n" for record in records)
     shown = subprocess.run(
         [find_java().java, "-cp", f"{jars}/*", str(FORMATTER)],
         input=lines,
@@ -100,14 +100,14 @@ def play(broker: Broker) -> None:
             return members.enter_context(member)
 
         def hold(partitions: int, *some: Member) -> None:
-            wait_until(some, lambda: sum(len(one.owned) for one in some) == partitions)
+            wait_until(some, lambda: sum(len(member.owned) for member in some) == partitions)
 
         a = start("shop", "a")
         hold(4, a)
         b = start("shop", "b", rack="rack-b")
         wait_until([a, b], lambda: len(b.owned) == 2 and len(a.owned) == 2)
         s = start("shop", "s", instance_id="static")
-        wait_until([a, b, s], lambda: min(len(one.owned) for one in (a, b, s)) >= 1)
+        wait_until([a, b, s], lambda: min(len(member.owned) for member in (a, b, s)) >= 1)
         s.stop()
         s = start("shop", "s", instance_id="static")
         wait_until([s], lambda: len(s.owned) >= 1)
@@ -148,9 +148,9 @@ def play_short(broker: Broker) -> None:
         first = start("a", settings=CONSUMER_PROTOCOL)
         wait_until([first], lambda: len(first.owned) == 2)
         both = [first, start("b")]
-        wait_until(both, lambda: [len(one.owned) for one in both] == [1, 1])
-        for one in both:
-            one.stop()
+        wait_until(both, lambda: [len(member.owned) for member in both] == [1, 1])
+        for closing in both:
+            closing.stop()
     if broker.version != _WITHOUT_OTHERS:
         join_share_group(broker, "sharing", "orders", _HEARTBEATS)
         join_streams_group(broker, "streaming", "orders", _HEARTBEATS)

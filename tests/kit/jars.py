@@ -83,7 +83,7 @@ def compiled_guard() -> Path:
 
 
 def _compiled(name: str, program: str) -> Path:
-    return compiled(name, program, [JAVA / f"{one}.java" for one in (program, *_SHARED)])
+    return compiled(name, program, [JAVA / f"{class_name}.java" for class_name in (program, *_SHARED)])
 
 
 def main() -> int:

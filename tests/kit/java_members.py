@@ -151,4 +151,4 @@ def wait_until(members: Sequence[_Member], claim: Callable[[], bool], timeout_s:
     with _NEWS:
         _NEWS.wait_for(lambda: claim() or any(member.has_ended for member in members), timeout_s)
         if not claim():
-            raise AssertionError("the claim did not come true:\n" + "\n".join(one.describe() for one in members))
+            raise AssertionError("the claim did not come true:\n" + "\n".join(member.describe() for member in members))

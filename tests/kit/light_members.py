@@ -72,7 +72,7 @@ def main() -> None:
             sys.stderr.write(f"{error}\n")
             if error.fatal():
                 raise KafkaException(error)
-        now = sorted([one.topic, one.partition] for one in consumer.assignment())
+        now = sorted([partition.topic, partition.partition] for partition in consumer.assignment())
         if now != owned:
             owned = now
             _report("assigned" if owned else "revoked", owned, consumer.memberid())

@@ -56,10 +56,10 @@ def _librdkafka(
     consumer.subscribe(list(topics))
     owned: list[list[object]] = []
     while not _is_over(commands):
-        messages = [one for one in consumer.consume(100, _POLL_S) if one.error() is None]
+        messages = [message for message in consumer.consume(100, _POLL_S) if message.error() is None]
         if messages:
-            _report("read", {(one.topic(), one.partition()) for one in messages}, owned)
-        now = sorted([one.topic, one.partition] for one in consumer.assignment())
+            _report("read", {(message.topic(), message.partition()) for message in messages}, owned)
+        now = sorted([partition.topic, partition.partition] for partition in consumer.assignment())
         if now != owned:
             owned = now
             _report("assigned" if owned else "revoked", (), owned)
@@ -81,8 +81,12 @@ async def _aiokafka(
     while not _is_over(commands):
         batches = await consumer.getmany(timeout_ms=int(_POLL_S * 1_000))
         if batches:
-            _report("read", {(one.topic, one.partition) for one, messages in batches.items() if messages}, owned)
-        now = sorted([one.topic, one.partition] for one in consumer.assignment())
+            _report(
+                "read",
+                {(partition.topic, partition.partition) for partition, messages in batches.items() if messages},
+                owned,
+            )
+        now = sorted([partition.topic, partition.partition] for partition in consumer.assignment())
         if now != owned:
             owned = now
             _report("assigned" if owned else "revoked", (), owned)

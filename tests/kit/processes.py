@@ -33,7 +33,7 @@ def free_port() -> int:
     """Return a loopback port that nobody listens on, each one once."""
     chance = random.SystemRandom()
     while True:
-        port = chance.choice([one for one in _PORTS if one not in _given])
+        port = chance.choice([candidate for candidate in _PORTS if candidate not in _given])
         with socket.socket() as probe, contextlib.suppress(OSError):
             probe.bind(("127.0.0.1", port))
             _given.add(port)

@@ -161,8 +161,8 @@ def _kafka_python(case: Case) -> _Found:
     }[name]()
     found: Mapping[str, Any] = assignor.assign(_Cluster(case), members)
     return {
-        member: [(topic, "", number) for topic, numbers in one.assigned_partitions for number in numbers]
-        for member, one in found.items()
+        member: [(topic, "", number) for topic, numbers in assignment.assigned_partitions for number in numbers]
+        for member, assignment in found.items()
     }
 
 
@@ -179,8 +179,8 @@ def _aiokafka(case: Case) -> _Found:
             members[member["member_id"]] = ConsumerProtocolMemberMetadata(0, topics, b"")
     assignor: Any = {"range": AioRange, "roundrobin": AioRoundRobin, "sticky": AioSticky}[name]
     return {
-        member: [(topic, "", number) for topic, numbers in one.assignment for number in numbers]
-        for member, one in assignor.assign(_Cluster(case), members).items()
+        member: [(topic, "", number) for topic, numbers in assignment.assignment for number in numbers]
+        for member, assignment in assignor.assign(_Cluster(case), members).items()
     }
 
 
@@ -209,7 +209,7 @@ def _partitions(owned: Sequence[Mapping[str, Any]]) -> bytes:
 
 def main() -> None:
     """Write what the library gives in the case in the input."""
-    (oracle,) = [one for one in PYTHON_ORACLES if one.package == sys.argv[1]]
+    (oracle,) = [candidate for candidate in PYTHON_ORACLES if candidate.package == sys.argv[1]]
     with RunningInProcess(oracle) as running:
         (answer,) = running.allocate([json.load(sys.stdin)])
     sys.stdout.write(json.dumps(answer.held))

@@ -64,7 +64,7 @@ class _Conversation:
         self.is_over |= command == "close"
 
     def report_owned(self, consumer: Any) -> None:
-        owned = sorted([one.topic, one.partition] for one in consumer.assignment())
+        owned = sorted([partition.topic, partition.partition] for partition in consumer.assignment())
         coordinator = consumer._coordinator  # neither library shows the member id otherwise
         # aiokafka's is empty from when the coordinator has removed it until it has joined again.
         of_kafka_python = getattr(coordinator, "_generation", None)

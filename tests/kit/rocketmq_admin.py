@@ -200,7 +200,7 @@ def route(name_server: str, topic: str) -> QueueCounts:
     if answer.code != _SUCCESS:
         raise RocketMqError(answer.code, answer.remark)
     queues = json.loads(answer.body)["queueDatas"]
-    return {one["brokerName"]: (one["readQueueNums"], one["writeQueueNums"]) for one in queues}
+    return {queue["brokerName"]: (queue["readQueueNums"], queue["writeQueueNums"]) for queue in queues}
 
 
 def name_server_answers(name_server: str) -> bool:

@@ -91,7 +91,7 @@ class RocketMqMember(JavaMember[Report]):
             retries: also those of retry topics, which every member of a group shares beside its own.
         """
         reports = [report for report in self.reports if report.event in ("held", "stopped")]
-        queues = [one.queue for one in (reports[-1].held if reports else ())]
+        queues = [held_queue.queue for held_queue in (reports[-1].held if reports else ())]
         return tuple(
             queue
             for queue in queues
@@ -204,7 +204,9 @@ def wait_until_held(
     """Wait until each of these members holds exactly these queues (retry topics aside, if not asked for)."""
     wanted = {member: tuple(sorted(queues)) for member, queues in expected.items()}
     wait_until(
-        list(wanted), lambda: all(one.held(retries=retries) == queues for one, queues in wanted.items()), timeout_s
+        list(wanted),
+        lambda: all(member.held(retries=retries) == queues for member, queues in wanted.items()),
+        timeout_s,
     )
 
 
@@ -215,7 +217,7 @@ def wait_until_assigned(
 
     def are_assigned() -> bool:
         held = [member.held() for member in members]
-        return all(held) and sorted(queue for one in held for queue in one) == sorted(queues)
+        return all(held) and sorted(queue for queues_of_member in held for queue in queues_of_member) == sorted(queues)
 
     wait_until(members, are_assigned, timeout_s)
 

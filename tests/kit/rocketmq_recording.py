@@ -95,7 +95,7 @@ def _questions(cluster: RocketMq, members: Mapping[str, RocketMqMember]) -> dict
     server, broker = cluster.address, cluster.broker.address
     code = RequestCode
 
-    def one(address: str, number: int, body: Any = None, **fields: str) -> tuple[str, Frame]:
+    def request(address: str, number: int, body: Any = None, **fields: str) -> tuple[str, Frame]:
         return address, Frame(number, 7, fields=fields, body=b"" if body is None else json.dumps(body).encode())
 
     def old(question: tuple[str, Frame]) -> tuple[str, Frame]:
@@ -107,7 +107,7 @@ def _questions(cluster: RocketMq, members: Mapping[str, RocketMqMember]) -> dict
         return address, Frame(frame.code, 7, fields=frame.fields, form=HeaderForm.ROCKETMQ)
 
     def assignment(group: str, member: str) -> tuple[str, Frame]:
-        return one(
+        return request(
             broker,
             code.QUERY_ASSIGNMENT,
             {
@@ -120,30 +120,30 @@ def _questions(cluster: RocketMq, members: Mapping[str, RocketMqMember]) -> dict
         )
 
     requests = {
-        "cluster": one(server, code.GET_BROKER_CLUSTER_INFO),
-        "cluster-binary": binary(one(server, code.GET_BROKER_CLUSTER_INFO)),
-        "topics": one(server, _TOPIC_LIST),
-        "route": one(server, code.GET_ROUTEINFO_BY_TOPIC, topic="orders", acceptStandardJsonOnly="true"),
-        "route-old": old(one(server, code.GET_ROUTEINFO_BY_TOPIC, topic="orders")),
-        "route-nobody": one(server, code.GET_ROUTEINFO_BY_TOPIC, topic="nobody"),
-        "runtime": one(broker, code.GET_BROKER_RUNTIME_INFO),
-        "topic-configs": one(broker, code.GET_ALL_TOPIC_CONFIG),
-        "groups": one(broker, code.GET_ALL_SUBSCRIPTIONGROUP_CONFIG),
-        "connections-plain": one(broker, code.GET_CONSUMER_CONNECTION_LIST, consumerGroup="plain"),
-        "connections-ordered": one(broker, code.GET_CONSUMER_CONNECTION_LIST, consumerGroup="ordered"),
-        "connections-everyone": one(broker, code.GET_CONSUMER_CONNECTION_LIST, consumerGroup="everyone"),
-        "connections-nobody": one(broker, code.GET_CONSUMER_CONNECTION_LIST, consumerGroup="nobody"),
-        "ids-plain": one(broker, _CONSUMER_LIST, consumerGroup="plain"),
-        "ids-nobody": one(broker, _CONSUMER_LIST, consumerGroup="nobody"),
-        "stats-plain": one(broker, code.GET_CONSUME_STATS, consumerGroup="plain"),
-        "stats-nobody": one(broker, code.GET_CONSUME_STATS, consumerGroup="nobody"),
-        "offset": one(broker, _CONSUMER_OFFSET, consumerGroup="plain", topic="orders", queueId="0"),
-        "offset-nobody": one(broker, _CONSUMER_OFFSET, consumerGroup="nobody", topic="orders", queueId="0"),
-        "max-offset": one(broker, _MAX_OFFSET, topic="orders", queueId="0"),
-        "modes": one(broker, code.GET_ALL_MESSAGE_REQUEST_MODE),
+        "cluster": request(server, code.GET_BROKER_CLUSTER_INFO),
+        "cluster-binary": binary(request(server, code.GET_BROKER_CLUSTER_INFO)),
+        "topics": request(server, _TOPIC_LIST),
+        "route": request(server, code.GET_ROUTEINFO_BY_TOPIC, topic="orders", acceptStandardJsonOnly="true"),
+        "route-old": old(request(server, code.GET_ROUTEINFO_BY_TOPIC, topic="orders")),
+        "route-nobody": request(server, code.GET_ROUTEINFO_BY_TOPIC, topic="nobody"),
+        "runtime": request(broker, code.GET_BROKER_RUNTIME_INFO),
+        "topic-configs": request(broker, code.GET_ALL_TOPIC_CONFIG),
+        "groups": request(broker, code.GET_ALL_SUBSCRIPTIONGROUP_CONFIG),
+        "connections-plain": request(broker, code.GET_CONSUMER_CONNECTION_LIST, consumerGroup="plain"),
+        "connections-ordered": request(broker, code.GET_CONSUMER_CONNECTION_LIST, consumerGroup="ordered"),
+        "connections-everyone": request(broker, code.GET_CONSUMER_CONNECTION_LIST, consumerGroup="everyone"),
+        "connections-nobody": request(broker, code.GET_CONSUMER_CONNECTION_LIST, consumerGroup="nobody"),
+        "ids-plain": request(broker, _CONSUMER_LIST, consumerGroup="plain"),
+        "ids-nobody": request(broker, _CONSUMER_LIST, consumerGroup="nobody"),
+        "stats-plain": request(broker, code.GET_CONSUME_STATS, consumerGroup="plain"),
+        "stats-nobody": request(broker, code.GET_CONSUME_STATS, consumerGroup="nobody"),
+        "offset": request(broker, _CONSUMER_OFFSET, consumerGroup="plain", topic="orders", queueId="0"),
+        "offset-nobody": request(broker, _CONSUMER_OFFSET, consumerGroup="nobody", topic="orders", queueId="0"),
+        "max-offset": request(broker, _MAX_OFFSET, topic="orders", queueId="0"),
+        "modes": request(broker, code.GET_ALL_MESSAGE_REQUEST_MODE),
         "assignment": assignment("plain", "plain-1"),
-        "unknown-code": one(broker, 29_999),
-        "running-nobody": one(
+        "unknown-code": request(broker, 29_999),
+        "running-nobody": request(
             broker, code.GET_CONSUMER_RUNNING_INFO, consumerGroup="plain", clientId="nobody", jstackEnable="false"
         ),
     }
@@ -151,7 +151,7 @@ def _questions(cluster: RocketMq, members: Mapping[str, RocketMqMember]) -> dict
         group = name.removesuffix("-1").removesuffix("-2")
         client_id = member.wait_until_started()
         fields = {"consumerGroup": group, "clientId": client_id, "jstackEnable": "false"}
-        requests[f"running-{name}"] = one(broker, code.GET_CONSUMER_RUNNING_INFO, **fields)
+        requests[f"running-{name}"] = request(broker, code.GET_CONSUMER_RUNNING_INFO, **fields)
     if "popping" in members:
         requests["assignment-popping"] = assignment("popping", "popping")
     return requests

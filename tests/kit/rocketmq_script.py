@@ -277,7 +277,7 @@ class Script:
             "consumeFromWhere": "CONSUME_FROM_LAST_OFFSET",
             "consumeType": group.consume_type,
             "messageModel": group.message_model,
-            "subscriptionTable": {one["topic"]: one for one in _subscriptions(group, last)},
+            "subscriptionTable": {subscription["topic"]: subscription for subscription in _subscriptions(group, last)},
         }
 
     def running_info(self, group: Group, member: Member) -> bytes:

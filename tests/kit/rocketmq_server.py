@@ -395,8 +395,8 @@ def large_script(groups: int, members: int, brokers: int, topics: int) -> Script
         script.add_topic(f"topic-{number}", 4)
     for number in range(groups):
         group = script.add_group(f"group-{number}", [f"topic-{number % topics}"])
-        for one in range(members):
-            script.add_member(group.name, f"10.{number // 250}.{number % 250}.{one}@{number}#{one}")
+        for member_number in range(members):
+            script.add_member(group.name, f"10.{number // 250}.{number % 250}.{member_number}@{number}#{member_number}")
     return script
 
 

@@ -108,10 +108,10 @@ class SilentProxy:
                 return
         except OSError:
             pass
-        for one in (own, other):
-            self._pairs.pop(one, None)
-            self._select(one, wanted=False)
-            one.close()
+        for side in (own, other):
+            self._pairs.pop(side, None)
+            self._select(side, wanted=False)
+            side.close()
 
 
 @contextlib.contextmanager

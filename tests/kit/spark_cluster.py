@@ -70,7 +70,11 @@ class SparkCluster:
 
     def executors(self, worker: JavaServer) -> list[psutil.Process]:
         """Return the processes of the executors that a worker runs now."""
-        return [one for one in psutil.Process(worker.pid).children() if "CoarseGrainedExecutorBackend" in _command(one)]
+        return [
+            process
+            for process in psutil.Process(worker.pid).children()
+            if "CoarseGrainedExecutorBackend" in _command(process)
+        ]
 
     def kill_worker(self, worker: JavaServer) -> None:
         """End a worker and all that runs on it as a power cut does (SIGKILL)."""

@@ -52,7 +52,7 @@ def _functions() -> list[tuple[str, ast.FunctionDef]]:
 def test_no_two_tests_of_a_shared_cluster_use_one_name() -> None:
     users: dict[tuple[str, str], set[str]] = defaultdict(set)
     for file, function in _functions():
-        for system in {_SHARED[one.arg] for one in function.args.args if one.arg in _SHARED}:
+        for system in {_SHARED[argument.arg] for argument in function.args.args if argument.arg in _SHARED}:
             for name in _names(function):
                 users[system, name].add(f"{file}::{function.name}")
     assert len(users) > 50
@@ -67,6 +67,6 @@ def test_no_two_tests_of_a_shared_cluster_use_one_name() -> None:
     ],
 )
 def test_files_that_use_an_expensive_fixture_are_listed_as_sharing_it(scopes: set[str], fixtures: set[str]) -> None:
-    users = {file for file, function in _functions() if fixtures & {one.arg for one in function.args.args}}
+    users = {file for file, function in _functions() if fixtures & {argument.arg for argument in function.args.args}}
     assert len(users) > 5
     assert {file for file in users if scope_of(file) not in scopes} == set()

@@ -68,7 +68,11 @@ def test_brokers_and_zookeeper_come_back_with_what_they_had_and_listen_on_loopba
 ) -> None:
     with metaq_cluster(tmp_path, {"orders": 4}) as cluster:
         for pid in (cluster.zookeeper.server.pid, cluster.broker.server.pid):
-            listening = [one.laddr.ip for one in psutil.Process(pid).net_connections() if one.status == "LISTEN"]
+            listening = [
+                connection.laddr.ip
+                for connection in psutil.Process(pid).net_connections()
+                if connection.status == "LISTEN"
+            ]
             assert listening
             assert set(listening) <= {"127.0.0.1", "::ffff:127.0.0.1", "::1"}
         member = new_metaq_member(cluster, "enduring", ["orders"])

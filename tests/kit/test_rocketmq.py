@@ -76,7 +76,7 @@ def test_a_member_that_starts_while_no_server_answers_holds_its_queues_later(eac
         member = new_rocketmq_member(each_rocketmq, "waiting", ["patient"], instance="a")
         # Whether its start fails or goes on without a route is a race within the client.
         each_rocketmq.wait_until(
-            lambda: any(one.event in ("started", "unanswered") for one in member.reports), "it got no answer"
+            lambda: any(report.event in ("started", "unanswered") for report in member.reports), "it got no answer"
         )
     finally:
         each_rocketmq.name_server.thaw()
@@ -138,7 +138,7 @@ def test_members_that_read_by_pop_hold_all_queues_of_a_broker_together(rocketmq5
         for name in "ab"
     ]
     wait_until_held({member: [("popped", "broker-a", -1)] for member in members})
-    assert {one.mode for one in members[0].reports[-1].held if one.topic == "popped"} == {"pop"}
+    assert {held_queue.mode for held_queue in members[0].reports[-1].held if held_queue.topic == "popped"} == {"pop"}
     rocketmq55.send("popped", 5)
     wait_until(members, lambda: sum(member.records_read for member in members) == 20)
 
@@ -224,9 +224,9 @@ def test_servers_accept_tls_connections_where_it_is_enabled(each_rocketmq):
 def test_all_ports_are_open_on_loopback_alone(each_rocketmq):
     for server in (each_rocketmq.name_server, each_rocketmq.broker):
         listening = [
-            one.laddr.ip
-            for one in psutil.Process(server.process.pid).net_connections("inet")
-            if one.status == psutil.CONN_LISTEN
+            connection.laddr.ip
+            for connection in psutil.Process(server.process.pid).net_connections("inet")
+            if connection.status == psutil.CONN_LISTEN
         ]
         assert listening
         assert {address.removeprefix("::ffff:") for address in listening} == {"127.0.0.1"}

@@ -16,7 +16,7 @@ _SILENT_S, _ANSWER_S = 0.5, 10
 @pytest.fixture
 def proxy() -> Iterator[SilentProxy]:
     """A proxy of a server that sends back what it gets."""
-    with socket.create_server(("127.0.0.1", 0)) as server, silent_proxy(server.getsockname()[1]) as one:
+    with socket.create_server(("127.0.0.1", 0)) as server, silent_proxy(server.getsockname()[1]) as silent:
 
         def serve(connection: socket.socket) -> None:
             with connection:
@@ -32,7 +32,7 @@ def proxy() -> Iterator[SilentProxy]:
                 threading.Thread(target=serve, args=[connection], daemon=True).start()
 
         threading.Thread(target=accept, daemon=True).start()
-        yield one
+        yield silent
         server.shutdown(socket.SHUT_RDWR)
 
 
@@ -46,7 +46,9 @@ def ask(client: socket.socket, text: bytes, timeout_s: float) -> bytes | None:
 
 
 @pytest.mark.parametrize(("to_server", "from_server"), [(True, True), (True, False), (False, True)])
-def test_what_is_cut_off_is_silent_until_it_is_restored(proxy: SilentProxy, to_server: bool, from_server: bool) -> None:
+def test_a_connection_that_is_cut_off_is_silent_until_it_is_restored(
+    proxy: SilentProxy, to_server: bool, from_server: bool
+) -> None:
     with socket.create_connection(("127.0.0.1", proxy.port)) as client:
         assert ask(client, b"one", _ANSWER_S) == b"one"
         proxy.cut(to_server=to_server, from_server=from_server)
@@ -59,7 +61,7 @@ def test_what_is_cut_off_is_silent_until_it_is_restored(proxy: SilentProxy, to_s
             assert (client.recv(100), newcomer.recv(100)) == (b"two", b"three")
 
 
-def test_where_nobody_listens_connections_end(proxy: SilentProxy) -> None:
+def test_connections_end_if_no_server_listens(proxy: SilentProxy) -> None:
     proxy.server_port = None
     with socket.create_connection(("127.0.0.1", proxy.port)) as client:
         client.settimeout(_ANSWER_S)

@@ -1,1 +1,1 @@
-"""Laws over many modules: no mirror of one."""
+"""Laws that hold over many modules; none of them mirrors one module."""

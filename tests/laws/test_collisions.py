@@ -1,4 +1,4 @@
-"""Hashes that are equal by chance: groups, topics, members and events are kept apart all the same, or listed."""
+"""Groups, topics, members and events whose hashes are equal by chance are kept apart, or listed."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ ONE, TWO = "one", "two"
 
 @pytest.fixture
 def one_hash(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Give all names that begin alike one and the same hash."""
+    """Give all names with the same beginning the same hash."""
 
     def same(texts: Any) -> Any:
         return hash_texts([text.rstrip("0123456789").removesuffix(ONE).removesuffix(TWO) for text in texts])
@@ -58,7 +58,7 @@ def test_two_groups_of_one_key_are_never_merged_and_the_second_is_listed(batches
     assert [(group, body.member_id) for group, body in bodies(rows, MemberOpened)] == [(f"g-{ONE}", "m")]
     assert bodies(rows, MemberClosed) == []
     assert refused(rows) == [("group_key_collision", f"g-{TWO}")] * 2
-    # A heartbeat of a member that the first group does not know is no sign of one.
+    # A heartbeat of a member that the first group does not know proves nothing about that group.
     rows = cluster.batch(beat("stranger", 5, f"g-{TWO}"), clock(10))
     assert bodies(rows, MemberOpened) == []
     assert refused(rows) == [("group_key_collision", f"g-{TWO}")]

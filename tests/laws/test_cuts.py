@@ -34,7 +34,7 @@ def test_a_state_that_moves_to_another_shard_count_continues_as_if_undisturbed(
     first, second = dice.cut(stream[:place]), stream[place:]
     undisturbed = run(coordinator, first, shards=before)
     source = run(coordinator, first, shards=before)
-    if flush:  # then what follows may be late, in both
+    if flush:  # Events after this point may be late, in both cuts.
         undisturbed.batch(flush=True)
         source.batch(flush=True)
     target, exported = moved(source, after)

@@ -1,4 +1,4 @@
-"""Bytes that were damaged on their way or at rest: refused, never believed, and without much memory."""
+"""Bytes that were damaged in transit or at rest are refused, never believed, and cost little memory."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ EACH = 800  # mutations of each kind of state
 
 
 def mutated(data: bytes, dice: random.Random) -> bytes:
-    """Return other bytes than these, damaged in one of the ways in which bytes are."""
+    """Return these bytes with damage of one of the usual kinds."""
     damaged = data
     while damaged == data:
         start = dice.randrange(len(data))
@@ -50,7 +50,7 @@ def mutated(data: bytes, dice: random.Random) -> bytes:
                 data + middle,
                 head + tail,  # a part lost
                 head + middle + middle + tail,  # a part twice
-                head + data[other : other + end - start] + tail,  # a part in another one's place
+                head + data[other : other + end - start] + tail,  # a part copied over another one
                 head + bytes(end - start) + tail,
                 head + b"\xff" * (end - start) + tail,
                 head + dice.randbytes(end - start) + tail,
@@ -73,7 +73,7 @@ def swapped(data: bytes, dice: random.Random) -> bytes:
 
 @contextmanager
 def bounded_memory() -> Iterator[None]:
-    """Fail when more is allocated inside than a damaged value deserves, by Python, NumPy or Arrow."""
+    """Fail if Python, NumPy or Arrow allocates more inside than a damaged value deserves."""
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     tracemalloc.start()
     try:
@@ -119,12 +119,12 @@ def test_every_single_bit_of_the_beginning_of_a_state_counts(kind: str) -> None:
 
 def test_sections_of_another_state_are_refused() -> None:
     first, second = sample("counted"), sample("waiting")
-    one, two = first.states[0], second.states[0]
-    assert one is not None
-    assert two is not None
-    for place in range(17, min(len(one), len(two)), 16):
+    first_state, second_state = first.states[0], second.states[0]
+    assert first_state is not None
+    assert second_state is not None
+    for place in range(17, min(len(first_state), len(second_state)), 16):
         with pytest.raises(StateDamagedError):
-            unpack_state(one[:place] + two[place:])
+            unpack_state(first_state[:place] + second_state[place:])
 
 
 @pytest.mark.parametrize("size", [2**31, 2**32 - 1])
@@ -164,19 +164,19 @@ def arrived(line: bytes) -> AnyEvent | None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_damaged_export_is_rejected_or_what_it_was(kind: str) -> None:
+def test_a_damaged_export_is_rejected_or_reads_as_before(kind: str) -> None:
     dice = random.Random(kind)
     lines = exported(kind)
     rejected = 0
     for number in range(EACH):
         line = dice.choice(lines)
-        # One letter in another's place is the damage that stays JSON.
+        # Damage that replaces one letter by another may leave valid JSON.
         damaged = mutated(line, dice) if number % 2 else mutated_letter(line, dice)
         event, whole = arrived(damaged), arrived(line)
         if event is None or b'"restored' not in carry_event(event, "", "").content:
-            continue  # rejected before, or an event of its own
+            continue  # The line was rejected before as well, or reads as another event.
         if event.event_id != EXPORTED and b'"restored_' not in carry_event(event, "", "").content:
-            continue  # damaged in both names that mark an export's state: what can be read says nothing of one
+            continue  # The damage hit both names that mark an exported state, so nothing shows that it is one.
         assert whole is not None
         if msgspec.structs.replace(event, event_id=None) == msgspec.structs.replace(whole, event_id=None):
             continue

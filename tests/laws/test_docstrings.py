@@ -1,4 +1,4 @@
-"""The examples in the docstrings of all code, and what the docstring of a strategy has."""
+"""The examples in all docstrings run, and each strategy's docstring has its required parts."""
 
 import doctest
 import importlib

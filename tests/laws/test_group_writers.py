@@ -1,4 +1,4 @@
-"""Fields of a group and its members are assigned in six modules and one of descriptions; what takes a view reads."""
+"""Six modules, and one of descriptions, assign fields of a group and its members; functions with a view only read."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from udfs.group.batch.event_time import EventTimeView
 from udfs.group.state import group as state
 
 MODULES = [path for path in rooms.modules("udfs") if path.is_relative_to(rooms.ROOT / "udfs" / "group")]
-# As events come, and as decisions are made.
+# These modules change groups while events come, and while decisions are made.
 WRITERS = {"context", "history", "sessions", "commit", "commit_spans", "audit_commit"}
-# They make a group.
+# These modules create groups.
 MAKERS = {"state_format", "restore"}
 FIELDS = set(state.Group.__struct_fields__)
-# Methods of what was before that change it.
+# Methods that change the recorded past of a group.
 BEFORE = {"note_member", "rename"}
 OF_MEMBERS = set(state.Member.__struct_fields__) | set(state.Departed.__struct_fields__)
-# Methods of containers that change them, and of what a group holds.
+# Methods that change containers.
 CHANGING = {"add", "append", "clear", "discard", "extend", "insert", "pop", "remove", "setdefault", "update"}
 OWN_CHANGING = {"forget_owned", "note_default_assignor"}
 VIEWS = ("GroupView", "EventTimeView")
@@ -31,17 +31,17 @@ PARTS = (state.Member, state.Departed, state.Evidence, state.WaitingReport, stat
 OF_PARTS = set().union(
     *(part.__struct_fields__ for part in (*PARTS, state.Pending, state.GroupFinding, state.IdleQueue))
 )
-# What other modules change of what a group holds, by the names that it has there.
+# Changes by other modules to the parts of a group, under the names that those modules use.
 CHANGED_ELSEWHERE = {
-    # What events describe of a member; a * is a field by its name.
+    # Descriptions of a member, as events give them; `member.*` is a field chosen by name.
     "descriptions": {"member.*", "member.field_times", "member.timeout_since"},
-    # What Kafka's coordinator has recorded of the group.
+    # Records of Kafka's coordinator.
     "epoch_rebalance": {"group.recorded.note_default_assignor", "causes.triggers"},
     "record_fold": {
         *("recorded.members", "recorded.previous", "recorded.members[member_id].joined_at"),
         *("member.event_id", "member.owned", "folded.departed"),
     },
-    # No parts of a group: causes of a generation, moves of queues, the row of a rebalance.
+    # These are not parts of a group: causes of a generation, moves of queues, the row of a rebalance.
     "reported_generations": {"causes.leader"},
     "triggers": {"causes.triggers"},
     "queue_handover": {"found.idle_queues", "found.outages", "found.pulls"},
@@ -50,7 +50,7 @@ CHANGED_ELSEWHERE = {
 
 
 def written(tree: ast.AST) -> Iterator[tuple[str, str]]:
-    """Return what is assigned, deleted, or changed by a method, of which object: also under the name of a variable."""
+    """Yield each object and field that a module assigns, deletes, or changes by a method; aliases are resolved."""
     other_names = aliases(tree)
     for node in ast.walk(tree):
         targets: list[ast.expr] = []
@@ -68,16 +68,16 @@ def written(tree: ast.AST) -> Iterator[tuple[str, str]]:
             case ast.Call(func=ast.Name(id="setattr"), args=[owner, *_]):
                 yield ast.unparse(owner), "*"
         for target in targets:
-            for one in target.elts if isinstance(target, ast.Tuple) else [target]:
-                place = _without_places(one)
+            for part in target.elts if isinstance(target, ast.Tuple) else [target]:
+                place = _without_places(part)
                 if isinstance(place, ast.Attribute):
                     yield ast.unparse(place.value), place.attr
-                elif isinstance(place, ast.Name) and place is not one:
+                elif isinstance(place, ast.Name) and place is not part:
                     yield from other_names.get(place.id, ())
 
 
 def aliases(tree: ast.AST) -> dict[str, set[tuple[str, str]]]:
-    """Return the attributes that variables are other names of, anywhere in a module."""
+    """Return the attributes for which a module uses a variable as another name."""
     found: dict[str, set[tuple[str, str]]] = {}
     for node in ast.walk(tree):
         pairs: list[tuple[ast.expr, ast.expr]] = []
@@ -87,9 +87,9 @@ def aliases(tree: ast.AST) -> dict[str, set[tuple[str, str]]]:
             case ast.Assign(targets=[name], value=value) | ast.NamedExpr(target=name, value=value):
                 pairs = [(name, value)]
         for name, value in pairs:
-            for one in (value.body, value.orelse) if isinstance(value, ast.IfExp) else (value,):
-                if isinstance(name, ast.Name) and isinstance(one, ast.Attribute):
-                    found.setdefault(name.id, set()).add((ast.unparse(one.value), one.attr))
+            for choice in (value.body, value.orelse) if isinstance(value, ast.IfExp) else (value,):
+                if isinstance(name, ast.Name) and isinstance(choice, ast.Attribute):
+                    found.setdefault(name.id, set()).add((ast.unparse(choice.value), choice.attr))
     return found
 
 
@@ -114,7 +114,7 @@ def _without_places(node: ast.expr) -> ast.expr:
         "setattr(member, name, value)",
     ],
 )
-def test_a_change_is_found_under_whatever_name(text: str) -> None:
+def test_a_change_is_found_under_any_alias(text: str) -> None:
     names = FIELDS | OF_PARTS | OWN_CHANGING | {"*"}
     assert [attribute for _, attribute in written(ast.parse(text)) if attribute in names]
 
@@ -124,9 +124,9 @@ def functions_with_a_view() -> Iterator[tuple[str, str, ast.FunctionDef]]:
     for path in MODULES:
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.FunctionDef):
-                for one in [*node.args.args, *node.args.kwonlyargs]:
-                    if one.annotation is not None and ast.unparse(one.annotation) in VIEWS:
-                        yield path.stem, one.arg, node
+                for argument in [*node.args.args, *node.args.kwonlyargs]:
+                    if argument.annotation is not None and ast.unparse(argument.annotation) in VIEWS:
+                        yield path.stem, argument.arg, node
 
 
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: path.stem)
@@ -138,7 +138,7 @@ def test_fields_of_a_group_are_assigned_as_events_come_or_decisions_are_made(pat
     assert sorted({attribute for owner, attribute in written(tree) if owner in groups and attribute in FIELDS}) == []
 
 
-def test_what_a_group_holds_is_changed_where_it_is_written_here() -> None:
+def test_parts_of_a_group_are_changed_only_by_the_listed_modules() -> None:
     found: dict[str, set[str]] = {}
     for path in MODULES:
         if path.stem in WRITERS | MAKERS | {"member_format"}:
@@ -150,17 +150,17 @@ def test_what_a_group_holds_is_changed_where_it_is_written_here() -> None:
 
 
 def changes_what_is_recorded(tree: ast.AST) -> bool:
-    """Return whether fields of what a coordinator recorded are changed, other than by its own methods."""
+    """Return whether fields of a coordinator's records are changed other than by their own methods."""
     return any("recorded" in owner.split(".") and name not in OWN_CHANGING for owner, name in written(tree))
 
 
-def test_what_a_coordinator_recorded_is_changed_in_few_places_and_beside_a_view_only_where_it_is_given() -> None:
+def test_coordinator_records_are_changed_in_few_places() -> None:
     trees = {path.stem: ast.parse(path.read_text(encoding="utf-8")) for path in MODULES}
     found = {module for module, tree in trees.items() if changes_what_is_recorded(tree)}
     assert found - {"recorded_group"} == {"record_fold", "group_epochs", "topic_names"}
     for module, _, node in functions_with_a_view():
         if changes_what_is_recorded(node):
-            given = {one.arg: one.annotation for one in [*node.args.args, *node.args.kwonlyargs]}
+            given = {argument.arg: argument.annotation for argument in [*node.args.args, *node.args.kwonlyargs]}
             assert ast.unparse(given["recorded"] or node) == "RecordedGroup", f"{module}.{node.name}"
 
 
@@ -171,11 +171,11 @@ def test_a_function_that_takes_a_view_changes_nothing() -> None:
             mine = owner.split(".")[0] in (view, "group")
             if mine or attribute in OF_MEMBERS & {"by_heartbeats", "holds_since", "joined_at", "field_times"}:
                 wrong.append(f"{module}.{node.name}: {owner}.{attribute}")
-        for one in ast.walk(node):
-            if isinstance(one, ast.Attribute) and ast.unparse(one.value) == f"{view}.before" and one.attr in BEFORE:
-                wrong.append(f"{module}.{node.name}: {view}.before.{one.attr}")
-            is_mine = isinstance(one, ast.Attribute) and isinstance(one.value, ast.Name) and one.value.id == view
-            if is_mine and one.attr in WRITING:
-                wrong.append(f"{module}.{node.name}: {view}.{one.attr}")
+        for part in ast.walk(node):
+            if isinstance(part, ast.Attribute) and ast.unparse(part.value) == f"{view}.before" and part.attr in BEFORE:
+                wrong.append(f"{module}.{node.name}: {view}.before.{part.attr}")
+            is_mine = isinstance(part, ast.Attribute) and isinstance(part.value, ast.Name) and part.value.id == view
+            if is_mine and part.attr in WRITING:
+                wrong.append(f"{module}.{node.name}: {view}.{part.attr}")
     assert wrong == []
     assert sum(1 for _ in functions_with_a_view()) > 40

@@ -1,4 +1,4 @@
-"""Commands with `--json` and the API: for the same thing the same keys, the same values, the same filters."""
+"""For the same thing, commands with `--json` and the API give the same keys, values and filters."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Same(NamedTuple):
 
 NAMES = {"--cluster": ("cluster", "cluster"), "--group": ("group_id", "group_id")}
 SPAN = {"--since": ("since", "event_time"), "--until": ("until", "event_time")}
-# Pages and programs look for what they have the name of; people look for it with `-g` and their eyes, or with `query`.
+# Pages and programs search by exact id; people use `-g`, their eyes, or `query`.
 FOR_PROGRAMS = frozenset({"q", "rebalance_id", "client", "finding_id"})
 SAME = {
     "groups": Same(
@@ -50,7 +50,8 @@ SAME = {
             "--search": ("q", "group_id"),
         },
         {"sort": "cluster"},
-        frozenset({"group_id", "mode", "strategy_verdict", "library", "protocol"}),  # `show group` has one of them
+        # `show group` shows these for one group
+        frozenset({"group_id", "mode", "strategy_verdict", "library", "protocol"}),
     ),
     "members": Same(
         {**NAMES, "--client": ("client", "client"), "--at": ("at", "joined_at")},
@@ -59,13 +60,14 @@ SAME = {
     ),
     "rebalances": Same(
         {**NAMES, **SPAN, "--trigger": ("trigger", "trigger"), "--status": ("status", "status")},
-        {"since": "0"},  # a person who asks for the last twenty gets them, however old they are
+        {"since": "0"},  # the last twenty rebalances are shown, however old they are
         FOR_PROGRAMS - {"finding_id"} | {"system", "agrees"},
     ),
     "findings": Same(
         {**NAMES, "--kind": ("kind", "kind")},
         {"open": "yes"},
-        FOR_PROGRAMS - {"rebalance_id"} | {"severity", "open", "since", "until", "at"},  # `--all`: whether open or not
+        # `--all` covers the choice between open and closed
+        FOR_PROGRAMS - {"rebalance_id"} | {"severity", "open", "since", "until", "at"},
     ),
     "assignments": Same(
         {
@@ -84,9 +86,9 @@ SAME = {
         FOR_PROGRAMS - {"client", "finding_id"} | {"system", "reason"},
     ),
 }
-# What a row has in one of both only, each with its reason: nothing.
+# Keys that only one of both has, with the reason; there are none.
 ONLY_IN_ONE: dict[str, dict[str, str]] = {name: {} for name in SAME}
-# What people read of these is on pages, and in the ready questions.
+# People read these on pages, and by the ready questions.
 WITHOUT_COMMAND = {"rejected-events", "group-minutes", "queue-progress"}
 OF_ALL = {"--tables", "--config", "--wide", "--json", "--all"}
 MANY = "10000"
@@ -94,7 +96,7 @@ MANY = "10000"
 
 @pytest.fixture(scope="module", params=[write_demo, write_whole, write_rebalancing])
 def root(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Tables of a fleet; of a small story; of groups that rebalance, some of which are not followed."""
+    """Write the tables of a fleet, of a small story, or of groups that rebalance, some of them not followed."""
     tables = tmp_path_factory.mktemp("tables")
     request.param(tables)
     return tables
@@ -102,7 +104,7 @@ def root(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
 
 @pytest.fixture(scope="module")
 def api(root: Path) -> Iterator[Callable[..., Any]]:
-    """Return what the API answers to an address."""
+    """Return the API's answer to a request."""
     settings = load(overrides={"dashboard.allowed_hosts": ["testserver"], "dashboard.port": 0})
     with TestClient(create_app(root, settings.dashboard)) as client:
 
@@ -117,7 +119,7 @@ def api(root: Path) -> Iterator[Callable[..., Any]]:
 def both(
     root: Path, api: Callable[..., Any], name: str, options: list[str], requested: dict[str, str]
 ) -> list[list[dict[str, Any]]]:
-    """Return the rows of a command and of the API, without what is known to be in one of both only."""
+    """Return the rows of a command and of the API, without the keys that only one of both has."""
     limit = ["--limit", MANY] if "--limit" in options_of(name) else []
     shown, answered = json_of(root, "show", name, *options, *limit), api(name, limit=MANY, **requested)["rows"]
     return [
@@ -128,7 +130,7 @@ def both(
 def options_of(name: str) -> set[str]:
     """Return the options of a command that lists."""
     command = typer.main.get_command(show).commands[name]  # type: ignore[attr-defined]
-    return {next(opt for opt in one.opts if opt.startswith("--")) for one in command.params} - {"--help"}
+    return {next(opt for opt in option.opts if opt.startswith("--")) for option in command.params} - {"--help"}
 
 
 @pytest.mark.parametrize("name", SAME)
@@ -145,7 +147,7 @@ def test_each_filter_chooses_the_same(root: Path, api: Callable[..., Any], name:
     every = api(name, limit=MANY, **{key: value for key, value in same.requested.items() if key != "open"})["rows"]
     for option, (parameter, column) in same.options.items():
         values = sorted({value for row in every for value in str(row[column] or "").split(" ") if value})
-        if option == "--member":  # a command refuses the name of a member that never had a session
+        if option == "--member":  # a command refuses a member id that never had a session
             values = [value for value in values if api("members", member_id=value)["total"]]
         for value in values[:: max(1, len(values) - 1)]:
             requested = {key: text for key, text in same.requested.items() if (parameter, key) != ("at", "open")}
@@ -185,7 +187,7 @@ def test_what_is_known_of_a_cluster_is_the_same(root: Path, api: Callable[..., A
     found = json.loads(checked.stdout)
     clusters = api("liveness")["clusters"]
     for state, name in (("recording", "recordings"), ("unknown", "blind")):
-        assert found[name] == [one for one in clusters if one["state"] == state]
+        assert found[name] == [cluster for cluster in clusters if cluster["state"] == state]
 
 
 def test_an_owner_is_a_row_of_the_assignments(root: Path, api: Callable[..., Any]) -> None:

@@ -18,14 +18,14 @@ _TOPICS = st.dictionaries(st.sampled_from(["t0", "t1", "t2", "t10"]), st.integer
 
 @st.composite
 def equal_groups(draw: Any) -> Problem:
-    """Groups of which every member subscribes to all topics."""
+    """Draw groups in which every member subscribes to all topics."""
     topics = draw(_TOPICS)
     return group({member: sorted(topics) for member in draw(_MEMBERS)}, topics, settings=_SETTINGS, broker="r@b")
 
 
 @st.composite
 def mixed_groups(draw: Any) -> Problem:
-    """Groups with any subscriptions, also to topics that are not known."""
+    """Draw groups with any subscriptions, unknown topics included."""
     topics = draw(_TOPICS)
     some = st.lists(st.sampled_from([*sorted(topics), "missing"]), unique=True)
     return group({member: draw(some) for member in draw(_MEMBERS)}, topics, settings=_SETTINGS, broker="r@b")
@@ -51,7 +51,7 @@ def test_each_queue_is_assigned_once_and_to_a_subscriber(name: str, problem: Pro
     for member in problem.members:
         for queue in held[member.member_id]:
             assert queue.queue_id < len(problem.topics[queue.topic].queues)
-            # The real sticky assignors take members without a topic for like the others, if they are read first.
+            # If the real sticky assignors read members without a topic first, they treat them like any others.
             sticky = name in ("kafka.sticky", "kafka.cooperative-sticky") and subscribed_none
             assert queue.topic in member.subscriptions or sticky
 
@@ -122,7 +122,7 @@ def test_when_some_join_only_their_share_moves(name: str, problem: Problem, join
 @given(problem=mixed_groups())
 @settings(max_examples=50)
 def test_the_sticky_paths_leave_nothing_of_subscribed_topics(problem: Problem) -> None:
-    # Should one that does not end be drawn some day, it becomes an example of its own.
+    # If a case without an end is ever drawn, it becomes an example of its own.
     held = answer("kafka.sticky", problem)
     subscribed = {topic for member in problem.members for topic in member.subscriptions}
     queues = sum(len(topic.queues) for name, topic in problem.topics.items() if name in subscribed)

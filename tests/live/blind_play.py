@@ -21,8 +21,8 @@ SOON = {
     "REBALANCE_MONITOR_ALERTS__GROUP_WAIT_MS": "1000",
     "REBALANCE_MONITOR_ALERTS__POLL_INTERVAL_MS": "1000",
 }
-# As with users' settings, fifteen seconds beyond the limit; on a machine that is busy with other tests an answer of all
-# readers takes as long again.
+# Users' settings allow fifteen seconds beyond the limit; on a busy machine the readers may need as long again to
+# answer.
 _LATEST_S = _LIMIT_S + 15 + 15
 
 
@@ -35,17 +35,19 @@ def play(scene: Scene, way: Way, *, says: str, alerts: str = "") -> Said:
     Returns:
         What was said when all of that was so.
     """
-    one = scene.watched
-    one.wait_until_known(way.reader)
+    watched = scene.watched
+    watched.wait_until_known(way.reader)
     began = time.monotonic()
     way.end()
     if way.stays_known:
         # With so short a limit it may be blind for a moment, until the clients have found the brokers that are left.
         time.sleep(_LIMIT_S)
-        known = one.wait_for(lambda said: said.silent == [] and says in said.notice, f"{way.name}: {says}", way.reader)
+        known = watched.wait_for(
+            lambda said: said.silent == [] and says in said.notice, f"{way.name}: {says}", way.reader
+        )
         way.recover()
         return known
-    one.wait_for(lambda said: said.ok == [], "nothing says that all is well", way.reader)
+    watched.wait_for(lambda said: said.ok == [], "nothing says that all is well", way.reader)
     took_s = time.monotonic() - began
     assert took_s < _LATEST_S, f"{way.name}: {took_s:.0f} s"
 
@@ -53,11 +55,11 @@ def play(scene: Scene, way: Way, *, says: str, alerts: str = "") -> Said:
         assert said.ok == [], (way.name, said)
         return says in said.line and (not alerts or alerts in said.alerts)
 
-    reported = one.wait_for(is_reported, f"{way.name}: {says}", way.reader)
+    reported = watched.wait_for(is_reported, f"{way.name}: {says}", way.reader)
     # With so short a limit a finding may be open for a moment longer, of a cluster that is partly known again.
     assert reported.exit_code in (2, 3)
     way.recover()
-    one.wait_until_known(way.reader)
+    watched.wait_until_known(way.reader)
     return reported
 
 

@@ -1,4 +1,4 @@
-"""What a reader gets to see: from `check`, `/metrics`, the API, a page and alerts, as they are run by users."""
+"""The outputs that a reader sees: `check`, `/metrics`, the API, a page and alerts, each run as users run it."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _TAG = re.compile(r"<[^>]*>")
 
 @dataclass(frozen=True)
 class Said:
-    """What is said at one moment.
+    """All outputs at one moment.
 
     Attributes:
         exit_code, line, check_s: Of `check`, and how long it took.
@@ -56,8 +56,8 @@ class Said:
 
     @property
     def ok(self) -> list[str]:
-        """Return who says that all is well, or shows the present as if it were known."""
-        # Of a cluster that is partly known, groups may be known.
+        """Return the outputs that say that all is well, or show the present as if it were known."""
+        # A partly known cluster may have groups that are known.
         is_partial = self.state == "partly_known"
         states = {
             "check": self.exit_code == 0,
@@ -92,11 +92,11 @@ class _Webhook(http.server.ThreadingHTTPServer):
 
     def take(self, message: Mapping[str, Any]) -> None:
         """Note which findings a message opens and closes."""
-        for one in message["findings"]:
-            if one["status"] == "opened":
-                self.open[one["finding_id"]] = one["kind"]
+        for finding in message["findings"]:
+            if finding["status"] == "opened":
+                self.open[finding["finding_id"]] = finding["kind"]
             else:
-                self.open.pop(one["finding_id"], None)
+                self.open.pop(finding["finding_id"], None)
 
 
 class _Handler(http.server.BaseHTTPRequestHandler):
@@ -166,7 +166,7 @@ class Reader:
         knowledge = _KNOWLEDGE.search(page)
         notices = [html.unescape(_TAG.sub("", found)).strip() for found in _NOTICE.findall(page)]
         liveness, groups = self._json("/api/v1/liveness"), self._json(f"/api/v1/groups?cluster={CLUSTER}")
-        states = [one["state"] for one in liveness.get("clusters", ()) if one["cluster"] == CLUSTER]
+        states = [cluster["state"] for cluster in liveness.get("clusters", ()) if cluster["cluster"] == CLUSTER]
         metrics = self._get("/metrics")
         exit_code, line, took_s = self._check()
         return Said(

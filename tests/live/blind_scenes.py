@@ -28,7 +28,7 @@ from tests.live.blind_reader import CLUSTER, Reader, Said
 A_BATCH_A_SECOND = {"REBALANCE_MONITOR_JOB__TRIGGER_INTERVAL_MS": "1000"}
 _WAIT_S = 300.0
 _DISK = "400m"
-# So far a clock of a reader is wrong, and the clock of the machine is set: it is blind for so long once it is set back.
+# The reader's clock is wrong by this much, and so is the machine's when it is set: it is blind this long once set back.
 _WRONG_S, _STEP_S = 600, 120
 
 
@@ -126,27 +126,31 @@ def _scene(
     place = place or folder
     settings = {**A_BATCH_A_SECOND, **settings}
     reader = Reader(tables or str(place / "tables"), folder / "reader", settings, within)
-    one = Watched(reader, [*source, "--cluster", CLUSTER], folder, place / "checkpoint", settings, within, groups)
-    one.start()
+    watched = Watched(reader, [*source, "--cluster", CLUSTER], folder, place / "checkpoint", settings, within, groups)
+    watched.start()
     try:
         with reader:
-            one.wait_until_known()
-            yield one
+            watched.wait_until_known()
+            yield watched
     finally:
-        one.job.signal(signal.SIGCONT)
-        one.job.kill()
+        watched.job.signal(signal.SIGCONT)
+        watched.job.kill()
 
 
-def job_ways(one: Watched) -> list[Way]:
+def job_ways(watched: Watched) -> list[Way]:
     """Return the ways in which a job goes away."""
 
     def stop() -> None:
-        one.job.signal(signal.SIGINT)
+        watched.job.signal(signal.SIGINT)
 
     return [
-        Way("job hangs (SIGSTOP)", lambda: one.job.signal(signal.SIGSTOP), lambda: one.job.signal(signal.SIGCONT)),
-        Way("job stopped (Ctrl-C)", stop, one.start),
-        Way("job killed (SIGKILL)", lambda: one.job.kill(), one.start),
+        Way(
+            "job hangs (SIGSTOP)",
+            lambda: watched.job.signal(signal.SIGSTOP),
+            lambda: watched.job.signal(signal.SIGCONT),
+        ),
+        Way("job stopped (Ctrl-C)", stop, watched.start),
+        Way("job killed (SIGKILL)", lambda: watched.job.kill(), watched.start),
     ]
 
 
@@ -157,7 +161,7 @@ def _proxied_kafka(folder: Path, settings: Mapping[str, str]) -> Iterator[tuple[
         with kafka_41(folder / "broker", advertised) as broker:
             proxy.server_port = int(broker.bootstrap.rpartition(":")[2])
             commit_something(broker)
-            with _scene(folder / "job", ["--kafka", proxy.address], settings) as one:
+            with _scene(folder / "job", ["--kafka", proxy.address], settings) as watched:
                 ways = [
                     Way("broker killed", broker.kill, broker.start),
                     Way("broker stopped", broker.stop, broker.start),
@@ -166,7 +170,7 @@ def _proxied_kafka(folder: Path, settings: Mapping[str, str]) -> Iterator[tuple[
                     Way("cut off: nothing gets there", lambda: proxy.cut(to_server=True), proxy.restore),
                     Way("cut off: nothing comes back", lambda: proxy.cut(from_server=True), proxy.restore),
                 ]
-                yield broker, Scene(one, ways)
+                yield broker, Scene(watched, ways)
 
 
 @contextlib.contextmanager
@@ -189,18 +193,18 @@ def brokers(folder: Path, settings: Mapping[str, str]) -> Iterator[Scene]:
     with three_brokers(folder / "brokers") as cluster:
         commit_something(cluster, replicas=3)
         last = cluster.nodes[-1]
-        with _scene(folder / "job", ["--kafka", cluster.bootstrap], settings) as one:
+        with _scene(folder / "job", ["--kafka", cluster.bootstrap], settings) as watched:
 
             def start_with_a_topic_of_one_replica() -> None:
                 last.start()
                 commit_something(cluster, "bills", partitions=3)
 
             ways = [
-                # Others lead what it has led.
+                # Other brokers now lead its partitions.
                 Way("one of three brokers killed", last.kill, start_with_a_topic_of_one_replica, stays_known=True),
                 Way("with the only replica of a partition", last.kill, last.start),
             ]
-            yield Scene(one, ways)
+            yield Scene(watched, ways)
 
 
 @contextlib.contextmanager
@@ -209,9 +213,9 @@ def rocketmq(folder: Path, settings: Mapping[str, str]) -> Iterator[Scene]:
     with rocketmq_55(folder / "rocketmq") as cluster:
         cluster.create_topic("orders")
         cluster.create_group("billing")
-        with _scene(folder / "job", ["--rocketmq", cluster.address], settings, groups=0) as one:
+        with _scene(folder / "job", ["--rocketmq", cluster.address], settings, groups=0) as watched:
             yield Scene(
-                one,
+                watched,
                 [
                     Way("name server killed", cluster.name_server.kill, cluster.name_server.start),
                     Way("RocketMQ's broker killed", cluster.broker.kill, cluster.broker.start),
@@ -225,9 +229,9 @@ def metaq(folder: Path, settings: Mapping[str, str]) -> Iterator[Scene]:
     with metaq_cluster(folder / "metaq", {"orders": 4}) as cluster:
         source = ["--metaq", f"{cluster.zookeeper.address}{cluster.root}"]
         keeper = cluster.zookeeper
-        with _scene(folder / "job", source, settings, groups=0) as one:
+        with _scene(folder / "job", source, settings, groups=0) as watched:
             yield Scene(
-                one,
+                watched,
                 [
                     Way("ZooKeeper killed", keeper.kill, keeper.start),
                     Way("ZooKeeper hangs (SIGSTOP)", keeper.server.freeze, keeper.server.thaw),
@@ -253,20 +257,20 @@ def disk(folder: Path, settings: Mapping[str, str]) -> Iterator[Scene]:
         outside = Path(f"/proc/{holder.pid}/root{place}")
         broker = stack.enter_context(kafka_41(folder / "broker"))
         commit_something(broker)
-        one = stack.enter_context(
+        watched = stack.enter_context(
             _scene(folder / "job", ["--kafka", broker.bootstrap], settings, within=within, place=place)
         )
 
         def recover() -> None:
             (outside / "ballast").unlink()
             time.sleep(5)
-            one.start_if_ended()
+            watched.start_if_ended()
 
-        yield Scene(one, [Way("its disk is full", lambda: _fill(outside), recover)])
+        yield Scene(watched, [Way("its disk is full", lambda: _fill(outside), recover)])
 
 
 def _fill(folder: Path) -> None:
-    # The job writes, too, meanwhile: what was free a moment ago may be gone.
+    # The job writes too: space that was free a moment ago may be gone.
     with (folder / "ballast").open("wb", buffering=0) as file, contextlib.suppress(OSError):
         while True:
             file.write(bytes(64 * 1024))
@@ -280,18 +284,20 @@ def store(folder: Path, settings: Mapping[str, str]) -> Iterator[Scene]:
         commit_something(broker)
         tables = f"{s3.uri}/tables"
 
-        with _scene(folder / "job", ["--kafka", broker.bootstrap], {**settings, **s3.options}, tables=tables) as one:
+        with _scene(
+            folder / "job", ["--kafka", broker.bootstrap], {**settings, **s3.options}, tables=tables
+        ) as watched:
 
             def recover(action: Callable[[], None]) -> Callable[[], None]:
                 def run() -> None:
                     action()
                     time.sleep(5)
-                    one.start_if_ended()
+                    watched.start_if_ended()
 
                 return run
 
             yield Scene(
-                one,
+                watched,
                 [
                     Way("its store is away", s3.stop, recover(s3.start)),
                     Way("its store hangs (SIGSTOP)", s3.freeze, recover(s3.thaw)),
@@ -307,18 +313,20 @@ def clock(folder: Path, settings: Mapping[str, str]) -> Iterator[Scene]:
     with ExitStack() as stack:
         broker = stack.enter_context(kafka_41(folder / "broker"))
         commit_something(broker)
-        one = stack.enter_context(
+        watched = stack.enter_context(
             _scene(folder / "job", ["--kafka", broker.bootstrap], {**settings, **machine.environment})
         )
         ways = [
             Way("machine's clock set 2 min ahead", lambda: machine.set(_STEP_S), lambda: None, stays_known=True),
-            # It is over by itself when the time passes what the clock had shown.
+            # The blindness ends by itself once the time has passed what the clock showed.
             Way("and set right again", lambda: machine.set(0), lambda: None),
         ]
         for text, seconds in (("ahead", _WRONG_S), ("behind", -_WRONG_S)):
             place = folder / f"elsewhere-{text}"
             elsewhere = MachineClock(place)
-            reader = Reader(one.reader.tables, place, {**settings, **elsewhere.environment}, _another_machine(place))
+            reader = Reader(
+                watched.reader.tables, place, {**settings, **elsewhere.environment}, _another_machine(place)
+            )
             stack.enter_context(reader)
             ways.append(
                 Way(
@@ -328,7 +336,7 @@ def clock(folder: Path, settings: Mapping[str, str]) -> Iterator[Scene]:
                     reader,
                 )
             )
-        yield Scene(one, ways)
+        yield Scene(watched, ways)
 
 
 def _another_machine(folder: Path) -> list[str]:

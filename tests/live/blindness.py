@@ -1,4 +1,4 @@
-"""What the monitor says while it sees nothing, in each way in which knowledge ends, at several moments.
+"""What the monitor shows while it is blind, for each way to lose knowledge, at several moments.
 
 `python -m tests.live.blindness [SCENE…]` plays each way against real servers, jobs and readers with the settings of
 users, and prints the table of `docs/metrics.md`; it exits with 1 if anything said that all was well 45 s after the end
@@ -34,24 +34,25 @@ def main(names: Sequence[str]) -> int:
                 rows.append(_row(way, reported))
                 if not way.stays_known:
                     wrong += sum(len(said.ok) for moment_s, said in reported.items() if moment_s >= LATEST_S)
-    print(f"\n| what happens | {' | '.join(f'{one} s' for one in MOMENTS_S)} | `check` says |", *rows, sep="\n")  # noqa: T201
+    moments = " | ".join(f"{moment_s} s" for moment_s in MOMENTS_S)
+    print(f"\n| what happens | {moments} | `check` says |", *rows, sep="\n")  # noqa: T201
     print(f"\n{wrong} that said OK {LATEST_S} s after the last knowledge")  # noqa: T201
     return 1 if wrong else 0
 
 
 def _play(scene: Scene, way: Way) -> dict[int, Said]:
     """Play one way; return what was said at each moment."""
-    one, reported = scene.watched, {}
-    one.wait_until_known(way.reader)
+    watched, reported = scene.watched, {}
+    watched.wait_until_known(way.reader)
     began = time.monotonic()
     way.end()
     for moment_s in MOMENTS_S:
         time.sleep(max(0.0, began + moment_s - time.monotonic()))
-        reported[moment_s] = (way.reader or one.reader).said()
+        reported[moment_s] = (way.reader or watched.reader).said()
         _print(way.name, f"{time.monotonic() - began:.0f} s", reported[moment_s])
     began = time.monotonic()
     way.recover()
-    said = one.wait_until_known(way.reader)
+    said = watched.wait_until_known(way.reader)
     _print(way.name, f"{time.monotonic() - began:.0f} s after recovery", said)
     return reported
 

@@ -1,4 +1,4 @@
-"""What the tables must say of a story."""
+"""Checks of the tables after a story."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _TIMES = ("began_at", "joined_at", "event_time", "detected_at")
 
 
 def check_story(job: RunningJob, story: Story) -> None:
-    """Each generation that completed is one row with the right cause; what was given is what the members say."""
+    """Check that each completed generation is one row with its cause, and assigned what the members report."""
     generations = job.generations(story.group)
     wanted = {step.generation: step for step in story.steps}
     assert sorted(generations) == sorted(wanted), {number: row["triggers"] for number, row in generations.items()}

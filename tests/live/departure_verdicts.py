@@ -1,4 +1,4 @@
-"""What the core makes of departures that were recorded, and how often it is right; see ``departures``."""
+"""The core's verdicts on departures that were recorded, and how often they are right; see ``departures``."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _TRUTH = "truth.json"
 
 
 class Departed(msgspec.Struct, frozen=True):
-    """One member that departed; ``true``: what the cause is right to be, None where it does not depart."""
+    """One member that departed; ``true``: its right cause, None if it does not depart."""
 
     library: str
     kind: Kind
@@ -51,11 +51,11 @@ class Truth(msgspec.Struct):
     def of(cls, several: Iterable[Self]) -> Self:
         """Return the truth of several groups."""
         found = cls([], [], [])
-        for one in several:
-            found.departed += one.departed
-            found.back += one.back
-            found.lost += one.lost
-            found.restarted += one.restarted
+        for truth in several:
+            found.departed += truth.departed
+            found.back += truth.back
+            found.lost += truth.lost
+            found.restarted += truth.restarted
         return found
 
     def write(self, folder: Path) -> None:
@@ -82,15 +82,15 @@ def _causes(folder: Path) -> list[Trigger]:
     run, now = CoreRun(core_config(session_timeouts_ms={"kafka": SESSION_MS})), int(time.time() * 1_000)
     run.batch(now, [line for file in sorted(folder.glob("*.jsonl")) for line in file.read_bytes().splitlines()])
     run.flush(now)
-    return [one for row in run.rebalances for one in row.triggers]
+    return [trigger for row in run.rebalances for trigger in row.triggers]
 
 
 def verdict(departed: Departed, triggers: Iterable[Trigger]) -> str:
     """Return whether the causes that name a member are right, wrong or open."""
-    found = [one for one in triggers if one.member_id == departed.member_id and one.kind in _DEPARTURES]
+    found = [trigger for trigger in triggers if trigger.member_id == departed.member_id and trigger.kind in _DEPARTURES]
     if departed.true is None:
         # It departs only when its play is over: by itself, or under another id.
-        return "right" if all(one.kind != "session_expired" for one in found) else "wrong"
+        return "right" if all(trigger.kind != "session_expired" for trigger in found) else "wrong"
     if not found or found[0].kind == "member_gone":
         return "open"
     return "right" if found[0].kind == departed.true else "wrong"
@@ -101,14 +101,14 @@ def verdicts(runs: Sequence[Run], name: str) -> dict[tuple[str, Kind], Counter[s
     counts: dict[tuple[str, Kind], Counter[str]] = {}
     for run in runs:
         named: dict[str | None, list[Trigger]] = {}
-        for one in run.causes[name]:
-            named.setdefault(one.member_id, []).append(one)
+        for trigger in run.causes[name]:
+            named.setdefault(trigger.member_id, []).append(trigger)
         for departed in run.truth.departed:
             mine = named.get(departed.member_id, [])
             found = verdict(departed, mine)
             counts.setdefault((departed.library, departed.kind), Counter())[found] += 1
             if found == "wrong":
-                causes = [(one.kind, one.detail) for one in mine]
+                causes = [(trigger.kind, trigger.detail) for trigger in mine]
                 sys.stderr.write(f"wrong: {departed.library}, {departed.kind}, {name}: {causes}\n")
     return counts
 
@@ -124,38 +124,38 @@ def print_tables(runs: Sequence[Run]) -> None:
             print(f"| {kind} | {' | '.join(cells)} |")  # noqa: T201
         total = sum(counts.values(), Counter[str]())
         print(f"\n{dict(total)}")  # noqa: T201
-        for story, one in stories(runs, name).items():
-            print(f"- {story}: named for {one['named']} of {one['true']}, {one['wrong']} times wrongly")  # noqa: T201
+        for story, counted in stories(runs, name).items():
+            print(f"- {story}: named for {counted['named']} of {counted['true']}, {counted['wrong']} times wrongly")  # noqa: T201
 
 
 def _cell(counts: Counter[str]) -> str:
     total = counts.total()
     if not total:
         return ""
-    others = [f"{counts[one]} {one}" for one in ("wrong", "open") if counts[one]]
+    others = [f"{counts[outcome]} {outcome}" for outcome in ("wrong", "open") if counts[outcome]]
     return ", ".join([f"{counts['right']} of {total}", *others])
 
 
 def stories(runs: Sequence[Run], name: str) -> dict[str, Counter[str]]:
-    """Return how often what several causes say together was said, and how often where it is not true."""
+    """Return how often a cause that spans several members was named, and how often wrongly."""
     counts: dict[str, Counter[str]] = {whole: Counter() for whole in ("it hung", "host_lost", "rolling_restart")}
     for run in runs:
         found: dict[str, set[str | None]] = {
-            "it hung": {one.member_id for one in run.causes[name] if "it hung" in (one.detail or "")},
+            "it hung": {trigger.member_id for trigger in run.causes[name] if "it hung" in (trigger.detail or "")},
             **{whole: _part_of(run.causes[name], whole) for whole in ("host_lost", "rolling_restart")},
         }
-        true = {"it hung": [[one] for one in run.truth.back], "host_lost": run.truth.lost}
-        true["rolling_restart"] = [[one] for one in run.truth.restarted]
+        true = {"it hung": [[member_id] for member_id in run.truth.back], "host_lost": run.truth.lost}
+        true["rolling_restart"] = [[member_id] for member_id in run.truth.restarted]
         for story, several in true.items():
             counts[story]["true"] += len(several)
             counts[story]["named"] += sum(bool(found[story] & set(ids)) for ids in several)
-            counts[story]["wrong"] += len(found[story] - {one for ids in several for one in ids})
+            counts[story]["wrong"] += len(found[story] - {member_id for ids in several for member_id in ids})
     return counts
 
 
 def _part_of(causes: Iterable[Trigger], whole: str) -> set[str | None]:
-    return {one.member_id for one in causes if one.part_of == whole}
+    return {trigger.member_id for trigger in causes if trigger.part_of == whole}
 
 
 if __name__ == "__main__":
-    print_tables([read(Path(one)) for one in sys.argv[1:]])
+    print_tables([read(Path(folder)) for folder in sys.argv[1:]])

@@ -39,7 +39,7 @@ from tests.live.story import partitions
 _STATIC_SESSION_MS = 45_000  # a process takes a while to start on a busy machine
 _POLL_INTERVAL_MS = 15_000
 _COMMIT_MS = 700
-_COMMITS = 6  # each member commits so often before it departs
+_COMMITS = 6  # each member commits this often before it departs
 _BROKER = {"group.consumer.session.timeout.ms": str(SESSION_MS), "group.consumer.heartbeat.interval.ms": "1000"}
 _PARTITIONS = 4
 _SEND_EVERY_S = 0.1
@@ -50,7 +50,7 @@ Start = Callable[[Broker, str, str, str | None, bool], Member]
 
 
 class Library(NamedTuple):
-    """Which members a group has.
+    """The members of a group.
 
     Attributes:
         start: Of a broker, a group, a client id, an instance id, and whether it may not poll for long.
@@ -159,9 +159,9 @@ class Play:
         causes |= dict.fromkeys(("is killed", "hangs", "host is lost"), "session_expired")
         if kind == "polls too late" and not self._library.leaves_late:
             causes[kind] = "session_expired"
-        ids = [one.member_id or "" for one in members]
+        ids = [member.member_id or "" for member in members]
         true = causes.get(kind, "member_left")
-        self.truth.departed += [Departed(self._library.name, kind, one, true) for one in ids]
+        self.truth.departed += [Departed(self._library.name, kind, member_id, true) for member_id in ids]
         return ids
 
     def depart(self, kind: Kind) -> None:
@@ -173,7 +173,7 @@ class Play:
     def _joined(self, name: str, *, number: int = 1, is_late: bool = False, is_elsewhere: bool = False) -> list[Member]:
         """Return members that have joined and committed for a while."""
         names = [name, *(f"{name}-{place}" for place in range(1, number))]
-        members = [self._member(one, is_late=is_late, is_elsewhere=is_elsewhere) for one in names]
+        members = [self._member(instance, is_late=is_late, is_elsewhere=is_elsewhere) for instance in names]
         self._wait(*members)
         time.sleep(_COMMITS * _COMMIT_MS / 1_000)
         if self._library.is_slow:
@@ -202,10 +202,10 @@ class Play:
     def _host_is_lost(self, name: str) -> None:
         members = self._joined(name, number=2, is_elsewhere=True)
         self.truth.lost.append(self._departs("host is lost", *members))
-        for one in members:
-            one.freeze()
-        for one in members:
-            one.kill()
+        for member in members:
+            member.freeze()
+        for member in members:
+            member.kill()
         self._ends()
 
     def _hangs_briefly(self, name: str) -> None:
@@ -226,7 +226,7 @@ class Play:
         member.freeze()
         self._wait()
         member.thaw()
-        # Until it has learned that it expired it says what it had. In the new protocol its id is its own.
+        # Until it learns that it has expired, it reports its old assignment. In the new protocol it keeps its id.
         wait_until([member], lambda: "new protocol" in self._library.name or member.member_id not in (former, ""))
         self._wait(member)
         self.truth.back.append(member.member_id or "")
@@ -244,13 +244,13 @@ class Play:
         """One member after the other is replaced."""
         former = self._joined(name, number=2)
         self._departs("deploy", *former)
-        for place, one in enumerate(former):
-            one.stop()
+        for place, member in enumerate(former):
+            member.stop()
             former[place] = self._member(name if place == 0 else f"{name}-{place}")
             self._wait(*former)
         self.truth.restarted.append(former[-1].member_id or "")
-        for one in former:
-            one.stop()
+        for member in former:
+            member.stop()
         self._ends()
 
     def _static_restart(self, _name: str) -> None:
@@ -271,22 +271,22 @@ class Play:
 def play(hosts: Hosts, library: Library, group: str, kinds: Sequence[Kind], rounds: int, ends_at: float) -> Truth:
     """Return what happened to a group's members."""
     with ExitStack() as running:
-        one = Play(hosts, library, group, running)
+        story = Play(hosts, library, group, running)
         try:
             for _ in range(rounds):
                 for kind in kinds:
                     if time.monotonic() < ends_at:
-                        one.depart(kind)
+                        story.depart(kind)
         except AssertionError as error:
             sys.stderr.write(f"{group} ends early: {error}\n")
-        return one.truth
+        return story.truth
 
 
 def wait_until_owned(members: Sequence[Member], group: str) -> None:
     """Wait until members have all partitions, each some; those of the new protocol need not report the same epoch."""
 
     def are_owned() -> bool:
-        held = sorted(one for member in members for one in member.owned)
+        held = sorted(queue for member in members for queue in member.owned)
         return all(member.owned for member in members) and held == sorted(partitions(group, _PARTITIONS))
 
     wait_until(members, are_owned)
@@ -297,7 +297,7 @@ def collected(broker: Broker, folder: Path, log: Path | None) -> Iterator[None]:
     """Follow a broker until the block is left."""
     beside = [] if log is None else ["--kafka-log", str(log)]
     command = ["collect", "--kafka", broker.bootstrap, *beside, "--cluster", "c", "--out", str(folder)]
-    # No job reads the folder, and a run takes longer than files that nobody waits for are kept.
+    # No job reads this folder, and a run takes longer than unread files are kept.
     keeps_all = {"REBALANCE_MONITOR_EVENT_LOG__RETENTION_MS": "0"}
     collector = Running(command, folder.with_suffix(".txt"), environment=keeps_all)
     try:
@@ -319,7 +319,7 @@ def record(libraries: Sequence[Library], rounds: int, minutes: float, folder: Pa
     groups: list[tuple[Library, str, tuple[Kind, ...]]] = []
     for library in libraries:
         name = "departures-" + library.name.lower().replace(",", "").replace(" ", "-")
-        kinds: tuple[Kind, ...] = tuple(one for one in library.kinds if one != "static restart")
+        kinds: tuple[Kind, ...] = tuple(kind for kind in library.kinds if kind != "static restart")
         number = 1 if library.name.startswith("Java") else light_groups
         groups += [(library, f"{name}-{place}", kinds) for place in range(number)]
         if "static restart" in library.kinds:
@@ -340,8 +340,11 @@ def record(libraries: Sequence[Library], rounds: int, minutes: float, folder: Pa
             messages(broker, [name for _, name, _ in groups], _PARTITIONS, _SEND_EVERY_S),
             ThreadPoolExecutor(len(groups)) as pool,
         ):
-            playing = [pool.submit(play, hosts, one, name, kinds, rounds, ends_at) for one, name, kinds in groups]
-            truths = [one.result() for one in playing]
+            playing = [
+                pool.submit(play, hosts, played_library, name, kinds, rounds, ends_at)
+                for played_library, name, kinds in groups
+            ]
+            truths = [future.result() for future in playing]
             time.sleep(_LAST_READ_S)
     Truth.of(truths).write(folder)
 
@@ -355,7 +358,7 @@ def main() -> None:
     parser.add_argument("--light-groups", type=int, default=1, help="of each library whose members are no JVMs")
     parser.add_argument("--keep", type=Path, help="an empty folder for what is collected")
     given = parser.parse_args()
-    libraries = [one for one in LIBRARIES if not given.libraries or one.name in given.libraries]
+    libraries = [candidate for candidate in LIBRARIES if not given.libraries or candidate.name in given.libraries]
     with tempfile.TemporaryDirectory() as place:
         folder = given.keep or Path(place)
         record(libraries, given.rounds, given.minutes, folder, given.light_groups)

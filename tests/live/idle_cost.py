@@ -1,4 +1,4 @@
-"""What being alive costs an idle job: CPU time and files, against the same job with a minute between two writes.
+"""The cost of liveness for an idle job: CPU time and files, against a job that writes once a minute.
 
 `python -m tests.live.idle_cost [MINUTES]` runs pairs of jobs over one idle broker, a pair for each place of the tables
 and each writer, and prints the share of a core that each took by /proc, the difference, and what was written; it exits
@@ -85,21 +85,21 @@ def _pair(folder: Path, bootstrap: str, writer: str, options: Mapping[str, str])
             job = Running(command, place / "stderr.txt", environment={**options, **more, _WRITER: writer})
             stack.callback(job.kill)
             where = "S3" if options else "disk"
-            one = _Idle(job, lambda name=name, where=where: sum(1 for _ in _files(folder.parent, folder, where, name)))  # type: ignore[misc]
-            jobs.append(one)
-        for one in jobs:
-            wait_until(lambda one=one: one.files() > 20, "the job has made its tables", 600)  # type: ignore[misc]
+            idle = _Idle(job, lambda name=name, where=where: sum(1 for _ in _files(folder.parent, folder, where, name)))  # type: ignore[misc]
+            jobs.append(idle)
+        for idle in jobs:
+            wait_until(lambda idle=idle: idle.files() > 20, "the job has made its tables", 600)  # type: ignore[misc]
         yield jobs
 
 
 def _measured(jobs: Sequence[_Idle], span_s: float) -> Sequence[float]:
     time.sleep(_SETTLE_S)
-    for one in jobs:
-        one.begin()
+    for idle in jobs:
+        idle.begin()
     began = time.monotonic()
     time.sleep(span_s)
     measured_s = time.monotonic() - began
-    return [one.share(measured_s) for one in jobs]
+    return [idle.share(measured_s) for idle in jobs]
 
 
 def _files(root: Path, pair: Path, place: str, name: str, below: str = "") -> Iterator[Path]:

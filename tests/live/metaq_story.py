@@ -1,4 +1,4 @@
-"""What happens in a MetaQ group, step by step, and what the core makes of what the collector wrote of it."""
+"""Steps in the life of a MetaQ group, and the core's rows from the events that the collector wrote."""
 
 from __future__ import annotations
 
@@ -134,7 +134,8 @@ class Story:
         self.steps.append(Step(what, frozenset(causes), held, time.time_ns() // 1_000_000))
         at = self.steps[-1].at
         self.collected.wait_for(
-            lambda events: any(one["type"] == "clock" and one["event_time"] > at for one in events), f"{what}: clock"
+            lambda events: any(event["type"] == "clock" and event["event_time"] > at for event in events),
+            f"{what}: clock",
         )
 
     def check(self) -> CoreRun:
@@ -159,13 +160,14 @@ def _is_reported(events: Sequence[Event], group: str, held: dict[str, list[Parti
     """Return whether the last snapshot and the last reports say this, those of all members at one moment."""
     mine = [event for event in events if event.get("group") == group]
     snapshots = [event for event in mine if event["type"] == "group_snapshot"]
-    if not snapshots or {one["member_id"] for one in snapshots[-1].get("members", ())} != set(held):
+    if not snapshots or {member["member_id"] for member in snapshots[-1].get("members", ())} != set(held):
         return False
-    reports = {one["member_id"]: one for one in mine if one["type"] == "assignment_reported"}
+    reports = {event["member_id"]: event for event in mine if event["type"] == "assignment_reported"}
     if not held.keys() <= reports.keys() or len({reports[name]["event_time"] for name in held}) > 1:
         return False
     reported = {
-        name: sorted((one["topic"], one["broker"], one["queue_id"]) for one in reports[name]["queues"]) for name in held
+        name: sorted((queue["topic"], queue["broker"], queue["queue_id"]) for queue in reports[name]["queues"])
+        for name in held
     }
     return reported == held
 

@@ -163,7 +163,7 @@ def play(broker: Broker, number: int, regime: Regime, changes: int) -> tuple[Not
             return found
 
         def settle(members: Sequence[Member], kind: str) -> None:
-            wait_until(members, lambda: all(_reads(one) for one in members) and _all_owned(members))
+            wait_until(members, lambda: all(_reads(reader) for reader in members) and _all_owned(members))
             time.sleep(_SETTLED_S)
             done.append((_now(), kind))
 
@@ -202,8 +202,8 @@ def _now() -> int:
 
 def _reads(member: Member) -> bool:
     reports = member.reports
-    last = max((place for place, one in enumerate(reports) if one.event == "assigned"), default=len(reports))
-    return any(one.event == "read" for one in reports[last:])
+    last = max((place for place, report in enumerate(reports) if report.event == "assigned"), default=len(reports))
+    return any(report.event == "read" for report in reports[last:])
 
 
 def _all_owned(members: Sequence[Member]) -> bool:
@@ -214,26 +214,29 @@ def _all_owned(members: Sequence[Member]) -> bool:
 def checked(run: CoreRun, number: int, notes: Notes, done: Sequence[tuple[int, str]]) -> list[Checked]:
     """Compare the outages of a group with what its members noted."""
     group, times = group_of(number), notes.times()
-    rows = sorted((one for one in run.rebalances if one.group_id == group), key=lambda one: one.event_time)
-    ends = [one.event_time for one in rows[1:]] + [sys.maxsize]
+    rows = sorted(
+        (rebalance for rebalance in run.rebalances if rebalance.group_id == group),
+        key=lambda rebalance: rebalance.event_time,
+    )
+    ends = [rebalance.event_time for rebalance in rows[1:]] + [sys.maxsize]
     found: list[Checked] = []
     for row, until in zip(rows, ends, strict=True):
-        for one in row.outages:
-            if one.member_id is not None:
-                found += _checked(one, row.event_time, until, times, _kind_at(done, row.event_time))
+        for outage in row.outages:
+            if outage.member_id is not None:
+                found += _checked(outage, row.event_time, until, times, _kind_at(done, row.event_time))
     for change in run.changes:
         if change.group_id == group and isinstance(change.body, MemberReplaced):
-            for one in change.body.outages:
-                found += _checked(one, change.body.replaced_at, sys.maxsize, times, "static restart")
+            for outage in change.body.outages:
+                found += _checked(outage, change.body.replaced_at, sys.maxsize, times, "static restart")
     return found
 
 
-def _checked(one, at: int, until: int, times: dict[int, list[int]], kind: str) -> list[Checked]:
-    noted = times.get(one.queue_id, [])
+def _checked(outage, at: int, until: int, times: dict[int, list[int]], kind: str) -> list[Checked]:
+    noted = times.get(outage.queue_id, [])
     place = bisect.bisect_left(noted, at)
     if not place or place == len(noted) or noted[place] >= until:
         return []  # nobody read it between this rebalance and the next one
-    return [Checked(kind, noted[place] - noted[place - 1], one.outage_min_ms, one.outage_max_ms)]
+    return [Checked(kind, noted[place] - noted[place - 1], outage.outage_min_ms, outage.outage_max_ms)]
 
 
 def _kind_at(done: Sequence[tuple[int, str]], at: int) -> str:
@@ -249,20 +252,23 @@ def checked_by_owner(run: CoreRun, group: str, members: Mapping[str, Sequence[Re
     """
     times: dict[tuple[str, object], list[int]] = {}
     for member_id, lives in members.items():
-        for report in (one for life in lives for one in life.reports if one.queue is not None):
+        for report in (report for life in lives for report in life.reports if report.queue is not None):
             times.setdefault((member_id, tuple(report.queue)), []).append(report.at_ms)
-    rows = sorted((one for one in run.rebalances if one.group_id == group), key=lambda one: one.event_time)
+    rows = sorted(
+        (rebalance for rebalance in run.rebalances if rebalance.group_id == group),
+        key=lambda rebalance: rebalance.event_time,
+    )
     found: list[Checked] = []
     for place, row in enumerate(rows):
         after = rows[place - 1].event_time + _FOLLOWED_MS if place else 0
         before = rows[place + 1].event_time if place + 1 < len(rows) else sys.maxsize
-        for one in row.outages:
-            queue = (one.topic, one.broker, one.queue_id)
-            last = [at for at in times.get((one.former_member_id or "", queue), ()) if at < before]
-            first = [at for at in times.get((one.member_id or "", queue), ()) if after <= at < before]
+        for outage in row.outages:
+            queue = (outage.topic, outage.broker, outage.queue_id)
+            last = [at for at in times.get((outage.former_member_id or "", queue), ()) if at < before]
+            first = [at for at in times.get((outage.member_id or "", queue), ()) if after <= at < before]
             if last and first:
                 truth = max(0, min(first) - max(last))
-                found.append(Checked(row.trigger, truth, one.outage_min_ms, one.outage_max_ms))
+                found.append(Checked(row.trigger, truth, outage.outage_min_ms, outage.outage_max_ms))
     return found
 
 
@@ -280,8 +286,8 @@ def measure(regimes: Sequence[Regime], changes: int, at_once: int = 2) -> dict[s
                 messages(broker, topics, _PARTITIONS, _MESSAGE_S),
                 ThreadPoolExecutor(at_once) as pool,
             ):
-                playing = [pool.submit(play, broker, number, one, changes) for number, one in enumerate(regimes)]
-                played = [one.result() for one in playing]
+                playing = [pool.submit(play, broker, number, regime, changes) for number, regime in enumerate(regimes)]
+                played = [future.result() for future in playing]
             run = run_of_folder(folder / "events")
     return {regime.name: checked(run, number, *played[number]) for number, regime in enumerate(regimes)}
 
@@ -316,8 +322,8 @@ def stop_and_kill(member: Callable[[str], _Departing], wait: Callable[[Sequence[
 
 def check(found: Sequence[Checked], at_least: int) -> None:
     """Assert that the truth is within all bounds, and that bounds are there."""
-    assert [one for one in found if not one.holds] == []
-    bounded = [one.most - (one.least or 0) for one in found if one.most is not None]
+    assert [outage for outage in found if not outage.holds] == []
+    bounded = [outage.most - (outage.least or 0) for outage in found if outage.most is not None]
     assert len(bounded) >= at_least, found
     print(f"{len(found)} outages, {len(bounded)} bounded, median width {statistics.median(bounded)} ms")  # noqa: T201
 
@@ -329,17 +335,17 @@ def main(changes: int) -> None:
     write("| members | change | queues | contained | without a bound | truth, median ms | width, median ms |\n")
     write("|---|---|---|---|---|---|---|\n")
     for name, outages in found.items():
-        for kind in sorted({one.kind for one in outages}):
-            some = [one for one in outages if one.kind == kind]
-            widths = [one.most - (one.least or 0) for one in some if one.most is not None]
-            truth = round(statistics.median(one.truth for one in some))
+        for kind in sorted({outage.kind for outage in outages}):
+            some = [outage for outage in outages if outage.kind == kind]
+            widths = [outage.most - (outage.least or 0) for outage in some if outage.most is not None]
+            truth = round(statistics.median(outage.truth for outage in some))
             width = round(statistics.median(widths)) if widths else "-"
-            held = sum(one.holds for one in some)
+            held = sum(outage.holds for outage in some)
             write(f"| {name} | {kind} | {len(some)} | {held} | {len(some) - len(widths)} | {truth} | {width} |\n")
     for name, outages in found.items():
-        for one in outages:
-            if not one.holds:
-                write(f"not contained: {name}: {one}\n")
+        for outage in outages:
+            if not outage.holds:
+                write(f"not contained: {name}: {outage}\n")
 
 
 if __name__ == "__main__":

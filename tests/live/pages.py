@@ -52,7 +52,7 @@ class LivePages:
             AssertionError: They were not in time.
         """
         ends = time.monotonic() + WAIT_MS / 1_000
-        while (shown := self._shown()) != (held := self._held()) or {one[1] for one in held} != members:
+        while (shown := self._shown()) != (held := self._held()) or {span[1] for span in held} != members:
             assert time.monotonic() < ends, (shown, held)
             self._page.wait_for_timeout(200)
         assert self._page.evaluate("window.isTheSamePage") is True

@@ -1,4 +1,4 @@
-"""What the core says of a group beside who holds what: rebalances, findings, pauses."""
+"""The core's rows of a group beside its owners: rebalances, findings, pauses."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ def causes_of(run: CoreRun, group: str) -> list[list[tuple[str, str | None]]]:
     """
     reported = [
         [
-            (one.kind, one.member_id or one.topic)
-            for one in row.triggers
-            if not (one.topic or "").startswith(RETRY_PREFIX)
+            (trigger.kind, trigger.member_id or trigger.topic)
+            for trigger in row.triggers
+            if not (trigger.topic or "").startswith(RETRY_PREFIX)
         ]
         for row in rebalances_of(run, group)
     ]
@@ -37,7 +37,7 @@ def opened_in(run: CoreRun, group: str) -> set[str]:
 
 
 def found_in(run: CoreRun, group: str) -> set[str]:
-    """Return the kinds of what is wrong with a group in the end."""
+    """Return the kinds of problems that a group has in the end."""
     bodies = [change.body for change in run.changes if change.group_id == group]
     closed = {body.finding_id for body in bodies if isinstance(body, FindingClosed)}
     return {finding.finding for key, finding in _opened(run, group).items() if key not in closed}

@@ -1,4 +1,4 @@
-"""What happens in a RocketMQ group, step by step, and what the core makes of what the collector wrote of it."""
+"""Steps in the life of a RocketMQ group, and the core's rows from the events that the collector wrote."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.live.steps import Cause, Queue, Step, check_steps, own
 from tests.simulation.core_run import CoreRun, run_of
 
 _WAIT_S = 120.0
-# Between two rounds of looking: what is waited for needs the machine too.
+# Pause between two checks: the cluster under test needs the machine too.
 _REST_S = 0.1
 # A member that is late on a busy machine does not hang: one that is killed just then would be reported as expired.
 _ANSWER_MS = 10_000
@@ -125,28 +125,36 @@ def lags_of(events: Sequence[Event], group: str) -> dict[Queue, tuple[int, int, 
     """Return the last report of each queue: how far the group is, of how many, and whether it had been further."""
     reported = [event for event in events if event["type"] == "progress" and event["group"] == group]
     return {
-        (one["topic"], one["broker"], one["queue_id"]): (one["offset"], one["end_offset"], one.get("moved", True))
+        (queue["topic"], queue["broker"], queue["queue_id"]): (
+            queue["offset"],
+            queue["end_offset"],
+            queue.get("moved", True),
+        )
         for event in reported
-        for one in event["queues"]
+        for queue in event["queues"]
     }
 
 
 def are_missed(events: Sequence[Event], member_id: str) -> bool:
     """Return whether the last snapshot says that this member did not answer."""
     snapshots = [event for event in events if event["type"] == "group_snapshot"]
-    stderr = [one for one in snapshots[-1].get("observations", ()) if one["kind"] == "running_info_missing"]
-    return any(member_id in one["detail"] for one in stderr)
+    stderr = [
+        observation
+        for observation in snapshots[-1].get("observations", ())
+        if observation["kind"] == "running_info_missing"
+    ]
+    return any(member_id in observation["detail"] for observation in stderr)
 
 
 def _is_reported(events: Sequence[Event], group: str, held: dict[str, list[Queue]]) -> bool:
     """Return whether the last snapshot and the last reports say this."""
     mine = [event for event in events if event.get("group") == group]
     snapshots = [event for event in mine if event["type"] == "group_snapshot"]
-    if not snapshots or {one["member_id"] for one in snapshots[-1].get("members", ())} != set(held):
+    if not snapshots or {member["member_id"] for member in snapshots[-1].get("members", ())} != set(held):
         return False
-    reports = {one["member_id"]: one for one in mine if one["type"] == "assignment_reported"}
+    reports = {event["member_id"]: event for event in mine if event["type"] == "assignment_reported"}
     reported = {
-        name: sorted((one["topic"], one["broker"], one["queue_id"]) for one in reports[name]["queues"])
+        name: sorted((queue["topic"], queue["broker"], queue["queue_id"]) for queue in reports[name]["queues"])
         for name in held
         if name in reports
     }

@@ -1,4 +1,4 @@
-"""What happened in a group whose members assign by themselves, step by step, beside what the core makes of it."""
+"""Steps in the life of a group whose members assign by themselves, compared with the core's rows."""
 
 from __future__ import annotations
 
@@ -39,7 +39,10 @@ def check_steps(run: CoreRun, group: str, steps: Sequence[Step], *, any_end: boo
     Args:
         any_end: How a member departed does not matter, only that it did: it may have been between two polls.
     """
-    rows = sorted((one for one in run.rebalances if one.group_id == group), key=lambda one: one.generation)
+    rows = sorted(
+        (rebalance for rebalance in run.rebalances if rebalance.group_id == group),
+        key=lambda rebalance: rebalance.generation,
+    )
     since = 0
     for step in steps:
         mine = [row for row in rows if since < row.event_time <= step.at]
@@ -60,8 +63,8 @@ def check_steps(run: CoreRun, group: str, steps: Sequence[Step], *, any_end: boo
 def verdict_at(run: CoreRun, row: Rebalance, at: int) -> str | None:
     """Return the verdict of a generation's audit as of a moment; None: there was none yet."""
     bodies = [change.body for change in run.changes]
-    audits = [one for one in bodies if isinstance(one, Audited) and one.rebalance_id == row.rebalance_id]
-    return next((one.verdict for one in reversed(audits) if one.audited_at <= at), None)
+    audits = [body for body in bodies if isinstance(body, Audited) and body.rebalance_id == row.rebalance_id]
+    return next((audit.verdict for audit in reversed(audits) if audit.audited_at <= at), None)
 
 
 def held_at(run: CoreRun, group: str, origin: str, at: int) -> dict[str, list[Queue]]:
@@ -86,7 +89,7 @@ def held_at(run: CoreRun, group: str, origin: str, at: int) -> dict[str, list[Qu
 
 def own(held: Mapping[str, Sequence[Queue]]) -> dict[str, list[Queue]]:
     """Return the same without retry topics, which come a little behind the members."""
-    return {name: [one for one in queues if not one[0].startswith(RETRY_PREFIX)] for name, queues in held.items()}
+    return {name: [queue for queue in queues if not queue[0].startswith(RETRY_PREFIX)] for name, queues in held.items()}
 
 
 def _causes(rows: Sequence[Rebalance]) -> frozenset[Cause]:

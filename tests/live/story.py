@@ -18,7 +18,7 @@ from udfs.kafka.consumer_offsets import events_of
 from udfs.model.events import Progress
 
 StartMember = Callable[..., Member]
-# How often a member commits shows in the last commits of so many seconds, which are what is remembered of a queue.
+# A queue's state keeps its last commits of this many seconds, so they show how often a member commits.
 _SECONDS_WITH_COMMITS = 3
 _STEADY_MS = 30_000  # of who is not to expire, or must be back within it, on a busy machine too
 
@@ -29,7 +29,7 @@ class Step:
 
     Attributes:
         what: For people. generation: As the members know it.
-        triggers: Kinds, and the client id of the member that they name (None = no member), in any order.
+        triggers: Kinds, and the client id of the member that they name (None: no member), in any order.
         given: What each member holds in it, by member id, as the members themselves say; None of one that was not
             answered: the leader had joined again before, and the coordinator sent the member to the next generation.
         is_stale: Its leader had no metadata of a topic.
@@ -62,7 +62,7 @@ class Story:
         if members[0].generation == number + 1:
             given = {member.member_id or "": _owned_in(member, number) for member in members}
             self.steps.append(Step("not knowing a topic yet", number, frozenset({cause}), given, is_stale=True))
-            cause = ("unexplained", None)  # the leader learned of the topic late: that is no change of its queues
+            cause = ("unexplained", None)  # the leader learned of the topic late; its queues did not change
         self.record(what, members, cause)
 
 
@@ -206,7 +206,7 @@ def static_members(broker: Broker, group: str, start: StartMember) -> Story:
 
 
 def sticky_members(broker: Broker, group: str, start: StartMember) -> Story:
-    """Three members of the sticky strategy, of which the first leaves, who leads."""
+    """Start three members of the sticky strategy, and let the first one leave, which leads."""
     story = Story(group)
     topic = f"{group}.orders"
     create_topic(broker, topic, 7)
@@ -231,7 +231,7 @@ def sticky_members(broker: Broker, group: str, start: StartMember) -> Story:
 
 
 def cooperative_members(broker: Broker, group: str, start: StartMember) -> Story:
-    """A second member joins: what it shall have is taken in one generation and given in the next."""
+    """Let a second member join: its queues are revoked in one generation and assigned in the next."""
     story = Story(group)
     topic = f"{group}.orders"
     create_topic(broker, topic, 4)

@@ -36,7 +36,7 @@ def owners(tables: Path, cluster: str, group: str, topic: str, origin: str) -> O
 
 
 def membership(tables: Path, cluster: str, group: str) -> list[str]:
-    """Return why a group's members changed. That queues become known behind it is another matter."""
+    """Return why a group's members changed. Topics that become known after that do not count."""
     found = [row for row in rows_of(tables, "rebalances") if (row["cluster"], row["group_id"]) == (cluster, group)]
     causes = [row["trigger"] for row in sorted(found, key=lambda row: row["event_time"])]
     return [cause for cause in causes if cause != "queue_count_changed"]

@@ -1,4 +1,4 @@
-"""A clock is set: what is said is right by the time that nobody sets, and says which clock is wrong."""
+"""The clock is set: ages follow the clock that nobody sets, and the notice names the clock that is wrong."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ def test_a_broker_that_goes_away_or_is_cut_off_is_reported_while_it_lasts(tmp_pa
     play_scene("kafka", tmp_path, dict.fromkeys(ways, away))
 
 
-def test_where_one_of_three_brokers_goes_away_what_others_lead_stays_known(tmp_path: Path) -> None:
+def test_if_one_of_three_brokers_goes_away_partitions_of_others_stay_known(tmp_path: Path) -> None:
     reported = {
         "one of three brokers killed": ("", ""),
         "with the only replica of a partition": ("shop partly known: ", ""),

@@ -14,13 +14,13 @@ NAMES = ("librdkafka", "librdkafka, new protocol", "kafka-python", "aiokafka")
 
 
 def test_the_cause_of_a_departure_is_exact_with_the_log_and_never_wrong_without(tmp_path: Path) -> None:
-    libraries = [one for one in LIBRARIES if one.name in NAMES]
+    libraries = [library for library in LIBRARIES if library.name in NAMES]
     record(libraries, 1, 60, tmp_path)
     run = read(tmp_path)
     by_log, by_records = verdicts([run], "log"), verdicts([run], "records")
     assert {kind for _, kind in by_log} == set(KINDS)
-    assert {one: counts for one, counts in by_log.items() if set(counts) != {"right"}} == {}
-    assert {one: counts for one, counts in by_records.items() if counts["wrong"]} == {}
+    assert {name: counts for name, counts in by_log.items() if set(counts) != {"right"}} == {}
+    assert {name: counts for name, counts in by_records.items() if counts["wrong"]} == {}
     total = sum(counts.total() for counts in by_records.values())
     assert sum(counts["open"] for counts in by_records.values()) <= total // 4
     for story, counts in stories([run], "log").items():

@@ -37,7 +37,7 @@ def test_each_generation_is_one_row_with_its_cause(
         "mixed": mixed_members,
         "sticky": sticky_members,
     }
-    # Beside each other: what takes time in them is waiting.
+    # The stories run side by side, because they mostly wait.
     with running_job(runs, kafka41, tmp_path) as job, ThreadPoolExecutor() as pool:
         playing = [pool.submit(play, kafka41, group, new_member) for group, play in plays.items()]
         stories = [story.result() for story in playing]
@@ -57,7 +57,7 @@ def _groups(job: RunningJob) -> set[str]:
 def test_a_broker_that_stops_and_comes_back_is_survived_and_nothing_is_missed(
     new_member: Callable[..., Member], runs: ManyRuns, tmp_path: Path
 ) -> None:
-    # So that Spark's reader gives up soon; a minute is what it has otherwise.
+    # Spark's reader gives up soon; its default is a minute.
     impatient = ("--kafka-option", "default.api.timeout.ms=4000", "--kafka-option", "request.timeout.ms=3000")
     with kafka_41(tmp_path / "broker") as broker, running_job(runs, broker, tmp_path / "job", more=impatient) as job:
         create_topic(broker, "orders", 2)
@@ -75,11 +75,11 @@ def test_a_broker_that_stops_and_comes_back_is_survived_and_nothing_is_missed(
         assert generation is not None
         job.wait_for_generation("billing", generation)
         job.wait_for(lambda: job.stderr().count('"cluster connected"') == 2, "the collector's return")
-        # The coordinator that started again is no cause, and no member was given up.
-        # Where the machine is busy, the first one joins again by itself meanwhile, also before it has assigned.
+        # The coordinator's restart is not a cause, and no member expired. On a busy machine the first member may rejoin
+        # by itself, even before it has assigned.
         rows = job.generations("billing")
         held = {report.generation for member in (first, second) for report in member.assignments} - {None}
-        recorded = {one.number for one in read_truth(broker, ["billing"])["billing"].generations}
+        recorded = {written.number for written in read_truth(broker, ["billing"])["billing"].generations}
         assert held | {1, generation} <= rows.keys() == recorded
         assert {rows[1]["trigger"], rows[generation]["trigger"]} == {"group_created", "member_joined"}
         kinds = {trigger["kind"] for row in rows.values() for trigger in row["triggers"]}

@@ -49,12 +49,12 @@ def test_a_custom_assignor_under_the_name_of_range_is_found(kafka41: Broker, wro
         start_member(kafka41, "audited-range", ["audited-range"], client_id="a", **wrong) as a,
         start_member(kafka41, "audited-range", ["audited-range"], client_id="b", **wrong) as b,
     ):
-        wait_until_assigned([a, b], [("audited-range", one) for one in range(4)])
+        wait_until_assigned([a, b], [("audited-range", partition) for partition in range(4)])
         ids = {"a": a.member_id, "b": b.member_id}
     found = audits_of(kafka41, "audited-range", "audited-range", {began: 4})
-    audit = next(one for one in found if one.members == 2)
+    audit = next(audit for audit in found if audit.members == 2)
     assert (audit.verdict, audit.reason, audit.strategy) == ("differs", "custom_strategy", "kafka.range")
-    assert [(one.queue_id, one.kind, one.expected, one.reported) for one in audit.differing] == [
+    assert [(queue.queue_id, queue.kind, queue.expected, queue.reported) for queue in audit.differing] == [
         (0, "unexpected_owner", [ids["a"]], [ids["b"]]),
         (1, "unexpected_owner", [ids["a"]], [ids["b"]]),
         (2, "unexpected_owner", [ids["b"]], [ids["a"]]),
@@ -67,17 +67,17 @@ def test_members_with_wrong_ownership_are_found(kafka41: Broker, wrong_classes: 
     sizes = {now_ms(): 4}
     wrong = {"strategies": ["WrongAssignors$Forgetful"], "classes": wrong_classes}
     with start_member(kafka41, "audited-sticky", ["audited-sticky"], client_id="a", **wrong) as a:
-        # Two that join at once have 0 and 2, 1 and 3: then each remembers what it holds.
-        wait_until_assigned([a], [("audited-sticky", one) for one in range(4)])
+        # If both joined at once they would hold 0 and 2, 1 and 3, and each would keep those afterwards.
+        wait_until_assigned([a], [("audited-sticky", partition) for partition in range(4)])
         with start_member(kafka41, "audited-sticky", ["audited-sticky"], client_id="b", **wrong) as b:
-            wait_until_assigned([a, b], [("audited-sticky", one) for one in range(4)])
+            wait_until_assigned([a, b], [("audited-sticky", partition) for partition in range(4)])
             sizes[now_ms()] = 8
             add_partitions(kafka41, "audited-sticky", 8)
-            wait_until_assigned([a, b], [("audited-sticky", one) for one in range(8)])
-    found = [one for one in audits_of(kafka41, "audited-sticky", "audited-sticky", sizes) if one.members == 2]
-    audit = next(one for one in found if one.queues == 8)
+            wait_until_assigned([a, b], [("audited-sticky", partition) for partition in range(8)])
+    found = [audit for audit in audits_of(kafka41, "audited-sticky", "audited-sticky", sizes) if audit.members == 2]
+    audit = next(audit for audit in found if audit.queues == 8)
     assert (audit.verdict, audit.reason, audit.strategy) == ("differs", "wrong_ownership", "kafka.sticky")
     assert audit.detail is not None
     assert "claimed queues of other members" in audit.detail
     assert audit.differing, "the queues are named"
-    assert {one.kind for one in audit.differing} == {"unexpected_owner"}
+    assert {queue.kind for queue in audit.differing} == {"unexpected_owner"}

@@ -26,7 +26,7 @@ _COMPACTED_AT_ONCE = {
     "log.cleaner.backoff.ms": "100",
     "log.cleaner.min.cleanable.ratio": "0.001",
 }
-# Spark's reader waits for a broker that is away, so long as the stop lets it.
+# Spark's reader waits for an unavailable broker, as long as the stop lets it.
 _IMPATIENT = "[job]\nstop_timeout_ms = 5000\n"
 _COMPACTED_S = 60
 

@@ -1,4 +1,4 @@
-"""What a rebalance costs, beside what real consumers of a Kafka 4.1 broker count themselves."""
+"""The cost of a rebalance in rows equals what real consumers of a Kafka 4.1 broker count themselves."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_messages_that_are_read_twice_and_that_wait_are_those_that_consumers_cou
         send(kafka41, TOPIC, [b"new"] * 5, 0)
         third.wait_until(lambda: third.records_read == 5)
         job.wait_for(lambda: _newest(job).get("committed_offset") == 290, "the commit of 290")
-        # Ends are read every so often: a commit may be shown before the end that it has reached.
+        # Ends are read at intervals: a commit may show before the end that it has reached.
         job.wait_for(lambda: _newest(job).get("end_offset") == 290, "the end of the partition")
         shown, described = _shown(job), _described(kafka41)
         assert job.stop() == 0
@@ -81,14 +81,18 @@ def test_messages_that_are_read_twice_and_that_wait_are_those_that_consumers_cou
     # The end was observed before: as many more are expected as were read in that time before.
     assert row["waiting_messages"] is None
     assert row["waiting_estimated_messages"] >= twice
-    spans = [one for one in job.rows("assignments") if one["rebalance_id"] == row["rebalance_id"]]
-    [span] = [one for one in spans if one["origin"] == "reported"]
+    spans = [span for span in job.rows("assignments") if span["rebalance_id"] == row["rebalance_id"]]
+    [span] = [span for span in spans if span["origin"] == "reported"]
     for name in COST_NAMES:
         assert span[name] == row[name]
     after = job.generations(GROUP)[last]
     assert after["repeated_estimated_messages"] in (None, 0)
     assert shown == described == (290, 290, 0)
-    moved = [(one["event_time"], one["queue_id"]) for one in job.rows("queue_progress") if one["group_id"] == GROUP]
+    moved = [
+        (progress["event_time"], progress["queue_id"])
+        for progress in job.rows("queue_progress")
+        if progress["group_id"] == GROUP
+    ]
     assert len(moved) == len(set(moved))
 
 

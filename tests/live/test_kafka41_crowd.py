@@ -21,13 +21,13 @@ from tests.kit.topics import add_partitions, create_topic
 from tests.live.collecting import collecting, run_of_folder
 from udfs.model.journal import Rebalance
 
-# Now and then one of so many clients of librdkafka in one process does not come to an end.
+# Of many librdkafka clients in one process, one now and then does not end.
 pytestmark = [pytest.mark.broker, pytest.mark.slow, pytest.mark.timeout(600)]
 MEMBERS, PARTITIONS = 25, 53
 ASSIGNORS = ("uniform", "range")
 RANDOM_S = 120.0
 _POLL_S = 0.3
-_CLOSE_S = 20.0  # librdkafka may wait for what it has to give up; the process does not
+_CLOSE_S = 20.0  # librdkafka may wait for its queues to be revoked; the process does not wait
 _VALID = ((True, None), (True, "growth_not_due"), (None, "no_target"), (None, "no_members"), (None, "topics_unknown"))
 
 
@@ -98,7 +98,9 @@ def has_target_of_all(folder: Path, group: str, members: int) -> bool:
     with_some: set[str] = set()
     for file in folder.glob("*.jsonl"):
         events = (json.loads(line) for line in file.read_bytes().splitlines())
-        with_some.update(one["member_id"] for one in events if one.get("group") == group and one.get("partitions"))
+        with_some.update(
+            event["member_id"] for event in events if event.get("group") == group and event.get("partitions")
+        )
     return len(with_some) == members
 
 
@@ -192,8 +194,9 @@ def rebalances(folder: Path) -> list[Rebalance]:
 def check(rows: Sequence[Rebalance]) -> None:
     """No target is another one than is recomputed, and each epoch has a cause."""
     shown = [
-        (row.group_id, row.generation, row.agrees, row.agrees_reason, [one.kind for one in row.triggers])
+        (row.group_id, row.generation, row.agrees, row.agrees_reason, [trigger.kind for trigger in row.triggers])
         for row in rows
-        if (row.agrees, row.agrees_reason) not in _VALID or any(one.kind == "unexplained" for one in row.triggers)
+        if (row.agrees, row.agrees_reason) not in _VALID
+        or any(trigger.kind == "unexplained" for trigger in row.triggers)
     ]
     assert shown == []

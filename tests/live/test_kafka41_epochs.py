@@ -37,7 +37,7 @@ def check_stories(
     broker: Broker, start: StartMember, folder: Path, stories: Sequence[Callable[[Broker, StartMember], list[str]]]
 ) -> None:
     """Let groups live beside each other while the collector reads, and check each of them."""
-    # Beside each other: what takes time in them is waiting.
+    # The stories run side by side, because they mostly wait.
     with collecting(broker, folder), ThreadPoolExecutor(len(stories)) as pool:
         played = [pool.submit(story, broker, start) for story in stories]
         expected = [reported.result() for reported in played]
@@ -69,7 +69,7 @@ def check(run: CoreRun, group: str, causes: Sequence[str]) -> None:
 def owned_now(run: CoreRun, group: str, origin: str) -> list[tuple[str, int, str]]:
     spans = rows_of(run.changes)["assignments"]
     mine = [span for span in spans if span["group_id"] == group and span["origin"] == origin]
-    return sorted((one["topic"], one["queue_id"], one["member_id"]) for one in mine if one["valid_to"] is None)
+    return sorted((span["topic"], span["queue_id"], span["member_id"]) for span in mine if span["valid_to"] is None)
 
 
 def kinds(row: Rebalance) -> list[str]:
@@ -108,13 +108,13 @@ def uniform(broker: Broker, start: StartMember) -> list[str]:
 
 
 def ranged(broker: Broker, start: StartMember) -> list[str]:
-    """Three members of which one leaves."""
+    """Start three members, and let one of them leave."""
     group, topic = "epochs-ranged", "epochs-ranged.orders"
     create_topic(broker, topic, 5)
     members: list[Member] = []
     for name in ("a", "b", "c"):
         members.append(start(broker, group, [topic], client_id=name, settings=RANGE))
-        wait_until(members, lambda: min(len(one.owned) for one in members) >= 5 // len(members))
+        wait_until(members, lambda: min(len(member.owned) for member in members) >= 5 // len(members))
         wait_for(5, *members)
     members.pop().stop()
     wait_for(5, *members)
@@ -131,17 +131,17 @@ def static(broker: Broker, start: StartMember) -> list[str]:
     has_group_settings = broker.version != "3.9.1"
     if has_group_settings:
         set_session_timeout(broker, group, 60_000)  # a process takes long to start on a busy machine
-    one = start(broker, group, [topic], client_id="s1", instance_id="one", settings=CONSUMER)
-    wait_for(4, one)
-    two = start(broker, group, [topic], client_id="s2", instance_id="two", settings=CONSUMER)
-    wait_until([one, two], lambda: len(one.owned) == len(two.owned) == 2)
-    two.stop()
-    two = start(broker, group, [topic], client_id="s2", instance_id="two", settings=CONSUMER)
-    wait_until([two], lambda: len(two.owned) == 2)
+    first = start(broker, group, [topic], client_id="s1", instance_id="one", settings=CONSUMER)
+    wait_for(4, first)
+    second = start(broker, group, [topic], client_id="s2", instance_id="two", settings=CONSUMER)
+    wait_until([first, second], lambda: len(first.owned) == len(second.owned) == 2)
+    second.stop()
+    second = start(broker, group, [topic], client_id="s2", instance_id="two", settings=CONSUMER)
+    wait_until([second], lambda: len(second.owned) == 2)
     if has_group_settings:
         set_session_timeout(broker, group, 6_000)
-    two.stop()
-    wait_for(4, one)
+    second.stop()
+    wait_for(4, first)
     return ["group_created", "member_joined", "member_joined", "member_gone"]
 
 

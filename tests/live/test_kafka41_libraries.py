@@ -42,20 +42,20 @@ def test_each_generation_is_recomputed_as_its_leaders_library_assigns(kafka41: B
             assert row.strategy == f"kafka.{strategy}"
             assert row.agrees or (row.agrees is None and row.agrees_reason == LEADER_METADATA_STALE), shown
             assert _is_explained(row, library), shown
-        joined = [one for row in rows for one in row.triggers if one.kind == "member_joined"]
+        joined = [trigger for row in rows for trigger in row.triggers if trigger.kind == "member_joined"]
         assert len(joined) == 3, (library, strategy, joined)
-        found = {one.finding for one in script.bodies(FindingOpened)}
+        found = {body.finding for body in script.bodies(FindingOpened)}
         assert "expected_differs" not in found
 
 
 def _is_explained(row: Rebalance, library: str) -> bool:
-    kinds = {one.kind for one in row.triggers}
+    kinds = {trigger.kind for trigger in row.triggers}
     expected = {"group_created", "member_joined", "member_left", "member_gone", "cooperative_follow_up"}
     if library != "kafka-python":
         return bool(kinds) and kinds <= expected
     # Its leader may have no metadata when it assigns first; and it joins again by itself, which nothing records.
     changed = row.queues_assigned + row.queues_revoked + row.queues_moved + row.members_after - row.members_before
-    learned = all("had no metadata of it" in (one.detail or "") for one in row.triggers)
+    learned = all("had no metadata of it" in (trigger.detail or "") for trigger in row.triggers)
     return kinds <= expected or (kinds == {"unexplained"} and (learned or not changed))
 
 

@@ -105,7 +105,7 @@ def _place(broker: Broker) -> Place:
 
 
 def _refuses_untrusted_clients(broker: Broker, folder: Path) -> None:
-    """Write plainly what is wrong when the broker's authority is another than the one that is trusted."""
+    """Check that the error names the problem if an untrusted authority signed the broker's certificate."""
     others = make_certificates(folder / "others")
     with pytest.raises(SetupError, match=r"(?i)certificate"):
         check_rights(_options(broker, "monitor", others.client_settings()))

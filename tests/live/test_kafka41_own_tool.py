@@ -1,4 +1,4 @@
-"""What `show group` prints, beside what Kafka's own tools print of the same groups, of every kind."""
+"""`show group` prints the same as Kafka's own tools do of the same groups, for every kind of group."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_show_group_prints_the_same_as_the_tool_where_both_have_it(
         for name, settings in (("old", {}), ("young", _NEW_PROTOCOL)):
             joining = start_light_member(broker, "migrated", ["orders"], {"client.id": name, **settings})
             migrated.append(stack.enter_context(joining))
-            wait_until(migrated, lambda: sum(len(one.owned) for one in migrated) == 4)
+            wait_until(migrated, lambda: sum(len(member.owned) for member in migrated) == 4)
         _commit(broker, "loader", 3)
         join_share_group(broker, "sharing", "orders", until_assigned=True)
         join_streams_group(broker, "streaming", "orders", until_assigned=True)
@@ -73,7 +73,7 @@ def test_show_group_prints_the_same_as_the_tool_where_both_have_it(
         left.wait_until(lambda: left.records_read == 12)
         left.stop()
         new.wait_until(lambda: len(new.owned) == 2)
-        wait_until(migrated, lambda: [len(one.owned) for one in migrated] == [2, 2])
+        wait_until(migrated, lambda: [len(member.owned) for member in migrated] == [2, 2])
         wait_until_assigned(mixed, both)
         wait_until_assigned(moving, partitions("orders", 4))
         for members in (mixed, moving):
@@ -84,7 +84,7 @@ def test_show_group_prints_the_same_as_the_tool_where_both_have_it(
         states: dict[str, dict[str, str]] = {}
 
         def are_settled() -> bool:
-            """Members know what they hold before the coordinator knows that they do."""
+            """Members know their assignment before the coordinator knows that they do."""
             states.update((row["GROUP"], row) for row in describe_groups(broker, "--state", "--verbose"))
             return {states[group]["STATE"] for group in _GROUPS} == {"Stable", "Empty"}
 
@@ -94,7 +94,7 @@ def test_show_group_prints_the_same_as_the_tool_where_both_have_it(
             theirs_now = (_state(states[group]), sorted(_member(row) for row in theirs if row["GROUP"] == group))
             # Until metadata has named its topic, a group of the new protocol shows the topic's id.
             job.wait_for(partial(_shows, job, group, theirs_now), f"{group} as the tool has it: {theirs_now}")
-        # Now that nobody takes a queue over, every owner commits, and the group that is empty falls behind.
+        # No queue changes its owner any more: every owner commits, and only the empty group falls behind.
         _send_to_all(broker, 2)
         for group in _GROUPS:
             job.wait_for(partial(_shows_offsets, job, broker, group), f"offsets of {group} as the tool has them")
@@ -103,7 +103,7 @@ def test_show_group_prints_the_same_as_the_tool_where_both_have_it(
         _compare_other_kinds(broker, job)
         behind = [row["LAG"] for row in describe_groups(broker) if row["GROUP"] == "left"]
         assert behind == ["2"] * 4
-        new.stop_polling()  # so it does not revoke what the next one shall have
+        new.stop_polling()  # so it does not revoke the queues that the next member is to get
         stack.enter_context(start_light_member(broker, "new", ["bills"], {"client.id": "o", **_NEW_PROTOCOL}))
         job.wait_for(partial(_is_shown_reconciling, job, broker), "members that reconcile as the tool has them")
         for group in ("left", "loader"):
@@ -141,7 +141,7 @@ def _has_the_same(broker: Broker, job: RunningJob, group: str, tool: str) -> boo
     if {name: ours[name] for name in state} != state:
         return False
     if is_share:
-        # The tool has no target of share groups: that of a member at the target's epoch is what it has.
+        # The tool shows no target of share groups. A member at the target's epoch holds its target.
         return [_member(row) for row in members] == [
             _member(row | {"TARGET-EPOCH": row["MEMBER-EPOCH"], "TARGET-ASSIGNMENT": row["ASSIGNMENT"]})
             for row in theirs
@@ -159,7 +159,7 @@ def _commit(broker: Broker, group: str, offset: int) -> None:
 
 
 def _compare_other_kinds(broker: Broker, job: RunningJob) -> None:
-    """All groups are listed with their kinds; those that are not followed have the tools' states and members."""
+    """Compare all groups and their kinds; groups that are not followed have the tools' states and members."""
     kinds = list_groups(broker)
     assert {kinds[group] for group in ("connecting", "loader")} == {("Classic", "connect"), ("Classic", "")}
     job.wait_for(lambda: _listed(job) == _as_listed(kinds), f"the groups as the tool has them: {kinds}")

@@ -53,7 +53,7 @@ def test_rebalances_of_a_real_group_appear_on_an_open_page_also_when_its_server_
             decided = max(row["batch"] for row in job.rows("changes") if row["group_id"] == "watching")
             assert last - decided <= 2
             expect(rebalances.first).to_contain_text("joined")
-            # What the page shows is what the members themselves know.
+            # The page shows the assignment that the members report themselves.
             for member in (first, second):
                 held = owners.filter(has=page.locator(f'a[href*="{member.member_id}"]'))
                 expect(held).to_have_count(len(member.owned), timeout=WAIT_MS)

@@ -1,4 +1,4 @@
-"""Members and brokers in racks: what is assigned by racks is recomputed so, and is what the members hold."""
+"""Members and brokers in racks: an assignment by racks is recomputed, and equals what the members hold."""
 
 from __future__ import annotations
 
@@ -54,10 +54,10 @@ def test_racks_are_counted_as_each_library_does(new_member: StartMember, tmp_pat
             playing = [pool.submit(_play, cluster, group, start) for group, start in stories.items()]
             members = {group: played.result() for group, played in zip(stories, playing, strict=True)}
         for group in ("racks-range", "racks-librdkafka"):
-            held = {rack: [number for _, number in one.owned] for rack, one in members[group].items()}
+            held = {rack: [number for _, number in consumer.owned] for rack, consumer in members[group].items()}
             assert held == _by_rack(cluster, group), group
-        for one in members.values():
-            for member in one.values():
+        for consumers in members.values():
+            for member in consumers.values():
                 member.kill()
     run = run_of_folder(tmp_path / "events")
     for group in stories:
@@ -75,7 +75,7 @@ def _play(broker: Broker, group: str, start: Callable[[Broker, str, str], Member
     members: dict[str, Member] = {}
 
     def share() -> bool:
-        held = [len(one.owned) for one in members.values()]
+        held = [len(member.owned) for member in members.values()]
         return sum(held) == PARTITIONS and all(held)
 
     for rack in RACKS:
@@ -88,6 +88,6 @@ def _by_rack(cluster: KafkaCluster, topic: str) -> dict[str, list[int]]:
     """Return which partitions have their one copy in which rack."""
     found = AdminClient(cluster.client_settings()).list_topics(topic, timeout=WAIT_S).topics[topic].partitions
     return {
-        rack: [number for number, one in sorted(found.items()) if one.replicas == [node]]
+        rack: [number for number, partition in sorted(found.items()) if partition.replicas == [node]]
         for node, rack in enumerate(RACKS, 1)
     }

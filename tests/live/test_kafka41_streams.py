@@ -52,13 +52,13 @@ def test_each_generation_of_an_application_is_explained(kafka41: Broker, tmp_pat
     named = [(cause.kind, _instance(cause.member_id or "")) for cause in causes]
     joined = [("member_joined", f"instance-{number}") for number in range(3)]
     assert named == [*joined, ("member_gone", "instance-1")]
-    # What a cooperative generation takes away is given out by the next one, which belongs to it.
+    # The generation after a cooperative one assigns what that one revoked, and belongs to the same rebalance.
     for before, row in itertools.pairwise(rows):
         if {cause.kind for cause in row.triggers} == {"cooperative_follow_up"}:
             assert row.logical_id == before.logical_id
     bodies = [change.body for change in run.changes if change.group_id == _APPLICATION]
     opened = [body for body in bodies if isinstance(body, FindingOpened)]
-    assert not [one for one in opened if one.finding in ("unassigned_queues", "expected_differs")]
+    assert not [finding for finding in opened if finding.finding in ("unassigned_queues", "expected_differs")]
     spans = [row for row in rows_of(run.changes)["assignments"] if row["group_id"] == _APPLICATION]
     held = {
         (row["topic"], row["queue_id"]): _instance(row["member_id"])
@@ -71,7 +71,7 @@ def test_each_generation_of_an_application_is_explained(kafka41: Broker, tmp_pat
 def _wait_until_divided(members: Collection[Member]) -> None:
     def are_divided() -> bool:
         held = sorted(partition for member in members for partition in member.owned)
-        return held == [(_TOPIC, number) for number in range(_PARTITIONS)] and all(one.owned for one in members)
+        return held == [(_TOPIC, number) for number in range(_PARTITIONS)] and all(member.owned for member in members)
 
     wait_until(list(members), are_divided)
 

@@ -39,8 +39,10 @@ def test_the_queues_of_a_topic_that_is_made_again_are_others(
             create_topic(broker, f"{group}.gone", 4)
             create_topic(broker, f"{group}.stays", 2)
         with collecting(broker, tmp_path, poll_ms), ThreadPoolExecutor(len(GROUPS)) as pool:
-            played = [pool.submit(story, broker, new_member, *one) for one in GROUPS.items()]
-            made_again = [one.result() for one in played]
+            played = [
+                pool.submit(story, broker, new_member, *group_and_settings) for group_and_settings in GROUPS.items()
+            ]
+            made_again = [future.result() for future in played]
     run = run_of_folder(tmp_path)
     for group, at in zip(GROUPS, made_again, strict=True):
         check(run, group, at)
@@ -83,7 +85,7 @@ def make_again(broker: Broker, topic: str, partitions: int) -> int:
 def wait_for(partitions: int, members: Sequence[Member]) -> None:
     wait_until(
         members,
-        lambda: sum(len(one.owned) for one in members) == partitions and all(one.owned for one in members),
+        lambda: sum(len(member.owned) for member in members) == partitions and all(member.owned for member in members),
     )
 
 
@@ -93,18 +95,20 @@ def check(run: CoreRun, group: str, at: int) -> None:
     causes = [cause for row in mine for cause in row.triggers]
     assert "unexplained" not in [cause.kind for cause in causes], causes
     assert all(row.agrees is not False for row in mine), [(row.generation, row.agrees_reason) for row in mine]
-    [again] = [one for one in causes if one.kind == "queue_count_changed" and "made again" in (one.detail or "")]
+    [again] = [
+        cause for cause in causes if cause.kind == "queue_count_changed" and "made again" in (cause.detail or "")
+    ]
     assert again.topic == f"{group}.gone"
-    # The coordinator of the new protocol may notice that there is none for a moment.
+    # The coordinator of the new protocol may notice the moment without the topic.
     assert again.detail in ("4 -> 6, made again", "0 -> 6, made again")
     tables = rows_of(run.changes)
     deleted = [span for span in tables["assignments"] if span["group_id"] == group and span["topic"] == f"{group}.gone"]
     owned = [span for span in deleted if span["origin"] == "reported"]
     for queue in range(4):
-        former = [one for one in owned if one["queue_id"] == queue and one["valid_from"] < at]
-        later = [one for one in owned if one["queue_id"] == queue and one["valid_from"] >= at]
+        former = [span for span in owned if span["queue_id"] == queue and span["valid_from"] < at]
+        later = [span for span in owned if span["queue_id"] == queue and span["valid_from"] >= at]
         assert former, queue
         assert later, queue
-        assert all(one["valid_to"] is not None for one in former)
-    opened = {one["kind"] for one in tables["findings"] if one["group_id"] == group}
+        assert all(span["valid_to"] is not None for span in former)
+    opened = {finding["kind"] for finding in tables["findings"] if finding["group_id"] == group}
     assert not opened & {"expected_differs", "unassigned_queues"}, opened

@@ -1,4 +1,4 @@
-"""What the brokers' group coordinators log, beside their records: how members departed, and who was fenced."""
+"""Coordinators' log lines, beside their records: how members departed, and which were fenced."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def check_departures(broker: Broker, new_member: Callable[..., Member], folder: 
         assert row.began_at
 
 
-def test_static_members_restart_without_a_rebalance_and_the_second_process_of_one_id_is_found(
+def test_static_members_restart_without_a_rebalance_and_duplicate_ids_are_found(
     kafka41: Broker, new_member: Callable[..., Member], tmp_path: Path
 ) -> None:
     group = "logged-static"
@@ -111,10 +111,10 @@ def test_static_members_restart_without_a_rebalance_and_the_second_process_of_on
     rows = [row for row in run.rebalances if row.group_id == group]
     assert max(row.generation for row in rows) == generation
     bodies = [change.body for change in run.changes if change.group_id == group]
-    replaced = [one.member_id for one in bodies if isinstance(one, MemberClosed) and one.left_reason == "replaced"]
+    replaced = [body.member_id for body in bodies if isinstance(body, MemberClosed) and body.left_reason == "replaced"]
     assert replaced == ids[:-1]
     assert len(set(ids)) == 4
-    findings = [one for one in bodies if isinstance(one, FindingOpened) and one.finding == "duplicate_instance"]
+    findings = [body for body in bodies if isinstance(body, FindingOpened) and body.finding == "duplicate_instance"]
     assert len(findings) == 1
 
 

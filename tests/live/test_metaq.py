@@ -19,13 +19,13 @@ from tests.live.pages import live_pages
 
 pytestmark = [pytest.mark.broker, pytest.mark.timeout(900)]
 StartMember = Callable[..., MetaqMember]
-# Of members that are not to expire, on a busy machine too.
+# Session timeout of members that must not expire, even on a busy machine.
 STEADY = {"session_timeout_ms": 20_000}
 
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MetaqCluster]:
-    """A cluster for those that leave it as it is."""
+    """Start a cluster for tests that do not change it."""
     with metaq_cluster(tmp_path_factory.mktemp("metaq"), {"orders": 5, "bills": 4, "many-orders": 12}) as cluster:
         yield cluster
 
@@ -186,7 +186,7 @@ def _following(runs: ManyRuns, cluster: MetaqCluster, folder: Path) -> AbstractC
 
 
 def _holds(job: RunningJob) -> dict[str, int]:
-    """Return how many queues each member holds, if what it says is what it should."""
+    """Return how many queues each member holds, if its reports are as they should be."""
     now = [row for row in job.rows("assignments") if row["valid_to"] is None]
     by_origin = [
         Counter(row["member_id"] for row in now if row["origin"] == origin) for origin in ("computed", "reported")

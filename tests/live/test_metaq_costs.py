@@ -1,4 +1,4 @@
-"""What a rebalance of a real MetaQ group costs, beside what its members count themselves."""
+"""The cost of a rebalance of a real MetaQ group equals what its members count themselves."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ GROUP, TOPIC, PARTITIONS = "costing", "kit-orders", 12
 NEVER_MS = 3_600_000
 
 
-def test_a_member_commits_what_it_gives_up_and_offsets_of_bytes_are_no_messages(
+def test_a_member_commits_revoked_queues_and_byte_offsets_are_not_messages(
     metaq: MetaqCluster, new_metaq_member: Callable[..., MetaqMember], tmp_path: Path
 ) -> None:
     partitions = partitions_of(TOPIC, PARTITIONS)
@@ -74,13 +74,13 @@ def _read_and_commit(metaq: MetaqCluster, member: MetaqMember, collected: Collec
 
 def _members(events: list[Event]) -> list[str]:
     snapshots = [event for event in events if event["type"] == "group_snapshot" and event["group"] == GROUP]
-    return [one["member_id"] for one in snapshots[-1].get("members", ())] if snapshots else []
+    return [member["member_id"] for member in snapshots[-1].get("members", ())] if snapshots else []
 
 
 def _offsets(events: list[Event]) -> dict[int, int]:
     """Return the last offset of each partition that has one."""
     reported = [event for event in events if event["type"] == "progress" and event["group"] == GROUP]
-    found = {one["queue_id"]: one["offset"] for event in reported for one in event["queues"]}
+    found = {queue["queue_id"]: queue["offset"] for event in reported for queue in event["queues"]}
     return {number: offset for number, offset in found.items() if offset}
 
 

@@ -10,8 +10,8 @@ pytestmark = [pytest.mark.broker, pytest.mark.timeout(900)]
 NAMES = ("librdkafka, range", "librdkafka, cooperative-sticky", "librdkafka, new protocol", "aiokafka, roundrobin")
 
 
-def test_of_kafka_by_every_way_in_which_an_owner_changes() -> None:
-    found = measure([one for one in REGIMES if one.name in NAMES], 4, at_once=4)
+def test_outages_contain_the_truth_for_every_way_to_change_an_owner() -> None:
+    found = measure([regime for regime in REGIMES if regime.name in NAMES], 4, at_once=4)
     for name in NAMES:
         check(found[name], 16)
-        assert {one.kind for one in found[name]} >= {"kill", "hang", "leave", "join", "static restart"}, name
+        assert {outage.kind for outage in found[name]} >= {"kill", "hang", "leave", "join", "static restart"}, name

@@ -103,7 +103,7 @@ def manager(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
 
 @pytest.fixture(scope="module")
 def scraper(tmp_path_factory: pytest.TempPathFactory, server: DashboardServer, manager: Service) -> Iterator[Service]:
-    """Prometheus with the rules as they are, but sixty times as fast: minutes are seconds."""
+    """Start Prometheus with the project's rules, sixty times as fast: minutes become seconds."""
     folder = tmp_path_factory.mktemp("prometheus")
     for name in ("recording.yml", "alerts.yml"):
         text = (RULES / name).read_text(encoding="utf-8")
@@ -123,11 +123,11 @@ scrape_configs:
 
 def firing(scraper: Service, name: str) -> list[dict[str, Any]]:
     alerts = scraper.get("/api/v1/alerts")["data"]["alerts"]
-    return [one for one in alerts if one["labels"]["alertname"] == name and one["state"] == "firing"]
+    return [alert for alert in alerts if alert["labels"]["alertname"] == name and alert["state"] == "firing"]
 
 
 def received(manager: Service, name: str) -> list[dict[str, Any]]:
-    return [one for one in manager.get("/api/v2/alerts") if one["labels"]["alertname"] == name]
+    return [alert for alert in manager.get("/api/v2/alerts") if alert["labels"]["alertname"] == name]
 
 
 def value(scraper: Service, query: str) -> float | None:

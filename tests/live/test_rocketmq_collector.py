@@ -150,7 +150,7 @@ def test_ways_of_sharing_and_two_with_one_id_are_reported_as_they_are(
     with collecting(rocketmq55, tmp_path / "events", include_groups=groups) as collected:
 
         def last(kind: str, group: str) -> dict[str, Any]:
-            found = [one for one in collected.events() if one["type"] == kind and one.get("group") == group]
+            found = [event for event in collected.events() if event["type"] == kind and event.get("group") == group]
             return found[-1] if found else {}
 
         collected.poll_until(
@@ -168,7 +168,7 @@ def test_ways_of_sharing_and_two_with_one_id_are_reported_as_they_are(
         collected.poll_until(lambda _: (held("telling"), held("twins")) == (4, 2), "what they hold")
         assert last("assignment_reported", "popping") == {}
         twins = last("group_snapshot", "twins")
-        assert [one["member_id"] for one in twins["members"]] == ["127.0.0.1@twin", "127.0.0.1@twin"]
-        assert len({one["host"] for one in twins["members"]}) == 2
-        assert "duplicate_unreachable" in {one["kind"] for one in twins["observations"]}
+        assert [member["member_id"] for member in twins["members"]] == ["127.0.0.1@twin", "127.0.0.1@twin"]
+        assert len({member["host"] for member in twins["members"]}) == 2
+        assert "duplicate_unreachable" in {observation["kind"] for observation in twins["observations"]}
         assert "host" not in last("assignment_reported", "twins")

@@ -1,4 +1,4 @@
-"""What a rebalance of a real RocketMQ group costs, beside what its members count themselves."""
+"""The cost of a rebalance of a real RocketMQ group equals what its members count themselves."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ pytestmark = [pytest.mark.broker, pytest.mark.timeout(900)]
 StartMember = Callable[..., RocketMqMember]
 A, B = "127.0.0.1@a", "127.0.0.1@b"
 JOINED = (("group_created", None), ("member_joined", A))
-# They commit with their pulls alone, which come before they have consumed what they got.
+# They commit only when they pull, which is before they have consumed what they pulled.
 SLOW: dict[str, Any] = {
     "rebalance_interval_ms": 2_000,
     "consume_ms": 50,
@@ -48,7 +48,7 @@ def test_messages_that_are_read_twice_and_that_wait_are_those_that_members_count
         # Else its successor may ask for the offset before the first commits it, and reads all again.
         _obey(a, "persist")
         processes.wait_until(
-            lambda: [_committed(cluster, group, one) for one in queues] == [20, 20], "offsets committed"
+            lambda: [_committed(cluster, group, queue) for queue in queues] == [20, 20], "offsets committed"
         )
         _obey(a, "resume")
         b = new_rocketmq_member(cluster, group, ["costs"], instance="b", **SLOW)
@@ -91,7 +91,7 @@ def test_messages_behind_one_that_is_stuck_are_read_twice(
     cluster, group, queues = rocketmq55, "sticking", queues_of("sticks", 2)
     cluster.create_topic("sticks", 2)
     with collecting(cluster, tmp_path / "events", include_groups=(group,)) as collected:
-        a, b = members = [new_rocketmq_member(cluster, group, ["sticks"], instance=one, **SLOW) for one in "ab"]
+        a, b = members = [new_rocketmq_member(cluster, group, ["sticks"], instance=name, **SLOW) for name in "ab"]
         wait_until_assigned(members, queues)
         collected.poll()
         _read(cluster, "sticks", 20, members, total=40)
@@ -106,7 +106,7 @@ def test_messages_behind_one_that_is_stuck_are_read_twice(
         b.wait_until(lambda: b.records_read == 50 + twice)
         collected.poll_until(lambda events: _has_departed(events, group, A), "one is killed")
     row = rebalances_of(run_of(collected.lines()), group)[-1]
-    assert [one.kind for one in row.triggers] == ["member_gone"]
+    assert [trigger.kind for trigger in row.triggers] == ["member_gone"]
     assert b.records_read == 50 + twice
     assert twice >= 30
     # The one that it worked on may be finished by then.
@@ -131,7 +131,7 @@ def _read(cluster: RocketMq, topic: str, count: int, members: Sequence[RocketMqM
 def _obey(member: RocketMqMember, command: str) -> None:
     done = [report for report in member.reports if report.event == "done"]
     member.send(command)
-    member.wait_until(lambda: len([one for one in member.reports if one.event == "done"]) > len(done))
+    member.wait_until(lambda: len([report for report in member.reports if report.event == "done"]) > len(done))
 
 
 def _committed(cluster: RocketMq, group: str, queue: Queue) -> int:
@@ -142,26 +142,26 @@ def _committed(cluster: RocketMq, group: str, queue: Queue) -> int:
 def _has_departed(events: Sequence[Event], group: str, member_id: str) -> bool:
     """Return whether a group's last snapshot lacks a member."""
     snapshots = [event for event in events if event["type"] == "group_snapshot" and event["group"] == group]
-    return bool(snapshots) and member_id not in [one["member_id"] for one in snapshots[-1]["members"]]
+    return bool(snapshots) and member_id not in [member["member_id"] for member in snapshots[-1]["members"]]
 
 
 def _last(events: Sequence[Event], group: str, queues: Sequence[Queue], what: str) -> list[int | None]:
-    """Return what was reported last of each queue: its owner's ``position``, or the committed ``offset``."""
+    """Return the last report of each queue: its owner's ``position``, or the committed ``offset``."""
     found: dict[Queue, int] = {}
     for event in events:
         if event["type"] == "progress" and event["group"] == group:
-            for one in event["queues"]:
-                if what in one:
-                    found[one["topic"], one["broker"], one["queue_id"]] = one[what]
+            for queue_row in event["queues"]:
+                if what in queue_row:
+                    found[queue_row["topic"], queue_row["broker"], queue_row["queue_id"]] = queue_row[what]
     return [found.get(queue) for queue in queues]
 
 
 def _committed_at_departure(events: Sequence[Event], group: str, queue: Queue, member_id: str) -> int:
     """Return what was committed of a queue at the first poll that lacks a member which has been there."""
     snapshots = [event for event in events if event["type"] == "group_snapshot" and event["group"] == group]
-    present = [member_id in [one["member_id"] for one in event["members"]] for event in snapshots]
+    present = [member_id in [member["member_id"] for member in event["members"]] for event in snapshots]
     departed_at = snapshots[present.index(False, present.index(True))]["event_time"]
-    (committed,) = _last([one for one in events if one["event_time"] <= departed_at], group, [queue], "offset")
+    (committed,) = _last([event for event in events if event["event_time"] <= departed_at], group, [queue], "offset")
     assert committed is not None
     return committed
 
@@ -174,7 +174,7 @@ def _costs(row: Rebalance) -> Costs:
 def _shown(run: CoreRun, group: str, topic: str) -> dict[Queue, tuple[int | None, int | None]]:
     """Return what ``queue_progress`` has last of each queue: where it is committed, and where it ends."""
     found: dict[Queue, tuple[int | None, int | None]] = {}
-    for row in sorted(run.progress, key=lambda one: one.span_start):
+    for row in sorted(run.progress, key=lambda progress: progress.span_start):
         if (row.group_id, row.topic) == (group, topic):
             found |= {(topic, row.broker or "", queue): (offset, end) for queue, offset, _, end, _ in row.queues}
     return found

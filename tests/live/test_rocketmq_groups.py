@@ -1,4 +1,4 @@
-"""RocketMQ groups that are not the usual ones, on real clusters: what is reported is what members report themselves."""
+"""Unusual RocketMQ groups on real clusters: rows show what the members report themselves."""
 
 from __future__ import annotations
 
@@ -34,9 +34,11 @@ def test_members_with_one_id_are_two_and_both_hold_the_share_of_one(
         def poll_until_reported(connections: int, held: list[Queue]) -> None:
             def is_reported(events: list[Event]) -> bool:
                 mine = [event for event in events if event.get("group") == "one-id-group"]
-                members = [one["members"] for one in mine if one["type"] == "group_snapshot"]
-                queues = [one["queues"] for one in mine if one["type"] == "assignment_reported"]
-                latest = [(one["topic"], one["broker"], one["queue_id"]) for one in queues[-1]] if queues else []
+                members = [event["members"] for event in mine if event["type"] == "group_snapshot"]
+                queues = [event["queues"] for event in mine if event["type"] == "assignment_reported"]
+                latest = (
+                    [(queue["topic"], queue["broker"], queue["queue_id"]) for queue in queues[-1]] if queues else []
+                )
                 return bool(members) and len(members[-1]) == connections and latest[-len(held) :] == held
 
             collected.poll_until(is_reported, f"{connections} of them")
@@ -63,7 +65,7 @@ def test_members_with_one_id_are_two_and_both_hold_the_share_of_one(
         {twin: half, f"{twin}#2": half},
         {f"{twin}#2": all_of_them},
     ]
-    # Of two with one id the broker queries one, and nothing shows which: its report is under the id of both.
+    # Of two members with one id the broker queries one and does not say which: the report counts for both.
     reported = [own(held_at(run, "one-id-group", "reported", time)) for time in at]
     assert reported == [
         {twin: all_of_them},
@@ -101,7 +103,7 @@ def test_members_with_different_strategies_each_hold_what_their_own_gives(
     assert "expected_differs" not in opened_in(run, "tearing")
 
 
-def test_topics_are_assigned_to_all_members_whatever_they_subscribe_to(
+def test_topics_are_assigned_to_all_members_regardless_of_subscriptions(
     each_rocketmq: RocketMq, new_rocketmq_member: StartMember, tmp_path: Path
 ) -> None:
     cluster = each_rocketmq

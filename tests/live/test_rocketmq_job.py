@@ -1,4 +1,4 @@
-"""The job itself beside a real RocketMQ 5.5: its tables say what the members of several groups say."""
+"""The job itself beside a real RocketMQ 5.5: its tables agree with the members of several groups."""
 
 from __future__ import annotations
 
@@ -23,19 +23,21 @@ QUICK: dict[str, Any] = {"rebalance_interval_ms": 2_000}
 
 def held_by(members: Sequence[RocketMqMember], topic: str) -> Owners:
     """Return what members say that they hold of a topic."""
-    held = {one.client_id or "": {(broker, number) for _, broker, number in one.held(topic)} for one in members}
+    held = {
+        member.client_id or "": {(broker, number) for _, broker, number in member.held(topic)} for member in members
+    }
     return {name: queues for name, queues in held.items() if queues}
 
 
 def causes(tables: Path, group: str) -> list[tuple[str, str | None]]:
     """Return why a group was assigned anew; its retry topic, which may come behind its members, aside."""
     found = [row for row in rows_of(tables, "rebalances") if row["group_id"] == group]
-    reported = [one for row in sorted(found, key=lambda row: row["generation"]) for one in row["triggers"]]
-    named = [(one["kind"], one["member_id"] or one["topic"]) for one in reported]
-    return [one for one in named if not (one[1] or "").startswith("%RETRY%")]
+    reported = [trigger for row in sorted(found, key=lambda row: row["generation"]) for trigger in row["triggers"]]
+    named = [(trigger["kind"], trigger["member_id"] or trigger["topic"]) for trigger in reported]
+    return [cause for cause in named if not (cause[1] or "").startswith("%RETRY%")]
 
 
-def test_tables_and_pages_have_of_several_groups_what_their_members_report(
+def test_tables_and_pages_show_reports_of_members_of_several_groups(
     rocketmq55: RocketMq, new_rocketmq_member: Callable[..., RocketMqMember], runs: ManyRuns, tmp_path: Path
 ) -> None:
     cluster = rocketmq55
@@ -73,7 +75,7 @@ def test_tables_and_pages_have_of_several_groups_what_their_members_report(
     with live_pages(tables, CLUSTER, "job-steady") as pages:
         pages.wait_until_shown({A, B})
         b.freeze()
-        # What a hanging member holds it cannot say; the other holds all when its broker has given it up.
+        # A hanging member cannot report its queues; the other one gets all of them once the broker has given it up.
         wait_until_assigned([a], queues_of("job-orders", 7))
         wait_until_reported("job-steady", [a], "job-orders", "one hangs")
         pages.wait_until_shown({A})

@@ -1,4 +1,4 @@
-"""What takes RocketMQ's clients minutes: a 4.9 member that hangs, and locks of one that was killed."""
+"""Waits of RocketMQ's clients that take minutes: a 4.9 member that hangs, and locks of one that was killed."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_a_member_of_4_9_that_hangs_is_given_up_after_two_minutes(
     folder = tmp_path / "events"
     with collecting(rocketmq49, folder, include_groups=("long-hanging",), client_timeout_ms=500) as collected:
         story = Story("long-hanging", collected)
-        a, b = [new_rocketmq_member(rocketmq49, "long-hanging", ["long-hung"], instance=one, **QUICK) for one in "ab"]
+        a, b = [new_rocketmq_member(rocketmq49, "long-hanging", ["long-hung"], instance=name, **QUICK) for name in "ab"]
         wait_until_assigned([a, b], queues_of("long-hung", 4))
         story.record("both join", [a, b], *JOINED)
         b.freeze()
@@ -63,5 +63,5 @@ def test_queues_that_a_killed_member_locked_stand_still_until_its_locks_expire(
         )
     run = story.check()
     pauses = pauses_of(run, "locking", A)
-    # It had renewed its locks at most so long before it was killed.
+    # It had last renewed its locks at most this long before it was killed.
     assert all(pauses[queue] >= LOCK_EXPIRES_MS - LOCK_RENEWAL_MS for queue in taken), pauses

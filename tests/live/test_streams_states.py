@@ -18,9 +18,9 @@ from tests.simulation.core_run import CoreRun
 from udfs.model.journal import GroupChanged
 
 pytestmark = [pytest.mark.broker, pytest.mark.slow, pytest.mark.timeout(600)]
-# Of a member; its group's first target comes seconds after it, and it takes its tasks over then.
+# Heartbeats of a member: after one, its group has no target yet; after ten, the member has taken over its tasks.
 _ONE, _ENOUGH = 1, 10
-# What Kafka writes as one word.
+# Kafka writes these states as one word.
 _SPELLED = {"NotReady": "not_ready"}
 
 
@@ -59,5 +59,7 @@ def _find_coordinator(broker: Broker) -> None:
 
 
 def _state(run: CoreRun, group: str) -> str:
-    bodies = [one.body for one in run.changes if one.group_id == group and isinstance(one.body, GroupChanged)]
+    bodies = [
+        change.body for change in run.changes if change.group_id == group and isinstance(change.body, GroupChanged)
+    ]
     return state_text(msgspec.structs.asdict(bodies[-1]))

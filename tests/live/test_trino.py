@@ -30,7 +30,9 @@ def test_trino_gives_the_same_answers(tmp_path: Path) -> None:
     write_demo(tmp_path)
     tables = {name: Reader(tmp_path).rows(name) for name in TABLES}
     requested = {name: {"limit": 100_000, **given(name, tables)} for name in questions()}
-    found = run([over(one, one.bound("trino", requested[name]), tables) for name, one in questions().items()])
+    found = run(
+        [over(question, question.bound("trino", requested[name]), tables) for name, question in questions().items()]
+    )
     differing = {}
     for name, answered in zip(questions(), found, strict=True):
         rows = [tuple(row) for row in answered.get("rows", ())]
@@ -55,9 +57,9 @@ def run(queries: Sequence[str]) -> list[dict[str, Any]]:
     return [json.loads(line) for line in done.stdout.splitlines() if line.startswith(b"{")]
 
 
-def over(one: Question, text: str, tables: Tables) -> str:
+def over(question: Question, text: str, tables: Tables) -> str:
     """Return a query with the rows of its tables in front, as Trino's Delta connector types them."""
-    parts = [f"{name} AS ({_rows(name, columns, tables[name])})" for name, columns in one.tables.items()]
+    parts = [f"{name} AS ({_rows(name, columns, tables[name])})" for name, columns in question.tables.items()]
     joined = ", ".join(parts)
     head, _, rest = text.lstrip().partition(" ")
     return f"WITH {joined}, {rest}" if head.upper() == "WITH" else f"WITH {joined} {text}"

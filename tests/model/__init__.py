@@ -1,1 +1,1 @@
-"""A reference model of the whole core, dumber than it, and random histories on which the two are compared."""
+"""A reference model of the whole core, simpler than the core, and random histories on which the two are compared."""

@@ -8,16 +8,16 @@ from tests.model.check import cuts, difference, one_batch, smallest, story
 from tests.model.histories import history
 from tests.model.reference import model_tables
 
-# ``--histories`` and ``--first-seed`` choose others; the slow run begins where the quick one ends.
+# ``--histories`` and ``--first-seed`` choose other seeds; the slow run begins where the quick one ends.
 QUICK, SLOW = 1_000, 100_000
-# Two test files have a half each, so that two workers share them.
+# Two test files play half of the seeds each, so that two workers share them.
 PARTS = 20
 
 
 def agree(seed: int) -> None:
     """Fail with the smallest history that shows a difference."""
     made = history(seed)
-    # What comes late depends on the cut; all else is the same in every one.
+    # Late rows depend on the cut; all other rows are the same for every cut.
     whole = None if "late" in made.features else model_tables(one_batch(made), made.how)
     for number, (batches, how) in enumerate(cuts(made)):
         if not difference(batches, how, whole):

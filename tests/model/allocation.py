@@ -1,4 +1,4 @@
-"""The computed assignment: the choice of the strategy, and the questions to the strategies themselves."""
+"""The computed assignment: which strategy is chosen, and what is requested of it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ def wanted_queues(members: Mapping[str, Mapping[str, Any]], topics: Mapping[str,
     """Return the queues of subscribed, known topics."""
     subscribed = {topic for member in members.values() for topic in member.get("subscriptions") or ()}
     return sorted(
-        ((topic, one["broker"], one["queue_id"]) for topic in subscribed for one in topics.get(topic, ())), key=repr
+        ((topic, queue["broker"], queue["queue_id"]) for topic in subscribed for queue in topics.get(topic, ())),
+        key=repr,
     )
 
 
@@ -69,7 +70,7 @@ def allocate(
     owned: Mapping[str, list[Queue]],
     stayed: Collection[str] = (),
 ) -> tuple[str | None, Held]:
-    """Return the strategy and what each member shall hold.
+    """Return the strategy, and the queues that each member should hold.
 
     Args:
         members: Descriptions, in the order in which the members joined.
@@ -77,7 +78,7 @@ def allocate(
     """
     if mode != "clustering":
         everything = wanted_queues(members, topics)
-        if mode == "message":  # nobody owns a queue: one stands for all of a broker's
+        if mode == "message":  # nobody owns single queues here: one entry counts for all queues of a broker
             everything = list(dict.fromkeys((topic, broker, -1) for topic, broker, _ in everything))
         held = {
             name: [queue for queue in everything if queue[0] in (member.get("subscriptions") or ())]
@@ -99,7 +100,7 @@ def allocate(
         except StrategyError as error:
             raise NoAnswer(error.code) from error
         queues = [(queue.topic, queue.broker, queue.queue_id) for queue in answer.get(name, [])]
-        # Kafka's sticky assignors hand on partitions that a topic made anew has no more.
+        # Kafka's sticky assignors keep partitions that no longer exist because their topic was made again.
         held[name] = [queue for queue in dict.fromkeys(queues) if queue in there]
     return strategy, held
 
@@ -107,7 +108,7 @@ def allocate(
 def _participant(name: str, member: Mapping[str, Any], owned: Mapping[str, list[Queue]], stayed: bool) -> Participant:
     queues, since = owned.get(name) or ([] if stayed else None), 1 if stayed else None
     if member.get("owned") is not None:  # as it reports itself
-        queues = [(one["topic"], None, one["queue_id"]) for one in member["owned"]]
+        queues = [(queue["topic"], None, queue["queue_id"]) for queue in member["owned"]]
     elif queues:
         since = 1
     return Participant(
@@ -123,8 +124,10 @@ def _participant(name: str, member: Mapping[str, Any], owned: Mapping[str, list[
 
 
 def _infos(queues: list[dict[str, Any]]) -> tuple[QueueInfo, ...]:
-    ordered = sorted(queues, key=lambda one: (one["broker"] or "", one["queue_id"]))
-    return tuple(QueueInfo(queue_id=one["queue_id"], broker=one["broker"], racks=one["racks"]) for one in ordered)
+    ordered = sorted(queues, key=lambda queue: (queue["broker"] or "", queue["queue_id"]))
+    return tuple(
+        QueueInfo(queue_id=queue["queue_id"], broker=queue["broker"], racks=queue["racks"]) for queue in ordered
+    )
 
 
 def compared(before: Mapping[Queue, set[str]], after: Mapping[Queue, set[str]]) -> dict[str, int]:

@@ -1,4 +1,4 @@
-"""Model and core side by side: what differs, and the smallest history that shows it."""
+"""Compare the model with the core, and find the smallest history that shows a difference."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from tests.model.rows import BALANCE, Tables
 from tests.model.times import T0, Event
 
 Batches = Sequence[Sequence[Event]]
-# What members report to hold, once they had the time to follow, decides these findings.
+# These findings depend on members' own reports, once members had the time to follow.
 OF_OWNERS = ("expected_differs", "unassigned_queues", "idle_members")
 TABLES = ("rebalances", "spans", "members", "topics", "findings", "groups", "late", "rejected")
 
 
 def cuts(made: History) -> list[tuple[Batches, Conditions]]:
-    """Return the three ways in which a history is cut, each with how it is played."""
+    """Return the three ways to cut a history into batches, each with how it is played."""
     last = single_events(made) if made.seed % 16 == 0 else some_batches(made, 4)
     return [(one_batch(made), made.how), (some_batches(made), made.how), (last, replace(made.how, shards=2))]
 
 
 def difference(batches: Batches, how: Conditions = RECORDING, expected: Tables | None = None) -> list[str]:
-    """Return the differing rows of a history that is cut so, one line each; none where model and core agree."""
+    """Return the rows that differ for one cut, one line each; none where model and core agree."""
     found = core_tables(batches, how)
     expected = model_tables(batches, how) if expected is None else expected
     timed = {event["cluster"] for batch in batches for event in batch if event["system"] != "kafka" and _reports(event)}
@@ -49,12 +49,12 @@ def _reports(event: Event) -> bool:
 
 
 def _is_compared(row: Any, timed: set[str]) -> bool:
-    """Return whether the rulings decide a finding: one of some length, and not by how long clients take to follow."""
+    """Return whether the rulings decide a finding: it lasts, and does not depend on how fast clients follow."""
     return row["opened_at"] != row["closed_at"] and not (row["kind"] in OF_OWNERS and row["cluster"] in timed)
 
 
 def _without_figures(row: Any, timed: set[str]) -> Any:
-    """Return a group without figures of which the time that clients take to follow decides when they show."""
+    """Return a group without the figures whose time depends on how fast clients follow."""
     return row | dict.fromkeys(BALANCE) if row["cluster"] in timed else row
 
 
@@ -68,7 +68,9 @@ def _differing(name: str, want: Any, got: Any) -> list[str]:
         for key in sorted(ours.keys() & theirs.keys()):
             if ours[key] != theirs[key]:
                 named = [column for column in ours[key] if ours[key][column] != theirs[key][column]]
-                differences = ", ".join(f"{one}: model {ours[key][one]!r} core {theirs[key][one]!r}" for one in named)
+                differences = ", ".join(
+                    f"{column}: model {ours[key][column]!r} core {theirs[key][column]!r}" for column in named
+                )
                 lines.append(f"rebalances {_time(key)}: {differences}")
         want = [ours[key] for key in sorted(ours.keys() - theirs.keys())]
         got = [theirs[key] for key in sorted(theirs.keys() - ours.keys())]
@@ -83,7 +85,7 @@ def _time(row: Any) -> str:
 
 
 def smallest(batches: Batches, how: Conditions) -> Batches:
-    """Return what is left of a history when no event can be taken without the difference being lost."""
+    """Return the smallest history that still shows the difference: no event can be left out of it."""
     now = [list(batch) for batch in batches]
     changed = True
     while changed:
@@ -91,7 +93,7 @@ def smallest(batches: Batches, how: Conditions) -> Batches:
         for number in reversed(range(len(now))):
             for place in reversed(range(len(now[number]))):
                 if how.lag_ms is not None and now[number][place]["type"] == "clock":
-                    continue  # without it others were ahead, and other ones late
+                    continue  # Without this event other events would lead the clock, and other ones would be late.
                 less = [list(batch) for batch in now]
                 del less[number][place]
                 less = [batch for batch in less if batch]
@@ -112,7 +114,7 @@ def story(batches: Batches) -> str:
     """Return a history as text, a line for each event."""
     lines = []
     for number, batch in enumerate(batches):
-        for event in sorted(batch, key=lambda one: one["event_time"]):
+        for event in sorted(batch, key=lambda event: event["event_time"]):
             rest = {k: v for k, v in event.items() if k not in ("schema_version", "event_time", "system", "type")}
             lines.append(f"  {number}: {event['event_time'] - T0:>7} {event['system']} {event['type']} {rest}")
     return "\n".join(lines)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Conditions:
-    """What is not in the events.
+    """The conditions of a run that are not in its events.
 
     Attributes:
         lag_ms: How far each batch is behind its newest event; None: a recording, read long after.

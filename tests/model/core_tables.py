@@ -51,18 +51,22 @@ def tables_of(run: CoreRun) -> Tables:
             tables.groups = sorted((plain(row, GROUP) for row in kept), key=repr)
         elif name == "topics":
             tables.topics = sorted((_topic(row) for row in kept), key=repr)
-    for one in run.rebalances:
-        row = msgspec.to_builtins(one)
+    for rebalance in run.rebalances:
+        row = msgspec.to_builtins(rebalance)
         row["triggers"] = sorted(
             ((cause["kind"], cause["member_id"], cause["topic"]) for cause in row["triggers"]), key=repr
         )
         tables.rebalances.append(plain(row, REBALANCE))
     tables.rebalances.sort(key=lambda row: (row["cluster"], row["group_id"]))  # a group's own order stays
-    tables.late = Counter(f"{one.cluster}/{one.group_id}" for one in run.rejected if one.reason == "late")
-    tables.rejected = Counter(one.reason for one in run.rejected if one.reason != "late")
+    tables.late = Counter(
+        f"{rejected.cluster}/{rejected.group_id}" for rejected in run.rejected if rejected.reason == "late"
+    )
+    tables.rejected = Counter(rejected.reason for rejected in run.rejected if rejected.reason != "late")
     return tables
 
 
 def _topic(row: dict[str, Any]) -> dict[str, Any]:
-    queues = [(one["broker"] or "", one["queue_id"], tuple(one["racks"] or ()) or None) for one in row["queues"]]
+    queues = [
+        (queue["broker"] or "", queue["queue_id"], tuple(queue["racks"] or ()) or None) for queue in row["queues"]
+    ]
     return {**plain(row, ("cluster", "topic", "valid_from", "valid_to")), "queues": queues}

@@ -1,4 +1,4 @@
-"""A history, and what may befall it as a whole: an event that comes late, a clock that is ahead of all others."""
+"""A history, and disturbances of the whole of it: an event comes late, or one clock is ahead of all others."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class History:
 
     def in_order(self) -> list[Event]:
         """Return the events as they arrive."""
-        return [event for _, event in sorted(self.events, key=lambda one: one[0])]
+        return [event for _, event in sorted(self.events, key=lambda timed: timed[0])]
 
 
 def delay_one(chance: random.Random, made: History) -> None:
@@ -57,9 +57,9 @@ def send_clocks(made: History) -> None:
     times of a few members support each other, and from when on, is the core's own affair.
     """
     made.events = [
-        one
+        pair
         for at, event in made.events
-        for one in ((at, {name: event[name] for name in _OF_A_CLOCK} | {"type": "clock"}), (at, event))
+        for pair in ((at, {name: event[name] for name in _OF_A_CLOCK} | {"type": "clock"}), (at, event))
     ]
 
 
@@ -68,7 +68,7 @@ def send_ahead(chance: random.Random, made: History) -> None:
     cluster = chance.choice(sorted({event["cluster"] for _, event in made.events}))
     producers: set[tuple[str, str]] = set()
     arrivals = []
-    for at, event in sorted(made.events, key=lambda one: one[0]):
+    for at, event in sorted(made.events, key=lambda timed: timed[0]):
         kind = "group" if event["type"] == "group_snapshot" else "member_id"
         if event["cluster"] == cluster and kind in event:
             producers.add((kind, event[kind]))
@@ -76,7 +76,7 @@ def send_ahead(chance: random.Random, made: History) -> None:
     if not arrivals:
         return
     at, lag_ms = chance.choice(arrivals), made.how.lag_ms or 0
-    # What comes late may arrive long after the newest time by which a batch is dated.
+    # A late event may arrive long after the newest time by which a batch is dated.
     newest = max(event["event_time"] for arrival, event in made.events if arrival <= at)
     like = next(event for _, event in made.events if event["cluster"] == cluster)
     described = {"member_id": "z9", "subscriptions": ["t0"], "session_timeout_ms": 45_000}

@@ -1,4 +1,4 @@
-"""How a history ends whose events came far beyond the lateness: as in order, but for what the rulings allow."""
+"""A history whose events came far beyond the lateness ends as if in order, except where rulings allow otherwise."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ def late_history(seed: int) -> History:
 
 
 def differing_ends(made: History) -> list[str]:
-    """Return what ends otherwise than in order, a line each; none where all is as it must be."""
+    """Return one line for each row that ends otherwise than in order; none if all is right."""
     batches = single_events(made) if made.seed % 4 == 0 else some_batches(made, 12)
     return difference(batches, made.how)
 
 
 def difference(batches: Batches, how: Conditions) -> list[str]:
-    """Return what ends otherwise in these batches than in order, but for groups of which the rulings allow that.
+    """Return the rows that end otherwise in these batches than in order, except of groups whose rulings allow it.
 
     Where the last rebalance failed, both ways, the assignment before it stands: that was made with what was known then.
     """
@@ -66,7 +66,7 @@ def _has_failed(ends: Ends, owner: tuple[Any, ...]) -> bool:
 
 
 def ends_of(tables: Tables) -> Ends:
-    """Return what is open at the end: groups as they are listed, members as they are described, owners of queues."""
+    """Return the state at the end: groups as listed, members as described, owners of queues."""
     ends: Ends = {}
     for row in tables.groups:
         shown = {name: row[name] for name in ("state", "mode", "members", "queues")}
@@ -96,7 +96,7 @@ def excused(batches: Batches) -> Iterator[tuple[str, str]]:
         for event in batch:
             key = event["cluster"], event.get("group", "")
             is_late = event["event_time"] < clocks.get(event["cluster"], 0)
-            newer = [one["type"] for one in arrived.get(key, ()) if one["event_time"] > event["event_time"]]
+            newer = [later["type"] for later in arrived.get(key, ()) if later["event_time"] > event["event_time"]]
             if is_late and event["type"] == "group_snapshot" and "group_snapshot" in newer:
                 yield key
             if is_late and event["type"] == "group_deleted" and not {*_SIGNS}.isdisjoint(newer):
@@ -110,23 +110,34 @@ def excused(batches: Batches) -> Iterator[tuple[str, str]]:
 
 
 def _had_ended(event: Event, arrived: list[Event]) -> bool:
-    """Return whether a session that a poll with another timeout ended had ended before, as a late event of it shows."""
+    """Return whether a session had ended, by a late event of it, before a poll with another timeout ended it."""
     name, timeout = event["member_id"], event.get("session_timeout_ms", TIMEOUTS[event["system"]])
-    for poll in (one for one in arrived if one["type"] == "group_snapshot"):
+    for poll in (arrival for arrival in arrived if arrival["type"] == "group_snapshot"):
         is_ended = any("session_timeout_ms" in info for info in poll["members"] if info["member_id"] == name)
-        sent = [one for one in arrived if one.get("member_id") == name and one["event_time"] < poll["event_time"]]
+        sent = [
+            sent_event
+            for sent_event in arrived
+            if sent_event.get("member_id") == name and sent_event["event_time"] < poll["event_time"]
+        ]
         if is_ended and sent and event["event_time"] + timeout < poll["event_time"]:
             return True
     return False
 
 
 def _of_other_queues(event: Event, arrived: dict[tuple[str, str], list[Event]]) -> Iterator[tuple[str, str]]:
-    """Yield the groups of which a generation was applied with other queues than in order, by an event that is late."""
-    others = [one for one in arrived.get((event["cluster"], ""), ()) if one.get("topic") == event.get("topic")]
-    was_known = any(one["type"] == "topic_queues" and one["event_time"] > event["event_time"] for one in others)
+    """Yield the groups in which a late event makes a generation apply with other queues than in order."""
+    others = [
+        topic_event
+        for topic_event in arrived.get((event["cluster"], ""), ())
+        if topic_event.get("topic") == event.get("topic")
+    ]
+    was_known = any(
+        topic_event["type"] == "topic_queues" and topic_event["event_time"] > event["event_time"]
+        for topic_event in others
+    )
     pair = {"topic_queues": "group_snapshot", "group_snapshot": "topic_queues"}.get(event["type"])
     for key, events in arrived.items():
-        for one in events:
-            is_newer = one["type"] == pair and (was_known or one["event_time"] > event["event_time"])
-            if key[0] == event["cluster"] and is_newer and ("generation" in one or "generation" in event):
-                yield key[0], event.get("group", one.get("group"))
+        for other_event in events:
+            is_newer = other_event["type"] == pair and (was_known or other_event["event_time"] > event["event_time"])
+            if key[0] == event["cluster"] and is_newer and ("generation" in other_event or "generation" in event):
+                yield key[0], event.get("group", other_event.get("group"))

@@ -1,4 +1,4 @@
-"""What a group or a cluster may be known by first: commits, ends of queues, clocks, bare heartbeats, reports."""
+"""Events that may make a group or cluster known: commits, ends of queues, clocks, bare heartbeats, reports."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from tests.model.disturbances import History
 from tests.model.times import T0, Event
 
-# So much later than its time such an event may arrive: within the lateness.
+# Such an event may arrive this much later than its time: within the lateness.
 _DELAY_MS = 1_500
 _STRANGER = "q"  # a group that only such events name
 
@@ -34,7 +34,7 @@ def add_first_knowledge(chance: random.Random, made: History) -> None:
 
 def _commit(chance: random.Random, mine: list[Event]) -> Event:
     queue = _queue(chance, mine) | {"offset": chance.randrange(50)}
-    if chance.random() < 0.3:  # a poll shows where the queue ends, and no commit
+    if chance.random() < 0.3:  # a poll shows the end of the queue, but no commit
         queue = queue | {"moved": False, "end_offset": 60}
     return {"type": "progress", "group": _group(chance, mine), "queues": [queue]}
 

@@ -1,4 +1,4 @@
-"""One group of the model: its members, what they hold, and one row for each moment that changed it."""
+"""One group of the model: its members, their queues, and one row for each time at which it changed."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Trigger = tuple[str, str | None, str | None]
 
 @dataclasses.dataclass
 class Pending:
-    """A rebalance that has begun and takes in what follows within the settling time."""
+    """A rebalance that has begun; changes within the settling time join it."""
 
     opened_at: int
     members_before: int
@@ -48,31 +48,32 @@ class Group(Reports):
         self.pending: Pending | None = None
         self.members: dict[str, Member] = {}
         self.departed: dict[str, dict[str, tuple[Any, int]]] = {}
-        self.has_rows = False  # since it was made, or made anew
+        self.has_rows = False  # since it was created, or created again
         self.settings: dict[str, tuple[Any, int]] = {}
         self.strategy: str | None = None
         self.last_applied: int | None = None
-        self.shown_at = 0  # when it last showed itself
-        self.deleted_at = 0  # what is older and comes late is of the group before
+        self.shown_at = 0  # the last time at which something showed that it exists
+        self.deleted_at = 0  # late events before this time belong to the group before the deletion
         self.queues_before = 0
         self.departed_at: dict[str, int] = {}
-        self.over_at: dict[str, int] = {}  # up to when what they sent is of a session that is over
-        self.ended: dict[str, tuple[str, int]] = {}  # how each last session ended, and when it had begun
-        self.returned_after: dict[str, int] = {}  # what is older than a polled member's session
+        self.over_at: dict[str, int] = {}  # events up to this time belong to a session that is over
+        self.ended: dict[str, tuple[str, int]] = {}  # member -> how its last session ended, and when that session began
+        self.returned_after: dict[str, int] = {}  # member -> events up to this time are older than its polled session
         self.leaving: dict[str, tuple[Member, int, str]] = {}
-        self.replaced: set[str] = set()  # ids whose place another one took
-        self.renamed: dict[str, str] = {}  # of this moment: new id -> the id before it
-        self.beats: set[str] = set()  # members that send a heartbeat at this moment
+        self.replaced: set[str] = set()  # ids whose place another id took
+        self.renamed: dict[str, str] = {}  # at this time: new id -> former id
+        self.beats: set[str] = set()  # members that send a heartbeat at this time
         self.is_polled = False
         self.polled_at = 0
         self.settle_ms = 0
         self.expired_at = 0  # the last time at which a session expired: after all events of that time
         self.follows_up = False  # a member joins for the second half of a cooperative move
-        self.late: tuple[int, int, list[Trigger]] | None = None  # what a late event caused: when, members before it
-        self.is_outdated = False  # the event carries something older than what stays in its place
-        self.had_members = False  # an event came of a member that had departed before
+        # caused by a late event: when, members before it, triggers
+        self.late: tuple[int, int, list[Trigger]] | None = None
+        self.is_outdated = False  # the event carries a value older than the current one
+        self.had_members = False  # an event came from a member that had departed before
         self.is_listed = False  # a poll showed it without members, before any rebalance
-        self.set_empty = False  # it was set since it is empty: its row shows its settings
+        self.set_empty = False  # settings were given while it was empty: its row shows them
 
     # ---- time
 
@@ -88,14 +89,14 @@ class Group(Reports):
         }
 
     def wakes(self) -> set[int]:
-        """Return when something is due without an event."""
+        """Return the time at which something is due without an event."""
         return {
             *self.deadlines().values(),
             *([] if self.pending is None else [self.pending.opened_at + self.settle_ms]),
         }
 
     def event_time(self, at: int, events: list[Event], grown: set[str]) -> None:
-        """Apply all that falls on one moment: events in their order, then expiries.
+        """Apply everything of one time: events in their order, then expiries.
 
         Args:
             grown: Topics whose queues are others from this moment on.
@@ -105,7 +106,7 @@ class Group(Reports):
         events = [event for event in events if event["type"] != "assignment_reported"]
         ends = [place + 1 for place, event in enumerate(events) if event["type"] == "group_deleted"]
         for low, high in zip([0, *ends], [*ends, len(events)], strict=True):
-            # What comes after a deletion is another group.
+            # Events after a deletion belong to another group.
             before, settings = self.fields(), self.shared()
             self.renamed = {}
             departures: dict[str, str] = {}
@@ -154,7 +155,7 @@ class Group(Reports):
             case "member_left":
                 if name not in self.members:
                     self.note_absence(event)
-                elif self.members[name].last <= at:  # else a heartbeat is newer
+                elif self.members[name].last <= at:  # otherwise a heartbeat is newer
                     departures[name] = self.depart(name, at, "left")
             case "group_settings":
                 self.set_settings(event)
@@ -167,12 +168,12 @@ class Group(Reports):
             self.tables.late[f"{self.cluster}/{self.name}"] += 1
 
     def note_sign(self, event: Event) -> None:
-        """Note that the group shows itself: by a member, a poll, its settings."""
+        """Note that something shows the group: a member, a poll, its settings."""
         if event["type"] in ("member_joined", "heartbeat", "group_snapshot", "group_settings"):
             self.shown_at = max(self.shown_at, event["event_time"])
 
     def set_settings(self, event: Event) -> None:
-        """Take in settings, each unless a newer event carried it."""
+        """Take in settings, except those for which a newer event had a value."""
         for field in ("mode", "strategy", "strategy_settings"):
             if event.get(field) is not None and event["event_time"] >= self.settings.get(field, (None, 0))[1]:
                 self.settings[field] = (event[field], event["event_time"])
@@ -185,7 +186,8 @@ class Group(Reports):
         member = self.members.get(name)
         if member is None:
             if self.over_at.get(name, 0) >= at and (event["type"] == "heartbeat" or name in self.replaced):
-                # Sent before it departed: only a later one is a join, but what it describes counts when it comes back.
+                # The event was sent before the member departed: only a later one is a join, but its description counts
+                # later.
                 departed = Member(at, "heartbeats", dict(self.departed.get(name, {})))
                 former = self.taken_over(departed, event)
                 if former is not None:
@@ -203,25 +205,25 @@ class Group(Reports):
         elif (former := self.taken_over(member, event)) is not None:
             departures[former] = self.depart(former, at, "replaced")
         elif self.revoked and event["type"] == "member_joined" and event.get("owned") is not None:
-            self.follows_up = True  # it released its queues, and joins again with those that it kept
+            self.follows_up = True  # the member released its queues, and joins again with those it kept
         member = self.members.get(name) or self.join(at, name, "heartbeats")
         member.last = max(member.last, at)
         member.lives_by = "heartbeats"
         self.describe(member, event, event["event_time"])
 
     def taken_over(self, member: Member, event: Event) -> str | None:
-        """Return whose place a static member took, of which something came before its join did."""
+        """Return the member whose place a static member took, if that member sent something before this one joined."""
         if member.fields().get("instance_id") is not None:
             return None
         return former_of(self, event.get("instance_id"), self.members)
 
     def own_deadline(self, name: str) -> int:
-        """Return when a session ends by what was sent, whenever that came."""
+        """Return the end of a session by what was sent, whenever that arrived."""
         member = self.members[name]
         return max(member.last + self.timeout(member), member.described.get("session_timeout_ms", (None, 0))[1])
 
     def show_alive(self, name: str, own: int) -> None:
-        """Have a member live by snapshots that a poll shows when its heartbeats had ended."""
+        """Let a member live by the snapshots of polls after its heartbeats have ended."""
         member = self.members[name]
         if member.lives_by == "heartbeats" and self.own_deadline(name) < own:
             self.returned_after[name] = member.began_at - 1
@@ -256,7 +258,7 @@ class Group(Reports):
         reported = members_of(event)
         replace_absent(self, at, reported, own=event["event_time"])
         for name in sorted(self.members.keys() - reported.keys()):
-            if self.members[name].last <= at:  # else a heartbeat is newer
+            if self.members[name].last <= at:  # otherwise a heartbeat is newer
                 departures[name] = self.depart(name, at, "absent_from_snapshot")
         own = event["event_time"]
         for name, info in reported.items():
@@ -276,8 +278,8 @@ class Group(Reports):
         self.forget(at, own)
 
     def forget(self, at: int, own: int) -> None:
-        """Forget all but the counter: what comes next is another group."""
-        # Where nothing ends, only what is older than the deletion comes too late.
+        """Forget everything but the counter: later events belong to another group."""
+        # If nothing ends here, only events before the deletion are too late.
         since = at if self.has_rows or self.is_listed else own
         self.last_applied = max(since, self.last_applied or since)
         self.deleted_at = max(own, self.deleted_at)
@@ -291,7 +293,7 @@ class Group(Reports):
         self.forget_reports()
 
     def note_absence(self, event: Event) -> None:
-        """Note that a member left that was never there: what it sent before is no sign of it."""
+        """Note that an unknown member left: earlier events of it no longer prove that it is there."""
         name, own = event["member_id"], event["event_time"]
         if name not in self.departed:
             self.departed[name], self.departed_at[name] = {}, own
@@ -310,7 +312,7 @@ class Group(Reports):
         return reason
 
     def leave(self, name: str, member: Member, at: int, reason: str) -> None:
-        """Note that a session ends; of one that was back for less than a millisecond, the session before it."""
+        """Note the end of a session; for a member that was back for less than a millisecond, of the session before."""
         if name in self.leaving and self.leaving[name][2] != "replaced":
             former = self.leaving[name][0]
             member.joined_at = former.joined_at
@@ -321,7 +323,7 @@ class Group(Reports):
     def end_sessions(self, departures: dict[str, str]) -> None:
         """End the sessions of this time's departures; a member that is back within it never departed."""
         for name, (member, at, reason) in sorted(self.leaving.items()):
-            # Unless it came back in the place of another id, which both were members.
+            # An exception is a member that came back in the place of another id, where both were members.
             is_same = name not in self.renamed or member.joined_at == at
             if name in self.members and reason != "replaced" and is_same:
                 self.members[name].joined_at, self.members[name].is_new = member.joined_at, member.is_new
@@ -357,26 +359,28 @@ class Group(Reports):
         departures: dict[str, str],
         grown: set[str],
     ) -> None:
-        """Let a rebalance begin if the state after this moment differs from the one before it, or go on."""
+        """Let a rebalance begin, or go on, if this time has changed the state."""
         triggers, members_before = with_late(self, self.differences(before, settings, departures, grown), len(before))
         if not triggers or (self.pending is None and not self.has_rows and not self.members):
             return
         if self.pending is None:
             self.pending = Pending(at, members_before)
         self.pending.changed_at = self.last_applied = at
-        self.pending.triggers += [one for one in triggers if one not in self.pending.triggers]
+        self.pending.triggers += [trigger for trigger in triggers if trigger not in self.pending.triggers]
 
     def settle(self) -> None:
-        """Write the rebalance that has begun: its time is that of its last change, ids are as they were then."""
+        """Write the pending rebalance: its time is that of its last change, and ids are as they were then."""
         pending, self.pending = self.pending, None
         if not self.has_rows:
             pending.triggers.append(("group_created", None, None))
         self.has_rows = True
         self.generation += 1
         at = pending.changed_at
-        for when, old, new in [one for one in pending.renames if one[0] <= at]:
+        for when, old, new in [rename for rename in pending.renames if rename[0] <= at]:
             self.rename_spans(when, old, new)
-        self.rebalance(at, pending.triggers, pending.members_before, [one for one in pending.renames if one[0] > at])
+        self.rebalance(
+            at, pending.triggers, pending.members_before, [rename for rename in pending.renames if rename[0] > at]
+        )
 
     def differences(
         self,
@@ -423,13 +427,13 @@ class Group(Reports):
         return triggers
 
     def lists_differ(self, old: list[str] | None, new: list[str] | None) -> bool:
-        """Return whether a member lists other strategies; one that it would have used unnamed is none outside Kafka."""
+        """Return whether a member lists other strategies; outside Kafka, naming the default changes nothing."""
         if old is None and self.system != "kafka":
             return self.effective({"": {"strategies": new}}, {}) != SYSTEMS[self.system].default_strategy
         return old != new
 
     def effective(self, members: dict[str, dict[str, Any]], settings: dict[str, Any]) -> str | None:
-        """Return the names of the strategies that these members would use; none allocates but in clustering."""
+        """Return the strategies that these members would use; only clustering members allocate."""
         if settings.get("mode", "clustering") != "clustering":
             return qualified_name(settings.get("strategy") or SYSTEMS[self.system].default_strategy, self.system)
         try:
@@ -448,7 +452,9 @@ class Group(Reports):
         except NoAnswer:
             named = self.shared().get("strategy")
             self.strategy, status = named and qualified_name(named, self.system), "failed"
-            current = {(topic, one["broker"], one["queue_id"]) for topic, queues in topics.items() for one in queues}
+            current = {
+                (topic, queue["broker"], queue["queue_id"]) for topic, queues in topics.items() for queue in queues
+            }
             self.held = {
                 name: [queue for queue in queues if queue in current] for name, queues in old.items() if name in members
             }
@@ -458,9 +464,11 @@ class Group(Reports):
         earlier, self.revoked = self.revoked, []
         if self.strategy == "kafka.cooperative-sticky" and status == "completed":
             free = set(wanted_queues(members, topics)) - owners(self.held).keys()
-            self.revoked = [one for one in sorted(free, key=repr) if one in owners(owned_before) or one in earlier]
-        elif status == "failed" or not members:  # they wait on
-            self.revoked = [one for one in earlier if one not in owners(self.held)]
+            self.revoked = [
+                queue for queue in sorted(free, key=repr) if queue in owners(owned_before) or queue in earlier
+            ]
+        elif status == "failed" or not members:  # they keep waiting
+            self.revoked = [queue for queue in earlier if queue not in owners(self.held)]
         self.open_spans(at, "computed", under_former_ids(self.held, renames))
         queues = len(wanted_queues(members, topics))
         self.row = row = {
@@ -522,7 +530,7 @@ class Group(Reports):
         self.tables.members += [self.session(name, member) for name, member in self.members.items()]
         if self.row is not None:
             self.tables.groups.append(self.now(self.row))
-        elif self.is_listed:  # seen, and never a member in it
+        elif self.is_listed:  # it was observed, but never had a member
             self.tables.groups.append(dict.fromkeys(GROUP) | {
                 "cluster": self.cluster, "group_id": self.name, "state": "empty",
                 "mode": self.shared()["mode"], "strategy": self.strategy_set(), "members": 0, "queues": 0,

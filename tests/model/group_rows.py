@@ -1,4 +1,4 @@
-"""What stands open of one group of the model: spans and findings, until they end."""
+"""Open spans and findings of one group of the model, until they end."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class GroupRows:
         self.findings: dict[str, dict[str, Any]] = {}
 
     def open_spans(self, at: int, origin: str, held: Held, inferred: Collection[str] | None = ()) -> None:
-        """Open what is held and close what is not; ``inferred``: topics of which that is a guess, None: of all."""
+        """Open new spans and close old ones; ``inferred``: topics for which that is a guess, None: all of them."""
         wanted = {(origin, queue, name) for name, queues in held.items() for queue in queues}
         self.close_spans(at, wanted, origin)
         for key in wanted - self.spans.keys():
@@ -41,7 +41,7 @@ class GroupRows:
                 self.tables.spans.append(span | {"valid_to": at})
 
     def rename_spans(self, at: int, former: str, name: str, origin: str | None = None) -> None:
-        """End the spans of an id and open the same under another."""
+        """End the spans of an id, and open the same spans under another id."""
         for key in [key for key in self.spans if key[2] == former and origin in (None, key[0])]:
             span = self.spans.pop(key)
             if at > span["valid_from"]:
@@ -50,7 +50,7 @@ class GroupRows:
             self.spans.setdefault((key[0], key[1], name), span | fresh)
 
     def find(self, at: int, row: dict[str, Any], anew: bool = False) -> None:
-        """Open and close findings by a row; ``anew``: it is an old one of which more is known."""
+        """Open and close findings by a row; ``anew``: more became known of an older row."""
         strategies = (row["strategy"] or "").split(", ")
         described = [member.fields().get("subscriptions") for member in self.members.values()]
         sets = {tuple(sorted(set(topics))) for topics in described if topics is not None}

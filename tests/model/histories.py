@@ -47,14 +47,14 @@ FEATURES = (
 
 
 def history(seed: int, only: frozenset[str] | None = None) -> History:
-    """Return the history of a seed; ``only`` are the features that it may have at most."""
+    """Return the history of a seed; ``only`` are the features that it may have."""
     chance = random.Random(seed)
     features = {name for name in FEATURES if chance.random() < 0.4}
     if only is not None:
         features &= only
-    if "ties" in features:  # what a member never described says first, in several events at once, is not decided
+    if "ties" in features:  # the rulings leave open what a member describes first in several events of one time
         features.discard("unknown")
-    if features >= {"reported", "describes"}:  # no late description is modelled beside generations
+    if features >= {"reported", "describes"}:  # late descriptions are not modelled beside generations
         features.discard("late")
     lag_ms = chance.choice((0, 1_000, 60_000, 300_000)) if "ahead" in features else None
     settle_ms = chance.choice((1, 500, 3_000)) if "settles" in features else 0
@@ -67,7 +67,7 @@ def history(seed: int, only: frozenset[str] | None = None) -> History:
         delay_one(chance, made)
     if "ahead" in made.features:
         send_ahead(chance, made)
-    made.events.sort(key=lambda one: one[1]["event_time"])
+    made.events.sort(key=lambda timed: timed[1]["event_time"])
     return made
 
 
@@ -90,7 +90,7 @@ class _Maker:
         self.strategies = {
             member: chance.sample(STRATEGIES[self.system][:3], chance.choice((1, 2))) for member in self.members
         }
-        if chance.random() < 0.7:  # alike, as in a healthy group
+        if chance.random() < 0.7:  # the same for all members, as in a healthy group
             self.strategies = dict.fromkeys(self.members, next(iter(self.strategies.values())))
         self.is_cooperative = "cooperative" in self.features and self.system == "kafka"
         if self.is_cooperative:
@@ -194,7 +194,7 @@ class _Maker:
         queues = self.queues(count)
         if not (self.reported and "shrink" in self.features):  # reported partitions are evidence that they exist
             plain = [{"queue_id": number} for number in range(count)]
-            self.newest_queues[topic] = [{"topic": topic, **_place(one)} for one in queues.get("queues", plain)]
+            self.newest_queues[topic] = [{"topic": topic, **_place(queue)} for queue in queues.get("queues", plain)]
         self.event("topic_queues", topic=topic, **queues)
 
     def grow(self) -> None:
@@ -211,7 +211,7 @@ class _Maker:
         return self.subscriptions[member]
 
     def name(self, group: str, member: str) -> str:
-        """Return the id by which a member goes in a group: a static one has another after each restart."""
+        """Return the id of a member in a group: a static member gets a new one with each restart."""
         times = self.restarts.get((group, member), 0)
         return f"{member}-{times}" if times else member
 
@@ -223,7 +223,7 @@ class _Maker:
             self.restarts[group, member] = self.restarts.get((group, member), 0) + 1
             self.generation_snapshot(group)
         elif (group, member) in self.last:
-            if self.chance.random() < 0.4:  # the old id's last heartbeat may fall on the very moment
+            if self.chance.random() < 0.4:  # the former id may send its last heartbeat at the same time
                 self.event("heartbeat", group=group, member_id=self.name(group, member))
                 self.at += self.chance.choice((0, 1))
             self.restarts[group, member] = self.restarts.get((group, member), 0) + 1
@@ -251,9 +251,9 @@ class _Maker:
         owned: dict[str, Any] = {}
         if self.is_cooperative and self.chance.random() < 0.7:
             owned["owned"] = [
-                one
+                queue
                 for topic in sorted(self.newest_queues)
-                for one in self.newest_queues[topic]
+                for queue in self.newest_queues[topic]
                 if self.chance.random() < 0.3
             ]
         self.event(
@@ -262,9 +262,9 @@ class _Maker:
 
     def some_queues(self, share: float) -> list[dict[str, Any]]:
         return [
-            one
+            queue
             for topic in sorted(self.newest_queues)
-            for one in self.newest_queues[topic]
+            for queue in self.newest_queues[topic]
             if self.chance.random() < share
         ]
 
@@ -326,11 +326,11 @@ class _Maker:
         self.event("group_snapshot", group=group, members=infos)
 
     def report(self) -> None:
-        """Let a member report what it holds: anything of the topics that are known."""
+        """Let a member report its queues: any queues of known topics."""
         group, member = self.anyone()
         held = self.some_queues(0.4)
         fields: dict[str, Any] = {}
-        if self.reported:  # where generations are counted, nobody knows their numbers
+        if self.reported:  # in groups with counted generations, members do not know the numbers
             now = self.generation[group]
             fields = self.chance.choice(({}, *({"generation": max(0, now + more)} for more in (-1, 0, 0, 1))))
         self.event("assignment_reported", group=group, member_id=self.name(group, member), queues=held, **fields)
@@ -343,7 +343,7 @@ class _Maker:
         members = self.chance.sample(self.members, self.chance.randint(0, len(self.members)))
         before, coming = self.assigned.get(group), self.coming.pop(group, None)
         for member in self.present[group] if self.is_static else ():
-            if self.chance.random() < 0.2:  # it is back under another id before the generation is there
+            if self.chance.random() < 0.2:  # it is back under another id before the generation comes
                 self.restarts[group, member] = self.restarts.get((group, member), 0) + 1
         if coming is not None and self.chance.random() < 0.7:  # the second half of a cooperative move
             self.assigned[group] = coming
@@ -360,14 +360,14 @@ class _Maker:
         self.generation_snapshot(group)
 
     def assignment(self, members: list[str]) -> dict[str, list[dict[str, Any]]]:
-        """Return what a leader may have handed out: mostly as range does without racks."""
+        """Return an assignment as a leader may make it: mostly as range does without racks."""
         held: dict[str, list[dict[str, Any]]] = {member: [] for member in members}
         for topic in self.topics:
             mine = [member for member in members if topic in self.subscribe(member)]
             if self.chance.random() < 0.2:
                 self.chance.shuffle(mine)
             if "late_topics" in self.features and topic not in self.newest_queues and self.chance.random() < 0.2:
-                continue  # there is no such topic yet
+                continue  # the topic does not exist yet
             count = self.counts.setdefault(topic, self.chance.randint(1, 4))
             if count < 12 and self.chance.random() < 0.1:  # the record names partitions that metadata has not shown
                 count = self.counts[topic] = count + 1
@@ -412,10 +412,10 @@ def _place(queue: dict[str, Any]) -> dict[str, Any]:
 def _without_moves(
     before: dict[str, list[dict[str, Any]]], after: dict[str, list[dict[str, Any]]]
 ) -> dict[str, list[dict[str, Any]]]:
-    """Return the first half of a cooperative move: nobody gets what another present member gives away."""
-    owners = {(one["topic"], one["queue_id"]): member for member, held in before.items() for one in held}
+    """Return the first half of a cooperative move: queues that a present member gives up are assigned to nobody."""
+    owners = {(queue["topic"], queue["queue_id"]): member for member, held in before.items() for queue in held}
     absent = before.keys() - after.keys()
     return {
-        member: [one for one in held if owners.get((one["topic"], one["queue_id"])) in {member, None, *absent}]
+        member: [queue for queue in held if owners.get((queue["topic"], queue["queue_id"])) in {member, None, *absent}]
         for member, held in after.items()
     }

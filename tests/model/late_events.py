@@ -1,4 +1,4 @@
-"""What an event does that is older than what was applied to its group: at the clock as it stood before its batch."""
+"""Effects of an event that is older than its group: it applies at the clock's time before its batch."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def take_late(group: Group, at: int, event: Event, others: list[Event]) -> None:
-    """Apply an event to a group of counted generations, and list it where it is no mere repetition.
+    """Apply an event to a group of counted generations, and list it unless it only repeats another.
 
     Args:
         at: The clock before the batch. others: The other events of the group in the batch.
@@ -37,14 +37,14 @@ def take_late(group: Group, at: int, event: Event, others: list[Event]) -> None:
             member.last = own if begins else max(member.last, own)
             is_described = group.describe(
                 member, event | {"owned": None}, own
-            )  # what it owned then says nothing of now
+            )  # its queues then prove nothing about now
             if begins:
                 member.lives_by, member.not_before = "heartbeats", at if is_described else group.last_applied or 0
         case "member_joined" | "heartbeat":
             former = Member(own, "heartbeats", dict(group.departed.get(name, {}))).fields()
             is_described = _take_absent(group, at, name, event, others, departures)
             if name in group.members and group.members[name].joined_at < at:
-                # Its session goes on: what it describes anew is a change within it, and another cause.
+                # The session goes on: a new description is a change within it, and another cause.
                 triggers.append(("member_joined", name, None))
                 before[name] = former
                 group.members[name].described.pop("owned", None)
@@ -62,14 +62,18 @@ def take_late(group: Group, at: int, event: Event, others: list[Event]) -> None:
         case "group_settings":
             group.set_settings(event)
         case "group_deleted":
-            is_over = group.shown_at <= own  # else what has shown itself since is another group
-            ended = [one for one in sorted(group.members) if is_over or not _is_alive_after(group, one, own, others)]
-            departures = {one: group.depart(one, at, "gone", own) for one in ended}
+            is_over = group.shown_at <= own  # otherwise later events belong to another group
+            ended = [
+                member_id
+                for member_id in sorted(group.members)
+                if is_over or not _is_alive_after(group, member_id, own, others)
+            ]
+            departures = {member_id: group.depart(member_id, at, "gone", own) for member_id in ended}
     if not is_over:
         group.note_sign(event)
-    for one in before.keys() & group.members.keys():
-        if group.fields()[one].get("session_timeout_ms") != before[one].get("session_timeout_ms"):
-            group.members[one].not_before = at
+    for member_id in before.keys() & group.members.keys():
+        if group.fields()[member_id].get("session_timeout_ms") != before[member_id].get("session_timeout_ms"):
+            group.members[member_id].not_before = at
     if event["type"] != "heartbeat" or is_described:
         group.tables.late[f"{group.cluster}/{group.name}"] += 1
     triggers += group.differences(before, settings, departures, set())
@@ -85,27 +89,29 @@ def take_late(group: Group, at: int, event: Event, others: list[Event]) -> None:
 
 
 def _is_of_session(group: Group, name: str, event: Event) -> bool:
-    """Return whether a heartbeat is of the session that a snapshot shows, which may have begun before the snapshot."""
+    """Return whether a heartbeat belongs to the session in a snapshot, which may have begun before the snapshot."""
     member, own = group.members[name], event["event_time"]
     then = Member(own, "heartbeats", dict(member.described))
     group.describe(then, event, own)
     timeout, since = member.described.get("session_timeout_ms", (None, 0))
     if event.get("session_timeout_ms") is not None:
         at_its_time = event["session_timeout_ms"]
-    else:  # what a newer event changed nobody has reported as it was
+    else:  # a newer event changed it, so this state was never reported
         at_its_time = TIMEOUTS[group.system] if timeout is None or since > own else timeout
     return own > group.returned_after.get(name, -1) and own + at_its_time >= member.began_at
 
 
 def _is_alive_after(group: Group, name: str, own: int, others: list[Event]) -> bool:
-    """Return whether a member joined, or showed itself, after a late event."""
+    """Return whether events show that a member joined, or was there, after a late event."""
     member = group.members[name]
     shown_at = member.last if member.lives_by == "heartbeats" else group.polled_at
-    return max([member.began_at, shown_at, *(one["event_time"] for one in others if shows_itself(one, name))]) > own
+    return (
+        max([member.began_at, shown_at, *(shown["event_time"] for shown in others if shows_itself(shown, name))]) > own
+    )
 
 
 def _take_poll(group: Group, at: int, event: Event, others: list[Event]) -> dict[str, str]:
-    """Apply a late poll: of one that newer polls overtook the fields alone; return who departed, and how."""
+    """Apply a late poll: only the fields if newer polls overtook it; return who departed, and how."""
     event = under_present_ids(group, event)
     shown, own = members_of(event), event["event_time"]
     departures: dict[str, str] = {}
@@ -128,7 +134,7 @@ def _take_poll(group: Group, at: int, event: Event, others: list[Event]) -> dict
 
 
 def with_late(group: Group, triggers: list[Trigger], members_before: int) -> tuple[list[Trigger], int]:
-    """Return the causes of a moment and how many members were before it, those of a late event among them."""
+    """Return the causes of this time and the members before it, those of a late event included."""
     if group.late is None:
         return triggers, members_before
     (_, members_before, others), group.late = group.late, None
@@ -138,7 +144,7 @@ def with_late(group: Group, triggers: list[Trigger], members_before: int) -> tup
 def _take_absent(
     group: Group, at: int, name: str, event: Event, others: list[Event], departures: dict[str, str]
 ) -> bool:
-    """Take in a late heartbeat of an id that is no member; return whether that changes anything."""
+    """Take in a late heartbeat of an id that is not a member; return whether that changes anything."""
     own = event["event_time"]
     row = _last_session(group, name)
     then = Member(own, "heartbeats", dict(group.departed.get(name, {})))
@@ -197,17 +203,21 @@ def _take_absent(
 
 def _last_session(group: Group, name: str) -> dict[str, Any] | None:
     mine = (group.cluster, group.name, name)
-    rows = [one for one in group.tables.members if (one["cluster"], one["group_id"], one["member_id"]) == mine]
+    rows = [
+        session
+        for session in group.tables.members
+        if (session["cluster"], session["group_id"], session["member_id"]) == mine
+    ]
     return rows[-1] if rows and rows[-1]["left_at"] == group.departed_at.get(name) else None
 
 
 def shows_itself(event: Event, name: str | None) -> bool:
-    """Return whether a member shows itself by an event."""
+    """Return whether an event shows that a member is there."""
     return event["type"] in ("member_joined", "heartbeat") and event.get("member_id") == name and bool(name)
 
 
 def take_late_of_reported(group: ReportedGroup, at: int, event: Event) -> None:
-    """Apply what is older than what was applied, at the clock as it stood; overtaken generations are only listed."""
+    """Apply events that are older than the group, at the clock's time; overtaken generations are only listed."""
     if event["type"] == "heartbeat" and is_bare(event) and not _is_evidence(group, at, event):
         return
     group.tables.late[f"{group.cluster}/{group.name}"] += 1
@@ -230,7 +240,7 @@ def take_late_of_reported(group: ReportedGroup, at: int, event: Event) -> None:
 
 
 def _is_evidence(group: ReportedGroup, at: int, event: Event) -> bool:
-    """Take in a late bare heartbeat; return whether it changes what is known of its member, or comes of no member."""
+    """Take in a late bare heartbeat; return whether it changes a member, or comes from an id that is not one."""
     name, own = event["member_id"], event["event_time"]
     member = group.members.get(name)
     if member is None:
@@ -245,10 +255,10 @@ def _is_evidence(group: ReportedGroup, at: int, event: Event) -> bool:
 
 
 def _overtaken(group: ReportedGroup, at: int, event: Event) -> dict[str, Any]:
-    """Return the row of a generation that newer ones overtook: nothing is known of what it changed."""
+    """Return the row of a generation that newer ones overtook: its changes are not known."""
     members, strategy = len(event["members"]), event.get("strategy")
     queues = len(
-        {(one["topic"], one["queue_id"]) for held in (event.get("assignments") or {}).values() for one in held}
+        {(queue["topic"], queue["queue_id"]) for held in (event.get("assignments") or {}).values() for queue in held}
     )
     return dict.fromkeys(REBALANCE) | {
         "cluster": group.cluster, "group_id": group.name, "event_time": at, "generation": event["generation"],

@@ -1,4 +1,4 @@
-"""The model of all clusters: batches of events in, tables out. All is sorted and replayed in the plainest way."""
+"""The model of all clusters: batches of events in, tables out. It sorts and replays everything, as simply as it can."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _ORDER = (
 
 
 def model_tables(batches: Sequence[Sequence[Event]], how: Conditions = RECORDING) -> Tables:
-    """Return the tables that must come of it; after the last batch the clock is flushed."""
+    """Return the expected tables; after the last batch the clock is flushed."""
     tables = Tables()
     clusters: dict[str, Cluster] = {}
     for batch in batches:
@@ -38,7 +38,7 @@ def model_tables(batches: Sequence[Sequence[Event]], how: Conditions = RECORDING
 
 
 class Cluster:
-    """One cluster: its clock, what waits, its topics and groups."""
+    """One cluster: its clock, its waiting events, its topics and groups."""
 
     def __init__(self, name: str, tables: Tables, settle_ms: int) -> None:
         self.name, self.tables, self.settle_ms = name, tables, settle_ms
@@ -49,7 +49,7 @@ class Cluster:
         self.groups: dict[str, ReportedGroup] = {}
 
     def batch(self, events: list[Event]) -> None:
-        # A clock that is ahead of all others moves none.
+        # A clock that is ahead of all others does not move the cluster's clock.
         self.newest = max([self.newest, *(event["event_time"] for event in events if not event.get("is_ahead"))])
         self.waiting += events
         self.advance(max(self.newest - LATENESS_MS, self.clock or 0))
@@ -58,7 +58,7 @@ class Cluster:
         self.advance(max([self.newest, *(event["event_time"] for event in self.waiting)]) + 1)
 
     def advance(self, clock: int) -> None:
-        """Apply what lies before the clock, moment by moment."""
+        """Apply all events before the clock, one time after another."""
         before, self.clock = self.clock, clock
         self.topics.floor = 0 if before is None else before - 1
         due = [event for event in self.waiting if event["event_time"] < clock]
@@ -70,7 +70,7 @@ class Cluster:
                 self.groups[name].settle_ms = self.settle_ms
         due = due if before is None else self.without_late(before, due)
         late = {name: group.late[0] for name, group in self.groups.items() if group.late is not None}
-        # Nothing applies before what came late did.
+        # Late events apply before anything else.
         timed = [(max(event["event_time"], late.get(event.get("group", ""), 0)), event) for event in due]
         while True:
             times = [group.late[0] for group in self.groups.values() if group.late and group.late[0] < clock]
@@ -97,7 +97,7 @@ class Cluster:
                 group.note_expiries(clock)
 
     def without_late(self, before: int, due: list[Event]) -> list[Event]:
-        """Apply what is older than what was applied to its group, and return the rest."""
+        """Apply events that are older than their group, and return the rest."""
         rest = []
         for event in due:
             group = self.groups.get(event.get("group", ""))
@@ -111,7 +111,9 @@ class Cluster:
             elif event["event_time"] < group.deleted_at:
                 self.tables.late[f"{group.cluster}/{group.name}"] += event["type"] != "heartbeat"
             else:
-                others = [one for one in due if one.get("group") == group.name and one is not event]
+                others = [
+                    due_event for due_event in due if due_event.get("group") == group.name and due_event is not event
+                ]
                 if group.reported_generation is None and event.get("generation") is None:
                     take_late(group, before, event, others)
                 else:

@@ -1,4 +1,4 @@
-"""A group of the model whose source reports generations: snapshots decide, all else is evidence."""
+"""A group of the model whose source reports generations: snapshots decide, other events are evidence."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from udfs.strategies.registry import names, qualified_name
 TopicQueues = dict[str, list[dict[str, Any]]]
 
 
-# Queues that are older than this no client may leave out.
+# No client may leave out queues that are older than this.
 METADATA_AGE_MS = 300_000
-# What a generation is computed with: a member's own words change nothing of it.
+# Inputs of a generation's computation; members' own reports change none of them.
 OF_A_GENERATION = ("subscriptions", "strategies", "instance_id", "rack")
 
 
@@ -31,28 +31,29 @@ class ReportedGroup(Group):
         super().__init__(cluster, name, system, topics, tables)
         self.reported_generation: int | None = None
         self.counted_generations = 0
-        self.reported_up_to = 0  # topics that are reported up to then it knew
+        self.reported_up_to = 0  # topics reported up to this time were known to the generation
         self.since = 0  # the current generation's own time
-        self.since_before = 0  # that of the one before it
-        self.shown: dict[str, dict[str, Any]] = {}  # descriptions as it shows them
-        self.counted: dict[str, list[Any]] = {}  # queues of its topics, as of then
-        self.counted_at: dict[str, int] = {}  # which generation showed these queues first
-        self.left_out: set[str] = set()  # topics that an assignment shows as deleted, and metadata does not
+        self.since_before = 0  # the time of the generation before it
+        self.shown: dict[str, dict[str, Any]] = {}  # members' descriptions as the generation shows them
+        self.counted: dict[str, list[Any]] = {}  # topic -> its queues at the time of the generation
+        self.counted_at: dict[str, int] = {}  # topic -> the generation that first showed these queues
+        self.left_out: set[str] = set()  # topics that an assignment shows as deleted, but metadata does not
         self.guesses: set[str] = set()  # topics that were unknown when it was computed
-        self.is_waiting = False  # nothing is computed for it yet
-        self.topics_then: TopicQueues = {}  # the topics as it knew them
-        self.renames: list[tuple[int, str, str]] = []  # since it began: when, the former id, the new one
-        # Spans open before it, and those that had ended.
+        self.is_waiting = False  # no assignment is computed for it yet
+        self.topics_then: TopicQueues = {}  # the topics as the generation knew them
+        self.renames: list[tuple[int, str, str]] = []  # since the generation began: when, former id, new id
+        # Spans that were open before the generation, and those that had ended.
         self.spans_then: tuple[dict[Any, dict[str, Any]], set[int]] = {}, set()
-        self.unknown: set[str] = set()  # those of its topics without metadata so far
-        self.basis: Held = {}  # what its strategy started from
+        self.unknown: set[str] = set()  # its topics that still lack metadata
+        self.basis: Held = {}  # the assignment that its strategy started from
         self.named: str | None = None
         self.last_strategy: str | None = None
         self.status = "completed"
         self.last_snapshot_at = 0
-        self.strangers: set[tuple[str, int]] = set()  # late heartbeats of ids that are no members, each once
-        self.is_guessed = False  # what is computed is what metadata and the assignment showed
-        self.growth: dict[str, list[int]] = {}  # when metadata showed other queues that no generation has shown since
+        self.strangers: set[tuple[str, int]] = set()  # late heartbeats of ids that are not members, once each
+        self.is_guessed = False  # the computed assignment is a guess from metadata and the reported one
+        # topic -> when metadata showed queues that no generation has shown since
+        self.growth: dict[str, list[int]] = {}
 
     # ---- evidence
 
@@ -67,30 +68,34 @@ class ReportedGroup(Group):
                 self.growth.setdefault(topic, []).append(at)
         self.beats = {event["member_id"] for event in events if is_bare(event)}
         before = [event for event in events if not is_generation(event)]
-        for event in [one for one in before if one["type"] in ("group_settings", "group_deleted")]:
+        for event in [event for event in before if event["type"] in ("group_settings", "group_deleted")]:
             self.witness(at, event)
-        for event in [one for one in events if is_generation(one)]:
+        for event in [event for event in events if is_generation(event)]:
             if not self.is_repeat(event):
-                self.on_generation(at, event, [one for one in before if one["type"] == "member_left"])
-        for event in [one for one in before if one["type"] not in ("group_settings", "group_deleted")]:
+                self.on_generation(at, event, [other for other in before if other["type"] == "member_left"])
+        for event in [event for event in before if event["type"] not in ("group_settings", "group_deleted")]:
             self.witness(at, event)
         self.compare_new(at)
         if self.reported_generation is not None and at in self.wakes():
             self.outlast_metadata(at)
 
     def wakes(self) -> set[int]:
-        """Return also when the metadata of all members must show a growth."""
-        times = [] if self.reported_generation is None else [one for times in self.growth.values() for one in times]
-        return super().wakes() | {one + METADATA_AGE_MS for one in times}
+        """Return also the times at which the metadata of all members must show a growth."""
+        times = (
+            []
+            if self.reported_generation is None
+            else [grown_at for times in self.growth.values() for grown_at in times]
+        )
+        return super().wakes() | {grown_at + METADATA_AGE_MS for grown_at in times}
 
     def outlast_metadata(self, at: int) -> None:
         """Count queues that no generation has assigned, though the metadata of all members must show them."""
         due = {topic for topic, times in self.growth.items() if min(times) + METADATA_AGE_MS <= at}
         for topic in due:
-            self.growth[topic] = [one for one in self.growth[topic] if one + METADATA_AGE_MS > at]
+            self.growth[topic] = [grown_at for grown_at in self.growth[topic] if grown_at + METADATA_AGE_MS > at]
         self.growth = {topic: times for topic, times in self.growth.items() if times}
         now, members = self.topics.at(at), self.fields()
-        grown = {one for one in due & self.counted.keys() if len(now.get(one, ())) > len(self.counted[one])}
+        grown = {name for name in due & self.counted.keys() if len(now.get(name, ())) > len(self.counted[name])}
         if not grown or not members or self.row is None:
             return
         topics = {
@@ -105,7 +110,7 @@ class ReportedGroup(Group):
                 self.finding(at, kind, bool(row[kind]))
 
     def witness(self, at: int, event: Event) -> None:
-        """Take in what no generation has shown yet."""
+        """Take in events that no generation has shown yet."""
         if self.is_repeat(event):
             return
         name = event.get("member_id", "")
@@ -126,7 +131,7 @@ class ReportedGroup(Group):
                 self.delete(at, event["event_time"])
 
     def delete(self, at: int, own: int) -> None:
-        """End all of a group that is deleted; ``own``: the time of the deletion."""
+        """End everything of a group that is deleted; ``own``: the time of the deletion."""
         for name in sorted(self.members):
             self.depart(name, at, "gone")
         self.end_sessions({})
@@ -141,7 +146,7 @@ class ReportedGroup(Group):
         self.forget(at, own)
 
     def note_expiries(self, clock: int) -> None:
-        """Note the sessions that are over before a time: no generation has shown that, but it was applied."""
+        """Note sessions that ended before a time: no generation has shown their end, but it was applied."""
         for member in self.members.values():
             deadline = max(member.last + self.timeout(member), member.not_before)
             is_over = member.lives_by == "heartbeats" and member.leave_event_at is None and deadline < clock
@@ -163,7 +168,7 @@ class ReportedGroup(Group):
         last = self.reported_generation
         if self.pending is not None:
             self.settle()
-        if self.has_rows and last == number and is_older:  # newer ones have shown the rest
+        if self.has_rows and last == number and is_older:  # newer generations have shown the rest
             for name, info in reported.items():
                 if name in self.members:
                     self.describe(self.members[name], info | {"subscriptions": None}, own)
@@ -186,13 +191,17 @@ class ReportedGroup(Group):
             self.counted_generations = self.generation
             self.last_strategy, self.shown = self.strategy, self.fields()
             topics = self.topics.at(at - 1)
-            self.counted = {one: names_of(topics[one]) for one in self.subscribed(self.shown) if topics.get(one)}
+            self.counted = {
+                topic: names_of(topics[topic]) for topic in self.subscribed(self.shown) if topics.get(topic)
+            }
         self.since_before = self.since
-        for one in goodbyes:
-            if one["member_id"] in self.members:
-                self.members[one["member_id"]].leave_event_at = at
+        for goodbye in goodbyes:
+            if goodbye["member_id"] in self.members:
+                self.members[goodbye["member_id"]].leave_event_at = at
         absent = self.members.keys() - reported.keys()
-        back = self.take_returns(at, reported, {one for one in absent if self.has_departed(self.members[one], at)})
+        back = self.take_returns(
+            at, reported, {member_id for member_id in absent if self.has_departed(self.members[member_id], at)}
+        )
         before = {name: member.fields() for name, member in self.members.items()}
         subscribed = self.subscribed(before)
         triggers = self.membership_changes(at, reported)
@@ -210,7 +219,7 @@ class ReportedGroup(Group):
         if is_late:
             triggers.append(("late_evidence", None, None))
         shown = event.get("assignments") or {}
-        reported = {(one["topic"], None, one["queue_id"]) for name in self.members for one in shown.get(name, ())}
+        reported = {(queue["topic"], None, queue["queue_id"]) for name in self.members for queue in shown.get(name, ())}
         if before and reported.intersection(self.revoked):
             triggers.append(("cooperative_follow_up", None, None))
         missed = None
@@ -223,12 +232,12 @@ class ReportedGroup(Group):
         self.growth = {topic: self.growth[topic] for topic in kept}
         self.has_rows, self.generation = True, number
         self.reported_generation, self.since, self.last_applied = number, at, at
-        # A static member's return makes a generation where what it sends with it is other than before.
+        # The return of a static member makes a generation only if its join differs from the one before.
         triggers = triggers or [("subscription_changed", name, None) for name in back]
         self.write(at, event, triggers or [("unexplained", None, None)], len(before), missed)
 
     def take_returns(self, at: int, reported: dict[str, Any], departed: Collection[str]) -> list[str]:
-        """Let static members that a generation shows under new ids go on; return these."""
+        """Continue the sessions of static members that a generation shows under new ids; return these ids."""
         self.renamed = {}
         replace_absent(self, at, reported, departed)
         self.end_sessions({})
@@ -259,7 +268,7 @@ class ReportedGroup(Group):
         return triggers
 
     def departure(self, member: Member, at: int) -> tuple[str, int, str]:
-        """Return how a member departed that a generation does not show: by its own leave, else by its silence."""
+        """Return how a member departed that a generation lacks: by its own leave, otherwise by its silence."""
         if member.leave_event_at is not None and member.leave_event_at <= at:
             return "member_left", member.leave_event_at, "left"
         deadline = max(member.last + self.timeout(member), member.not_before)
@@ -276,17 +285,17 @@ class ReportedGroup(Group):
         return triggers
 
     def count_changes(self, at: int, reported: dict[str, Any] | None) -> list[Trigger]:
-        """Return the topics that have other queues than in the last generation; a first sight is no change."""
+        """Return the topics with other queues than in the last generation; a topic that is new to it does not count."""
         now, triggers = self.topics_at(at, reported or {}), []
-        named = {one["topic"] for held in (reported or {}).values() for one in held}
+        named = {queue["topic"] for held in (reported or {}).values() for queue in held}
         subscribed = {topic for fields in self.fields().values() for topic in fields.get("subscriptions") or ()}
         for topic in sorted(subscribed & self.counted.keys()):
             if not (self.counted[topic] or self.topics.counts_as_reported(topic, at) or topic in named):
-                continue  # no metadata of it, and this generation shows nothing of it
+                continue  # the topic has no metadata, and this generation shows no queue of it
             if self.counted[topic] != names_of(now.get(topic, [])):
                 triggers.append(("queue_count_changed", None, topic))
         if self.reported is not None and self.last_strategy != "kafka.cooperative-sticky":
-            # Its leader handed out all that there was: what is named only now has been made since.
+            # The leader assigned all queues that it knew: queues that are named only now were created since.
             held_before = {topic for queues in self.reported.values() for topic, _, _ in queues}
             topics = self.topics.at(at)
             subscribed &= {topic for fields in self.shown.values() for topic in fields.get("subscriptions") or ()}
@@ -297,12 +306,12 @@ class ReportedGroup(Group):
     def deletions(
         self, at: int, reported: dict[str, Any], subscribed: set[str], *, is_cooperative: bool
     ) -> list[Trigger]:
-        """Return the topics of which an assignment that nothing else explains leaves queues out that it gave before."""
-        now = {(one["topic"], None, one["queue_id"]) for held in reported.values() for one in held}
+        """Return the topics of which an assignment lacks queues that it had, without any other explanation."""
+        now = {(queue["topic"], None, queue["queue_id"]) for held in reported.values() for queue in held}
         deleted = {queue[0] for queues in (self.reported or {}).values() for queue in queues if queue not in now}
         found = []
         for topic in sorted(deleted & subscribed & self.topics.at(at).keys()):
-            kept = [number for one, _, number in now if one == topic]
+            kept = [number for topic_held, _, number in now if topic_held == topic]
             moving = is_cooperative and (kept or topic in {queue[0] for queue in self.revoked})
             if not moving and max(kept, default=-1) + 1 < len(self.counted.get(topic, ())):
                 found.append(topic)
@@ -346,18 +355,18 @@ class ReportedGroup(Group):
             row |= dict.fromkeys(BALANCE, 0)
         held_before = owners(before if before_reported is None else before_reported)
         held_now = owners(self.reported or {})
-        # A move that a join interrupts goes on; so does one of which a generation shows nothing.
+        # A move that a join interrupts goes on, and so does a move of which a generation shows nothing.
         continues = reported is None or any(kind == "member_joined" for kind, _, _ in triggers)
-        waiting = [one for one in self.revoked if continues]
+        waiting = [queue for queue in self.revoked if continues]
         if reported is not None:
-            waiting = [one for one in [*waiting, *held_before] if one not in held_now]
+            waiting = [queue for queue in [*waiting, *held_before] if queue not in held_now]
         is_cooperative = self.strategy == "kafka.cooperative-sticky" and members
         if members:
             there = set(wanted_queues(members, topics))
-            self.revoked = [one for one in waiting if is_cooperative and one in there]
+            self.revoked = [queue for queue in waiting if is_cooperative and queue in there]
         counted = {topic: names_of(topics[topic]) for topic in self.subscribed(members) & topics.keys()}
         kept = {topic for topic in counted if counted[topic] == self.counted.get(topic)}
-        # Queues that newer metadata lacks are not shown by what members were said to hold before.
+        # Earlier assignments do not prove queues that newer metadata lacks.
         held = [queue for queues in (self.reported or {}).values() for queue in queues] + self.revoked
         lost = {topic for topic, _, number in held if topic in counted and number >= len(counted[topic])}
         kept_at = {topic: self.counted_at.get(topic, self.since_before if topic in lost else at) for topic in counted}
@@ -376,22 +385,22 @@ class ReportedGroup(Group):
         newer = {name: held for name, held in (self.reported or {}).items() if self.newest_report.get(name, 0) > own}
         self.assigned_at = own
         self.newest_report = {name: max(own, self.newest_report.get(name, 0)) for name in self.members}
-        held = {name: [(one["topic"], None, one["queue_id"]) for one in held] for name, held in reported.items()}
+        held = {name: [(queue["topic"], None, queue["queue_id"]) for queue in held] for name, held in reported.items()}
         return {name: queues for name, queues in (held | newer).items() if name in self.members}
 
     def topics_at(self, at: int, reported: dict[str, Any]) -> TopicQueues:
         """Return the topics at a time; an assignment that names more partitions than metadata is evidence too."""
-        named_counts: dict[str, tuple[int, int]] = {}  # topic -> partitions, and as of when
+        named_counts: dict[str, tuple[int, int]] = {}  # topic -> number of partitions, and the time of that number
         for held in reported.values():
-            for one in held:
-                topic, count = one["topic"], one["queue_id"] + 1
+            for queue in held:
+                topic, count = queue["topic"], queue["queue_id"] + 1
                 if count > named_counts.get(topic, (0, 0))[0]:
                     named_counts[topic] = (count, at)
         topics = self.topics.at(at)
         for held in [
             *(self.reported or {}).values(),
             self.revoked if self.row and self.row["members_after"] else [],
-        ]:  # so is what members held in the generation before, as of then
+        ]:  # the assignment of the generation before is evidence too, as of its time
             for topic, _, number in held:
                 has_ended = not self.counted.get(topic) and self.topics.counts_as_reported(topic, at)
                 if has_ended or topic not in self.subscribed(self.shown):
@@ -403,33 +412,35 @@ class ReportedGroup(Group):
             if len(queues) < count and self.topics.changed_at(topic, at) <= since <= at:
                 more = range(len(queues), count)
                 topics[topic] = queues + [{"broker": None, "queue_id": number, "racks": None} for number in more]
-        named = [one for held in reported.values() for one in held]
+        named = [queue for held in reported.values() for queue in held]
         for topic in self.left_out:
-            number = max((one["queue_id"] for one in named if one["topic"] == topic), default=-1) + 1
-            topics[topic] = [{"broker": None, "queue_id": one, "racks": None} for one in range(number)]
+            number = max((queue["queue_id"] for queue in named if queue["topic"] == topic), default=-1) + 1
+            topics[topic] = [
+                {"broker": None, "queue_id": number_in_topic, "racks": None} for number_in_topic in range(number)
+            ]
         for topic, before in self.counted.items():
-            numbers = [one["queue_id"] for one in named if one["topic"] == topic]
+            numbers = [queue["queue_id"] for queue in named if queue["topic"] == topic]
             is_new = self.topics.changed_at(topic, at) > at - METADATA_AGE_MS
             if is_new and numbers and max(numbers) < len(before) < len(topics.get(topic, [])):
-                topics[topic] = topics[topic][: len(before)]  # the generation does not show the growth yet
+                topics[topic] = topics[topic][: len(before)]  # the generation does not show the new queues yet
         return topics
 
     def subscribed(self, members: dict[str, dict[str, Any]]) -> set[str]:
         return {topic for fields in members.values() for topic in fields.get("subscriptions") or ()}
 
     def compute(self, members: dict[str, dict[str, Any]], topics: TopicQueues, at: int) -> None:
-        """Request the strategy, once every subscribed topic is known; until then what members held stands."""
+        """Run the strategy once every subscribed topic is known; until then members keep their queues."""
         self.unknown = {topic for topic in self.subscribed(members) if not self.topics.counts_as_reported(topic, at)}
         self.guesses = self.unknown
         current = set(wanted_queues(members, topics))
         self.status, named = "completed", self.named or self.shared().get("strategy")
-        # The first half of a move does not name the queues that are still to be released.
+        # The first half of a move does not name the queues that are still to be revoked.
         is_half = named == "cooperative-sticky" and any(not topics.get(topic) for topic in self.unknown)
         self.is_waiting = bool(self.unknown) and (not self.is_guessed or is_half)
         if not members:
             self.strategy, self.held = None, {}
             return
-        former = former_ids(self.renames)  # members voted and owned by the ids that they had then
+        former = former_ids(self.renames)  # members voted and owned queues under the ids that they had then
         try:
             self.strategy, held = allocate(
                 group=self.name, system=self.system, mode=self.shared()["mode"], named=named,
@@ -439,7 +450,7 @@ class ReportedGroup(Group):
             held = {name: held[former.get(name, name)] for name in members}
         except NoAnswer as failure:
             self.strategy = named and qualified_name(named, self.system)
-            if self.strategy is not None and self.strategy not in names():  # custom: it cannot be recomputed
+            if self.strategy is not None and self.strategy not in names():  # a custom strategy cannot be recomputed
                 self.held, self.unknown, self.guesses = {}, set(), set()
                 return
             self.status, held = f"failed {failure}"[:6], {}
@@ -456,7 +467,8 @@ class ReportedGroup(Group):
             return {"agrees": None, "queues_differing": None}
         computed, reported = owners(self.held), owners(self.reported)
         differing = sum(
-            computed.get(one, set()) != reported.get(one, set()) for one in computed.keys() | reported.keys()
+            computed.get(member_id, set()) != reported.get(member_id, set())
+            for member_id in computed.keys() | reported.keys()
         )
         if self.guesses & self.topics_then.keys():  # a guess proves nothing
             return {"agrees": None, "queues_differing": None}
@@ -472,7 +484,7 @@ class ReportedGroup(Group):
     # ---- topics that become known later
 
     def learn(self, at: int) -> None:
-        """Compute the current generation from its own time on, once the last of its topics is known."""
+        """Compute the current generation, from its own time on, once the last of its topics is known."""
         waited = self.unknown
         if not waited or self.row is None:
             return
@@ -486,9 +498,11 @@ class ReportedGroup(Group):
             first = self.topics.first(topic, at)
             if first is not None and not self.topics.was_reported(topic, self.reported_up_to):
                 named = [
-                    one for one in topics.get(topic, []) if one["queue_id"] not in {one["queue_id"] for one in first}
+                    queue
+                    for queue in topics.get(topic, [])
+                    if queue["queue_id"] not in {described["queue_id"] for described in first}
                 ]
-                topics[topic] = sorted(first + named, key=lambda one: one["queue_id"])
+                topics[topic] = sorted(first + named, key=lambda queue: queue["queue_id"])
         for topic in waited - self.unknown:
             self.counted[topic] = names_of(topics[topic])
         self.queues_before = len(wanted_queues(members, topics))
@@ -509,7 +523,7 @@ class ReportedGroup(Group):
         return any(span["valid_from"] >= self.since for key, span in self.spans.items() if key[0] == "computed")
 
     def write_anew(self) -> None:
-        """Write the computed spans of the generation from its own time on, under the ids that members had."""
+        """Write the generation's computed spans from its own time on, under the ids that members had then."""
         open_then, ended_then = self.spans_then
         mine = ("computed", self.cluster, self.name)
         self.tables.spans = [
@@ -530,5 +544,5 @@ def is_generation(event: Event) -> bool:
 
 
 def names_of(queues: list[dict[str, Any]]) -> list[Any]:
-    """Return the names of queues: other racks of the same ones explain no generation."""
-    return [(one["broker"], one["queue_id"]) for one in queues]
+    """Return the names of queues: the same queues in other racks do not explain a generation."""
+    return [(queue["broker"], queue["queue_id"]) for queue in queues]

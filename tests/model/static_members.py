@@ -26,7 +26,7 @@ def replace(group: Group, at: int, former: str, name: str, lives_by: str, own: i
     fresh = Member(at, lives_by, dict(old.described))
     fresh.began_at = at if own is None else own
     fresh.not_before, fresh.is_new = old.not_before, old.is_new
-    group.members = {name if one == former else one: member for one, member in group.members.items()}
+    group.members = {name if member_id == former else member_id: member for member_id, member in group.members.items()}
     group.members[name] = fresh
     group.departed.pop(name, None)
     group.departed[former] = dict(old.described)
@@ -46,7 +46,7 @@ def replace(group: Group, at: int, former: str, name: str, lives_by: str, own: i
             held[name] = list(dict.fromkeys([*held.get(name, ()), *held.pop(former)]))
     if former in group.newest_report:
         group.newest_report[name] = group.newest_report.pop(former)
-    group.reporters = {name if one == former else one for one in group.reporters}
+    group.reporters = {name if member_id == former else member_id for member_id in group.reporters}
 
 
 def replace_absent(
@@ -68,7 +68,11 @@ def under_present_ids(group: Group, event: Event) -> Event:
             now[name] = present
 
     def renamed(by_name: dict[str, Any]) -> dict[str, Any]:
-        return {now.get(one, one): value for one, value in by_name.items() if now.get(one) not in by_name}
+        return {
+            now.get(member_id, member_id): value
+            for member_id, value in by_name.items()
+            if now.get(member_id) not in by_name
+        }
 
     shown = renamed({info["member_id"]: info for info in event["members"]})
     event = event | {"members": [info | {"member_id": name} for name, info in shown.items()]}

@@ -34,7 +34,7 @@ def join(system: str, at: int, **fields: Any) -> Event:
 
 
 def batch(run: CoreRun, *events: Event) -> None:
-    run.batch(BATCH_MS, [json.dumps(one).encode() for one in events])
+    run.batch(BATCH_MS, [json.dumps(sent).encode() for sent in events])
 
 
 def decided(run: CoreRun) -> list[tuple[str, str | None]]:
@@ -45,7 +45,9 @@ def decided(run: CoreRun) -> list[tuple[str, str | None]]:
 
 def listed(run: CoreRun) -> list[str]:
     """Return the system of every row of group g."""
-    return [one.body.system for one in run.changes if isinstance(one.body, GroupChanged) and one.group_id == "g"]
+    return [
+        change.body.system for change in run.changes if isinstance(change.body, GroupChanged) and change.group_id == "g"
+    ]
 
 
 @pytest.mark.parametrize("system", DEFAULTS)
@@ -84,11 +86,11 @@ def test_a_cluster_that_is_first_known_by_anything_else(system: str, first: Any)
     batch(run, commit(system, 10_000), clock(system, 15_000))
     run.move(1, BATCH_MS)
     batch(run, join(system, 21_000))
-    assert {one for one, _ in decided(run)} == {system}
+    assert {found for found, _ in decided(run)} == {system}
     assert run.rebalances[-1].strategy == DEFAULTS[system]
 
 
-def test_an_event_that_names_another_system_corrects_it_and_what_was_computed() -> None:
+def test_an_event_that_names_another_system_corrects_the_system_and_the_assignment() -> None:
     run = CoreRun(core_config(shards=1))
     batch(run, event("kafka", 0, "topic_queues", topic="t", queue_count=2), join("kafka", 1_000), clock("kafka", 9_000))
     batch(run, event("rocketmq", 10_000, "heartbeat", group="g", member_id="a", subscriptions=["t"]))

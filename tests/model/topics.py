@@ -61,7 +61,7 @@ class Topics:
         for topic, history in self.reported.items():
             now: dict[str, Any] | None = None
             for at, queues in history:
-                names = [(one["broker"] or "", one["queue_id"], one["racks"]) for one in queues]
+                names = [(queue["broker"] or "", queue["queue_id"], queue["racks"]) for queue in queues]
                 if now is not None and now["queues"] == names:
                     continue
                 if now is not None:
@@ -78,10 +78,10 @@ def _queues(event: Event) -> list[dict[str, Any]]:
         return [{"broker": None, "queue_id": number, "racks": None} for number in range(event["queue_count"])]
     found = [
         {
-            "broker": one.get("broker") if event["system"] != "kafka" else None,
-            "queue_id": one["queue_id"],
-            "racks": tuple(one["racks"]) if one.get("racks") else (one["rack"],) if one.get("rack") else None,
+            "broker": queue.get("broker") if event["system"] != "kafka" else None,
+            "queue_id": queue["queue_id"],
+            "racks": tuple(queue["racks"]) if queue.get("racks") else (queue["rack"],) if queue.get("rack") else None,
         }
-        for one in event["queues"]
+        for queue in event["queues"]
     ]
-    return sorted(found, key=lambda one: (one["broker"] or "", one["queue_id"]))
+    return sorted(found, key=lambda queue: (queue["broker"] or "", queue["queue_id"]))

@@ -90,8 +90,8 @@ def _smallest(first: Way, second: Way) -> tuple[Way, Way]:
     changed = True
     while changed:
         changed = False
-        for one in sorted(kept):
-            less = kept - {one}
+        for index in sorted(kept):
+            less = kept - {index}
             if less and rows(part(first, less)) != rows(part(second, less)):
                 kept, changed = less, True
     return part(first, kept), part(second, kept)

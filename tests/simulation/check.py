@@ -1,4 +1,4 @@
-"""Compares what was found with what there was: missing, invented and wrongly explained rebalances."""
+"""Compare found rebalances with the truth: missing, invented and wrongly explained ones."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ OF_A_MEMBER = {
 
 @dataclass(frozen=True)
 class FoundRebalance:
-    """One row of ``rebalances``, as far as truth speaks of it."""
+    """One row of ``rebalances``, limited to the columns that the truth has."""
 
     cluster: str
     group_id: str
@@ -46,7 +46,9 @@ class FoundRebalance:
             generation=row["generation"],
             generation_source=row["generation_source"],
             trigger=row["trigger"],
-            causes=frozenset(_plain(one["kind"], one.get("member_id"), one.get("topic")) for one in row["triggers"]),
+            causes=frozenset(
+                _plain(trigger["kind"], trigger.get("member_id"), trigger.get("topic")) for trigger in row["triggers"]
+            ),
             members_after=row["members_after"],
             generations_missed=row.get("generations_missed"),
         )
@@ -54,7 +56,7 @@ class FoundRebalance:
 
 @dataclass
 class Verdict:
-    """What a check found; ``invented`` and ``wrong`` in the order of the rows."""
+    """The result of a check; ``invented`` and ``wrong`` in the order of the rows."""
 
     right: int = 0
     missing: list[ExpectedRebalance] = field(default_factory=list)
@@ -63,11 +65,11 @@ class Verdict:
 
     @property
     def holds(self) -> bool:
-        """Return whether everything was found, and nothing but that."""
+        """Return whether everything was found, and nothing else."""
         return not (self.missing or self.invented or self.wrong)
 
     def report(self, at_most: int = 20) -> str:
-        """Write what is not as it was, for people."""
+        """Write the differences for people."""
         lines = [
             f"{self.right} right, {len(self.missing)} missing, {len(self.invented)} invented,"
             f" {len(self.wrong)} wrongly explained"
@@ -96,9 +98,9 @@ def check(
     """
     clocks = until or {}
     expected: dict[tuple[str, str], list[ExpectedRebalance]] = defaultdict(list)
-    for one in truth:
-        if one.cluster not in clocks or one.event_time < clocks[one.cluster]:
-            expected[one.cluster, one.group_id].append(one)
+    for true_rebalance in truth:
+        if true_rebalance.cluster not in clocks or true_rebalance.event_time < clocks[true_rebalance.cluster]:
+            expected[true_rebalance.cluster, true_rebalance.group_id].append(true_rebalance)
     found: dict[tuple[str, str], list[FoundRebalance]] = defaultdict(list)
     for row in rows:
         rebalance = FoundRebalance.of(row)
@@ -112,27 +114,27 @@ def check(
 def _check_group(
     expected: list[ExpectedRebalance], found: list[FoundRebalance], clock: int | None, verdict: Verdict
 ) -> None:
-    in_time = [one for one in expected if one.required and one.late_until is None]
-    uncertain = [one for one in expected if not one.required or one.late_until is not None]
-    left = sorted(found, key=lambda one: (one.event_time, one.generation))
+    in_time = [rebalance for rebalance in expected if rebalance.required and rebalance.late_until is None]
+    uncertain = [rebalance for rebalance in expected if not rebalance.required or rebalance.late_until is not None]
+    left = sorted(found, key=lambda row: (row.event_time, row.generation))
     reported_late: set[int] = set()
-    for one in in_time:
-        match = next((row for row in left if _same_time(one, row)), None)
+    for rebalance in in_time:
+        match = next((row for row in left if _same_time(rebalance, row)), None)
         if match is None:
-            verdict.missing.append(one)
+            verdict.missing.append(rebalance)
             continue
         left.remove(match)
-        problems = _differences(one, match, uncertain, reported_late)
+        problems = _differences(rebalance, match, uncertain, reported_late)
         if problems:
-            verdict.wrong.append((one, match, problems))
+            verdict.wrong.append((rebalance, match, problems))
         else:
             verdict.right += 1
     for row in left:
         _match_uncertain(row, uncertain, reported_late, verdict)
-    for number, one in enumerate(uncertain):
-        still_comes = clock is not None and one.late_until is not None and clock <= one.late_until
-        if one.required and number not in reported_late and not still_comes:
-            verdict.missing.append(one)
+    for number, rebalance in enumerate(uncertain):
+        still_comes = clock is not None and rebalance.late_until is not None and clock <= rebalance.late_until
+        if rebalance.required and number not in reported_late and not still_comes:
+            verdict.missing.append(rebalance)
 
 
 def _same_time(expected: ExpectedRebalance, row: FoundRebalance) -> bool:
@@ -146,10 +148,10 @@ def _match_uncertain(
 ) -> None:
     unexplained = {cause for cause in row.causes if cause.kind != "late_evidence"}
     explained = False
-    for number, one in enumerate(uncertain):
-        if _may_be(one, row.event_time):
-            causes = {_plain(cause.kind, cause.member_id, cause.topic) for cause in one.causes}
-            late = one.late_until is not None and row.event_time > one.event_time
+    for number, rebalance in enumerate(uncertain):
+        if _may_be(rebalance, row.event_time):
+            causes = {_plain(cause.kind, cause.member_id, cause.topic) for cause in rebalance.causes}
+            late = rebalance.late_until is not None and row.event_time > rebalance.event_time
             if causes & row.causes or (late and any(cause.kind == "late_evidence" for cause in row.causes)):
                 reported_late.add(number)
                 unexplained -= causes
@@ -160,9 +162,9 @@ def _match_uncertain(
         verdict.right += 1
 
 
-def _may_be(one: ExpectedRebalance, event_time: int) -> bool:
-    return one.event_time == event_time or (
-        one.late_until is not None and one.event_time < event_time <= one.late_until
+def _may_be(rebalance: ExpectedRebalance, event_time: int) -> bool:
+    return rebalance.event_time == event_time or (
+        rebalance.late_until is not None and rebalance.event_time < event_time <= rebalance.late_until
     )
 
 
@@ -174,14 +176,14 @@ def _differences(
     kinds = set()
     for cause in expected.causes:
         allowed = [_plain(kind, cause.member_id, cause.topic) for kind in (cause.kind, *cause.also)]
-        present = [one for one in allowed if one in surplus]
+        present = [shown for shown in allowed if shown in surplus]
         if not present:
             problems.append(f"lacks {_as_text([cause])}")
         surplus -= set(present)
-        kinds |= {one.kind for one in present}
-    for number, one in enumerate(uncertain):
-        if _may_be(one, row.event_time):
-            also = {_plain(cause.kind, cause.member_id, cause.topic) for cause in one.causes}
+        kinds |= {shown.kind for shown in present}
+    for number, rebalance in enumerate(uncertain):
+        if _may_be(rebalance, row.event_time):
+            also = {_plain(cause.kind, cause.member_id, cause.topic) for cause in rebalance.causes}
             if also & surplus:
                 reported_late.add(number)
                 surplus -= also
@@ -211,8 +213,8 @@ def _epoch_ms(time: object) -> int:
     return epoch_ms(time) if isinstance(time, str) else int(str(time))
 
 
-def _place(one: ExpectedRebalance | FoundRebalance) -> str:
-    return f"{one.cluster} {one.group_id} {rfc3339(one.event_time)}"
+def _place(rebalance: ExpectedRebalance | FoundRebalance) -> str:
+    return f"{rebalance.cluster} {rebalance.group_id} {rfc3339(rebalance.event_time)}"
 
 
 def _as_text(causes: Iterable[Cause]) -> str:

@@ -23,7 +23,7 @@ from udfs.shard.savepoint import export_shard
 from udfs.shard.shard import Shard
 
 Row = Rebalance | Change | Rejected
-# A batch takes in events that are older by so much: more than the allowed lateness.
+# A batch takes in events that are older than it by this much: more than the allowed lateness.
 _BEHIND_MS = 10_000
 
 
@@ -49,7 +49,7 @@ class CoreRun:
                     packets.setdefault((row["cluster"], row["shard"]), []).append(decode_packet(row["payload"]))
         for key, mine in sorted(packets.items()):
             if key[0] == REJECTED_CLUSTER:
-                self.rejected += [one for packet in mine for one in packet.rejected]
+                self.rejected += [rejected for packet in mine for rejected in packet.rejected]
                 continue
             shard = Shard(*key, self._states.get(key), self._config, coordinator)
             for row in shard.advance(mine, batch_ms):
@@ -57,7 +57,7 @@ class CoreRun:
             self._states[key] = shard.encode()
 
     def move(self, shards: int, batch_ms: int) -> None:
-        """Go on with another shard count, from an export as lines: a batch of its own, which decides nothing."""
+        """Continue with another shard count from an export as lines: a batch of its own, which decides nothing."""
         exported = [
             msgspec.json.encode(event)
             for (cluster, number), state in sorted(self._states.items())
@@ -76,7 +76,9 @@ class CoreRun:
     def flush(self, batch_ms: int) -> None:
         """Move every cluster's clock past its newest event, as at the end of a recording."""
         clusters = sorted({cluster for cluster, _ in self._states})
-        self.batch(batch_ms, [], [json.dumps({"control": "flush", "cluster": one}).encode() for one in clusters])
+        self.batch(
+            batch_ms, [], [json.dumps({"control": "flush", "cluster": cluster}).encode() for cluster in clusters]
+        )
 
     def _take(self, row: Row) -> None:
         if isinstance(row, Rebalance):
@@ -90,9 +92,9 @@ class CoreRun:
 
     def rows(self) -> list[dict[str, Any]]:
         """Return the rows of ``rebalances``."""
-        found = [msgspec.to_builtins(one) for one in self.rebalances]
-        for row, one in zip(found, self.rebalances, strict=True):
-            row["outages"] = [msgspec.structs.asdict(outage) for outage in one.outages]
+        found = [msgspec.to_builtins(rebalance) for rebalance in self.rebalances]
+        for row, rebalance in zip(found, self.rebalances, strict=True):
+            row["outages"] = [msgspec.structs.asdict(outage) for outage in rebalance.outages]
         return found
 
 
@@ -112,14 +114,14 @@ def _raw_rows(source: str, lines: Sequence[bytes], batch_ms: int) -> pa.RecordBa
 
 
 def run_of(lines: Iterable[bytes]) -> CoreRun:
-    """Run what a collector wrote, to its end: a batch to each of its rounds, which end with a ``clock``."""
+    """Run everything a collector wrote: one batch for each of its rounds, which end with a ``clock``."""
     run = CoreRun(core_config())
     batch: list[bytes] = []
     newest = 0
-    for one in lines:
-        event = json.loads(one)
+    for text in lines:
+        event = json.loads(text)
         newest = max(newest, event["event_time"])
-        batch.append(one)
+        batch.append(text)
         if event["type"] == "clock":
             run.batch(newest + _BEHIND_MS, batch)
             batch = []
@@ -133,7 +135,7 @@ def run_core(deliveries: Iterable[Delivery], config: CoreConfig, span_ms: int | 
     """Run a recording to its end.
 
     Args:
-        span_ms: A batch holds what was delivered in so long; None = all in one batch.
+        span_ms: The time of delivery that one batch covers; None: everything in one batch.
     """
     run = CoreRun(config)
     batch: list[bytes] = []
@@ -154,13 +156,15 @@ def run_core(deliveries: Iterable[Delivery], config: CoreConfig, span_ms: int | 
 
 def rows_of(changes: Iterable[Change]) -> dict[str, list[dict[str, Any]]]:
     """Return the rows of the tables that follow the journal: it is applied whole, in the order of its histories."""
-    history = sorted(changes, key=lambda one: (one.cluster, one.group_id or "", one.subject or "", one.number))
+    history = sorted(
+        changes, key=lambda change: (change.cluster, change.group_id or "", change.subject or "", change.number)
+    )
     found: dict[str, list[dict[str, Any]]] = {}
     for projection in PROJECTIONS:
         entries = [
-            Entry(one.cluster, one.group_id, one.event_time, one.body)
-            for one in history
-            if projection.concerns(one.body.__struct_config__.tag, one.group_id)
+            Entry(change.cluster, change.group_id, change.event_time, change.body)
+            for change in history
+            if projection.concerns(change.body.__struct_config__.tag, change.group_id)
         ]
         rows = RowEdits([])
         projection.apply_changes(entries, rows, {})

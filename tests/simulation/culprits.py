@@ -69,7 +69,7 @@ class Scene:
         return f"worker-{number % 3}@{host}" if self.system == "kafka" else host
 
     def live(self, restarts: int, every_ms: int, *, kills: bool = False, mean: int = 2) -> dict[int, Event]:
-        """Have all join, the culprit restart so often, and the others now and then; return who is there in the end."""
+        """Let all join, the culprit restart this often, the others now and then; return the members at the end."""
         timeout = 6_000
         present = {number: self.member(number) for number in range(self.size)}
         for member in present.values():
@@ -79,11 +79,13 @@ class Scene:
         others = [number for number in range(self.size) if number != self.culprit]
         span = restarts * every_ms
         times += [
-            (at + self.chance.randrange(span), one) for one in others for _ in range(self.chance.randrange(mean + 1))
+            (at + self.chance.randrange(span), member_id)
+            for member_id in others
+            for _ in range(self.chance.randrange(mean + 1))
         ]
         for time, number in sorted(times):
             if kills and number == self.culprit:
-                # It sends no more: its session ends by its deadline, before it is back.
+                # It sends nothing more: its session expires before it is back.
                 self.emit(time - timeout - 1, "heartbeat", session_timeout_ms=timeout, **present[number])
             else:
                 self.emit(time, "member_left", group=self.group, member_id=present[number]["member_id"])
@@ -131,19 +133,19 @@ def generations(seed: int) -> tuple[Scene, Callable[[Found], bool]]:
     at, generation = START, 0
 
     def snapshot() -> None:
-        members = [{key: value for key, value in one.items() if key != "group"} for one in present.values()]
+        members = [{key: value for key, value in member.items() if key != "group"} for member in present.values()]
         scene.emit(at, "group_snapshot", group=scene.group, generation=generation, strategy="range", members=members)
 
     for number in range(scene.chance.randrange(9, 15)):
         generation += 1
         snapshot()
         at = START + 20 * MINUTE + 24_000 * number
-        gone = [scene.culprit, *(one for one in others if scene.chance.random() < 0.15)]
-        kept = {one: present.pop(one) for one in gone if one in present}
+        gone = [scene.culprit, *(member_id for member_id in others if scene.chance.random() < 0.15)]
+        kept = {member_id: present.pop(member_id) for member_id in gone if member_id in present}
         generation += 1
         snapshot()
         at += 9_000
-        present |= {one: scene.member(one) for one in kept}
+        present |= {member_id: scene.member(member_id) for member_id in kept}
     generation += 1
     snapshot()
     scene.emit(at + 4_000, "clock")
@@ -194,14 +196,14 @@ def client_id_twice(seed: int) -> tuple[Scene, Callable[[Found], bool]]:
     present = scene.live(2, 60_000, mean=1)
     at = scene.events[-1]["event_time"] + 5_000
     culprit = present[scene.culprit]
-    members = [{key: value for key, value in one.items() if key != "group"} for one in present.values()]
+    members = [{key: value for key, value in member.items() if key != "group"} for member in present.values()]
     members.append({**members[0], "member_id": culprit["member_id"], "host": "10.9.9.9:1"})
     scene.emit(at, "group_snapshot", group=scene.group, members=members)
     scene.emit(at + 4_000, "clock")
 
     def is_named(found: Found) -> bool:
         row = _findings(found, "duplicate_ids")[-1]
-        return {one["member_id"].partition("#2")[0] for one in row["members"]} == {culprit["member_id"]}
+        return {member["member_id"].partition("#2")[0] for member in row["members"]} == {culprit["member_id"]}
 
     return scene, is_named
 
@@ -210,18 +212,18 @@ def other_queues(seed: int) -> tuple[Scene, Callable[[Found], bool]]:
     """A coordinator's assignment in which one member has what another should have."""
     scene = Scene(seed, "kafka", "kafka-main")
     present = {number: scene.member(number) for number in range(scene.size)}
-    members = [{key: value for key, value in one.items() if key != "group"} for one in present.values()]
-    ids = sorted(one["member_id"] for one in members)
-    held: dict[str, list[Event]] = {one: [] for one in ids}
+    members = [{key: value for key, value in member.items() if key != "group"} for member in present.values()]
+    ids = sorted(member["member_id"] for member in members)
+    held: dict[str, list[Event]] = {member_id: [] for member_id in ids}
     for topic, count in scene.topics.items():
         each, more = divmod(count, len(ids))
         first = 0
-        for place, one in enumerate(ids):
+        for place, member_id in enumerate(ids):
             last = first + each + (place < more)
-            held[one] += [{"topic": topic, "queue_id": number} for number in range(first, last)]
+            held[member_id] += [{"topic": topic, "queue_id": number} for number in range(first, last)]
             first = last
-    culprit = scene.chance.choice([one for one in ids if held[one]])
-    thief = scene.chance.choice([one for one in ids if one != culprit])
+    culprit = scene.chance.choice([member_id for member_id in ids if held[member_id]])
+    thief = scene.chance.choice([member_id for member_id in ids if member_id != culprit])
     held[thief].append(held[culprit].pop())
     assigned = {"members": members, "assignments": held, "strategy": "range", "generation": 1}
     scene.emit(START, "group_snapshot", group=scene.group, **assigned)
@@ -249,13 +251,14 @@ def played(scenes: Iterable[Scene], seed: int) -> Found:
     """Return the findings of planted groups that live in the clusters of one fleet, through packets and shards."""
     fleet = Fleet(seed, groups=6, members=30)
     lines = [
-        (one.deliver_at, line(one)) for one in [*fleet.deliveries_until(fleet.start_ms + 2 * MINUTE), *fleet.finish()]
+        (delivery.deliver_at, line(delivery))
+        for delivery in [*fleet.deliveries_until(fleet.start_ms + 2 * MINUTE), *fleet.finish()]
     ]
-    lines += [(one["event_time"] + 50, json.dumps(one).encode()) for scene in scenes for one in scene.events]
+    lines += [(event["event_time"] + 50, json.dumps(event).encode()) for scene in scenes for event in scene.events]
     run = CoreRun(RULES)
     batch: list[bytes] = []
     end, at = 0, 0
-    for at, text in sorted(lines, key=lambda one: one[0]):
+    for at, text in sorted(lines, key=lambda timed: timed[0]):
         if batch and at >= end:
             run.batch(end + 1_000, batch)
             batch = []
@@ -268,7 +271,7 @@ def played(scenes: Iterable[Scene], seed: int) -> Found:
 
 
 def measured(cases: int) -> dict[str, tuple[int, int]]:
-    """Return for each kind of mistake in how many cases the culprit is named, and of how many."""
+    """Return for each kind of mistake in how many cases the culprit is named, and the number of cases."""
     right: Counter[str] = Counter()
     for seed in range(cases):
         scenes = {kind: plant(1_000 * seed + place) for place, (kind, plant) in enumerate(KINDS.items())}

@@ -1,4 +1,4 @@
-"""A reader as plain as can be: all events at once, sorted, one millisecond after another, whole groups in dicts.
+"""A reader as simple as possible: all events at once, sorted, one millisecond after another, whole groups in dicts.
 
 It knows nothing of lateness, batches, queues or strategies: only the members and what was reported.
 """
@@ -22,7 +22,7 @@ class PlainGroup:
         self.has_rows = False
         self.last: dict[str, int] = {}  # members that live by heartbeats
         self.polled: set[str] = set()  # members known from snapshots
-        self.about: dict[str, dict[str, object]] = {}  # what was ever reported of a member
+        self.about: dict[str, dict[str, object]] = {}  # everything ever reported of a member
         self.settings: dict[str, object] = {}
         self.hosts: dict[str, str] = {}
 
@@ -65,7 +65,7 @@ def read(events: Iterable[AnyEvent]) -> Found:
         deadlines.discard(now)
         if reported and reported[0] == now:
             reported.pop(0)
-        for event in sorted(times.get(now, ()), key=lambda one: ORDER_AT_ONE_TIME[type(one)]):
+        for event in sorted(times.get(now, ()), key=lambda event: ORDER_AT_ONE_TIME[type(event)]):
             _apply(event, groups, topics, found)
         for (cluster, name), group in groups.items():
             for member in sorted(group.last):
@@ -101,7 +101,9 @@ def _apply(
         if topics.get((event.cluster, event.topic)) != queues:
             topics[event.cluster, event.topic] = queues
             for (cluster, name), group in groups.items():
-                subscribed = any(event.topic in (group.about[one].get("subscriptions") or ()) for one in group.members)
+                subscribed = any(
+                    event.topic in (group.about[member_id].get("subscriptions") or ()) for member_id in group.members
+                )
                 if cluster == event.cluster and subscribed:
                     place = (cluster, name, event.event_time)
                     _note(found, group, place, "queue_count_changed", None, event.topic)
@@ -129,7 +131,7 @@ def _apply(
         group.last[member_id] = event.event_time
     elif kind == "GroupSnapshot":
         there = {member.member_id for member in event.members}
-        how = {one.member_id: one.kind for one in event.departures or ()}
+        how = {departure.member_id: departure.kind for departure in event.departures or ()}
         for member_id in group.polled - there:
             group.polled.discard(member_id)
             kinds = {"left": "member_left", "expired": "session_expired"}

@@ -38,11 +38,11 @@ SHIFT_MS = 45_000
 BATCH_MS = 10_000
 RULES = core_config(shards=2)
 
-# Each batch's time, and its lines.
+# The time of each batch, and its lines.
 Batches: TypeAlias = list[tuple[int, list[bytes]]]
 # The rows of each table.
 Tables: TypeAlias = Mapping[str, Sequence[dict[str, Any]]]
-# What may depend on how the events were cut into batches.
+# Columns that may depend on how the events were cut into batches.
 _OF_THE_BATCH = frozenset({"detected_at", "seen_at", "source", "position", "batch"})
 
 
@@ -67,7 +67,7 @@ def record() -> Iterator[bytes]:
 def batches() -> Batches:
     """Return the recorded day in batches of ten seconds."""
     delivered = [text.split(b" ", 1) for text in lzma.decompress(EVENTS.read_bytes()).splitlines()]
-    by_time = groupby(delivered, lambda one: int(one[0]) // BATCH_MS)
+    by_time = groupby(delivered, lambda delivery: int(delivery[0]) // BATCH_MS)
     return [((number + 1) * BATCH_MS + 1_000, [text for _, text in lines]) for number, lines in by_time]
 
 
@@ -81,9 +81,11 @@ def play(run: CoreRun, day: Batches) -> CoreRun:
 
 def tables(rebalances: Sequence[Rebalance], changes: Sequence[Change], rejected: Sequence[Rejected]) -> Tables:
     """Return the rows of each table, sorted; without columns that depend on how the events were cut into batches."""
-    found: dict[str, list[dict[str, Any]]] = {"rebalances": [msgspec.to_builtins(one) for one in rebalances]}
+    found: dict[str, list[dict[str, Any]]] = {
+        "rebalances": [msgspec.to_builtins(rebalance) for rebalance in rebalances]
+    }
     found |= rows_of(changes)
-    found["rejected_events"] = [msgspec.to_builtins(one) for one in rejected]
+    found["rejected_events"] = [msgspec.to_builtins(rejection) for rejection in rejected]
     return {name: _in_order(rows) for name, rows in found.items()}
 
 
@@ -125,13 +127,13 @@ def _write_tables(found: Tables, folder: Path) -> None:
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Write what was asked for."""
+    """Write the day, or its digests, as the arguments request."""
     if "--record" in arguments:
         EVENTS.write_bytes(packed(record()))
     found = tables_of(play(CoreRun(RULES), batches()))
     if "--write" in arguments:
         ROWS.write_text(json.dumps(digests(found), indent=0) + "\n")
-    for folder in (one for one in arguments if not one.startswith("-")):
+    for folder in (argument for argument in arguments if not argument.startswith("-")):
         _write_tables(found, Path(folder))
 
 

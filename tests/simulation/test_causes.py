@@ -16,7 +16,7 @@ from tests.simulation.core_run import CoreRun, run_core
 SPAN_MS = 240_000
 SEEDS = range(12)
 MORE_SEEDS = [pytest.param(seed, marks=pytest.mark.slow) for seed in range(12, 48)]
-# Each shard of each cluster is decoded and written in each batch: two show all that eight do.
+# Each shard of each cluster is decoded and written in each batch; two shards show everything that eight do.
 RULES = core_config(shards=2)
 _LEADERS = ("kafka.range", "kafka.roundrobin", "kafka.cooperative-sticky")
 
@@ -47,8 +47,8 @@ def test_every_cause_is_found_and_none_invented(played: Played, seed: int) -> No
     verdict = check(run.rows(), fleet.truth)
     assert verdict.holds, verdict.report()
     assert verdict.right > 100
-    # The simulated leaders assign by code of their own: what the monitor computes is what they report.
-    compared = [one.agrees for one in run.rebalances if one.strategy in _LEADERS]
+    # Simulated leaders assign by code of their own, so the computed assignment must equal the reported one.
+    compared = [rebalance.agrees for rebalance in run.rebalances if rebalance.strategy in _LEADERS]
     assert False not in compared
     assert True in compared
 
@@ -57,17 +57,17 @@ def test_every_cause_is_found_and_none_invented(played: Played, seed: int) -> No
 def test_read_in_one_piece_nothing_is_late(seed: int) -> None:
     fleet, deliveries = live(seed, groups=15, members=75)
     run = run_core(deliveries, RULES, None)
-    in_order = [one for one in fleet.truth if one.required]
-    for one in in_order:
-        one.late_until = None
+    in_order = [rebalance for rebalance in fleet.truth if rebalance.required]
+    for rebalance in in_order:
+        rebalance.late_until = None
     verdict = check(run.rows(), in_order)
     assert verdict.holds, verdict.report()
-    assert not [one for one in run.rejected if one.reason == "late"]
+    assert not [rejected for rejected in run.rejected if rejected.reason == "late"]
 
 
-def test_nothing_is_rejected_but_what_is_late(played: Played) -> None:
+def test_only_late_events_are_rejected(played: Played) -> None:
     _, run = played(2)
-    assert {one.reason for one in run.rejected} <= {"late"}
+    assert {rejected.reason for rejected in run.rejected} <= {"late"}
 
 
 @pytest.mark.parametrize("seed", SEEDS[:6])
@@ -80,17 +80,17 @@ def test_a_silence_of_a_source_is_a_finding_from_its_last_event_on(seed: int) ->
         if change.body.__class__.__name__ == "FindingOpened" and change.body.finding == "source_silent"
     )
     after = RULES.source_silent_after_ms
-    long = [one for one in fleet.silences if one.silent_to - one.silent_from > after]
-    assert opened == sorted((one.cluster, one.silent_from + after) for one in long)
+    long = [silence for silence in fleet.silences if silence.silent_to - silence.silent_from > after]
+    assert opened == sorted((silence.cluster, silence.silent_from + after) for silence in long)
 
 
 def test_late_evidence_comes_up_and_is_listed(played: Played) -> None:
-    """Without it the check above would prove nothing."""
+    """If this failed, the check above would prove nothing."""
     late = 0
     for seed in SEEDS[:6]:
         _, run = played(seed)
-        late += sum(cause.kind == "late_evidence" for one in run.rebalances for cause in one.triggers)
+        late += sum(cause.kind == "late_evidence" for rebalance in run.rebalances for cause in rebalance.triggers)
         if late:
-            assert [one for one in run.rejected if one.reason == "late"]
+            assert [rejected for rejected in run.rejected if rejected.reason == "late"]
             break
     assert late

@@ -1,4 +1,4 @@
-"""The whole job on a recording: what the tables say is what the script of the fleet made."""
+"""The whole job on a recording: the tables show what the fleet's script did."""
 
 from __future__ import annotations
 

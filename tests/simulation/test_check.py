@@ -1,4 +1,4 @@
-"""The check of what was found against the truth sees each kind of error."""
+"""The check of found rebalances against the truth detects each kind of error."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def found(time: int = 100, kinds: tuple[tuple[str, ...], ...] = (("member_left",
     }
 
 
-def test_what_is_found_as_it_was_is_right() -> None:
+def test_a_rebalance_found_as_it_happened_is_right() -> None:
     verdict = check([found()], [expected(generation=1, members_after=2)])
     assert verdict.holds
     assert verdict.right == 1
@@ -46,11 +46,11 @@ def test_times_of_tables_are_understood() -> None:
     assert check([found("1970-01-01T00:00:00.100Z")], [expected()]).holds  # type: ignore[arg-type]
 
 
-def test_what_was_not_found_is_missing() -> None:
+def test_a_rebalance_that_was_not_found_is_missing() -> None:
     assert len(check([], [expected()]).missing) == 1
 
 
-def test_what_never_was_is_invented() -> None:
+def test_a_rebalance_that_never_happened_is_invented() -> None:
     assert len(check([found()], []).invented) == 1
 
 
@@ -82,7 +82,7 @@ def test_each_difference_is_named(row: dict[str, Any], problem: str) -> None:
     assert not verdict.holds
 
 
-def test_what_is_newer_than_the_clock_is_not_required() -> None:
+def test_rebalances_newer_than_the_clock_are_not_required() -> None:
     assert check([], [expected(100)], until={"c": 100}).holds
     assert not check([], [expected(100)], until={"c": 101}).holds
 

@@ -1,4 +1,4 @@
-"""For which groups `flapping` is sent: few of the demo, and none of a shift change in which many groups rebalance."""
+"""Groups for which `flapping` is sent: few of the demo, none in a shift change of many groups."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ STEP_MS = 10_000
 
 
 class GivenTables:
-    """Reads rows that are given, as ``Reader`` does."""
+    """Reads the given rows, with the interface of ``Reader``."""
 
     def __init__(self, rows: Mapping[str, Sequence[Row]]) -> None:
         self._rows = rows
 
     def read(self, name: str, *, columns: Sequence[str], where: Mapping[str, Any]) -> pa.Table:
-        rows = [row for row in self._rows[name] if all(_fits(row[column], one) for column, one in where.items())]
+        rows = [row for row in self._rows[name] if all(_fits(row[column], wanted) for column, wanted in where.items())]
         return to_arrow(TABLES[name], rows).select(list(columns))
 
 
@@ -53,7 +53,7 @@ def sent(tables: Mapping[str, Sequence[Row]], until_ms: int) -> list[Row]:
             if row["opened_at"] + WIDESPREAD.span_ms <= at and (row["closed_at"] is None or row["closed_at"] > at)
         ]
         many = widespread_kinds(reader, WIDESPREAD, at) if now else ()
-        found |= {row["finding_id"]: row for row in now if not any(one.has(row) for one in many)}
+        found |= {row["finding_id"]: row for row in now if not any(spread.has(row) for spread in many)}
     return list(found.values())
 
 

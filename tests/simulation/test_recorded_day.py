@@ -26,4 +26,4 @@ def test_the_day_has_all_that_a_rebalance_is_made_of(day: CoreRun) -> None:
     assert {row.generation_source for row in rows} == {"reported", "counted"}
     assert {cause.kind for row in rows for cause in row.triggers} == set(TRIGGER_ORDER)
     assert {row.agrees for row in rows} == {True, False, None}
-    assert [one.reason for one in day.rejected].count("late") > 1
+    assert [rejected.reason for rejected in day.rejected].count("late") > 1

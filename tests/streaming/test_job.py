@@ -1,4 +1,4 @@
-"""The job without Spark: what it reads in which order, when it ends, and when it begins again."""
+"""The job without Spark: the order of its reads, its end, and its restarts."""
 
 from __future__ import annotations
 

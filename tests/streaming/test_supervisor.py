@@ -1,4 +1,4 @@
-"""The job as a command runs it: how it ends, and its metrics meanwhile."""
+"""The job as a command runs it: how it ends, and its metrics while it runs."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_a_failure_is_one_line_with_its_remedy(error: Exception, failing: Callab
     assert line["remedy"]
 
 
-def test_what_fails_before_the_first_batch_is_to_be_set_right_by_people(failing: Callable[..., FailingJob]) -> None:
+def test_an_error_before_the_first_batch_must_be_fixed_by_people(failing: Callable[..., FailingJob]) -> None:
     with pytest.raises(SetupError, match=r"the job cannot start: .*No space left"):
         supervise(failing(OSError(28, "No space left on device"), has_begun=False), once=True)  # type: ignore[arg-type]
     with pytest.raises(TableError):

@@ -36,7 +36,7 @@ class EventTopic(WriteBuffer):
     ``clock`` is never read before the events that precede it. One append is delivered whole before the next begins.
 
     Args:
-        settings: Of a librdkafka producer; they have precedence over our own.
+        settings: Settings of a librdkafka producer; they have precedence over our own.
         memory: A local file; without it everything is read again, and repeats have no effect.
         wait_s: How long one append waits for the broker, before its events wait in memory.
 

@@ -68,7 +68,7 @@ class FolderReader:
         self._reported_ms: dict[str, int] = {}
 
     def step(self) -> None:
-        """Update what was read and deleted; report losses; renew the mark."""
+        """Update the lists of read and deleted files; report losses; renew the mark."""
         self._take_read()
         # This comes before the marks of deletions are read, so that writers wait for this reader from now on.
         self._renew(self._answered or {})

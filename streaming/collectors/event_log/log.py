@@ -48,7 +48,7 @@ class LogLimits:
     """How much a log holds.
 
     Attributes:
-        memory_bytes: Of events that wait in memory while the log cannot be written.
+        memory_bytes: The size of events that wait in memory while the log cannot be written.
         segment_bytes: A file of a folder is not longer, but for a single event that is.
         retention_ms: Older files are deleted once all readers have read them. None: files of any age stay.
         unread_retention_ms: Older files are deleted even if a reader has not read them; a reader that was not active
@@ -70,7 +70,7 @@ class EventRecord(NamedTuple):
     """One event as it is written.
 
     Attributes:
-        key: Of the cluster: events with the same key stay in order.
+        key: The cluster's key: events with the same key stay in order.
         value: The event as JSON, without a line feed.
     """
 

@@ -31,7 +31,7 @@ class ReaderMark(msgspec.Struct, frozen=True, kw_only=True):
     """How far a job has read a folder.
 
     Attributes:
-        checkpoint: Of the job, for people.
+        checkpoint: The job's checkpoint, for people.
         renewed_ms: When the mark was written; a running job renews it.
         read: Writer -> number of the newest file up to which all were read, and the batches committed.
     """
@@ -43,7 +43,7 @@ class ReaderMark(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class DeletedMark(msgspec.Struct, kw_only=True):
-    """Which of its files a writer has deleted.
+    """The files that a writer has deleted.
 
     Attributes:
         ranges: Number of the first and of the last file that were deleted at one time, in their order.

@@ -29,7 +29,7 @@ class Segments:
     readers get the order.
 
     Args:
-        name: Of the writer. Files of other writers in the folder are not touched.
+        name: The writer's name. Files of other writers in the folder are not touched.
     """
 
     def __init__(self, folder: Place, name: str, limits: LogLimits) -> None:

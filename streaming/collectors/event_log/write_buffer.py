@@ -31,7 +31,7 @@ class WriteBuffer:
         write: Writes records, and removes stored records from the front of the list. Raises ``OSError``
             when it cannot; the rest of the list is tried again.
         memory: Kept behind the records that came before.
-        limit_bytes: Of records that may wait. A single append that is longer may wait alone.
+        limit_bytes: The total size of records that may wait. A single append that is longer may wait alone.
     """
 
     def __init__(

@@ -54,7 +54,7 @@ class BrokerClock:
             self._bounds.popleft()
         at_most = min(most for _, _, most in self._bounds)
         # A broker that has just started may show fewer records than there are: those that it shows later look as if
-        # they had been written since. What contradicts the upper bound is no evidence.
+        # they had been written since. A record that contradicts the upper bound proves nothing.
         at_least = max((least for _, least, _ in self._bounds if least is not None and least <= at_most), default=0)
         proven = max(0, at_least)
         self._uncertain_ms = at_most - proven

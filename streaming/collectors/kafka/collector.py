@@ -67,7 +67,7 @@ class KafkaStatus(CollectorStatus, frozen=True, kw_only=True):
 
 
 class _Memory(msgspec.Struct, array_like=True):
-    """What a collector must know after a restart.
+    """State that a collector needs after a restart.
 
     Attributes:
         topics: As ``TopicDiff`` writes them.
@@ -246,7 +246,7 @@ class KafkaCollector(CollectorThread):
             self._stopping.wait(max(0.0, min(_CHECK_EVERY_S, next_s - time.monotonic())))
 
     def _remember(self) -> None:
-        """Continue from what was kept last."""
+        """Continue from the last stored state."""
         cluster = self._options.cluster
         try:
             memory = _read_memory(self._log.read_memory())

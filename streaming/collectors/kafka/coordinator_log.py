@@ -40,7 +40,7 @@ _Match: TypeAlias = re.Match[str]
 
 
 class _Departed(NamedTuple):
-    """What a line reports of one member."""
+    """The report of one member in a line."""
 
     how: How
     group: str | None  # None: the line does not name it
@@ -53,7 +53,7 @@ class CoordinatorLog:
     """Makes events of the lines of one cluster's brokers.
 
     Args:
-        zone: Of times without one.
+        zone: The time zone of times without one.
 
     Attributes:
         understood: Lines of a coordinator that were recognized, whether they are news or not.

@@ -33,7 +33,7 @@ class CoordinatorLogCollector(CollectorThread):
     """Follows the logs of one cluster's brokers, from ``start`` to ``stop``.
 
     Args:
-        parser: Of this cluster. lines: Where its lines come from.
+        parser: The parser of this cluster's lines. lines: Where its lines come from.
         log: Where events are appended; its memory is how far the lines were read.
     """
 
@@ -50,7 +50,7 @@ class CoordinatorLogCollector(CollectorThread):
         super().__init__("kafka-log")
 
     def stop(self) -> None:
-        """End; what was logged until now is read before."""
+        """End; lines logged until now are read first."""
         self._stopping.set()
         self._joined()
         self.observe_once()
@@ -130,7 +130,7 @@ def brokers_logs(settings: Kafka, log: EventLog) -> CoordinatorLogCollector:
     """Return what reads the logs that the settings name.
 
     Args:
-        log: Of its events alone; its memory is how far the lines were read.
+        log: The log of its own events; its memory is how far the lines were read.
     """
     groups = GroupPatterns(settings.include_groups, settings.exclude_groups)
     parser = CoordinatorLog(settings.cluster, zone=ZoneInfo(settings.log_timezone), groups=groups)

@@ -34,7 +34,7 @@ Versions: TypeAlias = Mapping[int, tuple[int, int]]
 
 
 class GroupsView(Protocol):
-    """What of a cluster shows where its groups are coordinated."""
+    """The part of a cluster that shows where its groups are coordinated."""
 
     def new_protocol_groups(self) -> Sequence[str]:
         """Return the consumer groups of the new protocol."""
@@ -53,7 +53,7 @@ class CoordinatorReleases:
         self._next_ms = 0
 
     def diff(self, view: GroupsView, at_ms: int) -> list[GroupSettings]:
-        """Return what is new, at most once in a minute."""
+        """Return new releases, at most once in a minute."""
         if at_ms < self._next_ms:
             return []
         self._next_ms = at_ms + _EVERY_MS
@@ -76,7 +76,7 @@ class CoordinatorReleases:
         ]
 
     def note(self, events: Sequence[GroupSettings]) -> None:
-        """Note what was reported."""
+        """Note the reported releases."""
         self._reported |= {event.group: str((event.strategy_settings or {})[COORDINATOR]) for event in events}
 
     def _release_at(self, place: Place) -> str | None:

@@ -16,7 +16,7 @@ class EarlyClock:
     """The times (epoch ms, the brokers') of what waits for a clock.
 
     Args:
-        lateness_ms: Of the job: what is older than the clock by more than this is decided.
+        lateness_ms: The job's allowed lateness: what is older than the clock by more than this is decided.
     """
 
     def __init__(self, lateness_ms: int) -> None:

@@ -34,7 +34,7 @@ class PolledMember(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         metadata, assignment: The bytes of a classic member; empty during a rebalance, and for others.
-        queues: Of a member of the new protocol.
+        queues: The queues of a member of the new protocol.
     """
 
     member_id: str

@@ -28,10 +28,10 @@ _log = logger("kafka")
 
 
 class GroupSource(NamedTuple):
-    """Where groups come from.
+    """The source of groups.
 
     Attributes:
-        partitions: Of ``__consumer_offsets``, where it is read.
+        partitions: Partitions of ``__consumer_offsets``, where it is read.
     """
 
     source: Source
@@ -39,7 +39,7 @@ class GroupSource(NamedTuple):
     why: str = ""
 
     def __str__(self) -> str:
-        """Return what is taken, and why."""
+        """Return the chosen source, and why."""
         return f"{self.source}: {self.why}"
 
 

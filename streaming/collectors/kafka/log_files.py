@@ -41,7 +41,7 @@ _log = logger("kafka")
 
 
 class LineSource(Protocol):
-    """Where lines come from."""
+    """A source of lines."""
 
     def read(self) -> Iterator[list[str]]:
         """Return the lines that are new, in batches, up to the present end."""
@@ -99,7 +99,8 @@ class LogFiles:
         wanted = self._wanted()
         reading = LogReading(self._places, self._list(wanted))
         if any(not (place.is_finished or place.is_missing) for place in reading.not_located()):
-            reading = LogReading(self._places, self._list(wanted))  # a listing may miss what is renamed meanwhile
+            # a listing may miss a file that is renamed meanwhile
+            reading = LogReading(self._places, self._list(wanted))
         self._let_go(reading)
         self._places = reading.remembered()
         newest = {file.current: file for file in reading.files if file.is_readable}

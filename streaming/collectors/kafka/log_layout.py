@@ -38,7 +38,7 @@ _LEAST_MS = 1e11  # a smaller number counts seconds, since in milliseconds it wo
 
 
 class Logged(NamedTuple):
-    """What a coordinator logged.
+    """A line of a coordinator.
 
     Attributes:
         at: Epoch milliseconds; None: the line has no time that can be read.
@@ -52,7 +52,7 @@ def coordinator_message(line: str, zone: tzinfo) -> Logged | None:
     """Return the message of a coordinator's line; None: it is not such a line.
 
     Args:
-        zone: Of times without one.
+        zone: The time zone of times without one.
 
     Example:
         >>> coordinator_message('{"timeMillis":1795375714885,"message":"[GroupCoordinator 0]: Startup complete."}', UTC)

@@ -1,4 +1,4 @@
-"""Shell: how far the files of rotated logs were read, and where what was read is by now."""
+"""Shell: how far the files of rotated logs were read, and where those files are now."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Place(msgspec.Struct):
 
     @property
     def id(self) -> FileId:
-        """Which file it was, whatever its name."""
+        """Return the identity of the file, whatever its name."""
         return self.device, self.inode
 
     def move(self, file: LogFile) -> None:

@@ -63,7 +63,7 @@ class LogFile(NamedTuple):
 
     @property
     def order(self) -> tuple[bool, int, tuple[int, ...], str]:
-        """What sorts files by when they were written: rotated ones first."""
+        """Return a key that sorts files by the time of writing: rotated ones first."""
         return self.current == self.path, self.modified_ns, rotation(self.path), self.path
 
 
@@ -166,7 +166,7 @@ def contents(file: LogFile, offset: int, piece_bytes: int = CHUNK_BYTES) -> Iter
     """Return what a file holds from an offset on, decompressed.
 
     Raises:
-        RotatedError: It has another name by now.
+        RotatedError: The file has another name by now.
         OSError: It cannot be read.
         BROKEN: It is compressed, and damaged from here on.
     """

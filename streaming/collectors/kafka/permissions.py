@@ -155,7 +155,7 @@ def refuse_without(missing: list[Missing], options: KafkaOptions) -> None:
     """Name each right that is missing and needed.
 
     Raises:
-        SetupError: There is one.
+        SetupError: A needed right is missing.
     """
     if any(right.needed for right in missing):
         raise SetupError(

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 # Spark's reader by the admin client silently skips internal topics; the one by a consumer reads them.
 _READ_INTERNAL_TOPICS = "spark.sql.streaming.kafka.useDeprecatedOffsetFetching"
-# That reader waits for an unavailable broker uninterruptibly, so a stop of the query waits no longer than this.
+# Spark's reader waits for an unavailable broker uninterruptibly, so a stop of the query waits no longer than this.
 _STOP_TIMEOUT, _STOP_TIMEOUT_MS = "spark.sql.streaming.stopTimeout", "10000"
 
 

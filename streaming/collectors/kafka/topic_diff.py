@@ -69,7 +69,7 @@ class TopicDiff:
                 doubted[topic] = now
                 continue
             if replaced and before is not None and before.topic_id is not None:
-                # It was deleted and re-created between two reads, so it is another topic whose queues begin anew.
+                # The topic was deleted and re-created between two reads, so it is another topic with new queues.
                 events.append(self._event(topic, None, time_ms - 1))
             events.append(self._event(topic, now, time_ms))
             if now is None:

@@ -16,7 +16,7 @@ class Violation(msgspec.Struct, frozen=True, order=True):
 
 
 class Folder(msgspec.Struct, frozen=True):
-    """What ZooKeeper keeps of a node's children.
+    """ZooKeeper's record of a node's children.
 
     Attributes:
         cversion: How often children were added or removed, as a signed 32-bit number that wraps.

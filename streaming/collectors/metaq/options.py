@@ -17,7 +17,7 @@ class MetaqOptions(Metaq):
     Attributes:
         settle_ms: Owners must be unchanged this long before a strategy is inferred from them, and queues missing this
             long before it is reported: a broker with new settings deletes its topics and writes them again.
-        session_timeout_ms: Of our own session, not of the consumers'.
+        session_timeout_ms: The timeout of our own session, not of the consumers'.
     """
 
     @property

@@ -228,7 +228,7 @@ class ZkReader:
         return [None if answer is None else _Data(*answer) for answer in self._window(requests, get)]
 
     def _window(self, items: Iterable[_Value], request: Callable[[_Value], IAsyncResult]) -> list[Any]:
-        """Request all, a limited number at a time; return answers in the same order, None if there is no node."""
+        """Send all requests, a limited number at a time; return answers in the same order, None if there is no node."""
         answers: list[Any] = []
         waiting: deque[IAsyncResult] = deque()
         for item in items:

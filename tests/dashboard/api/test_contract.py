@@ -1,4 +1,4 @@
-"""OpenAPI states what the API takes and answers, no more and no less."""
+"""OpenAPI states exactly what the API takes and answers."""
 
 from __future__ import annotations
 
@@ -39,7 +39,11 @@ def test_every_address_of_the_api_is_stated_and_none_else(contract: dict[str, An
 @pytest.mark.parametrize("path", ADDRESSES)
 def test_an_answer_is_what_the_contract_states(client: TestClient, contract: dict[str, Any], path: str) -> None:
     operation = contract["paths"][path]["get"]
-    needed = "?topic=orders&queue=1" if "topic" in (one["name"] for one in operation.get("parameters", ())) else ""
+    needed = (
+        "?topic=orders&queue=1"
+        if "topic" in (parameter["name"] for parameter in operation.get("parameters", ()))
+        else ""
+    )
     answer = client.get(ADDRESSES[path] + (needed if "?" not in ADDRESSES[path] else ""))
     assert answer.status_code == 200
     schema = operation["responses"]["200"]["content"]["application/json"]["schema"]
@@ -48,7 +52,7 @@ def test_an_answer_is_what_the_contract_states(client: TestClient, contract: dic
     checker.validate(answer.json())
     row = schema["properties"].get("rows", {}).get("items", {}).get("properties")
     if row is not None:
-        assert all(set(one) == set(row) for one in answer.json()["rows"])
+        assert all(set(given_row) == set(row) for given_row in answer.json()["rows"])
     refused = client.get(f"{path.replace('{rebalance_id}', 'none')}?colour=red")
     stated = operation["responses"]["4XX"]["content"]["application/json"]["schema"]
     assert refused.status_code == 400
@@ -61,14 +65,14 @@ def test_the_stated_parameters_are_those_that_are_taken(
     client: TestClient, contract: dict[str, Any], path: str
 ) -> None:
     operation = contract["paths"][path]["get"]
-    stated = [one["name"] for one in operation.get("parameters", ()) if one["in"] == "query"]
+    stated = [parameter["name"] for parameter in operation.get("parameters", ()) if parameter["in"] == "query"]
     message = client.get(f"{path.replace('{rebalance_id}', 'none')}?colour=red").json()["message"]
     taken = message.partition("it takes ")[2]
     assert sorted(stated) == sorted(taken.split(", ")) or (taken, stated) == ("none", [])
-    for one in operation.get("parameters", ()):
-        for value in one["schema"].get("items", {}).get("enum", ()):
+    for parameter in operation.get("parameters", ()):
+        for value in parameter["schema"].get("items", {}).get("enum", ()):
             if path.removeprefix("/api/v1/") in LISTINGS:
-                assert client.get(path, params={one["name"]: value}).status_code == 200
+                assert client.get(path, params={parameter["name"]: value}).status_code == 200
 
 
 @pytest.mark.parametrize("name", LISTINGS)
@@ -96,4 +100,4 @@ def test_every_type_of_a_column_has_its_schema() -> None:
 
 def test_a_question_states_what_it_needs(contract: dict[str, Any]) -> None:
     found = contract["paths"]["/api/v1/questions/who-owned"]["get"]["parameters"]
-    assert [one["name"] for one in found if one["required"]] == ["topic", "queue"]
+    assert [parameter["name"] for parameter in found if parameter["required"]] == ["topic", "queue"]

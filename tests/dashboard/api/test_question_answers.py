@@ -34,5 +34,5 @@ def test_an_answer_is_json_or_csv(client: TestClient) -> None:
         ("?nonsense=1", 400),
     ],
 )
-def test_what_cannot_be_answered_has_its_status(client: TestClient, path: str, status: int) -> None:
+def test_a_request_that_cannot_be_answered_has_its_status(client: TestClient, path: str, status: int) -> None:
     assert client.get(f"/api/v1/questions/{path}".replace("/?", "?")).status_code == status

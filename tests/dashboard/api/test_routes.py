@@ -20,8 +20,8 @@ from tests.streaming.views.story import FIRST, SECOND, THIRD
 
 @pytest.fixture(scope="module")
 def whole(whole_tables: Path, settings: Dashboard) -> Iterator[TestClient]:
-    with TestClient(create_app(whole_tables, settings)) as one:
-        yield one
+    with TestClient(create_app(whole_tables, settings)) as client:
+        yield client
 
 
 def test_a_listing_continues_with_its_cursor(client: TestClient) -> None:
@@ -40,7 +40,7 @@ def test_a_file_leads_to_the_rows_after_it(client: TestClient) -> None:
     assert (second.links, second.headers["x-total-count"]) == ({}, "3")
 
 
-def test_what_is_cut_names_how_much_there_is(tmp_path: Path, settings: Dashboard) -> None:
+def test_a_cut_answer_states_its_total(tmp_path: Path, settings: Dashboard) -> None:
     rows = [rebalance("c", f"g{n % 3}", f"r{n}", T0 - n * 1_800_000, "m") for n in range(9)]
     write_rows(tmp_path, "rebalances", rows)
     write_rows(tmp_path, "groups", [{"cluster": "c", "group_id": "g0", "system": "kafka", "last_rebalance_at": T0}])
@@ -86,9 +86,7 @@ def test_charts_have_their_data(client: TestClient) -> None:
 
 
 @pytest.mark.parametrize("name", LISTINGS)
-def test_a_parameter_that_a_listing_does_not_take_is_refused_with_those_that_it_takes(
-    client: TestClient, name: str
-) -> None:
+def test_an_unknown_parameter_of_a_listing_is_refused_with_the_known_ones(client: TestClient, name: str) -> None:
     taken = ", ".join((*LISTINGS[name].parameters, "sort", "limit", "cursor", "format"))
     for other in ("colour", "page", "offset", *(() if LISTINGS[name].times else ("since", "until"))):
         for value in ("5", ""):
@@ -102,14 +100,14 @@ def test_every_parameter_of_a_listing_has_an_effect(whole: TestClient, name: str
     wide = {} if not LISTINGS[name].times else {"since": "0"}
     total = whole.get(f"/api/v1/{name}", params=wide).json()["total"]
     assert total > 1
-    for one in LISTINGS[name].parameters:
-        value = {"since": "4102444800000", "until": "0", "at": "0"}.get(one, "no such value")
-        if one in LISTINGS[name].values:
-            assert whole.get(f"/api/v1/{name}", params=wide | {one: value}).status_code == 400
+    for parameter in LISTINGS[name].parameters:
+        value = {"since": "4102444800000", "until": "0", "at": "0"}.get(parameter, "no such value")
+        if parameter in LISTINGS[name].values:
+            assert whole.get(f"/api/v1/{name}", params=wide | {parameter: value}).status_code == 400
             continue
-        found = whole.get(f"/api/v1/{name}", params=wide | {one: value}).json()["total"]
-        # What is open lasts; of each kind of span one has ended.
-        assert 0 < found < total if one == "since" and len(LISTINGS[name].times) == 2 else found == 0
+        found = whole.get(f"/api/v1/{name}", params=wide | {parameter: value}).json()["total"]
+        # Open rows have no end; of each kind of span, one has ended.
+        assert 0 < found < total if parameter == "since" and len(LISTINGS[name].times) == 2 else found == 0
 
 
 @pytest.mark.parametrize(
@@ -123,7 +121,7 @@ def test_every_parameter_of_a_listing_has_an_effect(whole: TestClient, name: str
         (f"rebalances/{THIRD}", "limit", "format"),
     ],
 )
-def test_other_addresses_refuse_what_they_do_not_take(client: TestClient, path: str, other: str, taken: str) -> None:
+def test_other_addresses_refuse_unknown_parameters(client: TestClient, path: str, other: str, taken: str) -> None:
     address = f"/api/v1/{path}"
     assert client.get(address).status_code == 200
     answer = client.get(f"{address}{'&' if '?' in path else '?'}{other}=c1")
@@ -137,14 +135,14 @@ def test_a_parameter_that_is_given_twice_is_refused(client: TestClient) -> None:
     assert answer.json()["message"] == "cluster is given more than once; /api/v1/groups takes one value of it"
 
 
-def test_a_listing_that_is_none_is_refused_with_those_that_there_are(client: TestClient) -> None:
+def test_an_unknown_listing_is_refused_with_the_known_ones(client: TestClient) -> None:
     answer = client.get("/api/v1/nothing?colour=red")
     assert answer.status_code == 400
     assert answer.json()["message"] == f"'nothing' is not one of {', '.join(LISTINGS)}"
 
 
 def test_an_old_rebalance_is_found_by_its_id(client: TestClient) -> None:
-    # A parameter without a value is none.
+    # A parameter with an empty value counts as absent.
     found = client.get("/api/v1/rebalances", params={"rebalance_id": FIRST, "cluster": "", "since": ""}).json()
     assert [row["rebalance_id"] for row in found["rows"]] == [FIRST]
 

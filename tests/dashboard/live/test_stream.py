@@ -36,7 +36,7 @@ def test_a_change_is_an_event_with_the_versions_as_its_id(tmp_path: Path) -> Non
     assert after == before + 1
 
 
-def test_what_changed_while_a_page_was_away_comes_first(tmp_path: Path) -> None:
+def test_changes_while_a_page_was_away_come_first(tmp_path: Path) -> None:
     append(tmp_path, "a", 1)
     before = event_id(TableSnapshots(tmp_path).versions)
     append(tmp_path, "b", 2)
@@ -46,6 +46,6 @@ def test_what_changed_while_a_page_was_away_comes_first(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "last_id", ["", "x", "groups=1.members", "groups=99999999999999999999", "a=1\nb", "=1" * 9_999]
 )
-def test_an_id_that_is_none_means_that_all_changed(last_id: str, tmp_path: Path) -> None:
+def test_an_invalid_id_means_that_everything_changed(last_id: str, tmp_path: Path) -> None:
     assert versions_of(last_id) == {}
     assert differing(versions_of(last_id), {"groups": 1}) == ["groups"]

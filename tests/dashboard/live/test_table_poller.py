@@ -38,9 +38,7 @@ def test_without_a_commit_waiting_ends(tmp_path: Path) -> None:
     assert asyncio.run(run()) is False
 
 
-def test_it_ends_after_the_refresh_under_way_since_no_thread_may_read_while_the_interpreter_ends(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_it_ends_only_after_the_refresh_under_way(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     append(tmp_path, "a", 1)
     snapshots, began, may_end, reading = TableSnapshots(tmp_path), threading.Event(), threading.Event(), list[str]()
 

@@ -39,11 +39,11 @@ class GivenRows:
 def samples(reader: Any, settings: Metrics, summed: Summed = whole, **more: Any) -> Samples:
     found: dict[str, dict[tuple[str, ...], float]] = {}
     for family in families(reader, settings, summed, **more):
-        for one in family.samples:
-            mine = found.setdefault(one.name.removeprefix("rebalance_monitor_"), {})
-            key = tuple(one.labels.values())
+        for sample in family.samples:
+            mine = found.setdefault(sample.name.removeprefix("rebalance_monitor_"), {})
+            key = tuple(sample.labels.values())
             assert key not in mine, "a sample twice"
-            mine[key] = one.value
+            mine[key] = sample.value
     return found
 
 
@@ -136,7 +136,7 @@ def test_findings_open_and_closed(found: Samples, rows: Mapping[str, list[Row]])
     opened = Counter((row["cluster"], row["kind"], row["severity"]) for row in rows["findings"])
     assert found["findings_opened_total"] == opened
     assert sum(found["findings_closed_total"].values()) == sum(opened.values()) - sum(current.values())
-    # What closed stays as 0, so that what fires on it resolves.
+    # A closed finding stays as 0, so that an alert on it resolves.
     assert {key for key, value in found["open_findings"].items() if not value}
 
 
@@ -244,7 +244,7 @@ def test_widespread_findings_by_cluster_and_kind_are_zero_where_few_groups_have_
 
 
 @pytest.mark.parametrize(("closed_at", "value"), [(None, 0), (1, 9)])
-def test_of_clusters_that_are_summed_one_with_few_such_groups_counts_for_all(closed_at: int | None, value: int) -> None:
+def test_in_a_sum_of_clusters_one_with_few_such_groups_counts_for_all(closed_at: int | None, value: int) -> None:
     made_up = [finding_of("c2", "flapping"), finding_of("c3", "flapping"), finding_of("c4", "flapping", closed_at)]
     many = [WidespreadKind("c2", "flapping", 4, 8), WidespreadKind("c3", "flapping", 5, 9)]
     settings = metrics(max_clusters=0)

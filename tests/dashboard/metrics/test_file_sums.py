@@ -1,4 +1,4 @@
-"""Metrics that add up what is new are those of the whole tables, whatever was done to the tables between."""
+"""Metrics that only add new files equal those of the whole tables, whatever changed the tables."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def change(root: Path, chosen: random.Random, number: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_what_is_added_up_is_the_whole_after_any_changes(tmp_path: Path, seed: int) -> None:
+def test_sums_equal_the_total_after_any_changes(tmp_path: Path, seed: int) -> None:
     chosen, sums = random.Random(seed), FileSums()
     settings = metrics(max_groups=4)
     tables = TableSnapshots(tmp_path, must_exist=False)

@@ -17,7 +17,7 @@ def metrics(**values: object) -> Metrics:
 def test_different_names_have_different_labels_that_are_short_and_printable(names: list[str]) -> None:
     labels = [label(name) for name in names]
     assert len(set(labels)) == len(names)
-    assert all(len(one) <= LONGEST and one.isprintable() for one in labels)
+    assert all(len(text) <= LONGEST and text.isprintable() for text in labels)
 
 
 def test_a_name_that_differs_only_behind_the_cut_or_imitates_a_label_stays_apart() -> None:

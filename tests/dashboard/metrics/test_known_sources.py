@@ -1,4 +1,4 @@
-"""Which clusters are known, as metrics: those that are summed are known where all of them are."""
+"""Metrics of known clusters: a sum of clusters counts as known while all of them are."""
 
 from __future__ import annotations
 
@@ -20,11 +20,12 @@ FOUND = Freshness(
 )
 
 
-def test_the_worst_of_those_that_are_summed_counts() -> None:
+def test_the_worst_state_of_summed_clusters_counts() -> None:
     groups = GroupLabels([], ["a"], metrics(max_clusters=1))
     families = {family.name: family for family in of_knowledge(FOUND, ["a", "unsigned"], groups, "")}
     values = {
-        name: {tuple(one.labels.values()): one.value for one in found.samples} for name, found in families.items()
+        name: {tuple(sample.labels.values()): sample.value for sample in found.samples}
+        for name, found in families.items()
     }
     assert values == {
         "source_known": {("a",): 1, ("other",): 0},
@@ -36,7 +37,7 @@ def test_the_worst_of_those_that_are_summed_counts() -> None:
 def test_each_state_as_a_number() -> None:
     groups = GroupLabels([], FOUND.clusters, metrics())
     found = next(iter(of_knowledge(FOUND, (), groups, "")))
-    assert [one.value for one in found.samples] == [1, 0, 0, 0, 1]
+    assert [sample.value for sample in found.samples] == [1, 0, 0, 0, 1]
 
 
 def test_rows_of_unknown_clusters_are_left_out() -> None:

@@ -19,7 +19,7 @@ from tests.dashboard.hostile import HOSTILE
 from tests.streaming.views.story import rebalance, store
 
 NAMES = sorted(set(HOSTILE))
-# What Prometheus 2.42 sends.
+# The Accept header of Prometheus 2.42.
 ACCEPT = "application/openmetrics-text;version=1.0.0,application/openmetrics-text;version=0.0.1;q=0.75,text/plain;q=0.5"
 
 
@@ -91,9 +91,9 @@ def test_hostile_ids_are_values_of_labels_and_nothing_else(tmp_path: Path, setti
     with TestClient(create_app(tmp_path, settings, metrics=metrics)) as client:
         answer = client.get("/metrics", headers={"accept": ACCEPT})
     (family,) = [
-        one
-        for one in openmetrics.text_string_to_metric_families(answer.text)
-        if one.name == "rebalance_monitor_rebalances"
+        family
+        for family in openmetrics.text_string_to_metric_families(answer.text)
+        if family.name == "rebalance_monitor_rebalances"
     ]
     assert len(family.samples) == len(NAMES)
     assert all(sample.value == 1 for sample in family.samples)

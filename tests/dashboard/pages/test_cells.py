@@ -113,9 +113,9 @@ def test_a_row_without_a_cluster_is_of_the_pages() -> None:
     assert '<td class="k-group wide"><a href="/group?cluster=c9&amp;group=g">' in rows
 
 
-def test_every_kind_of_the_columns_is_shown_as_such_or_is_text() -> None:
+def test_every_kind_of_column_has_its_cell_or_is_text() -> None:
     tables = [value for value in vars(page_columns).values() if isinstance(value, tuple)]
-    named = {one.kind for table in tables for one in table if isinstance(one, PageColumn)}
+    named = {column.kind for table in tables for column in table if isinstance(column, PageColumn)}
     assert named - KINDS == {"text", "name"}
 
 

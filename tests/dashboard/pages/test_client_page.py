@@ -1,4 +1,4 @@
-"""What the pages of a client and of a host show, under whichever member ids."""
+"""The pages of a client and of a host show its sessions under all member ids."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def reading(tmp_path_factory: pytest.TempPathFactory, settings: Dashboard) -> Re
     rebalances += [
         rebalance(20, ("member_joined", "quiet"), ("session_expired", "loop")),
         rebalance(21, ("member_joined", "far")),
-        # Of a group in which it never was: another client of that name.
+        # A client of the same name in a group to which this one never belonged.
         rebalance(22, ("member_joined", "loop"), group="other"),
     ]
     for table, rows in ((MEMBERS, members), (REBALANCES, rebalances)):

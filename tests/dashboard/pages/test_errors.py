@@ -1,4 +1,4 @@
-"""What cannot be answered, in words."""
+"""Pages that cannot be shown say why in words."""
 
 from __future__ import annotations
 

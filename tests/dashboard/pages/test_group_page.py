@@ -1,4 +1,4 @@
-"""What the page of a group shows of the story."""
+"""The page of a group shows what the story's tables hold of it."""
 
 from __future__ import annotations
 
@@ -83,8 +83,8 @@ def test_a_queue_that_is_shared_has_a_row_for_each_owner() -> None:
 def rebalancing(tmp_path_factory: pytest.TempPathFactory, settings: Dashboard) -> Iterator[TestClient]:
     root = tmp_path_factory.mktemp("rebalancing")
     write_rebalancing(root)
-    with TestClient(create_app(root, settings)) as one:
-        yield one
+    with TestClient(create_app(root, settings)) as client:
+        yield client
 
 
 def page_of(client: TestClient, group: str) -> str:
@@ -131,11 +131,11 @@ def test_members_of_a_group_that_reconciles_are_those_of_now(rebalancing: TestCl
     assert "Queues with their owners, the timeline, and the downloads of members, are those before it" in text
     assert ["member=old" in text, "member=young" in text] == [True, False]  # it has no page yet
     assert ">Target</th>" in text
-    assert text.count("orders(1)") == 1  # young shall have it
+    assert text.count("orders(1)") == 1  # young is to get this queue
     (row,) = rebalancing.get("/api/v1/groups?group_id=listed").json()["rows"]
-    assert [one["state"] for one in row["reconciling"]] == ["unrevoked", "unreleased"]
+    assert [member["state"] for member in row["reconciling"]] == ["unrevoked", "unreleased"]
     assert ">Target</th>" not in page_of(rebalancing, "classic")
-    # They are too many to be listed: what they shall have is not known.
+    # A group with this many members lists none of them: their targets are not known.
     assert ">Target</th>" not in page_of(rebalancing, "newer")
 
 
@@ -202,7 +202,7 @@ def test_downloads_have_what_is_shown_as_open(tmp_path: Path, settings: Dashboar
         text = client.get("/group?cluster=c&group=g").text
         counts = {}
         for table in ("assignments", "members", "findings"):
-            (link,) = {html.unescape(one) for one in re.findall(rf'"(/api/v1/{table}\?[^"]*format=csv)"', text)}
+            (link,) = {html.unescape(address) for address in re.findall(rf'"(/api/v1/{table}\?[^"]*format=csv)"', text)}
             counts[table] = len(client.get(link).text.splitlines()) - 1
     assert counts == {"assignments": 180, "members": 1, "findings": 1}
 

@@ -1,4 +1,4 @@
-"""What an address asks of a listing."""
+"""The parameters of an address, as a listing reads them."""
 
 from __future__ import annotations
 

@@ -17,8 +17,8 @@ TOKEN = "a long enough token"
 @pytest.fixture
 def browser(story_tables: Path) -> Iterator[TestClient]:
     settings = load(overrides={"dashboard.allowed_hosts": ["testserver"], "dashboard.token": TOKEN}).dashboard
-    with TestClient(create_app(story_tables, settings), headers={"accept": "text/html"}) as one:
-        yield one
+    with TestClient(create_app(story_tables, settings), headers={"accept": "text/html"}) as client:
+        yield client
 
 
 def test_the_token_opens_the_pages(browser: TestClient) -> None:

@@ -1,4 +1,4 @@
-"""What the page of a member shows, in how many groups it may be."""
+"""The page of a member shows its sessions and queues in all of its groups."""
 
 from __future__ import annotations
 

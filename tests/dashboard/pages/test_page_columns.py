@@ -1,4 +1,4 @@
-"""What a column sorts by is an order of its listing; columns of what is not known are left out."""
+"""A column sorts by an order of its listing; columns without any known value are left out."""
 
 from __future__ import annotations
 

@@ -107,7 +107,7 @@ def test_pages_show_what_is_widespread_where_it_matters(tmp_path: Path, settings
         assert client.get("/v3/kafka/c1/consumer/g1/status").json()["status"]["status"] == "OK"
 
 
-def test_what_is_widespread_in_many_clusters_is_one_line(tmp_path: Path, settings: Dashboard) -> None:
+def test_findings_widespread_in_many_clusters_take_one_line(tmp_path: Path, settings: Dashboard) -> None:
     history = Journal()
     changes = [
         history.change(0, body, group, f"c{number}")
@@ -149,8 +149,8 @@ def test_pages_lists_and_data_have_the_cost_in_messages(tmp_path: Path, settings
     with TestClient(create_app(tmp_path, settings)) as client:
         for path in ("/rebalances", "/group?cluster=c1&group=orders", "/rebalance?id=r2"):
             text = client.get(path).text
-            assert [one for one in cells if one not in text] == []
-        # Of the queue that moved, as of the whole rebalance.
+            assert [cell for cell in cells if cell not in text] == []
+        # The same holds for the queue that moved as for the whole rebalance.
         assert client.get("/rebalance?id=r2").text.count(f"1,200 + {about}34") == 2
         facts = " ".join(client.get("/rebalance?id=r1").text.split())
         assert '<dt>Messages that waited</dt><dd><span class="none">–</span></dd>' in facts
@@ -194,7 +194,7 @@ def test_pages_depend_on_the_tables_that_they_read(client: TestClient) -> None:
     def depends(path: str) -> set[str]:
         found = re.search(r'data-depends="([^"]*)" data-versions="([^"]*)"', client.get(path).text)
         assert found is not None
-        assert [one.split("=")[0] for one in found[2].split(".")] == found[1].split()
+        assert [part.split("=")[0] for part in found[2].split(".")] == found[1].split()
         # Each page says what is known of the present.
         assert "liveness" in found[1].split()
         return set(found[1].split()) - {"liveness"}
@@ -230,8 +230,8 @@ def test_the_page_of_a_group_shows_the_lag_of_its_last_commit(tmp_path: Path, se
 def many(tmp_path_factory: pytest.TempPathFactory, settings: Dashboard) -> Iterator[TestClient]:
     root = tmp_path_factory.mktemp("many")
     write_many(root)
-    with TestClient(create_app(root, settings)) as one:
-        yield one
+    with TestClient(create_app(root, settings)) as client:
+        yield client
 
 
 def chart(client: TestClient, path: str, kind: str) -> tuple[str, list[dict[str, str]], list[dict[str, object]]]:

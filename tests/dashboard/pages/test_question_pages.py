@@ -43,7 +43,7 @@ def test_the_answer_is_a_table_with_links(client: TestClient) -> None:
     assert 'value="2026-01-01T00:00:05Z"' in owner
 
 
-def test_a_question_without_what_it_needs_names_that(client: TestClient) -> None:
+def test_a_question_without_a_required_parameter_names_it(client: TestClient) -> None:
     answer = client.get("/questions/who-owned")
     assert (answer.status_code, "Give the topic and the queue." in answer.text) == (200, True)
 
@@ -59,7 +59,7 @@ def test_a_question_without_what_it_needs_names_that(client: TestClient) -> None
         ("/questions/most-rebalances?limit=99999999999", 400),
     ],
 )
-def test_what_cannot_be_answered_is_an_error_page(client: TestClient, path: str, status: int) -> None:
+def test_a_request_that_cannot_be_answered_gets_an_error_page(client: TestClient, path: str, status: int) -> None:
     assert client.get(path).status_code == status
 
 

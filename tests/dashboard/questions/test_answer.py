@@ -46,11 +46,11 @@ def seconds(values: Iterable[int | None]) -> Any:
 
 
 def total(values: Iterable[int | None]) -> int:
-    return sum(one for one in values if one is not None)
+    return sum(value for value in values if value is not None)
 
 
 def total_or_null(values: Iterable[int | None]) -> int | None:
-    measured = [one for one in values if one is not None]
+    measured = [value for value in values if value is not None]
     return sum(measured) if measured else None
 
 
@@ -83,11 +83,11 @@ def _(tables: Tables) -> Any:
 @expected("causes-of-a-group")
 def _(tables: Tables) -> Any:
     for row in tables["rebalances"]:
-        for one in row["triggers"]:
+        for trigger in row["triggers"]:
             first = (row["event_time"], row["cluster"], row["group_id"], row["generation"])
             yield (
                 *first,
-                *(one[name] for name in ("kind", "member_id", "client", "topic", "detail")),
+                *(trigger[name] for name in ("kind", "member_id", "client", "topic", "detail")),
                 row["rebalance_id"],
             )
 
@@ -96,12 +96,12 @@ def _(tables: Tables) -> Any:
 def _(tables: Tables) -> Any:
     found = defaultdict(list)
     for row in tables["rebalances"]:
-        for one in row["triggers"]:
-            if one["client"] is not None:
-                found[row["cluster"], row["group_id"], one["client"]].append((one, row))
+        for trigger in row["triggers"]:
+            if trigger["client"] is not None:
+                found[row["cluster"], row["group_id"], trigger["client"]].append((trigger, row))
     for key, causes in found.items():
-        expired = {row["rebalance_id"] for one, row in causes if one["kind"] == "session_expired"}
-        all_of, ids = {row["rebalance_id"] for _, row in causes}, {one["member_id"] for one, _ in causes}
+        expired = {row["rebalance_id"] for trigger, row in causes if trigger["kind"] == "session_expired"}
+        all_of, ids = {row["rebalance_id"] for _, row in causes}, {trigger["member_id"] for trigger, _ in causes}
         yield *key, len(all_of), len(expired), len(ids), max(row["event_time"] for _, row in causes)
 
 
@@ -243,7 +243,7 @@ def _(tables: Tables) -> Any:
     audited = by(tables["audits"], "cluster", "group_id")
     for row in tables["groups"]:
         if row["strategy_verdict"] is not None:
-            verdicts = Counter(one["verdict"] for one in audited[row["cluster"], row["group_id"]])
+            verdicts = Counter(audit["verdict"] for audit in audited[row["cluster"], row["group_id"]])
             names = ("strategy_verdict", "verdict_generations", "verdict_from", "verdict_reason")
             counts = [verdicts[name] for name in ("agrees", "differs", "not_recomputable")]
             yield row["cluster"], row["group_id"], row["strategy"], *(row[name] for name in names), *counts
@@ -280,7 +280,7 @@ def near(value: float, tolerance: float = 0.00051) -> Any:
 
 
 def given(name: str, tables: Tables) -> dict[str, object]:
-    """What each question is asked with here."""
+    """The parameters with which each question is asked here."""
     at = {"at": HALF + WEEK_MS if name == "compare-weeks" else HALF}
     values: dict[str, object] = {**at, **any_queue(tables)}
     return {key: value for key, value in values.items() if key in question(name).parameters}
@@ -289,7 +289,7 @@ def given(name: str, tables: Tables) -> dict[str, object]:
 def in_order(rows: Iterable[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
     def key(row: tuple[Any, ...]) -> tuple[str, ...]:
         return tuple(
-            "" if isinstance(one, float) or "approx" in type(one).__name__.lower() else str(one) for one in row
+            "" if isinstance(value, float) or "approx" in type(value).__name__.lower() else str(value) for value in row
         )
 
     return sorted(rows, key=key)
@@ -348,7 +348,7 @@ class PlantedReader:
 
 
 @pytest.mark.parametrize("name", PLANTED)
-def test_what_the_demo_lacks_is_found_where_it_is(name: str) -> None:
+def test_rows_that_the_demo_lacks_are_found_among_planted_ones(name: str) -> None:
     rows = PLANTED[name]
     reader: Any = PlantedReader(rows)
     found = answer(question(name), reader, Queries(memory_bytes=1 << 28, timeout_ms=60_000), {})
@@ -365,29 +365,31 @@ def test_a_limited_answer_is_the_beginning_of_the_whole_one(demo_tables: Path, t
 
 
 def test_span_cluster_and_group_narrow_the_answer(demo_tables: Path, tables: Tables) -> None:
-    one = tables["rebalances"][0]
+    rebalance = tables["rebalances"][0]
     narrow = rows_of(
         demo_tables,
         "causes-of-a-group",
-        since=one["event_time"],
-        until=one["event_time"] + 1,
-        cluster=one["cluster"],
-        group=one["group_id"],
+        since=rebalance["event_time"],
+        until=rebalance["event_time"] + 1,
+        cluster=rebalance["cluster"],
+        group=rebalance["group_id"],
     )
-    same = [row for row in EXPECTED["causes-of-a-group"](tables) if row[0] == one["event_time"]]
-    assert in_order(narrow) == in_order(row for row in same if row[1:3] == (one["cluster"], one["group_id"]))
+    same = [row for row in EXPECTED["causes-of-a-group"](tables) if row[0] == rebalance["event_time"]]
+    assert in_order(narrow) == in_order(
+        row for row in same if row[1:3] == (rebalance["cluster"], rebalance["group_id"])
+    )
     assert rows_of(demo_tables, "causes-of-a-group", group="' OR '1'='1") == []
 
 
 @pytest.mark.spark
 def test_spark_gives_the_same_answers(demo_tables: Path, tables: Tables, spark: Any) -> None:
-    for name in {table for one in questions().values() for table in one.tables}:
+    for name in {table for asked in questions().values() for table in asked.tables}:
         spark.read.format("delta").load(str(demo_tables / name)).createOrReplaceTempView(name)
     differing = []
-    for name, one in questions().items():
+    for name, asked in questions().items():
         values = {"limit": 100_000, **given(name, tables)}
         # The text with its values in it, as a user pastes it.
-        found = spark.sql(one.bound("spark", values))
+        found = spark.sql(asked.bound("spark", values))
         rows = [tuple(_plain(value) for value in row) for row in found.collect()]
         if rows != rows_of(demo_tables, name, **values) or found.columns != columns_of(demo_tables, name, values):
             differing.append(name)

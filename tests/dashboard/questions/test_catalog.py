@@ -17,20 +17,20 @@ from streaming.tables.schema import TABLES
 HOSTILE = "it's \\' OR 1=1 -- \n:limit"
 
 
-def needed(one: Question, **more: object) -> Mapping[str, object]:
+def needed(asked: Question, **more: object) -> Mapping[str, object]:
     given: dict[str, object] = {"topic": "orders", "queue": 3, **more}
-    return {name: value for name, value in given.items() if name in one.parameters}
+    return {name: value for name, value in given.items() if name in asked.parameters}
 
 
 def test_there_are_questions_each_with_title_explanation_and_parameters() -> None:
     assert len(questions()) == 21
-    for one in questions().values():
-        assert one.title.endswith("?")
-        assert len(one.explanation) > 60
-        assert set(one.parameters) <= set(PARAMETERS)
-        assert "limit" in one.parameters
-        assert list(one.values(needed(one))) == list(one.parameters)
-    assert len({one.title for one in questions().values()}) == 21
+    for asked in questions().values():
+        assert asked.title.endswith("?")
+        assert len(asked.explanation) > 60
+        assert set(asked.parameters) <= set(PARAMETERS)
+        assert "limit" in asked.parameters
+        assert list(asked.values(needed(asked))) == list(asked.parameters)
+    assert len({asked.title for asked in questions().values()}) == 21
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
@@ -38,25 +38,25 @@ def test_there_are_questions_each_with_title_explanation_and_parameters() -> Non
 def test_each_text_is_one_query_of_its_dialect_over_tables_and_columns_that_there_are(
     name: str, dialect: Dialect
 ) -> None:
-    one = question(name)
-    (parsed,) = sqlglot.parse(one.bound(dialect, needed(one)), read=dialect, error_level=sqlglot.ErrorLevel.RAISE)
+    asked = question(name)
+    (parsed,) = sqlglot.parse(asked.bound(dialect, needed(asked)), read=dialect, error_level=sqlglot.ErrorLevel.RAISE)
     assert isinstance(parsed, expressions.Select)
     tables = {table.name for table in parsed.find_all(expressions.Table) if table.name != "causes"}
-    assert tables == set(one.tables)
+    assert tables == set(asked.tables)
     assert tables <= set(TABLES)
 
 
 @pytest.mark.parametrize("name", questions())
 def test_values_with_quotes_stay_one_text_in_every_dialect(name: str) -> None:
-    one = question(name)
+    asked = question(name)
     for dialect in DIALECTS:
-        parsed = sqlglot.parse_one(one.bound(dialect, needed(one, cluster=HOSTILE)), read=dialect)
+        parsed = sqlglot.parse_one(asked.bound(dialect, needed(asked, cluster=HOSTILE)), read=dialect)
         texts = [literal.this for literal in parsed.find_all(expressions.Literal) if literal.is_string]
-        assert texts.count(HOSTILE) == one.texts[dialect].count(":cluster")
+        assert texts.count(HOSTILE) == asked.texts[dialect].count(":cluster")
 
 
 def test_a_text_is_the_same_in_all_dialects_where_that_is_possible() -> None:
-    differing = {one.name for one in questions().values() if len(set(one.texts.values())) > 1}
+    differing = {asked.name for asked in questions().values() if len(set(asked.texts.values())) > 1}
     assert differing == {"causes-of-a-group", "members-that-cause", "finding-durations", "short-sessions"}
 
 
@@ -64,7 +64,7 @@ def test_a_text_for_spark_differs_from_that_for_duckdb_in_one_function() -> None
     for name in ("finding-durations", "short-sessions"):
         other = sqlglot.transpile(question(name).texts["duckdb"], read="duckdb", write="spark")[0]
         own = sqlglot.transpile(question(name).texts["spark"], read="spark", write="spark")[0]
-        # sqlglot writes out what the two systems take for granted: that times have no zone, and where nulls go.
+        # sqlglot writes out the two systems' defaults: times have no zone, and nulls have a place in the order.
         plain = [re.sub(r"_NTZ|_LTZ| NULLS (FIRST|LAST)", "", text) for text in (own, other)]
         assert plain[0].replace("TIMESTAMPDIFF(", "DATEDIFF(") == plain[1]
 

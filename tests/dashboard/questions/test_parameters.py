@@ -15,7 +15,7 @@ def test_times_may_be_spans_before_now() -> None:
     assert given == {"at": NOW_MS - 900_000}
 
 
-def test_texts_become_times_numbers_and_texts_and_empty_ones_are_none() -> None:
+def test_texts_become_times_numbers_and_texts_and_empty_ones_are_left_out() -> None:
     texts = {"topic": "7", "queue": "7", "at": "2026-01-01T00:00:00.007Z", "cluster": "", "limit": "-1"}
     given = given_in(question("who-owned"), texts, NOW_MS)
     assert given == {"topic": "7", "queue": 7, "at": 1_767_225_600_007, "limit": -1}
@@ -25,7 +25,7 @@ def test_texts_become_times_numbers_and_texts_and_empty_ones_are_none() -> None:
     "texts",
     [{"nonsense": "1"}, {"at": "noon"}, {"queue": "x"}, {"queue": "1e3"}, {"queue": "9" * 10_000}, {"queue": "٣"}],
 )
-def test_what_cannot_be_read_is_refused_in_a_short_sentence(texts: dict[str, str]) -> None:
+def test_invalid_parameters_are_refused_in_a_short_sentence(texts: dict[str, str]) -> None:
     with pytest.raises(ValueError) as caught:
         given_in(question("who-owned"), texts, NOW_MS)
     assert len(str(caught.value)) < 200

@@ -58,7 +58,7 @@ def test_tables_count_with_all_memory_that_they_keep(tmp_path: Path) -> None:
         assert cache.get(number, [1], partial(rows_of, number))["c5"].to_pylist() == [number]
         if number == 50:
             before = process.memory_info().rss - cache.held_bytes
-    # Without a copy of their own they would keep more than 100 MB.
+    # Without copies of their own, the small tables would keep more than 100 MB of larger ones in memory.
     assert process.memory_info().rss - cache.held_bytes < before + 60_000_000
 
 
@@ -90,7 +90,7 @@ def test_a_result_stays_until_a_table_changes_that_it_was_computed_from() -> Non
         return b"%d" % len(computed), ["a", "b"][: len(computed)]
 
     versions = [{"a": 1, "b": 1}, {"a": 1, "b": 2}, {"a": 2, "b": 2}, {"a": 2, "b": 3}, {"a": 2, "b": 3}]
-    assert [cache.get_as_read("k", one, compute) for one in versions] == [b"1", b"1", b"2", b"3", b"3"]
+    assert [cache.get_as_read("k", version, compute) for version in versions] == [b"1", b"1", b"2", b"3", b"3"]
 
 
 def test_while_a_result_is_computed_it_counts_for_no_other_version() -> None:

@@ -1,4 +1,4 @@
-"""What a computation reads is noted while it reads it."""
+"""The tables that a computation reads are noted while it runs."""
 
 from __future__ import annotations
 

@@ -65,7 +65,7 @@ def is_without_liveness(root: Path) -> None:
 
 
 class Said(NamedTuple):
-    """What is said.
+    """What readers show at one time.
 
     Attributes:
         headline: In the header of pages. notice: On each page; empty: none.
@@ -147,7 +147,7 @@ def test_the_present_is_claimed_where_it_is_known_alone(
         assert ("as last known" in client.get("/member?member=m").text) is is_unknown
         assert f'class="health {said.health}"' in client.get("/").text
         liveness = client.get("/api/v1/liveness").json()
-        assert [(one["cluster"], one["state"]) for one in liveness["clusters"]] == [("c", said.state)]
+        assert [(shown["cluster"], shown["state"]) for shown in liveness["clusters"]] == [("c", said.state)]
         (group,) = client.get("/api/v1/groups").json()["rows"]
         assert group["health"] == said.health
         assert (group["rebalances_day"] is None) is False
@@ -185,7 +185,7 @@ def test_a_job_that_is_gone_and_a_source_that_is_silent_are_open_findings(tmp_pa
     ]
 
 
-def test_the_list_of_findings_has_what_no_job_can_write_down(tmp_path: Path, settings: Dashboard) -> None:
+def test_the_list_of_findings_has_those_that_no_job_can_write(tmp_path: Path, settings: Dashboard) -> None:
     write(tmp_path)
     for leave, kinds in ((job_is_dead, {"flapping", "job_silent"}), (is_known, {"flapping"})):
         shutil.rmtree(tmp_path / FOLDER)

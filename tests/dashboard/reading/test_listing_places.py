@@ -1,4 +1,4 @@
-"""A piece of a large listing is the same as if the whole table were read, and much less is read."""
+"""A piece of a large listing has the same rows as if the whole table were read, and reads much less."""
 
 from __future__ import annotations
 
@@ -49,9 +49,9 @@ def both(
     found = []
     for large in (0, 10**9):
         monkeypatch.setattr(listing_places, "LARGE_ROWS", large)
-        one = piece(many, listing, requested, **options)  # type: ignore[arg-type]
+        found_piece = piece(many, listing, requested, **options)  # type: ignore[arg-type]
         names = TABLES[listing.table].key if listing.table else listing.columns
-        found.append(one._replace(rows=[{name: row[name] for name in names} for row in one.rows]))
+        found.append(found_piece._replace(rows=[{name: row[name] for name in names} for row in found_piece.rows]))
     return found[0], found[1]
 
 
@@ -67,12 +67,14 @@ def test_cursors_and_pages_lead_to_the_same_rows(
             cursor = ""
             for _ in range(3):
                 limit = chosen.choice([1, 7, 100, 1_000])
-                one, other = both(many, monkeypatch, listing, requested, sort=sign + order, limit=limit, cursor=cursor)
-                assert one == other, (order, requested)
-                cursor = one.next_cursor or ""
+                narrowed, other = both(
+                    many, monkeypatch, listing, requested, sort=sign + order, limit=limit, cursor=cursor
+                )
+                assert narrowed == other, (order, requested)
+                cursor = narrowed.next_cursor or ""
                 if not cursor:
                     break
-            offset = chosen.randrange(one.total + 2)
+            offset = chosen.randrange(narrowed.total + 2)
             first, second = both(many, monkeypatch, listing, requested, sort=sign + order, limit=100, offset=offset)
             assert first == second
 
@@ -82,12 +84,12 @@ def test_times_between_two_bounds_are_kept_when_the_piece_narrows_them(
 ) -> None:
     until = FLEET.until_ms - HOUR_MS
     requested = {"since": str(until - 3 * HOUR_MS), "until": str(until)}
-    one, other = both(many, monkeypatch, REBALANCES, requested, limit=10, offset=3)
-    assert one == other
-    assert 10 < one.total < FLEET.rebalances // 2
+    narrowed, other = both(many, monkeypatch, REBALANCES, requested, limit=10, offset=3)
+    assert narrowed == other
+    assert 10 < narrowed.total < FLEET.rebalances // 2
 
 
-@pytest.mark.parametrize("listing", [ASSIGNMENTS, MEMBERS], ids=lambda one: one.name)
+@pytest.mark.parametrize("listing", [ASSIGNMENTS, MEMBERS], ids=lambda listing: listing.name)
 def test_spans_that_overlap_a_time_are_the_same_rows(
     many: Reading, monkeypatch: pytest.MonkeyPatch, listing: Listing
 ) -> None:
@@ -95,14 +97,14 @@ def test_spans_that_overlap_a_time_are_the_same_rows(
     requested, cursor = {"since": str(since), "until": str(until)}, ""
     begin, end = listing.times
     spans = plain_rows(many.tables.read(listing.table, columns=[begin, end]))
-    overlapping = [one for one in spans if one[begin] < until and (one[end] is None or one[end] > since)]
+    overlapping = [span for span in spans if span[begin] < until and (span[end] is None or span[end] > since)]
     assert 1_000 < len(overlapping) < len(spans)
     for sort in ("group_id", "-cluster"):
         for limit in (100, 900):
-            one, other = both(many, monkeypatch, listing, requested, sort=sort, limit=limit, cursor=cursor)
-            assert one == other
-            assert one.total == len(overlapping)
-            cursor = one.next_cursor or ""
+            narrowed, other = both(many, monkeypatch, listing, requested, sort=sort, limit=limit, cursor=cursor)
+            assert narrowed == other
+            assert narrowed.total == len(overlapping)
+            cursor = narrowed.next_cursor or ""
         cursor = ""
 
 

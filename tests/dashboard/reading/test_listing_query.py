@@ -1,4 +1,4 @@
-"""Pieces of a listing: every row once, whatever the order, and nothing but what is asked for."""
+"""Pieces of a listing: every row once in any order, and only the requested rows."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def walked(reading: Reading, listing: Listing, sort: str, limit: int) -> tuple[l
         cursor = found.next_cursor
 
 
-# What the job always writes; all else may be null.
+# Columns that the job always writes; any other may be null.
 WRITTEN = {"cluster", "group_id", "topic", "queue_id", "member_id", "origin", "rebalance_id", "finding_id"}
 TIMES_OF_KEYS = {"valid_from", "joined_at", "minute", "event_time"}
 
@@ -116,7 +116,7 @@ def test_equal_rows_that_were_removed_hide_no_others(sparse: Reading) -> None:
     whole, _ = walked(sparse, listing, "-seen_at", 1_000)
     first = piece(sparse, listing, {}, limit=3)
     place, _ = read_cursor(first.next_cursor or "", "-seen_at", len(listing.key))
-    # As if more rows of this place had been shown than there are now.
+    # The cursor claims that more rows were shown of this place than exist now.
     cursor = write_cursor("-seen_at", place, 1_000)
     following = piece(sparse, listing, {}, limit=1_000, cursor=cursor).rows
     assert following == whole[len(whole) - len(following) :]
@@ -178,7 +178,7 @@ def test_an_unknown_order_is_refused(reading: Reading, sort: str) -> None:
         write_cursor("-members", ["a", "b"]),
         *(write_cursor("members", [part, "b"]) for part in ([], {}, None, True, 1.5)),
         *(write_cursor("members", ["a", "b"], shown) for shown in (-1, 10**30)),
-        *(base64.urlsafe_b64encode(one).decode() for one in (b"[" * 37_000, b'{"a":' * 7_000, b"[1" + b"0" * 9_000)),
+        *(base64.urlsafe_b64encode(text).decode() for text in (b"[" * 37_000, b'{"a":' * 7_000, b"[1" + b"0" * 9_000)),
     ],
 )
 def test_a_cursor_of_another_question_is_refused_with_what_to_send(text: str) -> None:

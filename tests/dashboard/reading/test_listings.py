@@ -46,9 +46,9 @@ def test_every_order_has_its_reverse(whole: Reading, name: str) -> None:
         assert len(runs[0]) == len(set(runs[0]))
 
 
-def values_of(row: Mapping[str, Any], one: str, end: str) -> set[str | None]:
+def values_of(row: Mapping[str, Any], name: str, end: str) -> set[str | None]:
     """Return the values of a filter that a row has."""
-    match one:
+    match name:
         case "trigger":  # a rebalance may have several causes
             return {row["trigger"], *(cause["kind"] for cause in row["triggers"] or ())}
         case "state":  # or its coordinator's
@@ -57,34 +57,39 @@ def values_of(row: Mapping[str, Any], one: str, end: str) -> set[str | None]:
             return {{True: "true", False: "false", None: "unknown"}[row["agrees"]]}
         case "open":
             return {"yes" if row[end] is None else "no"}
-        case _:  # null, as a group without a verdict has it, is none of the values
-            return {row[one]}
+        case _:  # Null, as for a group without a verdict, is not one of the values.
+            return {row[name]}
 
 
 @pytest.mark.parametrize("name", LISTINGS)
 def test_every_filter_chooses_the_rows_that_have_its_value(whole: Reading, name: str) -> None:
     listing = LISTINGS[name]
     rows = piece(whole, listing, {}, limit=100).rows
-    for one in listing.filters:
-        if one not in listing.values:
-            assert piece(whole, listing, {one: "no such value"}, limit=100).rows == []
+    for filter_name in listing.filters:
+        if filter_name not in listing.values:
+            assert piece(whole, listing, {filter_name: "no such value"}, limit=100).rows == []
             continue
         with pytest.raises(
-            BadQuestionError, match=rf"^{one}: 'no such value' is not one of {listing.values[one][0]}, "
+            BadQuestionError, match=rf"^{filter_name}: 'no such value' is not one of {listing.values[filter_name][0]}, "
         ):
-            piece(whole, listing, {one: "no such value"}, limit=100)
+            piece(whole, listing, {filter_name: "no such value"}, limit=100)
         end = listing.times[-1] if listing.times else ""
-        for value in listing.values[one]:
-            found = piece(whole, listing, {one: value}, limit=100)
-            expected = [row for row in rows if value in values_of(row, one, end)]
-            assert sorted(map(str, found.rows)) == sorted(map(str, expected)), (one, value)
+        for value in listing.values[filter_name]:
+            found = piece(whole, listing, {filter_name: value}, limit=100)
+            expected = [row for row in rows if value in values_of(row, filter_name, end)]
+            assert sorted(map(str, found.rows)) == sorted(map(str, expected)), (filter_name, value)
             assert found.total == len(expected)
 
 
 @pytest.mark.parametrize(("text", "same"), [("true", "yes"), ("false", "no")])
 def test_yes_is_true_and_no_is_false(reading: Reading, text: str, same: str) -> None:
-    for name, one in (("findings", "open"), ("members", "open"), ("assignments", "open"), ("rebalances", "agrees")):
-        found = [piece(reading, LISTINGS[name], {one: value}, limit=100) for value in (text, same)]
+    for name, filter_name in (
+        ("findings", "open"),
+        ("members", "open"),
+        ("assignments", "open"),
+        ("rebalances", "agrees"),
+    ):
+        found = [piece(reading, LISTINGS[name], {filter_name: value}, limit=100) for value in (text, same)]
         assert found[0] == found[1]
     assert piece(reading, LISTINGS["findings"], {"open": "true"}, limit=100).total == 1
 
@@ -118,7 +123,7 @@ REPORTED, SHARED = ("orders", 1, "b", "reported"), ("events", -1, "pop", "comput
         ("assignments", 9_999, 10_000, {A0, A1, SHARED}),
         ("assignments", 10_000, 10_001, {A0, B1, REPORTED, SHARED}),
         ("assignments", 10_000, None, {A0, B0, B1, REPORTED, SHARED}),
-        # What is open has no end.
+        # Open rows have no end.
         ("assignments", 10**9, None, {B0, B1, REPORTED, SHARED}),
         ("members", 69_999, None, {("a",), ("b",)}),
         ("members", 70_000, None, {("b",)}),
@@ -131,7 +136,7 @@ REPORTED, SHARED = ("orders", 1, "b", "reported"), ("events", -1, "pop", "comput
         ("rebalances", None, 10_000, {(FIRST,)}),
     ],
 )
-def test_rows_of_a_time_are_those_that_overlap_it(
+def test_rows_of_a_span_of_time_overlap_it(
     reading: Reading, name: str, since: int | None, until: int | None, expected: set[tuple[object, ...]]
 ) -> None:
     requested = {bound: str(T0 + ms) for bound, ms in (("since", since), ("until", until)) if ms is not None}
@@ -147,13 +152,13 @@ def test_rows_of_a_time_are_those_that_overlap_it(
         ({"at": 10_000}, {A0, B1, REPORTED, SHARED}),
         ({"at": 70_000}, {B0, B1, REPORTED, SHARED}),
         ({"at": -1}, set()),
-        # With a span of time: what was open at the time, and within the span, too.
+        # With a span of time, rows count that were open at the time and overlap the span.
         ({"at": 10_000, "since": 70_000}, {B1, REPORTED, SHARED}),
         ({"at": 10_000, "since": 0, "until": 10_001}, {A0, B1, REPORTED, SHARED}),
         ({"at": 10_000, "until": 10_000}, {A0, SHARED}),
     ],
 )
-def test_of_spans_those_that_are_open_at_a_time_can_be_chosen(
+def test_spans_can_be_filtered_by_a_time_at_which_they_are_open(
     reading: Reading, chosen: dict[str, int], expected: set[tuple[object, ...]]
 ) -> None:
     requested = {name: str(T0 + ms) for name, ms in chosen.items()}
@@ -187,7 +192,7 @@ def test_open_findings_come_first_then_the_gravest_then_the_newest(tmp_path: Pat
     assert [row["finding_id"] for row in found] == ["d", "e", "b", "c", "a", "f"]
 
 
-def test_what_no_job_can_write_down_is_found_by_each_of_its_clusters_and_by_its_time(
+def test_findings_that_no_job_can_write_are_found_by_cluster_and_time(
     reading: Reading, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     lost = {"finding_id": "x", "cluster": "c1, c9", "severity": "critical", "kind": "job_silent", "opened_at": T0 + 5}
@@ -195,7 +200,7 @@ def test_what_no_job_can_write_down_is_found_by_each_of_its_clusters_and_by_its_
     listing = replace(LISTINGS["findings"], unwritten=lambda _: [row])
 
     def found(**chosen: str) -> bool:
-        return "x" in {one["finding_id"] for one in piece(reading, listing, chosen, limit=9).rows}
+        return "x" in {finding["finding_id"] for finding in piece(reading, listing, chosen, limit=9).rows}
 
     assert [found(cluster=name) for name in ("c1", "c9", "c", "c1, c9")] == [True, True, False, False]
     assert [found(until=time_text(T0 + ms)) for ms in (5, 6)] == [False, True]
@@ -208,7 +213,7 @@ def test_rows_of_now_have_no_times(reading: Reading) -> None:
         piece(reading, GROUPS, {"since": "0"}, limit=1)
 
 
-@pytest.mark.parametrize("name", [name for name, one in LISTINGS.items() if one.is_recent])
+@pytest.mark.parametrize("name", [name for name, listing in LISTINGS.items() if listing.is_recent])
 def test_rows_are_of_the_last_day_unless_a_time_a_group_or_a_rebalance_is_given(reading: Reading, name: str) -> None:
     (column,) = LISTINGS[name].times
 

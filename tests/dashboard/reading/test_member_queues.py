@@ -25,7 +25,7 @@ def test_where_nothing_is_computed_of_a_group_nothing_is_compared(tmp_path: Path
 
 
 @pytest.mark.parametrize("named", [0, 500])
-def test_a_session_that_is_over_holds_nothing_that_is_known_and_one_of_a_time_what_it_held_then(
+def test_a_closed_session_shows_no_queues_and_one_at_a_time_those_it_held_then(
     reading: Reading, monkeypatch: pytest.MonkeyPatch, named: int
 ) -> None:
     monkeypatch.setattr(member_queues, "_GROUPS_NAMED", named)

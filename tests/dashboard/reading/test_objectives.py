@@ -34,7 +34,7 @@ def test_each_objective_is_named_by_two_settings() -> None:
 
 def test_the_worst_group_is_named_with_its_value(story_tables: Path) -> None:
     found = evaluated(story_tables, T0 + 80_000)
-    figures = {one.name: (one.value, one.cluster, one.group_id) for one in found.figures}
+    figures = {figure.name: (figure.value, figure.cluster, figure.group_id) for figure in found.figures}
     assert figures == {
         "rebalances_per_hour": (3.0, "c1", "orders"),
         "queue_outage_s": (45.0, "c1", "orders"),
@@ -90,21 +90,21 @@ def evaluated_with(tables: Path, *jobs: JobLiveness, is_present: bool = False, *
     return evaluate(opened, objectives(**values), WIDESPREAD, None if is_present else NOW.wall_ms)
 
 
-def test_what_was_open_when_a_cluster_was_last_known_says_nothing_of_it_now(story_tables: Path) -> None:
+def test_findings_open_when_a_cluster_was_last_known_say_nothing_of_it_now(story_tables: Path) -> None:
     found = evaluated_with(story_tables, DEAD)
-    assert (found.state, [one.cluster for one in found.blind]) == ("unknown", ["c1"])
+    assert (found.state, [cluster.cluster for cluster in found.blind]) == ("unknown", ["c1"])
     assert found.kinds == {("warning", "expected_differs"): 1}
     assert evaluated_with(story_tables, DEAD, blind_state="critical").state == "critical"
 
 
-def test_what_a_clock_ahead_has_dated_later_than_now_is_no_knowledge_of_the_present(story_tables: Path) -> None:
+def test_events_dated_later_than_now_are_no_knowledge_of_the_present(story_tables: Path) -> None:
     ahead = sign(known("c1", known_until=NOW.wall_ms + 60_000, is_live=True), state="running", written_at=T0 + 62_000)
     assert not evaluated_with(story_tables, ahead).blind, "at that time as it was asked for"
-    assert [one.cluster for one in evaluated_with(story_tables, ahead, is_present=True).blind] == ["c1"]
+    assert [cluster.cluster for cluster in evaluated_with(story_tables, ahead, is_present=True).blind] == ["c1"]
 
 
 def test_a_cluster_without_a_sign_of_life_is_unknown(story_tables: Path) -> None:
-    assert [one.text for one in evaluated_with(story_tables).blind] == [
+    assert [cluster.text for cluster in evaluated_with(story_tables).blind] == [
         "blind: no job has left its liveness beside these tables"
     ]
 
@@ -114,4 +114,4 @@ def test_tables_without_a_cluster_are_unknown_and_why(tmp_path: Path) -> None:
     opened = OpenedTables(tmp_path)
     opened.freshness = evaluate_liveness([sign(state="starting")], replace(NOW, wall_ms=T0))
     found = evaluate(opened, objectives(), WIDESPREAD, T0)
-    assert (found.state, [one.reason for one in found.blind]) == ("unknown", ["the job starts"])
+    assert (found.state, [cluster.reason for cluster in found.blind]) == ("unknown", ["the job starts"])

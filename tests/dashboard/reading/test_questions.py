@@ -1,4 +1,4 @@
-"""What every question shares."""
+"""Rules that every question follows."""
 
 from __future__ import annotations
 

@@ -67,7 +67,7 @@ def test_a_store_that_is_away_leaves_the_last_snapshot(tmp_path: Path, monkeypat
     with monkeypatch.context() as patch:
         patch.setattr("dashboard.reading.snapshots.table_to_read", away)
         patch.setattr("dashboard.reading.snapshots.REOPENED_AFTER_POLLS", 1)
-        # What cannot be read is shown, so pages are made anew.
+        # Pages show that a table cannot be read, so they are made anew.
         assert snapshots.refresh() == {LIVENESS}
         assert "groups" in snapshots.unreadable
     assert names(snapshots) == ["a"]
@@ -95,7 +95,7 @@ def test_a_store_that_hangs_is_waited_for_once_in_a_poll_and_by_no_request(
         snapshots.refresh()
         assert len(asked) == 2
         assert list(snapshots.unreadable) == sorted(TABLES)
-        # For a moment what is on this machine is still shown.
+        # The copy on this machine is still shown for a moment.
         assert names(snapshots) == ["a"]
         patch.setattr("dashboard.reading.snapshots.FAILS_AFTER_S", 0)
         with pytest.raises(StoreAwayError, match="timed out"):

@@ -1,4 +1,4 @@
-"""What is widespread, for pages: to the minute, and kept for it."""
+"""Pages evaluate widespread findings to the minute, and keep the result for that minute."""
 
 from __future__ import annotations
 

@@ -64,12 +64,12 @@ def steady(tmp_path: Path, settings: Dashboard) -> Reading:
 def test_the_last_hour_and_the_last_day_are_exact(
     steady: Reading, monkeypatch: pytest.MonkeyPatch, passed: int, expected: tuple[int, int]
 ) -> None:
-    # What was kept at an earlier time does not count.
+    # A result kept at an earlier time does not count.
     for now in (AT, AT + passed):
         monkeypatch.setattr(shown, "now_ms", lambda now=now: now)
-        row = next(one for one in plain_rows(overview(steady)) if one["group_id"] == "g")
+        row = next(row for row in plain_rows(overview(steady)) if row["group_id"] == "g")
     assert (row["rebalances_hour"], row["rebalances_day"]) == expected
-    assert sum(one["rebalances"] for one in plain_rows(churn(steady))) == expected[1]
+    assert sum(hour["rebalances"] for hour in plain_rows(churn(steady))) == expected[1]
 
 
 def test_results_are_kept_until_a_rebalance_is_recent_no_longer(
@@ -80,8 +80,8 @@ def test_results_are_kept_until_a_rebalance_is_recent_no_longer(
         monkeypatch.setattr(shown, "now_ms", lambda now=AT + passed: now)
         found.append((hours(steady), page_time(steady)))
     kept, times = zip(*found, strict=True)
-    assert [one is other for one, other in pairwise(kept)] == [True, False, False, True]
-    assert [one == other for one, other in pairwise(times)] == [False, False, False, True]
+    assert [earlier is later for earlier, later in pairwise(kept)] == [True, False, False, True]
+    assert [earlier == later for earlier, later in pairwise(times)] == [False, False, False, True]
 
 
 def test_without_rebalances_nothing_is_recent(tmp_path: Path, settings: Dashboard) -> None:

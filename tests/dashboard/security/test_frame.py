@@ -1,4 +1,4 @@
-"""What the frame refuses, and what it adds to every answer."""
+"""The frame refuses some requests, and adds headers to every answer."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ NOW = 1_767_225_600
 
 async def inner(scope: Scope, receive: Receive, send: Send) -> None:
     if scope["path"] == "/slow":
-        await asyncio.Event().wait()  # which nobody sets
+        await asyncio.Event().wait()  # This event is never set: the request hangs.
     await PlainTextResponse("inner", headers={"cache-control": "max-age=9"} if scope["path"] == "/kept" else None)(
         scope, receive, send
     )
@@ -90,7 +90,7 @@ def test_health_needs_no_token() -> None:
     assert framed(TOKEN).get("/healthz/x").status_code == 401
 
 
-def test_what_is_too_much_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_input_over_the_limit_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     client = framed()
     # The client itself has a limit that is lower than the frame's.
     monkeypatch.setattr("dashboard.security.frame.MAX_PATH_BYTES", 1_000)

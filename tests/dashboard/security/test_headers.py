@@ -1,4 +1,4 @@
-"""The policy allows what the server itself sends, nothing inline and nothing of others."""
+"""The policy allows only what the server itself sends: nothing inline, nothing from other servers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A receiver on a loopback port, as a webhook or a service of chats is one."""
+"""A receiver on a loopback port, which stands for a webhook or a chat service."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 
 class Hook(ThreadingHTTPServer):
-    """Takes what is posted.
+    """Accepts posted requests.
 
     Attributes:
         answers: Status and headers of the next answers; then 200. content: Of every answer.

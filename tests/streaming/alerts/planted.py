@@ -22,7 +22,7 @@ HOOK = "http://127.0.0.1:1/hook-SECRET"
 
 
 def settings(**values: object) -> Alerts:
-    """Return the section, with a webhook and without waiting unless a test wants otherwise."""
+    """Return the section, with a webhook and without waits unless a test sets others."""
     given: dict[str, object] = {"webhook_url": HOOK, "group_wait_ms": 0, "cool_down_ms": 0, **values}
     return load(overrides={f"alerts.{name}": value for name, value in given.items()}).alerts
 
@@ -52,7 +52,7 @@ class Receiver:
     """Takes requests, or refuses them while `refuses` is set.
 
     Attributes:
-        taken: What was accepted. refuses: Why the next ones are refused; None = they are accepted.
+        taken: What was accepted. refuses: Why the next ones are refused; None: they are accepted.
     """
 
     def __init__(self) -> None:
@@ -70,7 +70,7 @@ class Receiver:
         """Return status and findings of each message to the webhook, and forget them."""
         bodies: list[Any] = [request.body for request in self.taken if request.channel == "webhook"]
         self.taken.clear()
-        return [(body["status"], [one["finding_id"] for one in body["findings"]]) for body in bodies]
+        return [(body["status"], [row["finding_id"] for row in body["findings"]]) for body in bodies]
 
 
 class Scene:
@@ -114,7 +114,7 @@ class Scene:
 
     @property
     def findings(self) -> CurrentFindings:
-        """Return what the table has now."""
+        """Return the findings that the table now has."""
         return CurrentFindings(self.current, self.closed, self.missing, self.many)
 
     def step(self, after_ms: int = 0) -> list[tuple[str, list[str]]]:

@@ -1,4 +1,4 @@
-"""The engine: what is sent when, and nothing twice."""
+"""The engine sends each message at its time, and none twice."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def test_in_a_maintenance_window_nothing_is_sent_and_afterwards_what_is_still_op
     assert scene.step(1) == [("opened", ["kept"])]
 
 
-def test_what_was_sent_before_a_window_is_resolved_within_it() -> None:
+def test_findings_sent_before_a_window_are_resolved_within_it() -> None:
     scene = Scene(maintenance=["2026-01-01T01:00:00Z/2026-01-01T02:00:00Z"])
     scene.open(finding("f"))
     scene.step()
@@ -132,14 +132,14 @@ class Refusing:
 
     def __call__(self, request: Request) -> None:
         (body,) = bodies([request], request.channel)
-        self.tried.append((self.scene.now_ms - T0, [one["finding_id"] for one in body["findings"]]))
+        self.tried.append((self.scene.now_ms - T0, [row["finding_id"] for row in body["findings"]]))
         if self.name in {body["group_id"], *self.tried[-1][1]}:
             raise self.error
         self.accept(request)
 
     @property
     def times(self) -> list[int]:
-        """Return when messages with it came."""
+        """Return when messages with this finding came."""
         return [at for at, names in self.tried if self.name in names]
 
 
@@ -269,7 +269,7 @@ def test_open_alerts_are_repeated_to_an_alertmanager_only() -> None:
     assert scene.engine.step(scene.findings) == 0
 
 
-def test_what_is_open_is_repeated_to_an_alertmanager_as_soon_as_a_process_starts() -> None:
+def test_open_findings_are_repeated_to_an_alertmanager_when_a_process_starts() -> None:
     values: dict[str, object] = {"webhook_url": "", "alertmanager_url": "http://127.0.0.1:1"}
     before = Scene(**values)
     before.open(finding("f"))
@@ -349,7 +349,7 @@ def test_a_dry_run_shows_what_is_due_and_changes_nothing() -> None:
 
 
 class RefusingResolutions(Refusing):
-    """Refuses every message about what closed."""
+    """Refuses every message about closed findings."""
 
     def __call__(self, request: Request) -> None:
         (body,) = bodies([request], request.channel)

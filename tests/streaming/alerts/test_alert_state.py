@@ -1,4 +1,4 @@
-"""The file of what was sent."""
+"""The file that remembers sent messages."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ from tests.streaming.alerts.planted import Scene, finding, settings
 
 LINK = "https://monitor.example"
 SLACK = "slack://T1JJ3T3L2/A1BRTD4JD/TIiajkdnlazkcOXrIdevi7FQ"
-# An address of each service, and where its class has that of its server.
+# An address of each service, and the attribute in which its class keeps the server's address.
 SERVICES = {
     "slack": (SLACK, "slack.NotifySlack.webhook_url", ""),
     "dingtalk": (f"dingtalk://{'a1' * 32}", "dingtalk.NotifyDingTalk.notify_url", "/send?access_token={token}"),
@@ -51,9 +51,9 @@ def message(url: str, title: str = "a title", text: str = "a text", kind: str = 
     return Message("chat", "id-1", {"title": title, "text": text, "type": kind}, url)
 
 
-def send(one: Message, **values: object) -> None:
+def send(sent: Message, **values: object) -> None:
     with open_delivery(settings(**values)) as deliver:
-        deliver(one)
+        deliver(sent)
 
 
 def sending(path: Path | None, *urls: str, **values: object) -> Iterator[Scene]:
@@ -65,9 +65,9 @@ def sending(path: Path | None, *urls: str, **values: object) -> Iterator[Scene]:
         yield scene
 
 
-def refusal(one: Message) -> DeliveryError:
+def refusal(sent: Message) -> DeliveryError:
     with pytest.raises(DeliveryError) as caught:
-        send(one)
+        send(sent)
     return caught.value
 
 
@@ -121,7 +121,7 @@ def test_an_incident_of_pagerduty_is_resolved_by_the_key_of_its_finding(
         scene.close("f")
         scene.step(1_000)
     first, second, third = (body for _, _, body in hook.bodies)
-    assert [one["event_action"] for one in (first, second, third)] == ["trigger", "trigger", "resolve"]
+    assert [event["event_action"] for event in (first, second, third)] == ["trigger", "trigger", "resolve"]
     assert first["dedup_key"] == third["dedup_key"] != second["dedup_key"]
     assert (first["payload"]["severity"], second["payload"]["severity"]) == ("critical", "warning")
     assert "Message of f." in first["payload"]["summary"]
@@ -177,7 +177,7 @@ def test_a_service_that_does_not_answer_failed() -> None:
 def test_apprise_does_not_notice_what_dingtalk_refuses_with_status_200(
     hook: Hook, service: str, is_noticed: bool
 ) -> None:
-    """As docs/alerts.md says; when this fails because apprise has learned it, the page is to be changed."""
+    """Check what docs/alerts.md says of apprise; if apprise learns it and this fails, change the page."""
     hook.content = b'{"code": 9499, "errcode": 310000, "errmsg": "keywords not in content"}'
     for scene in sending(None, service):
         scene.open(finding("f"))
@@ -210,10 +210,10 @@ def test_no_log_and_no_output_shows_the_address(
     caplog.set_level(logging.DEBUG)
     hook.answers = [(200, {}), (500, {})]
     for number in (1, 2):
-        one = message(f"json://SECRET:SECRET@{hook.host}/SECRET?+token=SECRET{number}")
-        assert "SECRET" not in f"{one!r} {one.shown()}"
+        sent = message(f"json://SECRET:SECRET@{hook.host}/SECRET?+token=SECRET{number}")
+        assert "SECRET" not in f"{sent!r} {sent.shown()}"
         with contextlib.suppress(DeliveryError):
-            send(one)
+            send(sent)
     assert len(hook.bodies) == 2
     assert "SECRET" not in caplog.text + "".join(capfd.readouterr())
 

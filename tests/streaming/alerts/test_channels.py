@@ -34,7 +34,7 @@ CLOSED = notice_of(finding("g", closed_at=T0 + 2_000), "closed")
 def test_a_webhook_gets_all_findings_of_a_message_and_a_key_against_repeats() -> None:
     (request,) = composed(OPENED, CLOSED)["webhook"]
     body: Any = request.body
-    assert [one["finding_id"] for one in body["findings"]] == ["f", "g"]
+    assert [row["finding_id"] for row in body["findings"]] == ["f", "g"]
     assert (body["status"], body["severity"], body["cluster"], body["group_id"]) == (
         "opened",
         "critical",
@@ -60,8 +60,8 @@ def test_an_alert_of_a_source_with_a_clock_ahead_never_ends_before_it_starts() -
     ahead = finding("f", opened_at=T0 + 600_000)
     alerts = [
         alert
-        for one in (notice_of(ahead, "opened"), notice_of({**ahead, "closed_at": T0 + 660_000}, "closed"))
-        for alert in composed(one)["alertmanager"][0].body
+        for notice in (notice_of(ahead, "opened"), notice_of({**ahead, "closed_at": T0 + 660_000}, "closed"))
+        for alert in composed(notice)["alertmanager"][0].body
     ]
     assert [(alert["startsAt"], alert["endsAt"]) for alert in alerts] == [
         ("2026-01-01T00:00:05.000Z", "2026-01-01T00:04:05.000Z"),
@@ -82,7 +82,7 @@ def test_a_message_by_apprise_has_the_worst_of_its_findings_as_its_type() -> Non
     types = {
         severity: composed(notice_of(finding("f", severity=severity), "opened")) for severity in ("warning", "info")
     }
-    assert {severity: one["chat"][0].body["type"] for severity, one in types.items()} == {  # type: ignore[call-overload]
+    assert {severity: sent["chat"][0].body["type"] for severity, sent in types.items()} == {  # type: ignore[call-overload]
         "warning": "warning",
         "info": "info",
     }
@@ -115,12 +115,14 @@ def test_hostile_ids_are_short_printable_values_everywhere() -> None:
                 text = request.content.decode("utf-8")
                 assert json.loads(text) == request.body
                 assert len(text) < 20_000
-                assert all(one.replace("\n", "").replace("@\u200b", "").isprintable() for one in texts_of(request.body))
+                assert all(
+                    line.replace("\n", "").replace("@\u200b", "").isprintable() for line in texts_of(request.body)
+                )
 
 
 def texts_of(value: Any) -> list[str]:
     if isinstance(value, dict):
-        return [text for one in value.values() for text in texts_of(one)]
+        return [text for part in value.values() for text in texts_of(part)]
     if isinstance(value, list):
-        return [text for one in value for text in texts_of(one)]
+        return [text for part in value for text in texts_of(part)]
     return [value] if isinstance(value, str) else []

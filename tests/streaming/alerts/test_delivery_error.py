@@ -9,9 +9,15 @@ from streaming.alerts.delivery_error import answered, unsendable
 
 @pytest.mark.parametrize(
     ("status", "is_refusal"),
-    [(400, True), (404, True), (413, True), (422, True), *((one, False) for one in (302, 408, 425, 429, 500, 503))],
+    [
+        (400, True),
+        (404, True),
+        (413, True),
+        (422, True),
+        *((status, False) for status in (302, 408, 425, 429, 500, 503)),
+    ],
 )
-def test_what_is_about_the_request_is_a_refusal(status: int, is_refusal: bool) -> None:
+def test_errors_of_the_request_are_refusals(status: int, is_refusal: bool) -> None:
     error = answered(status, 7)
     assert (str(error), error.retry_after_ms, error.is_refusal) == (f"HTTP {status}", 7, is_refusal)
 

@@ -1,4 +1,4 @@
-"""What rebalances cost, in messages: read once, and as it was sent."""
+"""The cost of rebalances in messages is read once, and stays as it was sent."""
 
 from __future__ import annotations
 
@@ -65,6 +65,6 @@ def test_tables_that_cannot_be_read_keep_no_alert_from_being_sent() -> None:
 
     row = finding("f")
     with capture_logs() as logged:
-        (one,) = FindingCosts(fail).added([notice_of(row, "opened")], {"f": row}, {})
-    assert one.cost is None
+        (notice,) = FindingCosts(fail).added([notice_of(row, "opened")], {"f": row}, {})
+    assert notice.cost is None
     assert [line["log_level"] for line in logged] == ["warning"]

@@ -1,4 +1,4 @@
-"""What alerts read: open findings by the version of their table, and what is widespread by the time."""
+"""Alerts read open findings by the version of their table, and widespread ones by the time."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ def test_it_follows_the_versions_of_the_table(tables: Path) -> None:
     assert reader.read(set()).current == found.current
 
 
-def test_what_is_widespread_ends_with_time_alone(tmp_path: Path) -> None:
+def test_widespread_findings_end_with_time_alone(tmp_path: Path) -> None:
     write_groups(tmp_path, 10, Troubled(names(1, 8), until=MINUTE), Troubled(names(9, 9)))
     times = iter((T0 + MINUTE, T0 + MINUTE + widespread().span_ms))
     reader = FindingsReader(tmp_path, widespread(), lambda: next(times))
     found = [reader.read(set()) for _ in range(2)]
-    assert [list(one.current) for one in found] == [["flapping-1-g9"]] * 2
-    assert [one.widespread for one in found] == [(WidespreadKind("c1", "flapping", 9, 10),), ()]
+    assert [list(state.current) for state in found] == [["flapping-1-g9"]] * 2
+    assert [state.widespread for state in found] == [(WidespreadKind("c1", "flapping", 9, 10),), ()]
 
 
 def test_costs_are_those_of_the_rebalances_before_a_finding(tables: Path) -> None:
@@ -41,7 +41,7 @@ def test_costs_are_those_of_the_rebalances_before_a_finding(tables: Path) -> Non
     assert reader.costs([finding])["f1"].rebalances == 3
 
 
-def test_what_no_job_can_write_down_is_open_while_it_lasts(tmp_path: Path) -> None:
+def test_a_finding_that_no_job_can_write_is_open_while_it_lasts(tmp_path: Path) -> None:
     write_groups(tmp_path, 3)
     place = liveness_place(tmp_path, APP)
     write_liveness(place, sign(known("c1", age_ms=10**9, is_live=True), state="failed", reason="no space left"))
@@ -53,7 +53,7 @@ def test_what_no_job_can_write_down_is_open_while_it_lasts(tmp_path: Path) -> No
     found = reader.read({row["finding_id"]})
     assert (dict(found.current), found.missing) == ({}, frozenset())
     assert found.closed == {row["finding_id"]: {**row, "closed_at": T0 + 7}}
-    # Another process does not know what it was: it is missing, and resolved as such.
+    # Another process does not know this finding: it reports it as missing, and resolves it as such.
     other = FindingsReader(tmp_path, widespread(), lambda: T0)
     assert other.read({row["finding_id"]}).missing == {row["finding_id"]}
 

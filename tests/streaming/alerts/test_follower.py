@@ -1,4 +1,4 @@
-"""Following the findings: what fails is logged and tried again, and shown."""
+"""A follower of findings logs and shows each failure, and tries again."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.streaming.alerts.planted import Scene, finding, widespread
 
 
 class FailingReader(FindingsReader):
-    """Raises what it is given first, then finds something."""
+    """Raises the given errors first, then returns findings."""
 
     def __init__(self, *errors: Exception) -> None:
         super().__init__(Path("absent"), widespread(), lambda: 0)

@@ -1,4 +1,4 @@
-"""What is held back: kinds that are widespread, and those of which it is not clear yet."""
+"""Findings that are held back: widespread kinds, and kinds that may still turn out to be widespread."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def storm(scene: Scene) -> None:
     scene.many = [MANY]
 
 
-def test_what_is_open_in_many_groups_is_sent_for_none_of_them_and_logged_once() -> None:
+def test_widespread_findings_are_not_sent_and_logged_once() -> None:
     scene = Scene()
     storm(scene)
     with capture_logs() as logged:
@@ -45,7 +45,7 @@ def test_other_kinds_and_clusters_and_findings_of_the_cluster_itself_are_sent_me
     assert scene.step(SPAN_MS) == [("opened", ["elsewhere"])]
 
 
-def test_what_is_left_is_sent_once_it_is_widespread_no_longer() -> None:
+def test_findings_that_remain_are_sent_when_no_longer_widespread() -> None:
     scene = Scene()
     storm(scene)
     assert [scene.step(after) for after in (0, SPAN_MS)] == [[], []]

@@ -1,4 +1,4 @@
-"""Pauses of channels, and of what they refused."""
+"""Pauses of channels, and the messages that they refused."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_a_refusal_pauses_its_findings_alone_and_a_failure_the_channel() -> None
     assert (retries.attempts([A, B]), retries.attempts([B])) == (2, 0)
 
 
-def test_what_is_no_longer_to_be_sent_is_forgotten() -> None:
+def test_messages_that_are_no_longer_due_are_forgotten() -> None:
     retries = Retries(1_000, 5_000)
     retries.refused([A, B], 0, 0)
     retries.keep({("b", "opened")})

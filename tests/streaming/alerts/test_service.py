@@ -45,7 +45,7 @@ def test_beside_a_server_it_runs_until_the_end(tables: Path, tmp_path: Path) -> 
     with service.in_background(
         tables, settings(state_file=tmp_path / "state.json", poll_interval_ms=1), widespread(), status
     ):
-        (thread,) = [one for one in threading.enumerate() if one.name == "alerts"]
+        (thread,) = [running for running in threading.enumerate() if running.name == "alerts"]
     assert not thread.is_alive()
     assert status.is_running is False
 
@@ -83,7 +83,7 @@ def test_without_a_channel_nothing_runs_in_the_background_and_the_command_has_a_
         service.run_once(tables, given, widespread(), to(Receiver()))
 
 
-def test_what_is_no_template_is_a_mistake_of_the_settings(tables: Path, tmp_path: Path) -> None:
+def test_an_invalid_template_is_a_mistake_of_the_settings(tables: Path, tmp_path: Path) -> None:
     with pytest.raises(SettingsError):
         service.run_once(
             tables, settings(title="{{ x", state_file=tmp_path / "state.json"), widespread(), to(Receiver())

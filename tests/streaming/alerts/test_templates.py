@@ -69,6 +69,6 @@ def test_a_template_that_fails_or_wants_too_much_still_gives_a_message(template:
     assert text.startswith("The template of alerts failed")
 
 
-def test_what_is_no_template_is_refused() -> None:
+def test_an_invalid_template_is_refused() -> None:
     with pytest.raises(ValueError, match="not a template"):
         Templates("{{ title", "text")

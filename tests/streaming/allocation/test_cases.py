@@ -95,7 +95,7 @@ def test_a_setting_that_is_null_is_as_good_as_absent() -> None:
     assert [{**answer, "id": 0} for answer in answers[:3]] == [{**answer, "id": 0} for answer in answers[3:]]
 
 
-def test_a_generation_before_the_first_is_none_and_there_is_nothing_before_that() -> None:
+def test_generation_minus_1_means_none_and_lower_ones_are_refused() -> None:
     members = [{"member_id": "a", "generation": number} for number in (-1, -2)]
     answers, code = answers_to(*({"strategy": "kafka.sticky", "members": [member]} for member in members))
     assert [answer["error"] and answer["error"]["code"] for answer in answers] == [None, "cannot_be_read"]
@@ -164,7 +164,7 @@ def test_partitions_that_do_not_count_from_zero_go_to_one_member_each() -> None:
 
 
 def test_a_partition_that_the_real_assignor_gives_a_member_twice_is_there_twice() -> None:
-    # As kafka-clients 4.1.1 does: behind a claimed partition that is gone it takes claimed ones for unassigned.
+    # kafka-clients 4.1.1 does the same: after a claimed partition that is gone, it treats claimed ones as unassigned.
     owned = [{"topic": "u", "queue_id": 1}, {"topic": "t", "queue_id": 5}]
     members = [
         {"member_id": "a", "subscriptions": ["t", "u"], "owned": owned, "generation": 1},

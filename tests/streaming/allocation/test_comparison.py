@@ -1,4 +1,4 @@
-"""What a strategy gives a group of a given size, compared with the size before."""
+"""The assignment of a strategy for one group size, compared with the one for the size before."""
 
 from __future__ import annotations
 

@@ -104,7 +104,7 @@ def exits(problem: Problem) -> Assignment:
 
 
 def never_comes_back(problem: Problem) -> Assignment:
-    # Its thread is left alone: one that computes would slow the tests behind it.
+    # The thread is abandoned; if it computed instead of waiting, it would slow the tests after this one.
     threading.Event().wait()
     return {}
 
@@ -150,7 +150,7 @@ def test_one_that_ends_the_process_or_never_comes_back_or_answers_rubbish_is_lef
             if value == "never_comes_back":
                 patch.setattr(plugins, "LOAD_LIMIT_S", 0.5)
             yield point("rocketmq.BAD", value)
-        yield point("rocketmq.LAST", "last_takes_all")  # with all the time that it may need
+        yield point("rocketmq.LAST", "last_takes_all")  # it gets all the time that it may need
 
     (refused,) = load_user_strategies(points())
     assert any(part in refused for part in reason.split("|"))

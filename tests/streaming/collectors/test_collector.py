@@ -1,4 +1,4 @@
-"""What every collector is to the job: its state in a few words, its thread, and its log."""
+"""Every collector as the job sees it: its state in a few words, its thread, and its log."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`collect` into a folder leaves beside its events that it lives, and how it ended."""
+"""`collect` into a folder leaves a sign of life beside its events, and how it ended."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""When the query passes over what is gone, and when it fails for it."""
+"""The query passes over lost records in some cases, and fails in others."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from streaming.spark.checkpoint import Checkpoint
 
 
 class Topic:
-    """A topic of which something is missing, or not."""
+    """A topic that may have lost records."""
 
     behind = False
 
@@ -55,7 +55,7 @@ def test_a_failure_for_deleted_records_starts_the_query_again_and_once_only(watc
     assert not watch.before_start()
     assert not watch.may_start_again(RuntimeError("something else"))
     assert watch.may_start_again(RuntimeError(f"[STREAM_FAILED] {DATA_LOSS}; either ..."))
-    # Also where nothing is found to be missing: it would fail again and again.
+    # This also holds if nothing is missing: otherwise the query would fail again and again.
     assert watch.before_start()
     assert not watch.may_start_again(RuntimeError(DATA_LOSS))
     assert not watch.before_start()

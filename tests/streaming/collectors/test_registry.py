@@ -1,4 +1,4 @@
-"""Which live clusters the settings name, and under which names a checkpoint remembers them."""
+"""Live clusters named by the settings, and the names by which a checkpoint remembers them."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ def test_a_case_is_answered_under_its_id_with_owners_and_unassigned_queues() -> 
     )
 
 
-def test_what_cannot_be_read_is_an_error_under_its_line_and_the_run_continues() -> None:
+def test_an_unreadable_case_is_an_error_under_its_line_and_the_run_continues() -> None:
     answers, code = answers_to("nonsense", "", {**_CASE, "members": 3}, {"strategy": "kafka.range"})
     assert [(answer["id"], answer["error"] and answer["error"]["code"]) for answer in answers] == [
         (1, "cannot_be_read"),
@@ -147,7 +147,7 @@ def test_what_is_for_people_alone_does_not_wait_for_cases(arguments: tuple[str, 
 
 
 @pytest.mark.parametrize("depth", [*range(900, 1001, 10), 100_000])
-def test_what_is_nested_too_deeply_is_an_error_wherever_that_shows(depth: int) -> None:
+def test_too_deep_nesting_is_an_error_wherever_it_shows(depth: int) -> None:
     nested = "[" * depth + "]" * depth
     start = '"strategy":"rocketmq.CONFIG","members":[{"member_id":"x"}]'
     answers, code = answers_to(

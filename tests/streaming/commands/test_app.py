@@ -1,4 +1,4 @@
-"""What every command does when its output is closed, the disk is full, or the tables are damaged."""
+"""Every command with a closed output, a full disk, or damaged tables."""
 
 from __future__ import annotations
 

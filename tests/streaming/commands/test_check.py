@@ -34,7 +34,7 @@ def test_an_open_finding_of_severity_warning_is_a_warning(tables: Path) -> None:
     assert line.startswith("REBALANCES WARNING - open findings: 1 warning expected_differs, first of c1/orders; ")
 
 
-def test_what_was_not_open_at_the_time_or_is_ignored_does_not_count(tables: Path) -> None:
+def test_findings_not_open_at_the_time_or_ignored_do_not_count(tables: Path) -> None:
     code, line = checked(tables, "--at", BEFORE)
     assert (code, line.split(" | ")[0]) == (0, f"REBALANCES OK - no open findings; {RECORDED}")
     assert checked(tables, "--ignore", "expected_differs")[0] == 0
@@ -42,7 +42,7 @@ def test_what_was_not_open_at_the_time_or_is_ignored_does_not_count(tables: Path
     assert checked(tables, "--group", "twin")[0] == 0
 
 
-def test_what_is_open_in_many_groups_is_one_part_of_the_line(tmp_path: Path) -> None:
+def test_widespread_findings_are_one_part_of_the_line(tmp_path: Path) -> None:
     write_groups(tmp_path, 5, Troubled(names(1, 4)))
     code, line = checked(tmp_path, "--at", AT)
     text = "no open findings that count; widespread, not counted: flapping in 4 of 5 groups of c1"
@@ -52,7 +52,7 @@ def test_what_is_open_in_many_groups_is_one_part_of_the_line(tmp_path: Path) -> 
     assert found["widespread"] == [{"cluster": "c1", "kind": "flapping", "groups": 4, "of_groups": 5}]
 
 
-def test_what_is_widespread_hides_nothing_else(tmp_path: Path) -> None:
+def test_widespread_findings_hide_nothing_else(tmp_path: Path) -> None:
     write_groups(tmp_path, 5, Troubled(names(1, 4)), Troubled(["g1"], "queue_unassigned", severity="critical"))
     code, line = checked(tmp_path, "--at", AT)
     text = "open findings: 1 critical queue_unassigned, first of c1/g1; widespread, not counted: flapping in 4 of 5"
@@ -108,7 +108,7 @@ def test_json_has_all_values(tables: Path) -> None:
     assert (code, found["state"], found["exit_code"]) == (2, "critical", 2)
     assert [row["finding_id"] for row in found["findings"]] == ["f1"]
     assert found["findings"][0]["opened_at"] == "2026-01-01T00:01:10.000Z"
-    (pause,) = [one for one in found["objectives"] if one["name"] == "queue_outage_s"]
+    (pause,) = [objective for objective in found["objectives"] if objective["name"] == "queue_outage_s"]
     assert pause == {
         "name": "queue_outage_s",
         "state": "critical",
@@ -156,7 +156,7 @@ def test_tables_that_cannot_be_read_are_unknown(tmp_path: Path, as_json: bool) -
 def test_arguments_that_cannot_be_used_are_unknown_with_one_line_of_the_reason(
     tables: Path, arguments: list[str], reason: str, as_json: bool
 ) -> None:
-    # The option of the tables comes before: one that lacks its value would take it.
+    # `--tables` comes first: behind an option that lacks its value, it would be taken for that value.
     result = CliRunner().invoke(app, ["check", "--tables", str(tables), *(["--json"] if as_json else []), *arguments])
     assert (result.exit_code, result.stdout.count("\n")) == (3, 1)
     line = json.loads(result.stdout)["message"] if as_json else result.stdout

@@ -1,4 +1,4 @@
-"""What `run` and `collect` make of the options that name live clusters: settings, or every mistake at once."""
+"""`run` and `collect` turn the options that name live clusters into settings, or report every mistake at once."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_a_name_may_hold_an_equals_sign() -> None:
         *(("kafka", address) for address in ("h", "h:99999", "a:1,b", "h h:1", "h:1/topic", "ssl://h", ",")),
     ],
 )
-def test_what_is_no_address_is_refused(system: str, address: str) -> None:
+def test_an_invalid_address_is_refused(system: str, address: str) -> None:
     with pytest.raises(SettingsError, match="is not HOST:PORT") as caught:
         load(None, options(["c"], **{system: address}).settings)
     assert len(caught.value.mistakes) == 1

@@ -1,4 +1,4 @@
-"""`collect` as a process, beside a real broker: what it writes, how it stops, where it continues."""
+"""`collect` as a process, beside a real broker: its files, its end, and its next start."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def test_what_it_writes_to_a_topic_is_what_it_writes_to_a_folder(
     kafka41: Broker, new_member: Callable[..., Member], tmp_path: Path
 ) -> None:
     create_topic(kafka41, "collected-events", 1)
-    # A broker that never had a group has no topic of groups to remember a place in.
+    # A broker that never had a group has no topic of group records, so there is no position to remember.
     member = new_member(kafka41, "left-out", ["collected-events"], client_id="a")
     member.wait_until(lambda: len(member.owned) == 1)
     once = ["--kafka", kafka41.bootstrap, "--cluster", "c", "--once", "--exclude-group", ".*"]
@@ -111,7 +111,7 @@ def test_a_full_disk_is_logged_and_all_is_written_in_order_when_it_has_room(kafk
         out = disk.path_outside / "out"
 
         def queues_written() -> list[int | None]:
-            return [one.queue_count for one in topics_in(out) if one.topic == "made-while-full"]
+            return [event.queue_count for event in topics_in(out) if event.topic == "made-while-full"]
 
         arguments = ["--kafka", kafka41.bootstrap, "--cluster", "c", "--out", disk.folder / "out", "--config", config]
         disk.runs.start(["collect", *arguments, "--exclude-group", ".*"])

@@ -1,4 +1,4 @@
-"""What is wrong with arguments has one shape; help is not cut; there is a version."""
+"""Wrong arguments give errors of one shape; help is not cut; there is a version."""
 
 from __future__ import annotations
 

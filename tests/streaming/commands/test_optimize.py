@@ -54,7 +54,7 @@ def keeping(tables: Path, **hours: int) -> tuple[str, str]:
 
 
 def aged(tables: Path) -> None:
-    """Let the cluster's time go on by ten hours: a topic grows."""
+    """Advance the cluster's time by ten hours: a topic grows."""
     topic = journal.TopicChanged(topic="late", queue_count=1, queues=[], valid_from=T0 + 10 * 3_600_000)
     change = Journal().change(10 * 3_600_000, topic, group=None, subject="late")
     DeltaRsTable(tables, CHANGES).append(to_arrow(CHANGES, rows([change])), Mark("job", 1))

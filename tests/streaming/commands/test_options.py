@@ -55,7 +55,7 @@ def test_an_empty_path_is_refused_and_not_the_folder_in_which_the_command_runs(p
     assert CliRunner().invoke(app, ["--config", "."]).stdout == ".\n"
 
 
-# Every option that names a place; the place follows.
+# Every option that names a place; the place comes after it.
 _READING = [
     *(
         ["show", "groups"],
@@ -96,7 +96,7 @@ _NO_PLACES = [
 
 @pytest.mark.parametrize(("place", "problem"), _NO_PLACES, ids=lambda value: value.split(" ")[0])
 @pytest.mark.parametrize("command", [*_OF_STORES, *_LOCAL], ids=" ".join)
-def test_what_is_no_place_is_refused_by_name_and_becomes_no_folder(
+def test_an_invalid_place_is_refused_by_name_and_creates_no_folder(
     command: list[str], place: str, problem: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if place.startswith("kafka:") and command == [*_COLLECT, "--out"]:
@@ -151,13 +151,13 @@ def test_options_of_stores_in_a_settings_file_are_read_by_each_command(
 
 
 def _forget_at_the_end(monkeypatch: pytest.MonkeyPatch, variable: str) -> None:
-    """Have a variable that a command sets taken back after the test."""
+    """Restore a variable that a command sets, after the test."""
     monkeypatch.setenv(variable, "")
     monkeypatch.delenv(variable)
 
 
 def _run(command: list[str], place: str) -> str:
-    """Return what a command that must be refused writes, as one line."""
+    """Return the error that a command writes, as one line."""
     if command[:2] == ["state", "export"] and command[-1] == "--out":
         command = [*command[:-1], "--checkpoint", "checkpoint", "--out"]
     monitor = mock.patch.object(sys, "argv", ["rebalance-monitor", *command, place])

@@ -15,9 +15,9 @@ from tests.streaming.views.story import FIRST, SECOND, THIRD, json_of, run
 def test_alone_it_lists_every_question(tables: Path) -> None:
     result = run(tables, "query")
     assert result.exit_code == 0
-    for one in questions().values():
-        assert f"{one.name} " in result.stdout
-        assert one.title in result.stdout
+    for question in questions().values():
+        assert f"{question.name} " in result.stdout
+        assert question.title in result.stdout
     assert {row["name"] for row in json_of(tables, "query")} == set(questions())
 
 

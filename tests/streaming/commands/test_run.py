@@ -48,7 +48,7 @@ def test_an_empty_path_is_not_the_folder_we_are_in(option: str, complaint: Calla
 
 @pytest.fixture
 def ran(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., tuple[Settings, dict[str, bool]]]:
-    """Run the command as far as the job; return what the job is given."""
+    """Run the command up to the start of the job; return the job's arguments."""
     given: list[Any] = []
 
     def run_job(settings: Settings, **how: bool) -> int:
@@ -98,7 +98,7 @@ def test_the_broker_of_a_topic_of_events_is_followed_only_under_a_name(
 
 
 def test_on_a_terminal_the_first_line_comes_before_the_job_is_loaded(tmp_path: Path) -> None:
-    """Loading takes seconds: what runs until then has loaded neither Spark nor the job."""
+    """Loading takes seconds: the first line is written before Spark and the job are loaded."""
     script = (
         "import sys; from streaming.commands.app import app; from streaming.commands import command_group\n"
         "class Screen:\n"
@@ -114,5 +114,5 @@ def test_on_a_terminal_the_first_line_comes_before_the_job_is_loaded(tmp_path: P
     assert found.stdout.splitlines()[0] == "[] rebalance-monitor: loading the job; its view opens in some seconds …"
 
 
-def test_elsewhere_there_is_no_such_line(complaint: Callable[..., str]) -> None:
+def test_without_a_terminal_there_is_no_such_line(complaint: Callable[..., str]) -> None:
     assert "loading" not in complaint("run")

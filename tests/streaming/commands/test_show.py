@@ -43,7 +43,7 @@ def test_members_of_a_group_that_reconciles_are_those_of_now(tmp_path: Path) -> 
     write_rebalancing(tmp_path)
     (group,) = json_of(tmp_path, "show", "group", "listed")
     queues = [[(row["reported"], row["target"]) for row in group["member_list"]]]
-    numbers = [[[one["queue_id"] for one in held] for held in pair] for pair in queues[0]]
+    numbers = [[[queue["queue_id"] for queue in held] for held in pair] for pair in queues[0]]
     assert numbers == [[[0], [0]], [[], [1]]]
     text = run(tmp_path, "show", "group", "listed", "--wide").stdout
     assert "TARGET-ASSIGNMENT" in text
@@ -145,7 +145,7 @@ def test_on_a_terminal_of_80_columns_each_row_is_one_line(
     assert max(map(len, wide), default=0) >= max(map(len, lines), default=0)
 
 
-def test_the_begin_of_the_id_that_is_shown_is_what_explain_takes(tables: Path) -> None:
+def test_explain_accepts_the_shortened_id_that_is_shown(tables: Path) -> None:
     header, first, *_ = run(tables, "show", "rebalances").stdout.splitlines()
     assert header.split()[0] == "REBALANCE"
     assert run(tables, "explain", first.split()[0]).exit_code == 0

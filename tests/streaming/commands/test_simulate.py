@@ -15,7 +15,7 @@ app.command()(simulate)
 
 
 def run(*arguments: object) -> Result:
-    return CliRunner().invoke(app, [str(one) for one in arguments])
+    return CliRunner().invoke(app, [str(argument) for argument in arguments])
 
 
 def test_it_reports_on_standard_output_what_it_wrote(tmp_path: Path) -> None:

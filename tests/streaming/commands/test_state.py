@@ -1,4 +1,4 @@
-"""The command `state`: what it refuses before Spark starts, and what it shows and exports of a checkpoint."""
+"""The command `state`: the errors it reports before Spark starts, and the checkpoint as it shows and exports it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SHARDS = 3
 
 
 class NoSpark:
-    """Replaces the session: what is read from it is given below."""
+    """Replaces the session; the test supplies the state that is read."""
 
     stopped = 0
 

@@ -1,4 +1,4 @@
-"""A file that is there whole or not at all."""
+"""A file is either whole or absent."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def test_a_reader_has_the_old_content_until_the_new_one_is_whole(
     monkeypatch.setattr(Path, "replace", read_before)
     write_atomically(file, b"new")
     assert (read, file.read_bytes()) == ([b"old", b"new"], b"new")
-    assert [one.name for one in tmp_path.iterdir()] == ["mark"]
+    assert [path.name for path in tmp_path.iterdir()] == ["mark"]
 
 
 def test_content_is_on_the_disk_before_it_has_its_name_and_the_name_afterwards(
@@ -45,9 +45,7 @@ def test_content_is_on_the_disk_before_it_has_its_name_and_the_name_afterwards(
     assert steps == [".mark.tmp", "renamed", tmp_path.name]
 
 
-def test_what_could_not_be_written_leaves_the_old_file_and_no_other(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_failed_write_leaves_only_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_atomically(tmp_path / "mark", b"old")
 
     def full(_descriptor: int) -> None:
@@ -57,7 +55,7 @@ def test_what_could_not_be_written_leaves_the_old_file_and_no_other(
         patched.setattr(os, "fsync", full)
         with pytest.raises(OSError, match="No space"):
             write_atomically(tmp_path / "mark", b"new")
-    assert [(one.name, one.read_bytes()) for one in tmp_path.iterdir()] == [("mark", b"old")]
+    assert [(path.name, path.read_bytes()) for path in tmp_path.iterdir()] == [("mark", b"old")]
 
 
 def test_a_folder_that_cannot_be_synced_is_no_failure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

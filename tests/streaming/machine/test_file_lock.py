@@ -1,4 +1,4 @@
-"""What only one process may use at a time: released with the process, however it ends."""
+"""A lock for things that only one process may use: it ends with the process, however that ends."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether a folder can be written, found without making anything."""
+"""The check whether a folder can be written creates nothing."""
 
 from __future__ import annotations
 
@@ -24,6 +24,6 @@ def test_a_file_in_the_way_is_named(name: str, tmp_path: Path) -> None:
 
 
 def test_a_folder_without_the_right_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    # Root may write everywhere, so what the system answers is given.
+    # Root may write everywhere, so the test supplies the system's answer.
     monkeypatch.setattr(os, "access", lambda place, mode: not (place == tmp_path and mode & os.W_OK))
     assert write_error(tmp_path / "a") == f"{tmp_path} is not writable for this user"

@@ -1,4 +1,4 @@
-"""What a user finds on standard error."""
+"""Log lines as a user finds them on standard error."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ logger("job").info("batch", batch=3)
 def test_each_line_is_one_record_and_the_end_of_java_is_none() -> None:
     output = subprocess.run([sys.executable, "-c", _SCRIPT], capture_output=True, text=True, check=True).stderr
     records = [json.loads(line) for line in output.splitlines()]
-    assert [(one["logger"], one["level"], one["msg"]) for one in records] == [
+    assert [(record["logger"], record["level"], record["msg"]) for record in records] == [
         ("root", "warning", "of somebody else"),
         ("job", "info", "batch"),
     ]

@@ -17,7 +17,7 @@ def test_a_second_request_is_urgent():
     assert stop.urgent
 
 
-def test_signals_are_requests_while_inside_and_what_they_were_before_afterwards():
+def test_signals_are_requests_inside_and_restored_afterwards():
     stop, before = StopRequest(), signal.getsignal(signal.SIGTERM)
     with stop.by_signals():
         os.kill(os.getpid(), signal.SIGTERM)

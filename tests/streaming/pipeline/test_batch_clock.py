@@ -1,4 +1,4 @@
-"""What batches took is added up, and taken once."""
+"""The time that batches took is added up, and reported once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What compressed files hold: in small pieces, and up to where they break."""
+"""Compressed files are read in small pieces, and up to the place where they break."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import pytest
 
 from streaming.pipeline.codecs import BROKEN, DECOMPRESSED, REFUSED, decompressed
 
-# Of a megabyte that does not compress, and one that does.
+# A megabyte that does not compress, and one that does, both compressed.
 TEXT = random.Random(7).randbytes(1_000_000) + b"x" * 1_000_000
 COMPRESS: dict[str, Callable[[bytes], bytes]] = {
     ".gz": gzip.compress,
@@ -53,7 +53,7 @@ def test_content_comes_whole_and_in_pieces_that_fit_into_memory(suffix: str, tmp
 
 
 @pytest.mark.parametrize("suffix", DECOMPRESSED)
-def test_what_is_cut_off_gives_its_beginning_and_an_error(suffix: str, tmp_path: Path) -> None:
+def test_a_truncated_file_gives_its_beginning_and_an_error(suffix: str, tmp_path: Path) -> None:
     path = tmp_path / "file"
     whole = COMPRESS[suffix](TEXT)
     path.write_bytes(whole[: len(whole) // 2])

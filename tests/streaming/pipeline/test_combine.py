@@ -35,7 +35,7 @@ RAW = pa.schema(
 
 
 def raw_rows(*rows: dict[str, Any]) -> pa.RecordBatch:
-    """Make raw rows; what is not given is null, but the batch's timestamp and a source."""
+    """Make raw rows; fields that are not given are null, except the batch's timestamp and a source."""
     filled = [dict.fromkeys(RAW.names) | {"source": "events", "batch_ms": NOW} | row for row in rows]
     return pa.RecordBatch.from_pylist(filled, schema=RAW)
 
@@ -57,7 +57,7 @@ def test_a_task_without_rows_answers_nothing() -> None:
     assert list(combine(RULES)(iter([raw_rows()]))) == []
 
 
-def test_files_that_are_only_named_are_read_and_what_cannot_be_read_is_rejected_under_their_names(
+def test_named_files_are_read_and_unreadable_ones_rejected_by_name(
     tmp_path: Path,
 ) -> None:
     event, long_line = line(VALID["member_left"]), b"x" * 3_000_000

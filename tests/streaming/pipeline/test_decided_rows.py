@@ -1,4 +1,4 @@
-"""What shards decided as rows of the tables: batch by batch as one by one."""
+"""Decisions of shards become the same rows of tables for several batches as for one at a time."""
 
 from __future__ import annotations
 

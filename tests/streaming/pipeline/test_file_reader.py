@@ -78,13 +78,13 @@ def test_a_truncated_file_gives_nearly_all_that_can_be_had(name: str, tmp_path: 
     path = tmp_path / name
     path.write_bytes(WRITERS[name](TEXT + os.urandom(300_000).replace(b"\n", b"") + b"\n")[:-40])
     lines, (problem,) = read(path, longest=10**6)
-    # bzip2 and xz are decompressed a block at a time: what is in the last one is lost with it.
+    # bzip2 and xz are decompressed a block at a time: the last block is lost as a whole.
     assert lines[: len(LINES)] == ([] if "bz2" in name else LINES)
     assert problem.reason == "broken_compressed_file"
 
 
 @pytest.mark.parametrize("suffix", [*REFUSED, ".LZ4"])
-def test_what_is_compressed_in_another_way_is_refused_by_name_with_the_remedy(suffix: str, tmp_path: Path) -> None:
+def test_other_compressions_are_refused_by_name_with_the_remedy(suffix: str, tmp_path: Path) -> None:
     path = tmp_path / f"a{suffix}"
     path.write_bytes(TEXT)
     lines, (problem,) = read(path)
@@ -124,7 +124,7 @@ def test_a_damaged_file_is_named_unless_its_lines_are_what_they_were(
         [],
         [("broken_compressed_file", hashlib.sha256(damaged).hexdigest())],
     )
-    # Without a checksum other lines may come, and lines too long to be events.
+    # Without a checksum, damage may give other lines, and lines too long to be events.
     if not broken and name not in WITHOUT_CHECKSUM:
         assert (lines, problems) == (TEXT[:5_000].split(b"\n"), [])
 
@@ -138,7 +138,7 @@ def test_however_blocks_are_cut_the_lines_are_the_same(lines: list[bytes], block
     reported: list[bytes] = []
     for piece in pieces:
         if isinstance(piece, Lines):
-            # Whether a line just over the limit is held is the block's affair: the parser refuses it.
+            # The block's size decides whether a line just over the limit is kept here: the parser refuses it anyway.
             assert all(len(line) <= longest + block for line in piece.lines)
             reported += piece.lines
         else:
@@ -146,7 +146,7 @@ def test_however_blocks_are_cut_the_lines_are_the_same(lines: list[bytes], block
             assert piece.length == len(piece.beginning)
             assert piece.sha256 == hashlib.sha256(piece.beginning).hexdigest()
             reported.append(piece.beginning)
-    # A last line without an end that is empty is none.
+    # An empty last line without a line end does not count.
     assert reported == (text.split(b"\n")[:-1] if text.endswith(b"\n") or not text else text.split(b"\n"))
 
 
@@ -177,7 +177,7 @@ def test_a_deleted_file_of_a_collector_is_named(tmp_path: Path) -> None:
         assert [problem.reason for problem in problems if problem is not None] == ["deleted_file"]
 
 
-def test_what_is_no_file_is_named_and_a_deleted_one_is_skipped(tmp_path: Path) -> None:
+def test_a_path_that_is_not_a_file_is_named_and_a_deleted_file_is_skipped(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe.gz")
     (tmp_path / "device.gz").symlink_to("/dev/zero")
     (tmp_path / "nowhere.gz").symlink_to(tmp_path / "nowhere")

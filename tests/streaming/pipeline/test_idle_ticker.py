@@ -1,4 +1,4 @@
-"""Ticks: only where silence expires, only when all is read, and no more often than they are worth."""
+"""Ticks come only where silence counts, only once everything is read, and no more often than needed."""
 
 from __future__ import annotations
 

@@ -40,9 +40,9 @@ def port(status: LiveStatus) -> Iterator[int]:
 def values(port: int) -> dict[tuple[str, ...], float]:
     families = text_string_to_metric_families(fetched(port, "/metrics")[1])
     return {
-        (one.name.removeprefix("rebalance_monitor_job_"), *one.labels.values()): one.value
+        (sample.name.removeprefix("rebalance_monitor_job_"), *sample.labels.values()): sample.value
         for family in families
-        for one in family.samples
+        for sample in family.samples
     }
 
 
@@ -63,7 +63,7 @@ def test_each_scrape_gives_the_numbers_of_its_time(status: LiveStatus, port: int
     assert ("cluster_last_change_timestamp_seconds", "d", "metaq") not in found
 
 
-def test_what_was_not_measured_yet_has_no_sample(port: int) -> None:
+def test_a_metric_without_a_measurement_has_no_sample(port: int) -> None:
     assert not {("last_batch_seconds",), ("source_delay_seconds",), ("open_findings",)} & set(values(port))
 
 

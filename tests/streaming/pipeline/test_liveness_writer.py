@@ -1,4 +1,4 @@
-"""The job's liveness: what it says of clusters as events come, stay away, come late, and of how the job ends."""
+"""The job's liveness, as events come, stay away or come late, and at the end of the job."""
 
 from __future__ import annotations
 
@@ -46,14 +46,14 @@ class Clock:
 
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
-    one = Clock()
-    monkeypatch.setattr(module, "now_ms", lambda: one.wall_ms)
-    monkeypatch.setattr(module, "since_boot_ms", lambda: one.boot_ms)
-    return one
+    fake = Clock()
+    monkeypatch.setattr(module, "now_ms", lambda: fake.wall_ms)
+    monkeypatch.setattr(module, "since_boot_ms", lambda: fake.boot_ms)
+    return fake
 
 
 def writer(**more: Any) -> LivenessWriter:
-    # No thread writes meanwhile: what is written is what a test calls for.
+    # No thread writes meanwhile: a test calls for each write itself.
     return LivenessWriter(every_ms=3_600_000, unknown_after_ms=30_000, live_within_ms=600_000, **more)
 
 
@@ -70,83 +70,83 @@ def only(found: JobLiveness) -> ClusterLiveness:
 
 
 def test_a_cluster_is_known_up_to_its_newest_event_and_grows_old_from_when_that_came(clock: Clock) -> None:
-    one = writer()
-    one.observed(seen(T0 - 2_000))
+    liveness = writer()
+    liveness.observed(seen(T0 - 2_000))
     clock.pass_ms(7_000)
-    cluster = only(one.now())
+    cluster = only(liveness.now())
     assert (cluster.cluster, cluster.system, cluster.known_until, cluster.age_ms) == ("c1", "kafka", T0 - 2_000, 7_000)
     assert (cluster.is_live, cluster.is_followed, cluster.behind_ms) == (True, False, 0)
 
 
 def test_a_recording_is_not_live_and_is_never_silent(clock: Clock) -> None:
-    one = writer()
-    one.observed(seen(T0 - 600_001))
+    liveness = writer()
+    liveness.observed(seen(T0 - 600_001))
     clock.pass_ms(100_000)
-    assert (only(one.now()).is_live, one.silent()) == (False, {})
+    assert (only(liveness.now()).is_live, liveness.silent()) == (False, {})
 
 
 def test_while_there_is_more_to_read_the_job_is_behind(clock: Clock) -> None:
     caught_up = [False]
-    one = writer(is_caught_up=lambda: caught_up[0])
-    one.observed(seen(T0 - 90_000))
-    assert only(one.now()).behind_ms == 90_000
+    liveness = writer(is_caught_up=lambda: caught_up[0])
+    liveness.observed(seen(T0 - 90_000))
+    assert only(liveness.now()).behind_ms == 90_000
     caught_up[0] = True  # a source whose clock is behind
-    one.observed(seen(T0 - 90_000))
-    assert only(one.now()).behind_ms == 0
+    liveness.observed(seen(T0 - 90_000))
+    assert only(liveness.now()).behind_ms == 0
 
 
 def test_late_events_alone_show_nothing_of_the_present(clock: Clock) -> None:
-    one = writer()
-    one.observed(seen(T0, clock_ms=T0 - 2_000))
+    liveness = writer()
+    liveness.observed(seen(T0, clock_ms=T0 - 2_000))
     clock.pass_ms(10_000)
-    one.observed(seen(T0 - 40_000, newest_ms=T0, clock_ms=T0 - 2_000))
-    assert only(one.now()).age_ms == 10_000
-    one.observed(seen(T0 - 5_000, newest_ms=T0, clock_ms=T0 - 2_000))  # another file, hardly behind
-    assert (only(one.now()).age_ms, only(one.now()).known_until) == (0, T0)
+    liveness.observed(seen(T0 - 40_000, newest_ms=T0, clock_ms=T0 - 2_000))
+    assert only(liveness.now()).age_ms == 10_000
+    liveness.observed(seen(T0 - 5_000, newest_ms=T0, clock_ms=T0 - 2_000))  # another file, hardly behind
+    assert (only(liveness.now()).age_ms, only(liveness.now()).known_until) == (0, T0)
 
 
 def test_a_silent_cluster_has_the_reason_that_its_collector_reports(clock: Clock) -> None:
     sources = [SourceStatus("c1")]
-    one = writer(sources=lambda: sources)
-    one.observed([*seen(T0), *seen(T0, cluster="c2")])
+    liveness = writer(sources=lambda: sources)
+    liveness.observed([*seen(T0), *seen(T0, cluster="c2")])
     clock.pass_ms(30_001)
-    assert {name: found.reason for name, found in one.silent().items()} == {
+    assert {name: found.reason for name, found in liveness.silent().items()} == {
         "c1": "the cluster does not answer",
         "c2": "no event has come since",
     }
     sources[0] = SourceStatus("c1", problem="the cluster refuses access")
-    assert one.silent()["c1"] == (T0, "the cluster refuses access")
-    assert [found.problem for found in one.now().clusters] == ["the cluster refuses access", ""]
+    assert liveness.silent()["c1"] == (T0, "the cluster refuses access")
+    assert [found.problem for found in liveness.now().clusters] == ["the cluster refuses access", ""]
 
 
 def test_where_silence_counts_as_evidence_nothing_grows_old(clock: Clock) -> None:
-    one = writer()
-    one.observed(seen(T0))
+    liveness = writer()
+    liveness.observed(seen(T0))
     clock.pass_ms(60_000)
-    one.touch(["c1", "unheard-of"])
-    assert (only(one.now()).age_ms, only(one.now()).known_until, one.silent()) == (0, T0 + 60_000, {})
+    liveness.touch(["c1", "unheard-of"])
+    assert (only(liveness.now()).age_ms, only(liveness.now()).known_until, liveness.silent()) == (0, T0 + 60_000, {})
 
 
 @pytest.mark.parametrize("set_by_ms", [-3_600_000, 3_600_000])
 def test_that_the_clock_was_set_is_noted_and_makes_nothing_older(clock: Clock, set_by_ms: int) -> None:
-    one = writer()
-    one.observed(seen(T0))
+    liveness = writer()
+    liveness.observed(seen(T0))
     clock.pass_ms(1_000)
     clock.wall_ms += set_by_ms
-    found = one.now()
+    found = liveness.now()
     assert (found.clock_step_ms, found.clock_step_at) == (set_by_ms, T0 + 1_000 + set_by_ms)
     assert only(found).age_ms == 1_000
-    assert one.now().clock_step_ms == set_by_ms
+    assert liveness.now().clock_step_ms == set_by_ms
 
 
 def test_a_drifting_clock_was_not_set(clock: Clock) -> None:
-    one = writer()
+    liveness = writer()
     for _ in range(10):
         clock.wall_ms += 500
-        assert one.now().clock_step_ms == 0
+        assert liveness.now().clock_step_ms == 0
 
 
-def test_the_next_run_goes_on_from_what_the_last_one_left(clock: Clock, tmp_path: Path) -> None:
+def test_the_next_run_continues_where_the_last_one_ended(clock: Clock, tmp_path: Path) -> None:
     first = writer()
     first.observed(seen(T0))
     first.start(tmp_path, "app")
@@ -174,11 +174,11 @@ def test_the_next_run_goes_on_from_what_the_last_one_left(clock: Clock, tmp_path
 def test_how_the_job_ended_is_written(
     tmp_path: Path, is_once: bool, error: Exception | None, is_stopped: bool, state: str, reason: str
 ) -> None:
-    one, stop = writer(), StopRequest()
-    one.start(tmp_path, "app")
+    liveness, stop = writer(), StopRequest()
+    liveness.start(tmp_path, "app")
     if is_stopped:
         stop.request()
-    with suppress(OSError), one.until_end(stop, is_once=is_once), one.batch(3):
+    with suppress(OSError), liveness.until_end(stop, is_once=is_once), liveness.batch(3):
         if error is not None:
             raise error
     (job,), _ = read_liveness(tmp_path)
@@ -186,45 +186,43 @@ def test_how_the_job_ended_is_written(
 
 
 def test_the_running_batch_is_named(clock: Clock) -> None:
-    one = writer()
-    with one.batch(7):
+    liveness = writer()
+    with liveness.batch(7):
         clock.pass_ms(5_000)
-        assert (one.now().batch, one.now().batch_since) == (7, T0)
-    assert one.now().batch is None
+        assert (liveness.now().batch, liveness.now().batch_since) == (7, T0)
+    assert liveness.now().batch is None
 
 
 def test_a_folder_that_cannot_be_written_stops_nothing(tmp_path: Path) -> None:
     (tmp_path / "_liveness").write_text("a file where the folder should be")
-    one = writer()
-    one.start(tmp_path, "app")
-    one.end("stopped")
+    liveness = writer()
+    liveness.start(tmp_path, "app")
+    liveness.end("stopped")
     assert (tmp_path / "_liveness").is_file()
 
 
-def test_what_a_collector_left_beside_its_events_is_the_reason_of_a_silent_cluster(
-    clock: Clock, tmp_path: Path
-) -> None:
+def test_a_collectors_liveness_gives_the_reason_of_a_silent_cluster(clock: Clock, tmp_path: Path) -> None:
     settings = load(overrides={"events.folder": tmp_path, "job.tables": tmp_path / "tables"}, env={})
     own: list[SourceStatus] = []
-    one = LivenessWriter.of(settings, is_caught_up=lambda: True, sources=lambda: own)
-    one.observed(seen(T0))
-    assert only(one.now()).problem == ""
+    liveness_writer = LivenessWriter.of(settings, is_caught_up=lambda: True, sources=lambda: own)
+    liveness_writer.observed(seen(T0))
+    assert only(liveness_writer.now()).problem == ""
     file = collector_place(tmp_path, "kafka-c1")
     liveness = CollectorLivenessWriter(
         file, lambda: SourceStatus("c1", "the cluster does not answer", "one of 3 brokers")
     )
     liveness.write_if_due()
-    found = only(one.now())
+    found = only(liveness_writer.now())
     assert (found.problem, found.partial) == ("the cluster does not answer", "one of 3 brokers")
     assert not found.is_followed, "by another process"
     liveness.end(is_once=False)
     clock.pass_ms(30_001)
-    assert "its collector was stopped at " in one.silent()["c1"].reason
+    assert "its collector was stopped at " in liveness_writer.silent()["c1"].reason
     own.append(SourceStatus("c1", "the cluster refuses access"))
-    assert only(one.now()).problem == "the cluster refuses access", "the job's own collector knows better"
+    assert only(liveness_writer.now()).problem == "the cluster refuses access", "the job's own collector knows better"
     own.clear()
     file.write_bytes(b"{")
-    assert one.silent()["c1"].reason == "no event has come since"
+    assert liveness_writer.silent()["c1"].reason == "no event has come since"
 
 
 def test_a_sign_is_replaced_when_it_is_old_enough_and_none_is_left_without_a_folder(
@@ -246,9 +244,9 @@ def test_a_sign_is_replaced_when_it_is_old_enough_and_none_is_left_without_a_fol
     clock.pass_ms(collector_liveness_writer.EVERY_MS)
     liveness.write_if_due()
     assert len(asked) == 2
-    assert [one.state for one in read_collectors(tmp_path)] == ["running"]
+    assert [collector.state for collector in read_collectors(tmp_path)] == ["running"]
     liveness.end(is_once=True)
-    assert [one.state for one in read_collectors(tmp_path)] == ["finished"]
+    assert [collector.state for collector in read_collectors(tmp_path)] == ["finished"]
     assert [path.name for path in tmp_path.rglob("*.json")] == ["kafka-c1.json"]
 
 

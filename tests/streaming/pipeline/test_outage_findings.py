@@ -1,4 +1,4 @@
-"""Findings of silent clusters: in the tables while it lasts, once, also across restarts and beside the core's own."""
+"""A silent cluster has one finding in the tables while it lasts, also across restarts and beside the core's."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ def findings(root: Path) -> list[Row]:
 
 
 def test_a_finding_is_open_while_nothing_comes_and_closes_afterwards(tmp_path: Path, boot_ms: list[int]) -> None:
-    one = outages(tmp_path)
-    assert one.step(SILENT, {"c1": T0})
-    assert not one.step(SILENT, {"c1": T0})
+    silences = outages(tmp_path)
+    assert silences.step(SILENT, {"c1": T0})
+    assert not silences.step(SILENT, {"c1": T0})
     (row,) = findings(tmp_path)
     assert (row["finding_id"], row["opened_at"], row["closed_at"]) == (
         finding_id("c1", T0 + AFTER_MS),
@@ -50,20 +50,20 @@ def test_a_finding_is_open_while_nothing_comes_and_closes_afterwards(tmp_path: P
     assert row["message"].startswith(
         "Nothing is known of cluster c1 since 2026-01-01T00:00:00.000Z: the cluster does not answer."
     )
-    assert not one.step({}, {"c1": T0 + 90_000})  # the core has yet to report it itself
+    assert not silences.step({}, {"c1": T0 + 90_000})  # the core has yet to report it itself
     boot_ms[0] += 10_001
-    assert one.step({}, {"c1": T0 + 100_000})
+    assert silences.step({}, {"c1": T0 + 100_000})
     (row,) = findings(tmp_path)
     assert (row["closed_at"], "does not answer" in row["message"]) == (T0 + 90_000, True)
-    assert not one.step({}, {"c1": T0 + 110_000})
+    assert not silences.step({}, {"c1": T0 + 110_000})
 
 
 def test_one_that_falls_silent_again_before_that_stays_open(tmp_path: Path, boot_ms: list[int]) -> None:
-    one = outages(tmp_path)
-    one.step(SILENT, {"c1": T0})
-    one.step({}, {"c1": T0 + 90_000})
+    silences = outages(tmp_path)
+    silences.step(SILENT, {"c1": T0})
+    silences.step({}, {"c1": T0 + 90_000})
     boot_ms[0] += 10_001
-    assert not one.step(SILENT, {"c1": T0 + 90_000})
+    assert not silences.step(SILENT, {"c1": T0 + 90_000})
     assert [row["closed_at"] for row in findings(tmp_path)] == [None]
 
 

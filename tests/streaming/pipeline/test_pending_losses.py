@@ -1,4 +1,4 @@
-"""What a job has missed, on its way to the query: each loss reaches it, and none is forgotten by a crash."""
+"""Losses on their way to the query: each of them arrives, and a crash forgets none."""
 
 from __future__ import annotations
 

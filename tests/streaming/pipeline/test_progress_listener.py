@@ -1,4 +1,4 @@
-"""What the job learns for the live view, and how little of it it holds."""
+"""The listener keeps what the live view needs, and little else."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def a_watch(root: Path, groups: int) -> ProgressListener:
     return watch
 
 
-def test_what_is_held_does_not_grow_with_the_groups(tmp_path: Path) -> None:
+def test_memory_does_not_grow_with_the_groups(tmp_path: Path) -> None:
     few = held(a_watch(tmp_path / "few", KEPT_REBALANCES + 1))
     assert held(a_watch(tmp_path / "many", 3 * KEPT_REBALANCES)) < 1.01 * few
 
@@ -103,7 +103,8 @@ def test_totals_of_two_commits_at_once_are_shown_in_the_order_in_which_they_were
     first.start()
     assert is_read.wait(timeout=300)
     second.start()
-    # Where both may show at once, the second one is done by then, and the first one shows what it read before.
+    # If both could update at once, the second would be done by now, and the first would overwrite it with an older
+    # state.
     second.join(timeout=1)
     go_on.set()
     first.join()

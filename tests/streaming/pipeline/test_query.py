@@ -37,7 +37,7 @@ def test_combine_runs_inside_spark_over_a_union_of_sources(spark: SparkSession, 
     rejected = [row for _, _, packet in found for row in packet.rejected]
     carried = {event.event_id for _, _, packet in found for event in packet.events}
     assert [row.reason for row in rejected] == ["not_json"]
-    # All sound events are carried whole but those that are packed as columns.
+    # Valid events are carried whole, except those that are packed as columns.
     assert len(carried) == len(VALID.keys() - {"heartbeat", "progress", "queue_ends"})
     assert {shard for cluster, shard, packet in found if cluster == "c1" and packet.flush} == {0, 1}
 

@@ -1,4 +1,4 @@
-"""What has been read by Spark's checkpoint, as Spark 4.2 writes it."""
+"""Positions in Spark's checkpoint, as Spark 4.2 writes them."""
 
 from __future__ import annotations
 

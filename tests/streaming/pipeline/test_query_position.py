@@ -1,4 +1,4 @@
-"""Up to where the running query reads a topic: by plans of batches that run, and by ends of finished ones."""
+"""How far the running query has read a topic: by plans of running batches, and by ends of finished ones."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_the_end_of_a_batch_takes_nothing_back_from_the_next_one(tmp_path: Path)
     position.ended(3, '{"t": {"0": 5}}')
     assert position.offsets() == {0: 8}
     position.ended(4, {"t": {"0": 8}})
-    position.ended(5, '{"t": {"0": 9}}')  # nothing came but the end of a transaction
+    position.ended(5, '{"t": {"0": 9}}')  # only a transaction marker came
     position.ended(5, "4")  # of another source
     assert position.offsets() == {0: 9}
 

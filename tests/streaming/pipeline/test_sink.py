@@ -1,4 +1,4 @@
-"""The sink under Spark: every batch once, in order, and nothing for nothing."""
+"""The sink under Spark writes every batch once, in order, and nothing for an empty batch."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.spark
 DECIDED = "kind string, cluster string, body string"
 SINK_TABLES = ("rebalances", "changes", "rejected_events")
-# What may differ between two runs over the same input.
+# Columns that may differ between two runs over the same input.
 NOT_COMPARED = ["batch"]
 
 
@@ -279,7 +279,7 @@ def test_a_batch_that_left_something_undone_requests_another_and_commits_nothing
     requests: list[list[str]] = []
     sink = Sink(tmp_path, "app", large_above=large_above, resume=lambda clusters: requests.append(list(clusters)))
     left = [journal.Unfinished(cluster=cluster, groups=1) for cluster in ("c2", "c1", "c2")]
-    rows = [("unfinished", one.cluster, msgspec.json.encode(one).decode()) for one in left]
+    rows = [("unfinished", control.cluster, msgspec.json.encode(control).decode()) for control in left]
     frame = spark.createDataFrame(rows, DECIDED).repartition(2)
     before = {name: DeltaTable(str(tmp_path / name)).version() for name in SINK_TABLES}
     sink(frame, 0)

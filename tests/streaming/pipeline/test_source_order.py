@@ -21,7 +21,7 @@ CLUSTERS = {
 
 
 class Rows:
-    """A cluster of which Spark reads these rows itself."""
+    """A cluster whose rows Spark reads itself."""
 
     source_kind: str | None = None
 

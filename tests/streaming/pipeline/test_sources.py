@@ -108,7 +108,7 @@ def test_every_file_is_named_and_what_spark_cannot_read_is_left_to_the_workers(
     assert sorted((unquote(place), value.decode()) for place, value in lines_of([batch])) == sorted(
         (name, name) for name in (*names, "folder.json")
     )
-    # A file of no bytes holds nothing: Spark does not even name it.
+    # Spark does not even list a file of no bytes.
     named = {place_named(row.place): row.number for row in batch if row.source == FILES}
     assert named == {
         **{folder / name: READ for name in to_read},

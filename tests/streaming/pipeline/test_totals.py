@@ -1,4 +1,4 @@
-"""Numbers kept up by commits are those that counting the tables gives."""
+"""Totals that are updated with each commit equal those that a count of the tables gives."""
 
 from __future__ import annotations
 

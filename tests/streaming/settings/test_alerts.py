@@ -1,4 +1,4 @@
-"""The section ``alerts``: what it refuses, and maintenance windows."""
+"""The section ``alerts``: the values that it refuses, and maintenance windows."""
 
 from __future__ import annotations
 

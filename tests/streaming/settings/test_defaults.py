@@ -1,4 +1,4 @@
-"""Single defaults are those that the settings have, too."""
+"""Single defaults equal those of the settings."""
 
 from __future__ import annotations
 
@@ -17,6 +17,6 @@ def test_a_default_is_that_of_the_settings() -> None:
         assert default("session_timeouts", f"{system}_ms") == settings.core_config().session_timeouts_ms[system]
 
 
-def test_there_is_no_default_of_what_is_no_setting() -> None:
+def test_there_are_defaults_of_settings_only() -> None:
     with pytest.raises(KeyError):
         default("strategies", "no_such_setting")

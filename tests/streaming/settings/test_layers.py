@@ -1,4 +1,4 @@
-"""Layers of settings, and which of them was the last to give each."""
+"""Layers of settings, and the layer that set each value last."""
 
 from __future__ import annotations
 

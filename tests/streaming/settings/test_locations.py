@@ -1,4 +1,4 @@
-"""Where something is kept: what is no place is refused, never made into a folder."""
+"""Locations: a text that is not a place is refused, and never made into a folder."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_paths_and_uris_are_distinguished(text: str | Path, location: Path | str
         ("kafka:host:9092/events", "names a Kafka topic"),
     ],
 )
-def test_what_is_no_place_is_refused_by_name(text: str, problem: str) -> None:
+def test_an_invalid_place_is_refused_by_name(text: str, problem: str) -> None:
     with pytest.raises(ValueError, match=problem):
         location_of(text)
 

@@ -156,6 +156,6 @@ def test_spans_are_read_as_people_write_them(text: str, ms: int) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "s", "-1s", "1 week", "1s2", "\u0661s", "36526d", "9" * 400])
-def test_what_is_no_span_is_refused(text: str) -> None:
+def test_an_invalid_span_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match=r"duration|hundred years"):
         duration_ms(text)

@@ -1,4 +1,4 @@
-"""What all sections share: types of values, and options of clients."""
+"""Types of values and options of clients that all sections share."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a name that there is not was meant to be."""
+"""An unknown name gets a suggestion of the name that was meant."""
 
 from __future__ import annotations
 

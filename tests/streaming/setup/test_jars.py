@@ -1,4 +1,4 @@
-"""The pins: what is installed, the lock and the jars must fit each other."""
+"""Installed packages, the lock and the jars fit each other."""
 
 import importlib.metadata
 import re
@@ -17,17 +17,17 @@ IVY_FILES = [
 
 def jars_of(ivy_file):
     return {
-        one.attrib["name"]: one.attrib["rev"]
-        for one in ElementTree.parse(ivy_file).iter("dependency")
-        if one.attrib["transitive"] == "false"
+        dependency.attrib["name"]: dependency.attrib["rev"]
+        for dependency in ElementTree.parse(ivy_file).iter("dependency")
+        if dependency.attrib["transitive"] == "false"
     }
 
 
 @pytest.mark.parametrize(("ivy_file", "sums"), IVY_FILES, ids=lambda file: file.name)
 def test_every_jar_that_is_named_has_a_sum_and_no_other(ivy_file, sums):
     classifiers = {
-        one.attrib["name"]: f"-{one.attrib['{http://ant.apache.org/ivy/maven}classifier']}"
-        for one in ElementTree.parse(ivy_file).iter("artifact")
+        artifact.attrib["name"]: f"-{artifact.attrib['{http://ant.apache.org/ivy/maven}classifier']}"
+        for artifact in ElementTree.parse(ivy_file).iter("artifact")
     }
     named = sorted(f"{name}-{revision}{classifiers.get(name, '')}.jar" for name, revision in jars_of(ivy_file).items())
     assert sorted(line.split()[1] for line in sums.read_text().splitlines()) == named
@@ -41,7 +41,7 @@ def test_the_jars_fit_the_installed_spark_and_delta():
 
 
 @pytest.mark.parametrize("lock", ["run", "dev"])
-def test_what_is_installed_is_what_the_lock_names(lock):
+def test_installed_packages_are_those_of_the_lock(lock):
     text = (ROOT / f"requirements/{lock}.lock").read_text()
     pins = re.findall(r"^([\w.-]+)==(\S+) \\$", text, re.MULTILINE)
     assert len(pins) > 20

@@ -1,4 +1,4 @@
-"""Which Java is taken, and the error when none fits."""
+"""The choice of Java, and the error if none fits."""
 
 import pytest
 

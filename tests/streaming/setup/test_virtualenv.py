@@ -71,7 +71,7 @@ def test_a_record_that_cannot_be_read_is_none(project, damaged):
     assert project.make() == ["venv", *PIP_STEPS]
 
 
-def test_what_pip_did_not_finish_is_done_at_the_next_start(project):
+def test_an_unfinished_installation_is_completed_at_the_next_start(project):
     project.make()
     (project.root / "requirements/dev.lock").write_text("dev==2 \\\n")
     project.exit_code = 1

@@ -1,4 +1,4 @@
-"""Lives of fleets, and what of them a test compares."""
+"""Lives of fleets, and the parts of them that tests compare."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ def lived(seed: int, **how: object) -> tuple[Fleet, list[Delivery]]:
 
 
 def counted(fleet: Fleet, kind: str) -> Iterator[tuple[ExpectedRebalance, Cause]]:
-    """Return what happened in groups that are counted, as far as it does not depend on the reader."""
-    for one in fleet.truth:
-        for cause in one.causes:
-            in_time = one.required and one.late_until is None
+    """Yield the causes in counted groups that do not depend on the reader."""
+    for rebalance in fleet.truth:
+        for cause in rebalance.causes:
+            in_time = rebalance.required and rebalance.late_until is None
             is_twin = (cause.member_id or "").endswith("#2")  # its events carry the id of the other
-            if cause.kind == kind and one.generation_source == "counted" and in_time and not is_twin:
-                yield one, cause
+            if cause.kind == kind and rebalance.generation_source == "counted" and in_time and not is_twin:
+                yield rebalance, cause
 
 
 def departures_reported(deliveries: list[Delivery], kind: str) -> set[tuple[str, str, str, int]]:
     """Return the departures of one kind that polls report: cluster, group, member, time of the poll."""
     return {
-        (one.event.cluster, one.event.group, departure.member_id, one.event.event_time)
-        for one in deliveries
-        for departure in getattr(one.event, "departures", None) or ()
+        (delivery.event.cluster, delivery.event.group, departure.member_id, delivery.event.event_time)
+        for delivery in deliveries
+        for departure in getattr(delivery.event, "departures", None) or ()
         if departure.kind == kind
     }
 
@@ -47,7 +47,7 @@ def files_of(folder: Path) -> dict[str, bytes]:
 
 
 class OneCluster:
-    """A cluster alone, on a time that the test moves, without chance on the way to its reader."""
+    """A single cluster, on a time that the test moves; its events reach the reader without random delays."""
 
     def __init__(self, system: System = "kafka", seed: int = 1) -> None:
         self.timeline, self.post, self.truth = Timeline(START_MS), Post(), Truth()
@@ -64,15 +64,18 @@ class OneCluster:
         self.cluster.topics["t"] = SimulatedTopic("t", (None,) if system == "kafka" else ("b0", "b1"), 4)
 
     def live(self, span_ms: int) -> list[Delivery]:
-        """Let so much time pass; return what reaches a reader meanwhile."""
+        """Let this much time pass; return the events that reach a reader meanwhile."""
         self.timeline.run_until(self.timeline.now + span_ms)
         return list(self.post.until(self.timeline.now))
 
     def silence(self, span_ms: int) -> None:
-        """Let the source be out for so long from now on."""
+        """Let the source be silent for this long from now on."""
         self.cluster.silent_from, self.cluster.silent_to = self.timeline.now, self.timeline.now + span_ms
         self.cluster._fall_silent()
 
     def causes(self) -> list[tuple[int, list[str]]]:
         """Return the kinds of the causes that are expected so far, with their times from the start on."""
-        return [(one.event_time - START_MS, [cause.kind for cause in one.causes]) for one in self.truth.rebalances()]
+        return [
+            (rebalance.event_time - START_MS, [cause.kind for cause in rebalance.causes])
+            for rebalance in self.truth.rebalances()
+        ]

@@ -1,4 +1,4 @@
-"""One cluster and its source: what is late, repeated, or silent."""
+"""One cluster and its source, which may be late, repeat itself, or be silent."""
 
 from __future__ import annotations
 
@@ -13,41 +13,47 @@ from udfs.model.events import Clock, Heartbeat, TopicQueues
 
 def test_without_disorder_everything_comes_soon_and_once() -> None:
     fleet, deliveries = lived(4, disorder=0.0)
-    assert max(one.deliver_at - one.event.event_time for one in deliveries[:-3]) < 400
-    plain = [line(Delivery(0, one.event)) for one in deliveries if not isinstance(one.event, Heartbeat)]
+    assert max(delivery.deliver_at - delivery.event.event_time for delivery in deliveries[:-3]) < 400
+    plain = [line(Delivery(0, delivery.event)) for delivery in deliveries if not isinstance(delivery.event, Heartbeat)]
     with_id = [text for text in plain if b'"event_id"' in text]
     assert len(with_id) == len(set(with_id)) > 100
-    assert all(one.required and one.late_until is None for one in fleet.truth)
+    assert all(rebalance.required and rebalance.late_until is None for rebalance in fleet.truth)
 
 
 def test_a_silent_source_reports_nothing_of_its_silence(life: tuple[Fleet, list[Delivery]]) -> None:
     fleet, deliveries = life
     assert fleet.silences
     for silence in fleet.silences:
-        times = {one.event.event_time for one in deliveries if one.event.cluster == silence.cluster}
-        assert not [one for one in times if silence.silent_from < one < silence.silent_to]
+        times = {delivery.event.event_time for delivery in deliveries if delivery.event.cluster == silence.cluster}
+        assert not [time for time in times if silence.silent_from < time < silence.silent_to]
         assert {silence.silent_from, silence.silent_to} <= times
 
 
 def test_some_events_come_twice_and_some_come_late() -> None:
     _, deliveries = lived(0, speed=4.0)
-    times_reported = Counter(line(Delivery(0, one.event)) for one in deliveries if not isinstance(one.event, Heartbeat))
+    times_reported = Counter(
+        line(Delivery(0, delivery.event)) for delivery in deliveries if not isinstance(delivery.event, Heartbeat)
+    )
     assert max(times_reported.values()) > 1
     newest: dict[str, int] = {}
     behind = Counter()
-    for one in deliveries:
-        newest[one.event.cluster] = max(newest.get(one.event.cluster, 0), one.event.event_time)
-        behind[(newest[one.event.cluster] - one.event.event_time) // 2_000] += 1
+    for delivery in deliveries:
+        newest[delivery.event.cluster] = max(newest.get(delivery.event.cluster, 0), delivery.event.event_time)
+        behind[(newest[delivery.event.cluster] - delivery.event.event_time) // 2_000] += 1
     assert behind[0] > 0.9 * len(deliveries)
     assert sum(behind.values()) > behind[0]
 
 
 def test_clocks_come_every_five_seconds_and_none_while_the_source_is_out(alone: OneCluster) -> None:
     alone.cluster.start(late_topic=None)
-    first = [one.event.event_time - START_MS for one in alone.live(11_000) if isinstance(one.event, Clock)]
+    first = [
+        delivery.event.event_time - START_MS for delivery in alone.live(11_000) if isinstance(delivery.event, Clock)
+    ]
     assert first == [0, 5_000, 10_000]
     alone.silence(12_000)
-    after = [one.event.event_time - START_MS for one in alone.live(20_000) if isinstance(one.event, Clock)]
+    after = [
+        delivery.event.event_time - START_MS for delivery in alone.live(20_000) if isinstance(delivery.event, Clock)
+    ]
     # The first thing that it reports again is that it is back.
     assert after[0] == 23_000
     assert alone.truth.silences[0].silent_to == START_MS + 23_000
@@ -60,7 +66,7 @@ def test_a_topic_grows_at_once_and_its_source_reports_it_at_its_next_poll(alone:
     assert alone.cluster.steady(["t"])
     alone.cluster.grow(topic, 6, poll_delay_ms=3_000)
     assert (topic.count, topic.reported, alone.cluster.steady(["t"])) == (6, 4, False)
-    found = [one.event for one in alone.live(5_000) if isinstance(one.event, TopicQueues)]
+    found = [delivery.event for delivery in alone.live(5_000) if isinstance(delivery.event, TopicQueues)]
     assert [(event.event_time - START_MS, event.queue_count) for event in found] == [(4_500, 6)]
     assert alone.cluster.steady(["t"])
 
@@ -68,7 +74,7 @@ def test_a_topic_grows_at_once_and_its_source_reports_it_at_its_next_poll(alone:
 def test_a_topic_of_several_brokers_names_each_queue() -> None:
     elsewhere = OneCluster("rocketmq")
     elsewhere.cluster.start(late_topic=None)
-    (event,) = [one.event for one in elsewhere.live(1_000) if isinstance(one.event, TopicQueues)]
-    assert [(one.broker, one.queue_id) for one in event.queues or ()] == [
+    (event,) = [delivery.event for delivery in elsewhere.live(1_000) if isinstance(delivery.event, TopicQueues)]
+    assert [(queue.broker, queue.queue_id) for queue in event.queues or ()] == [
         (b, n) for b in ("b0", "b1") for n in range(4)
     ]

@@ -18,16 +18,20 @@ def test_another_seed_gives_another_life() -> None:
 
 def test_it_does_not_matter_in_which_steps_life_is_read() -> None:
     whole, stepwise = Fleet(3), Fleet(3)
-    at_once = [line(one) for one in whole.deliveries_until(whole.start_ms + 60_000)]
+    at_once = [line(delivery) for delivery in whole.deliveries_until(whole.start_ms + 60_000)]
     in_steps = [
-        line(one) for step in range(0, 60_001, 250) for one in stepwise.deliveries_until(stepwise.start_ms + step)
+        line(delivery)
+        for step in range(0, 60_001, 250)
+        for delivery in stepwise.deliveries_until(stepwise.start_ms + step)
     ]
     assert in_steps == at_once
     assert stepwise.truth == whole.truth
 
 
 def test_all_kinds_of_causes_come_up() -> None:
-    kinds = {cause.kind for seed in SEEDS for one in lived(seed, speed=2.0)[0].truth for cause in one.causes}
+    kinds = {
+        cause.kind for seed in SEEDS for rebalance in lived(seed, speed=2.0)[0].truth for cause in rebalance.causes
+    }
     assert kinds == set(TRIGGER_ORDER) - {"late_evidence"}
 
 
@@ -52,4 +56,6 @@ def test_truth_is_taken_once_and_in_the_end_whole() -> None:
         list(piecemeal.events_until(piecemeal.start_ms + step))
         taken += piecemeal.drain_truth()
     list(whole.events_until(whole.start_ms + 120_000))
-    assert sorted(truth_lines([one]) for one in taken) == sorted(truth_lines([one]) for one in whole.truth)
+    assert sorted(truth_lines([rebalance]) for rebalance in taken) == sorted(
+        truth_lines([rebalance]) for rebalance in whole.truth
+    )

@@ -1,4 +1,4 @@
-"""What all simulated groups have in common: one action after another, none while the source is silent."""
+"""Common to all simulated groups: one action follows another, and none comes while the source is silent."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_actions_are_chosen_by_their_weights(alone: OneCluster) -> None:
     group = Counting(alone, weights=(0, 9, 1))
     group.rest()
     alone.live(36_000_000)
-    counts = [sum(number == one for one, _ in group.acted) for number in range(3)]
+    counts = [sum(number == action for action, _ in group.acted) for number in range(3)]
     assert counts[0] == 0
     assert counts[1] > 4 * counts[2] > 0
 

@@ -16,8 +16,8 @@ def test_a_session_ends_a_timeout_after_its_last_heartbeat(life: tuple[Fleet, li
     fleet, deliveries = life
     signs: dict[tuple[str, str, str], list[tuple[int, int | None]]] = {}
     timeouts: dict[tuple[str, str, str], int] = {}
-    for one in deliveries:
-        event = one.event
+    for delivery in deliveries:
+        event = delivery.event
         if event.__class__.__name__ in ("Heartbeat", "MemberJoined"):
             key = (event.cluster, event.group, event.member_id)
             signs.setdefault(key, []).append(event.event_time)
@@ -25,12 +25,12 @@ def test_a_session_ends_a_timeout_after_its_last_heartbeat(life: tuple[Fleet, li
                 timeouts[key] = event.session_timeout_ms
     checked = 0
     polled = departures_reported(deliveries, "expired")
-    for one, cause in counted(fleet, "session_expired"):
-        key = (one.cluster, one.group_id, cause.member_id or "")
-        if (*key, one.event_time) in polled:
+    for rebalance, cause in counted(fleet, "session_expired"):
+        key = (rebalance.cluster, rebalance.group_id, cause.member_id or "")
+        if (*key, rebalance.event_time) in polled:
             continue
-        last = max(time for time in signs[key] if time <= one.event_time)
-        assert last + timeouts.get(key, default_session_timeout_ms(one.system)) == one.event_time
+        last = max(time for time in signs[key] if time <= rebalance.event_time)
+        assert last + timeouts.get(key, default_session_timeout_ms(rebalance.system)) == rebalance.event_time
         checked += 1
     assert checked > 5
 
@@ -38,16 +38,19 @@ def test_a_session_ends_a_timeout_after_its_last_heartbeat(life: tuple[Fleet, li
 def test_a_join_is_reported_at_its_own_time(life: tuple[Fleet, list[Delivery]]) -> None:
     fleet, deliveries = life
     reported = set()
-    for one in deliveries:
-        if one.event.__class__.__name__ in ("Heartbeat", "MemberJoined"):
-            reported.add((one.event.cluster, one.event.group, one.event.member_id, one.event.event_time))
-        if one.event.__class__.__name__ == "GroupSnapshot":
+    for delivery in deliveries:
+        if delivery.event.__class__.__name__ in ("Heartbeat", "MemberJoined"):
+            reported.add(
+                (delivery.event.cluster, delivery.event.group, delivery.event.member_id, delivery.event.event_time)
+            )
+        if delivery.event.__class__.__name__ == "GroupSnapshot":
             reported |= {
-                (one.event.cluster, one.event.group, member.member_id, one.event.event_time)
-                for member in one.event.members
+                (delivery.event.cluster, delivery.event.group, member.member_id, delivery.event.event_time)
+                for member in delivery.event.members
             }
     joins = [
-        (one.cluster, one.group_id, cause.member_id, one.event_time) for one, cause in counted(fleet, "member_joined")
+        (rebalance.cluster, rebalance.group_id, cause.member_id, rebalance.event_time)
+        for rebalance, cause in counted(fleet, "member_joined")
     ]
     assert len(joins) > 100
     assert set(joins) <= reported
@@ -80,7 +83,7 @@ def test_a_member_that_leaves_sends_no_heartbeat_any_more(alone: OneCluster, mem
     members.join(member)
     alone.live(10_000)
     members.leave(member)
-    assert [type(one.event).__name__ for one in alone.live(30_000)][-1] == "MemberLeft"
+    assert [type(delivery.event).__name__ for delivery in alone.live(30_000)][-1] == "MemberLeft"
     assert alone.causes() == [(0, ["group_created", "member_joined"]), (10_000, ["member_left"])]
 
 
@@ -92,7 +95,7 @@ def test_heartbeats_of_a_silent_source_are_not_reported_and_its_members_expire(
     alone.live(10_000)
     last = member.heartbeat_at - START_MS
     alone.silence(30_000)
-    during = [one.event.event_time for one in alone.live(29_000)]
+    during = [delivery.event.event_time for delivery in alone.live(29_000)]
     assert all(time <= START_MS + 10_000 for time in during)
     alone.live(20_000)
     assert next((at, kinds) for at, kinds in alone.causes() if at) == (last + 6_000, ["session_expired"])
@@ -107,7 +110,7 @@ def test_ids_and_heartbeats_are_those_of_the_system(system: str, describes: bool
     member = group.new_member()
     group.join(member)
     place.live(20_000)
-    beats = [one.event for one in place.live(60_000) if type(one.event).__name__ == "Heartbeat"]
+    beats = [delivery.event for delivery in place.live(60_000) if type(delivery.event).__name__ == "Heartbeat"]
     assert {event.subscriptions is not None for event in beats} == {describes}
     assert member.timeout_ms == default_session_timeout_ms(system)
     assert ("@" in member.member_id, member.member_id.startswith("g_")) == (system == "rocketmq", system == "metaq")

@@ -18,7 +18,7 @@ def test_what_is_written_live_is_what_reaches_readers_by_then(tmp_path: Path) ->
     for step in range(1_000, 90_001, 1_000):
         writer.write_until(fleet.start_ms + step)
     written = [text for path in sorted(tmp_path.iterdir()) for text in path.read_bytes().splitlines(keepends=True)]
-    assert written == [line(one) for one in same.deliveries_until(same.start_ms + 90_000)]
+    assert written == [line(delivery) for delivery in same.deliveries_until(same.start_ms + 90_000)]
     assert writer.events == len(written)
 
 

@@ -12,7 +12,7 @@ from udfs.model.events import GroupSnapshot
 
 
 class Quiet(PolledGroup):
-    """A group to which only happens what the test does."""
+    """A group to which nothing happens except by the test."""
 
     def rest(self) -> None:
         pass
@@ -32,7 +32,7 @@ def group(place: OneCluster) -> Quiet:
 
 
 def polls(place: OneCluster, span_ms: int = POLL_INTERVAL_MS + 400) -> list[GroupSnapshot]:
-    return [one.event for one in place.live(span_ms) if isinstance(one.event, GroupSnapshot)]
+    return [delivery.event for delivery in place.live(span_ms) if isinstance(delivery.event, GroupSnapshot)]
 
 
 def test_all_members_of_the_first_poll_joined_with_it(place: OneCluster, group: Quiet) -> None:
@@ -48,8 +48,8 @@ def test_a_departure_is_reported_as_far_as_the_source_observed_it(place: OneClus
         group._remove()
         before = dict(group.departures)
         (snapshot,) = polls(place, POLL_INTERVAL_MS)
-        departures = {one.member_id: one.kind for one in snapshot.departures or ()}
-        assert departures == {member_id: one.kind for member_id, one in before.items()}
+        departures = {departure.member_id: departure.kind for departure in snapshot.departures or ()}
+        assert departures == {member_id: member.kind for member_id, member in before.items()}
         expected = [triggers[kind] for kind in departures.values()] or ["member_gone"]
         assert place.causes()[-1][1] == expected
         group._add()
@@ -83,8 +83,8 @@ def test_another_subscription_is_a_cause_and_the_same_one_is_none(place: OneClus
 def test_a_group_of_another_kind_is_listed_and_never_has_a_rebalance(place: OneCluster) -> None:
     foreign = ForeignGroup(place.cluster, "f", ["t"], random.Random(3))
     foreign.start()
-    listed = [one for one in polls(place, 600_000) if one.group == "f"]
+    listed = [poll for poll in polls(place, 600_000) if poll.group == "f"]
     assert len(listed) > 10
-    assert {one.state for one in listed} == {"not_followed"}
-    assert [one.generation for one in listed] == list(range(1, len(listed) + 1))
+    assert {poll.state for poll in listed} == {"not_followed"}
+    assert [poll.generation for poll in listed] == list(range(1, len(listed) + 1))
     assert place.causes() == []

@@ -1,4 +1,4 @@
-"""A finished recording: its bytes are the seed's, and two never mix."""
+"""A finished recording: the seed decides its bytes, and two recordings never mix."""
 
 from __future__ import annotations
 
@@ -32,9 +32,11 @@ def test_files_are_as_old_as_their_order_and_hold_every_event(tmp_path: Path) ->
     files = sorted((tmp_path / "events").iterdir(), key=lambda file: file.stat().st_mtime_ns)
     assert [file.name for file in files] == sorted(file.name for file in files)
     assert files[-1].stat().st_mtime_ns <= time.time_ns()
-    expected = [line(one) for one in (*same.deliveries_until(same.start_ms + 3 * FILE_SPAN_MS), *same.finish())]
+    expected = [
+        line(delivery) for delivery in (*same.deliveries_until(same.start_ms + 3 * FILE_SPAN_MS), *same.finish())
+    ]
     written = [text for file in files for text in file.read_bytes().splitlines(keepends=True)]
     assert sorted(written) == sorted(expected)
     assert (made.files, made.events) == (len(files), len(expected))
-    assert made.rebalances == sum(one.required for one in fleet.truth)
+    assert made.rebalances == sum(rebalance.required for rebalance in fleet.truth)
     assert (made.from_time, made.to_time) == ("2026-01-01T00:00:00.000Z", "2026-01-01T00:01:30.000Z")

@@ -19,15 +19,15 @@ from udfs.model.rejection import Rejection
 def test_every_line_is_an_event_of_the_contract(life: tuple[Fleet, list[Delivery]]) -> None:
     fleet, deliveries = life
     later = fleet.start_ms + 2 * TEN_MINUTES_MS
-    outcomes = [parse(line(one), later, core_config()) for one in deliveries]
-    assert [one for one in outcomes if isinstance(one, Rejection)] == []
+    outcomes = [parse(line(delivery), later, core_config()) for delivery in deliveries]
+    assert [outcome for outcome in outcomes if isinstance(outcome, Rejection)] == []
 
 
 def test_both_notations_have_the_same_meaning(life: tuple[Fleet, list[Delivery]]) -> None:
     _, deliveries = life
-    for one in deliveries[:500]:
+    for delivery in deliveries[:500]:
         lines = [
-            parse(line(Delivery(0, one.event, otherwise)), one.event.event_time, core_config())
+            parse(line(Delivery(0, delivery.event, otherwise)), delivery.event.event_time, core_config())
             for otherwise in (True, False)
         ]
         assert lines[0] == lines[1]

@@ -29,6 +29,10 @@ def test_deliveries_come_in_the_order_of_their_delivery_and_none_before_its_time
     post = Post()
     for at in (30, 10, 20, 10):
         post.send(Delivery(at, Clock(schema_version=1, event_time=len(post._queue), system="kafka", cluster="c")))
-    assert [(one.deliver_at, one.event.event_time) for one in post.until(20)] == [(10, 1), (10, 3), (20, 2)]
-    assert [one.deliver_at for one in post.until(29)] == []
-    assert [one.deliver_at for one in post.until(None)] == [30]
+    assert [(delivery.deliver_at, delivery.event.event_time) for delivery in post.until(20)] == [
+        (10, 1),
+        (10, 3),
+        (20, 2),
+    ]
+    assert [delivery.deliver_at for delivery in post.until(29)] == []
+    assert [delivery.deliver_at for delivery in post.until(None)] == [30]

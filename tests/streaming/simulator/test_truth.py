@@ -1,4 +1,4 @@
-"""The truth about a life: what a reader of everything reported so far must find."""
+"""The truth about a life: the rebalances that a reader of all events so far must find."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ def test_causes_of_one_time_are_one_rebalance() -> None:
     truth.reported("c", 20)
     for cause in (Cause("member_left", "a"), Cause("member_joined", "b"), Cause("member_left", "a")):
         truth.counted("c", "kafka", "g", 10, cause, 3)
-    (one,) = truth.rebalances()
-    assert one.causes == [Cause("member_joined", "b"), Cause("member_left", "a")]
-    assert one.generation == 1
+    (rebalance,) = truth.rebalances()
+    assert rebalance.causes == [Cause("member_joined", "b"), Cause("member_left", "a")]
+    assert rebalance.generation == 1
 
 
-def test_what_is_newer_than_the_newest_event_is_not_expected_yet() -> None:
+def test_rebalances_newer_than_the_newest_event_are_not_expected_yet() -> None:
     truth = Truth()
     truth.reported("c", 20)
     truth.counted("c", "kafka", "g", 20, Cause("session_expired", "a"), 1)
     truth.counted("c", "kafka", "g", 21, Cause("session_expired", "b"), 0)
-    assert [one.event_time for one in truth.rebalances()] == [20]
+    assert [rebalance.event_time for rebalance in truth.rebalances()] == [20]
 
 
 def test_truth_is_read_as_it_was_written(life: tuple[Fleet, list[Delivery]]) -> None:

@@ -29,10 +29,10 @@ def test_output_of_the_jvm_is_on_a_disk_wherever_the_checkpoint_is(
 ) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     assert Checkpoint(tmp_path).log_file("spark.log") == tmp_path / "spark.log"
-    one, other = (Checkpoint(f"s3://lake/{name}").log_file("spark.log") for name in ("one", "other"))
-    assert one != other
-    assert one.name == "spark.log"
-    assert tmp_path in one.parents
+    log_file, other_file = (Checkpoint(f"s3://lake/{name}").log_file("spark.log") for name in ("one", "other"))
+    assert log_file != other_file
+    assert log_file.name == "spark.log"
+    assert tmp_path in log_file.parents
     [logs] = tmp_path.iterdir()
     assert logs.stat().st_mode & 0o077 == 0
     logs.rename(tmp_path / "elsewhere")

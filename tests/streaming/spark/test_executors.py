@@ -1,4 +1,4 @@
-"""What is checked on an executor; `tests/cluster` has the check on real ones."""
+"""The checks of an executor, run here; `tests/cluster` runs them on real executors."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ VERSION = sys.version_info[:2]
 
 
 def problems(version: tuple[int, int], *folders: Path) -> list[str]:
-    """Return what the check finds here."""
+    """Return the problems that the check finds on this machine."""
     batches = executor_check(version, list(map(str, folders)))(iter([pa.record_batch({"id": [1, 2]})]))
     return [problem for batch in batches for problem in batch.column("problem").to_pylist()]
 

@@ -19,7 +19,7 @@ DAMAGED = WHOLE[:-1] + b"x"
 
 @pytest.fixture
 def checkpoint(tmp_path: Path) -> Checkpoint:
-    """Three batches have ended and a fourth was begun; each read one file, and a source that is no folder."""
+    """Three batches have ended and a fourth has begun; each read one file, and a source that is not a folder."""
     query = tmp_path / "checkpoint/query"
     (tmp_path / "my events").mkdir()
     for folder in ("offsets", "commits", "sources/0"):
@@ -51,7 +51,7 @@ def left(checkpoint: Checkpoint, folder: str) -> list[str]:
     return sorted(file.name for file in (checkpoint.query / folder).iterdir())
 
 
-def test_the_last_batch_is_taken_back_and_what_was_begun_after_it(
+def test_the_last_batch_and_the_one_begun_after_it_are_rolled_back(
     checkpoint: Checkpoint, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     states(monkeypatch, WHOLE, WHOLE, DAMAGED)

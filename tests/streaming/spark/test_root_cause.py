@@ -6,7 +6,7 @@ from py4j.protocol import Py4JNetworkError
 
 from streaming.spark.root_cause import is_java_ended, reason, reason_in, state_error
 
-# As Spark 4.2 words them, shortened.
+# Texts of Spark 4.2, shortened.
 IN_PYTHON = """[STREAM_FAILED] Query [id = 94f0106a] terminated with exception: [FOREACH_BATCH_USER_FUNCTION_ERROR] \
 An error occurred in the user provided function in foreach batch sink. Reason: An exception was raised by the Python \
 Proxy. Return Message: Traceback (most recent call last):

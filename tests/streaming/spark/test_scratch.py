@@ -1,4 +1,4 @@
-"""Where a process keeps its temporary files, and its error when there is no place."""
+"""The folder for a process's temporary files, and the error if there is no place for it."""
 
 from __future__ import annotations
 

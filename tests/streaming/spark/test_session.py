@@ -60,7 +60,7 @@ def test_a_checkpoint_of_an_earlier_release_is_continued(spark: SparkSession, tm
     states = {file.parent: file for file in (tmp_path / "checkpoint" / "state").rglob(".2.changelog.crc")}
     assert before == [1, 2]
     assert states
-    # What the earlier release may leave of a batch that it did not finish: a checksum of a file that is written anew.
+    # An earlier release may leave the checksum of a file that its unfinished batch wrote, and this one writes anew.
     for folder, file in states.items():
         (folder / ".3.changelog.crc").write_bytes(file.read_bytes())
     assert _counts(spark, tmp_path, "c") + _counts(spark, tmp_path, "d") == [3, 4]
@@ -97,7 +97,7 @@ def test_snapshots_of_the_state_get_into_a_local_checkpoint_without_checksums(tm
     assert done.returncode == 0, done.stderr[-3000:]
 
 
-def test_what_is_tuned_for_one_machine_is_left_alone_on_a_cluster() -> None:
+def test_settings_tuned_for_one_machine_are_not_applied_on_a_cluster() -> None:
     local = session_conf(load(None, {"spark.master": "local[2]"}))
     cluster = session_conf(load(None, {"spark.master": "spark://host:7077"}))
     assert _MANAGER in local
@@ -106,7 +106,7 @@ def test_what_is_tuned_for_one_machine_is_left_alone_on_a_cluster() -> None:
 
 def test_files_of_a_checkpoint_on_s3_are_put_and_not_renamed(monkeypatch: pytest.MonkeyPatch) -> None:
     on_disk, on_s3 = ({"job.checkpoint": place, "spark.master": "local[2]"} for place in ("/c", "s3://lake/c"))
-    # As before stores: of a disk nothing else is said.
+    # For a disk nothing else is configured.
     assert session_conf(load(None, on_disk)) == session_conf(load(None, {"spark.master": "local[2]"}))
     assert session_conf(load(None, on_s3))[_MANAGER].endswith(".cloud.AbortableStreamBasedCheckpointFileManager")
     # The jars are then those of the platform.
@@ -152,7 +152,7 @@ def test_below_spark_submit_its_own_settings_count(monkeypatch: pytest.MonkeyPat
 
 
 def test_below_spark_submit_options_of_a_settings_file_reach_hadoop(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Spark's JVM has begun before they are read, so that its environment has them not."""
+    """Spark's JVM starts before the settings are read, so its environment does not have them."""
     options = {"aws_access_key_id": "k", "AWS_SECRET_ACCESS_KEY": "hush"}
     settings = load(None, {"job.checkpoint": "s3://lake/c", "storage.options": options})
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "of the environment")

@@ -37,10 +37,10 @@ def stored() -> list[StoredShard]:
 
 def test_a_summary_counts_groups_members_and_what_waits() -> None:
     reads = [summarise(shard, RULES) for shard in stored()]
-    assert {one.clock for one in reads} == {T0 + 900}
-    assert (sum(one.groups for one in reads), sum(one.heartbeat_members for one in reads)) == (3, 9)
-    assert sum(one.waiting for one in reads) == 1
-    assert all(one.bytes > sum(one.bytes_by_section.values()) for one in reads)
+    assert {read.clock for read in reads} == {T0 + 900}
+    assert (sum(read.groups for read in reads), sum(read.heartbeat_members for read in reads)) == (3, 9)
+    assert sum(read.waiting for read in reads) == 1
+    assert all(read.bytes > sum(read.bytes_by_section.values()) for read in reads)
 
 
 def test_every_file_of_an_export_begins_with_the_clock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -58,7 +58,7 @@ def parse_line(line: bytes) -> Any:
     return parse(line, T0 + 10**9, RULES)
 
 
-def test_an_export_parses_as_what_it_was(tmp_path: Path) -> None:
+def test_a_parsed_export_equals_the_exported_state(tmp_path: Path) -> None:
     shards = stored()
     [file] = state_reader.export_to(tmp_path, shards, RULES, PlainLogic())
     parsed = [parse_line(line) for line in file.read_bytes().splitlines()]

@@ -77,5 +77,5 @@ def test_other_errors_pass() -> None:
         ("No space left on device", False),
     ],
 )
-def test_what_passes_by_itself_is_no_mistake(reason: str, is_away: bool) -> None:
+def test_a_passing_failure_is_not_a_mistake(reason: str, is_away: bool) -> None:
     assert is_passing(reason) == is_away

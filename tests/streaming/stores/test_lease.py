@@ -36,7 +36,7 @@ time.sleep(600)
 
 
 class _Clock:
-    """What a lease uses of the module ``time``, which other threads of the process go on using."""
+    """The parts of the module ``time`` that a lease uses; other threads keep the real ones."""
 
     def __init__(self) -> None:
         self.at = time.monotonic()
@@ -96,7 +96,7 @@ def test_of_many_that_want_it_at_once_one_gets_it(place: StorePath, lease: Calla
     for thread in threads:
         thread.join()
     assert (len(got), len(refused)) == (1, 5)
-    # One that came later would hide the holder from those who ask next.
+    # A later one would hide the holder from processes that ask next.
     assert [commit["operation"] for commit in DeltaTable(str(place)).history()].count("CREATE TABLE") == 1
     got[0].release()
 
@@ -109,7 +109,7 @@ def test_one_that_slept_while_a_lease_was_renewed_does_not_take_it(
     clock = _Clock()
 
     def sleep(_seconds: float) -> None:
-        """Sleep for longer than a lease lasts, while it is renewed."""
+        """Sleep for longer than a lease lasts; it is renewed meanwhile."""
         assert holder._commit(msgspec.structs.replace(holder._me, renewed_ms=1))
         clock.at += 60
 
@@ -121,7 +121,7 @@ def test_one_that_slept_while_a_lease_was_renewed_does_not_take_it(
 
 
 def test_one_that_is_not_renewed_is_taken_over_and_its_holder_stops(lease: Callable[..., Lease]) -> None:
-    first = lease(length_s=2.0, renew_s=600.0)  # as if its process were frozen
+    first = lease(length_s=2.0, renew_s=600.0)  # its process seems frozen
     first.acquire()
     second = lease(length_s=2.0, renew_s=600.0)
     second.acquire()

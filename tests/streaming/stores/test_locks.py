@@ -1,4 +1,4 @@
-"""What only one process may use at a time, wherever it is."""
+"""Locks for things that only one process may use, wherever they are."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which name nodes a URI of HDFS means."""
+"""The name nodes that a URI of HDFS stands for."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from streaming.stores.store_path import StorePath
 
 @pytest.mark.parametrize("name", ["a b.json", "ü.json", "a#b.json", "a%20b.json", "03:12.json", "a?b[1]{}*.json"])
 def test_a_path_that_spark_names_is_found(name: str, tmp_path: Path) -> None:
-    # As Hadoop's Path#toUri writes it: reserved characters in percent, others as they are.
+    # Hadoop's Path#toUri writes reserved characters in percent, and others unchanged.
     written = "".join(f"%{ord(char):02X}" if char in ' %#?[]{}"' else char for char in str(tmp_path / name))
     for scheme in ("file:", "file://"):
         assert place_named(scheme + written) == tmp_path / name

@@ -27,7 +27,7 @@ from udfs.model.spans import (
 
 T0 = 1_767_225_600_000  # 2026-01-01T00:00:00Z
 
-# Of the first member: three queues after a pause of 7 ms, and one after a pause of about a second.
+# For the first member: three queues after a pause of 7 ms, and one after a pause of about a second.
 PAUSED = (AssignedRun(0, 2, 0, 0, 7), AssignedRun(3, 3, 0, 0, None, 1_000))
 
 

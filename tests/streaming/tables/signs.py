@@ -37,7 +37,7 @@ def sign(*clusters: ClusterLiveness, **fields: object) -> JobLiveness:
 
 
 def known(name: str, *, known_until: int = T0, age_ms: int = 0, **fields: object) -> ClusterLiveness:
-    """Return what a sign has of one cluster."""
+    """Return one cluster's part of a sign."""
     found = ClusterLiveness(cluster=name, known_until=known_until, newest=known_until, age_ms=age_ms)
     return msgspec.structs.replace(found, **fields)
 
@@ -50,7 +50,7 @@ def leave_sign(root: Location, job: JobLiveness) -> None:
 
 
 def living(*clusters: ClusterLiveness, **fields: object) -> JobLiveness:
-    """Return the sign of a job that lives, as this process does, for an hour of a test at most."""
+    """Return the sign of a live job, which is this process; it holds for an hour of a test."""
     here = {"app_id": "living", "state": "running", "pid": os.getpid(), "process": process_identity(os.getpid())}
     times = {"written_at": now_ms(), "written_boot_ms": since_boot_ms(), "unknown_after_ms": 3_600_000}
     return sign(*clusters, **(here | times | fields))
@@ -79,7 +79,7 @@ def leave_recording_sign(
         newest: The time of the newest event of clusters, epoch ms, where it is later than ``T0``.
     """
     jobs, _ = read_liveness(root)
-    ends = {one.cluster: one.known_until for job in jobs for one in job.clusters}
+    ends = {cluster.cluster: cluster.known_until for job in jobs for cluster in job.clusters}
     for name in names:
         ends[name] = max(ends.get(name, T0), newest.get(name, T0))
     leave_sign(root, sign(*(known(name, known_until=ends[name]) for name in sorted(ends))))

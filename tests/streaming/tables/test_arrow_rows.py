@@ -26,7 +26,7 @@ def test_times_go_in_and_out_as_milliseconds() -> None:
 
 
 @pytest.mark.parametrize("name", sorted(TABLES))
-def test_what_a_row_does_not_name_is_null_and_what_no_column_has_is_left_out(name: str) -> None:
+def test_fields_that_a_row_lacks_are_null_and_unknown_ones_are_left_out(name: str) -> None:
     table = TABLES[name]
     columns = to_arrow(table, [{"note": "of no column"}])
     assert columns.schema == table.schema
@@ -49,7 +49,7 @@ def test_every_millisecond_is_kept_before_1970_too(time: int | None) -> None:
         assert pc.cast(columns["valid_from"], pa.int64()).to_pylist() == [time * 1_000]
 
 
-def test_what_others_wrote_finer_than_milliseconds_is_read_without_the_rest() -> None:
+def test_times_finer_than_milliseconds_are_truncated() -> None:
     columns = pa.table({"valid_from": pa.array([1_999, 2_000], TIME)})
     assert from_arrow_columns(columns, ["valid_from"]) == [[1, 2]]
 

@@ -1,4 +1,4 @@
-"""What tables are made of."""
+"""Types of columns, and the values that each of them takes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Notes of commits are read as they were written; anybody may have written another one."""
+"""Notes of commits are read as they were written; other writers may have left other notes."""
 
 from __future__ import annotations
 

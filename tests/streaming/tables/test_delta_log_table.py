@@ -1,4 +1,4 @@
-"""What both writers read of a table's log."""
+"""The parts of a table's log that both writers read."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ A_GROUP = to_arrow(GROUPS, [{"cluster": "c1", "group_id": "a"}])
 
 
 def counted_reads(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, str]]:
-    """Return of which version, and under which id, marks are read from now on."""
+    """Return the version and id of each read of a mark from now on."""
     reads: list[tuple[int, str]] = []
     real = DeltaTable.transaction_version
 
@@ -29,12 +29,12 @@ def counted_reads(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, str]]:
 
 
 def test_a_mark_is_read_once_for_each_version(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    one, other = DeltaRsTable(tmp_path, GROUPS), DeltaRsTable(tmp_path, GROUPS)
+    table, other = DeltaRsTable(tmp_path, GROUPS), DeltaRsTable(tmp_path, GROUPS)
     other.append(A_GROUP, Mark("job", 7))
     reads = counted_reads(monkeypatch)
-    assert [one.mark("job"), one.mark("job"), one.mark("nobody")] == [None] * 3
-    assert one.refresh() == other.version
-    assert [one.mark("job"), one.mark("job"), one.mark("nobody")] == [7, 7, None]
+    assert [table.mark("job"), table.mark("job"), table.mark("nobody")] == [None] * 3
+    assert table.refresh() == other.version
+    assert [table.mark("job"), table.mark("job"), table.mark("nobody")] == [7, 7, None]
     assert reads == [(version, app_id) for version in (0, other.version) for app_id in ("job", "nobody")]
 
 

@@ -1,4 +1,4 @@
-"""What is delta-rs's own beside the contract of writers: properties, files, and errors in one line."""
+"""Behaviour of delta-rs beyond the contract of writers: properties, files, and errors in one line."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_files_are_compressed_and_unique_texts_have_no_dictionary(tmp_path: Path
     assert columns["group_id"].has_dictionary_page
 
 
-def test_what_is_no_table_is_refused_in_one_line_that_names_it(tmp_path: Path) -> None:
+def test_a_folder_that_is_not_a_table_is_refused_in_one_line_that_names_it(tmp_path: Path) -> None:
     log = tmp_path / "groups/_delta_log"
     log.mkdir(parents=True)
     (log / f"{0:020}.json").write_text("no JSON\n")

@@ -1,4 +1,4 @@
-"""What is delta-spark's own beside the contract of writers: catalogues, properties, rows that executors write."""
+"""Behaviour of delta-spark beyond the contract of writers: catalogues, properties, rows written by executors."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def test_rows_of_executors_are_one_commit_under_one_mark(spark: SparkSession, tm
     [
         contract.test_rows_under_one_mark_are_written_once,
         contract.test_the_loser_of_a_race_starts_over_and_nothing_is_lost,
-        # Two writers, of which each commits: the long one of 200 commits is among the slow ones of the contract.
+        # Two writers that both commit; the test of 200 commits is among the slow ones of the contract.
         pytest.param(partial(contract.test_two_writers_on_one_table_lose_nothing, commits=2), id="two-writers"),
     ],
 )

@@ -1,4 +1,4 @@
-"""Which engine writes the tables."""
+"""The choice of the engine that writes the tables."""
 
 from __future__ import annotations
 

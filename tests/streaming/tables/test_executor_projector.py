@@ -116,7 +116,7 @@ def test_a_part_is_applied_as_the_driver_applies_it(projection: Projection, tmp_
     wanted = pc.field("group_id").is_valid() if projection.every_change else of_kinds
     piece = piece.filter(wanted)
     piece = piece.take(pa.array(range(piece.num_rows - 1, -1, -1), pa.int64()))
-    half = {one.table.name: DeltaRsTable(tmp_path / "half", one.table).read(RowFilter({})) for one in PROJECTIONS}
+    half = {each.table.name: DeltaRsTable(tmp_path / "half", each.table).read(RowFilter({})) for each in PROJECTIONS}
     current = half[projection.table.name]
     if projection.table is GROUP_MINUTES:
         present = pa.table({"_present": half["groups"].to_struct_array()})

@@ -1,4 +1,4 @@
-"""What the listing of a table's files asks of upkeep."""
+"""The files of a table that upkeep has to rewrite, by their listing."""
 
 from __future__ import annotations
 

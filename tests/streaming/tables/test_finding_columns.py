@@ -1,4 +1,4 @@
-"""The columns of what findings speak of."""
+"""The columns for the subject of a finding."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ def rows_after(*bodies: object, current: list[Row] | None = None) -> list[Row]:
         Change(cluster="c", group_id="g", subject=None, number=number, event_time=1, body=body)  # type: ignore[arg-type]
         for number, body in enumerate(bodies)
     ]
-    read = [msgspec.json.decode(msgspec.json.encode(one), type=Change) for one in changes]
-    projection = next(one for one in PROJECTIONS if one.table is FINDINGS)
+    read = [msgspec.json.decode(msgspec.json.encode(change), type=Change) for change in changes]
+    projection = next(candidate for candidate in PROJECTIONS if candidate.table is FINDINGS)
     edits = RowEdits(current or [])
-    projection.apply_changes([("c", "g", 1, one.body) for one in read], edits, {})  # type: ignore[misc]
+    projection.apply_changes([("c", "g", 1, change.body) for change in read], edits, {})  # type: ignore[misc]
     return [edit.now for edit in edits.edits if edit.now is not None]
 
 

@@ -1,4 +1,4 @@
-"""Kinds of changes, and which rows those of some groups may touch."""
+"""Kinds of changes, and the rows that the changes of some groups may touch."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What of the journal is applied at a time: whole versions, and of a large one shares of whole groups."""
+"""A piece of the journal: whole versions, or of a large version a share of whole groups."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def of_groups(*groups: str | None, cluster: str = "c1") -> list[journal.Change]:
         (0, 3, 5, JournalPiece(0, 2, 3)),
         (0, 3, 3, JournalPiece(0, 2, 3)),
         (0, 3, 2, JournalPiece(0, 1, 1)),
-        # At least one, however much it holds.
+        # A piece has at least one version, however much that holds.
         (2, 3, 1, JournalPiece(2, 3, 3)),
         (0, 2, 100, JournalPiece(0, 2, 3)),
         (3, 3, 100, JournalPiece(3, 3, 0)),
@@ -99,7 +99,7 @@ def test_shares_are_of_whole_groups_in_order_and_what_is_of_no_group_comes_first
     shares = shares_of(table, piece, 2)
     assert shares == [(("c1", ""), ("c1", "a")), (("c1", "b"), ("c1", "b")), (("c1", "c"), ("c2", "a"))]
     taken = [rows_of(table, piece, share) for share in shares]
-    assert [[*zip(one["cluster"].to_pylist(), one["group_id"].to_pylist(), strict=True)] for one in taken] == [
+    assert [[*zip(part["cluster"].to_pylist(), part["group_id"].to_pylist(), strict=True)] for part in taken] == [
         [("c1", "a"), ("c1", None)],
         [("c1", "b")] * 2,
         [("c1", "c"), ("c2", "a")],
@@ -113,10 +113,10 @@ def test_shares_are_all_of_a_piece_once(tmp_path: Path, limit: int) -> None:
     table = written(tmp_path, changes)
     piece = piece_of(table, 0, 1, limit)
     taken = [rows_of(table, piece, share) for share in shares_of(table, piece, limit)]
-    found = [one for part in taken for one in part.to_pylist()]
+    found = [found_row for part in taken for found_row in part.to_pylist()]
     whole = rows_of(table, piece, None).to_pylist()
     assert sorted(map(str, found)) == sorted(map(str, whole))
-    # Without its last group a share is smaller than the limit.
+    # A share without its last group is smaller than the limit.
     for part in taken:
         keys = [*zip(part["cluster"].to_pylist(), part["group_id"].to_pylist(), strict=True)]
         assert len([key for key in keys if key != max(keys)]) < limit
@@ -165,7 +165,7 @@ def test_few_changes_are_read_at_once_and_more_are_not(tmp_path: Path) -> None:
     assert rows_if_few(table, 0, 0, 0) == found.slice(0, 0)
 
 
-def test_of_changes_that_it_does_not_read_a_projection_gets_the_first_of_each_minute_of_a_group(tmp_path: Path) -> None:
+def test_of_unread_changes_a_projection_gets_the_first_per_group_and_minute(tmp_path: Path) -> None:
     history = Journal()
     places = [("g1", 0), ("g1", 1), ("g1", MINUTE_MS - 1), ("g1", MINUTE_MS), ("g2", MINUTE_MS), ("g2", 5), ("g2", 6)]
     silent = [history.change(at, SpansWithdrawn(since=T0), group=group) for group, at in places]

@@ -1,4 +1,4 @@
-"""Upkeep: fewer files, the same rows; nothing goes that anybody needs."""
+"""Upkeep leaves fewer files and the same rows; nothing that a reader needs is deleted."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_files_become_few_and_rows_stay(tmp_path: Path) -> None:
     assert (done.files_before, done.files_after, done.files_compacted) == (20, 1, 20)
     assert contents(tmp_path) == before
     assert len(content(tmp_path, "changes")) == 20
-    # A reader that follows goes on as if nothing had been.
+    # A reader that follows the table does not notice it.
     write(tmp_path, some_changes()[20:], 20)
     Materializer(tmp_path, 0).run()
     write(tmp_path / "whole", some_changes(), 0)
@@ -57,7 +57,7 @@ def test_files_become_few_and_rows_stay(tmp_path: Path) -> None:
 
 
 def later(root: Path, batch: int, hours: int = 100) -> None:
-    """Let the cluster's time go on: another group has an event."""
+    """Advance the cluster's time: another group has an event."""
     write(root, [Journal().change(hours * HOUR, stable(1, at=hours * HOUR), group="later")], batch)
     Materializer(root, 0).run()
 
@@ -111,7 +111,7 @@ def test_clusters_age_by_their_own_events(tmp_path: Path) -> None:
 
 
 def fill_all(root: Path) -> None:
-    """Fill every table with rows of an old and of a new time of two groups, and what is open since the old one."""
+    """Fill every table with old and new rows of two groups, and with rows open since the old time."""
     old, new = T0, T0 + 100 * HOUR
     both = [{"cluster": "c1", "group_id": name} for name in ("there", "gone")]
     ids = {"rebalance_id": "r", "finding_id": "f", "member_id": "m", "topic": "t", "position": "p"}
@@ -145,8 +145,8 @@ def test_of_every_table_old_rows_go_and_nothing_that_still_holds(tmp_path: Path)
         if name == "changes":
             assert lost == []
             continue
-        # Of two groups an old row each; where rows are spans nothing else is old, otherwise the last of the group
-        # that is no longer there goes, too.
+        # Each of two groups has an old row. Of tables of spans nothing else is old; of others, also the last row of the
+        # group that is gone.
         assert len(lost) == (3 if rule.last_of else 4), name
         assert all(row[rule.time] is not None and row[rule.time] < T0 + 99 * HOUR for row in lost), name
         kept = {(row["group_id"], row[rule.time]) for row in rows if rule.last_of}
@@ -157,7 +157,7 @@ def test_every_table_but_that_of_the_present_has_a_retention() -> None:
     assert {*RETENTIONS, GROUPS.name} == set(TABLES)
     assert {f"{name}_hours" for name in RETENTIONS} == set(Retention.model_fields)
     for name, rule in RETENTIONS.items():
-        # What ends is old once it has ended; its beginning says nothing.
+        # A span's age counts from its end, not from its beginning.
         assert TABLES[name].ends in (None, rule.time)
 
 
@@ -185,7 +185,7 @@ def test_what_is_dropped_is_noted_in_the_table(tmp_path: Path) -> None:
 
 
 def test_the_job_continues_after_rows_were_dropped(tmp_path: Path) -> None:
-    """Marks stay, and tables that were kept up in between are those of a whole history, but for what is old."""
+    """Marks stay, and tables with upkeep in between equal those of a whole history without its old rows."""
     changes = some_changes()
     filled(tmp_path)
     following = Materializer(tmp_path, 0)
@@ -206,9 +206,9 @@ def test_the_job_continues_after_rows_were_dropped(tmp_path: Path) -> None:
 
 def test_files_go_once_no_version_needs_them(tmp_path: Path) -> None:
     table = DeltaRsTable(tmp_path, GROUPS)
-    one = to_arrow(GROUPS, [{"cluster": "c", "group_id": "g", "members": 1}])
-    table.append(one, Mark("job", 0))
-    table.merge(lambda: Edit(table.read(RowFilter({"group_id": ["g"]})), one), Mark("present", 1))
+    group = to_arrow(GROUPS, [{"cluster": "c", "group_id": "g", "members": 1}])
+    table.append(group, Mark("job", 0))
+    table.merge(lambda: Edit(table.read(RowFilter({"group_id": ["g"]})), group), Mark("present", 1))
     folder = tmp_path / "groups"
     orphan = folder / "part-left-behind-by-a-crash.parquet"
     orphan.write_bytes(b"")
@@ -219,7 +219,7 @@ def test_files_go_once_no_version_needs_them(tmp_path: Path) -> None:
     assert orphan.exists()
     assert kept_up(tmp_path, vacuum_after_ms=24 * HOUR)["groups"].upkeep.files_deleted == 1
     assert not orphan.exists()
-    # Removed just now: who reads the version before may need it.
+    # A reader of the previous version may still need files that were removed just now.
     assert len(list(folder.glob("*.parquet"))) == 2
     assert DeltaTable(str(folder)).to_pyarrow_table().num_rows == 1
 

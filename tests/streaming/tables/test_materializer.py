@@ -1,4 +1,4 @@
-"""Tables that follow the journal: exactly once, whatever falls between, and in time."""
+"""Tables follow the journal exactly once, in time, and wherever a crash comes."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def contents(root: Path) -> dict[str, list[Row]]:
 
 
 def some_changes(seed: int = 7) -> list[journal.Change]:
-    """Every following table is concerned."""
+    """The change concerns every table that follows the journal."""
     history = Journal()
     topic = journal.TopicChanged(
         topic="orders", queue_count=1, queues=[{"broker": None, "queue_id": 0, "racks": ["r1"]}], valid_from=T0
@@ -177,12 +177,12 @@ def test_how_far_a_large_piece_is_applied_is_reported(tmp_path: Path, monkeypatc
 
 
 class Crash(BaseException):
-    """What kill -9 is to a process."""
+    """Stands for kill -9."""
 
 
 @contextlib.contextmanager
 def crash_at_commit(monkeypatch: pytest.MonkeyPatch, survived: int) -> Iterator[None]:
-    """Crash at each commit after so many."""
+    """Crash at the commit after this many."""
     commit, commits = DeltaRsTable._write, itertools.count()
 
     def crashing(table: DeltaRsTable, *args: object, **more: object) -> bool:
@@ -208,7 +208,7 @@ def crash_at_each_commit(monkeypatch: pytest.MonkeyPatch, start: Path, whole: di
             with crash_at_commit(monkeypatch, survived):
                 crashed.run()
         except Crash:
-            # The same process tries again, or another one takes over.
+            # Either the same process tries again, or another one takes over.
             (crashed if survived % 2 else Materializer(root, 0)).run()
             is_over = False
         else:
@@ -270,7 +270,7 @@ def test_tables_made_anew_from_a_large_journal_survive_a_crash(tmp_path: Path, m
     monkeypatch.setattr(materializer, "CHANGES_AT_ONCE", 5)
     with pytest.raises(Crash), crash_at_commit(monkeypatch, 3):
         Materializer(tmp_path, 0).run()
-    # The journal grows before the tables have come to where they were.
+    # The journal grows before the tables have caught up.
     write(tmp_path, [Journal().change(10**6, stable(1), group="g9")], 2)
     Materializer(tmp_path, 0).run()
     after = contents(tmp_path)
@@ -294,7 +294,7 @@ def test_a_crash_before_any_of_the_commits_changes_nothing_in_the_end(
 
 
 def begin_share(root: Path, without: Sequence[str] = ()) -> JournalPiece:
-    """Apply the journal to all tables but these, none of whose commits ends the share, as if a crash came then."""
+    """Apply the journal to all tables except these, as if a crash came before their commits; none ends the share."""
     following = Materializer(root, 0)
     piece = following._projector.piece(0, following._journal.refresh(), materializer.CHANGES_AT_ONCE)
     changes = following._projector.changes(piece, None)
@@ -331,7 +331,7 @@ def test_two_tables_are_written_side_by_side(tmp_path: Path, monkeypatch: pytest
 
     def meeting(table: DeltaRsTable, *args: object, **more: object) -> None:
         if table.table.name in ("assignments", "groups"):
-            both.wait()  # raises when nobody comes
+            both.wait()  # it raises if the other thread does not come
         commit(table, *args, **more)
         written.append(table.table.name)
 
@@ -489,7 +489,7 @@ def test_tables_made_anew_begin_with_what_the_journal_still_holds(tmp_path: Path
 
 
 def test_the_advice_about_a_log_that_was_cut_loses_nothing_that_cannot_be_made_again(tmp_path: Path) -> None:
-    """An operator who follows it word for word has all tables again, and those that the job alone writes unchanged."""
+    """An operator who follows the page word for word gets all tables again; those of the job alone are unchanged."""
     changes = some_changes()
     write(tmp_path, changes[:30], 0)
     Materializer(tmp_path, 0).run()

@@ -1,4 +1,4 @@
-"""What a piece of the journal does to the rows of a table; expected rows are written by hand."""
+"""A piece of the journal changes the rows of a table; the expected rows are written by hand."""
 
 from __future__ import annotations
 
@@ -56,10 +56,10 @@ def test_packed_spans_in_pieces_give_the_rows_of_single_ones(seed: int, place: f
         span_runs.NAMED_AT_MOST = limit  # type: ignore[misc]
     changes = [row for row in cluster.rows if isinstance(row, journal.Change) and row.group_id is not None]
     single = [
-        msgspec.structs.replace(one, body=of_one_run(one.body))
-        if isinstance(one.body, QueueAssigned | QueueReleased)
-        else one
-        for one in SingleSpans().of(changes)
+        msgspec.structs.replace(change, body=of_one_run(change.body))
+        if isinstance(change.body, QueueAssigned | QueueReleased)
+        else change
+        for change in SingleSpans().of(changes)
     ]
     end = round(place * len(changes))
     for name in ("assignments", "group_minutes"):

@@ -1,4 +1,4 @@
-"""What a piece does to the current rows that it may touch."""
+"""A piece changes only the current rows that it may touch."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which rows are old, as SQL and as counts; nothing that still holds."""
+"""Old rows, as SQL and as counts; rows that still hold are never old."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def found(old: OldRows, rows: pa.Table) -> tuple[Dropped, ...]:
         ((("c", "g", 98), ("c", "g", 99), ("c", "g", 100)), 1),
         ((("c", "deleted", 99),), 1),
         ((("c", "deleted", 100),), 0),
-        ((("another", "g", 1), ("another", "g", 2)), 0),  # no age is known of it
+        ((("another", "g", 1), ("another", "g", 2)), 0),  # the age of this cluster's rows is not known
         ((), 0),
     ],
 )
@@ -56,7 +56,7 @@ def test_the_last_row_of_a_group_stays_and_so_do_rows_from_the_bound_on(
     rows: tuple[tuple[str, str, int], ...], count: int
 ) -> None:
     old = OldRows(BY_GROUP, {"c": 100}, lambda: {("c", "g"), ("another", "g")})
-    assert sum(one.rows for one in found(old, minutes(*rows))) == count
+    assert sum(dropped.rows for dropped in found(old, minutes(*rows))) == count
 
 
 def test_counts_are_by_cluster_with_the_time_of_each() -> None:
@@ -70,8 +70,8 @@ def test_without_a_cluster_nothing_is_old() -> None:
 
 
 @pytest.mark.parametrize("name", sorted(name for name in RETENTIONS if TABLES[name].ends))
-def test_no_bound_reaches_what_is_open(name: str) -> None:
-    """The condition compares the end alone, and an end that is null is less than no time."""
+def test_open_rows_are_never_old(name: str) -> None:
+    """The condition compares only the end, and a null end is less than any time."""
     ends = TABLES[name].ends
     rows = pa.table({"cluster": ["c", "c"], ends: pa.array([None, 1], pa.int64())})
     assert found(OldRows(RETENTIONS[name], {"c": 2**50}), rows) == (("c", 1, 2**50),)

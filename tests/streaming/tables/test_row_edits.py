@@ -31,7 +31,7 @@ def open_spans(rows: RowEdits) -> OpenSpans:
 
 
 def lines(rows: RowEdits) -> list[str]:
-    """Return what the rows are now: member, begin, end."""
+    """Return the rows as they are now: member, begin, end."""
     times = [(row["member_id"], row["valid_from"], row["valid_to"]) for row in (s.now for s in rows.edits) if row]
     return [f"{member} {begin - T0}..{'' if end is None else end - T0}" for member, begin, end in times]
 
@@ -39,7 +39,7 @@ def lines(rows: RowEdits) -> list[str]:
 # -- rows ------------------------------------------------------------------------------------------------------------
 
 
-def test_what_ends_as_it_was_is_not_written() -> None:
+def test_a_row_that_ends_unchanged_is_not_written() -> None:
     changes = of_one_group((0, stable(1)), (1, stable(2)), (2, stable(1)))
     projection = BY_TABLE["groups"]
     rows = RowEdits(apply_changes("groups", changes[:1]))

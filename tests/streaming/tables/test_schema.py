@@ -20,7 +20,7 @@ from udfs.model.journal import Rebalance, Rejected
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-# The columns that users may count on; more may come.
+# Columns that users may rely on; others may be added.
 CONTRACT = {
     "rebalances": "rebalance_id cluster system group_id generation generation_source event_time detected_at trigger"
     " triggers strategy leader mode status error members_before members_after queues_before queues_after queues_kept"
@@ -80,7 +80,7 @@ def test_spark_reads_the_same_tables_whichever_engine_made_them(spark: SparkSess
         assert ours["properties"].pop("delta.targetFileSize") == str(table.file_bytes)
         for field in ("description", "clusteringColumns", "properties", "minReaderVersion"):
             assert ours[field] == sql[field], (name, field)
-        # Those of the plain writer version 4, which no reader need know.
+        # Features of plain writer version 4, which readers need not know.
         assert set(sql["tableFeatures"]) <= set(ours["tableFeatures"]) <= _PLAIN
         assert ours["description"] == table.comment
         schemas = [

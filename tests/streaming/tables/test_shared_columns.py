@@ -10,7 +10,7 @@ from streaming.tables.columns import LONG, Column
 from streaming.tables.schema import TABLES
 from streaming.tables.shared_columns import costs, described
 
-SHARED = [one for one in vars(shared_columns).values() if isinstance(one, Column)]
+SHARED = [value for value in vars(shared_columns).values() if isinstance(value, Column)]
 
 
 @pytest.mark.parametrize("column", SHARED, ids=lambda column: column.name)

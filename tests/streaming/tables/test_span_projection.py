@@ -1,4 +1,4 @@
-"""What a piece of the journal does to spans; expected rows are written by hand."""
+"""A piece of the journal changes spans; the expected rows are written by hand."""
 
 from __future__ import annotations
 
@@ -45,11 +45,11 @@ def test_a_span_has_the_pause_of_its_queue_before() -> None:
         (0, assigned(1, "a", 0, origin="reported", pause_estimated_ms=1_000)),
         (0, assigned(2, "a", 0, origin="reported", pause_estimated_ms=1_000)),
         (9, resumed(1, "a", 1_300)),
-        (9, resumed(2, "b", 5)),  # of nobody's span
+        (9, resumed(2, "b", 5)),  # no open span of this queue is b's
     )
     reported = [(row["pause_ms"], row["pause_estimated_ms"]) for row in apply_changes("assignments", changes)]
     assert reported == [(7, None), (1_300, None), (None, 1_000)]
-    # And so it does when it is reported later.
+    # The same holds if it is reported later.
     current = apply_changes("assignments", changes[:3])
     assert apply_changes("assignments", changes[3:], current) == apply_changes("assignments", changes)
 
@@ -112,7 +112,7 @@ def test_spans_of_a_packed_change_have_the_pauses_of_their_queues() -> None:
     assert pauses == [(7, None)] * 3 + [(5, None)]
 
 
-def test_a_released_run_without_a_member_ends_the_spans_of_all_owners_that_do_not_get_the_queue_again() -> None:
+def test_a_released_run_without_a_member_ends_all_spans_that_are_not_reassigned() -> None:
     ends = [ReleasedRun(0, 1)]
     runs = [AssignedRun(0, 1, 0)]
     changes = of_one_group(
@@ -158,7 +158,7 @@ def test_one_group_does_not_change_the_spans_of_another() -> None:
     assert spans(changes) == [(0, "a", 0, None), (0, "a", 0, None)]
 
 
-def test_spans_may_be_touched_while_they_are_open_and_since_the_earliest_time_that_is_withdrawn() -> None:
+def test_spans_may_change_while_open_and_since_the_earliest_withdrawal() -> None:
     entries = [
         Entry("c2", "g1", T0, assigned(0, "a", 0)),
         Entry("c1", "g2", T0, released(0, "a", 0)),

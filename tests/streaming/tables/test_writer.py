@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 Open: TypeAlias = Callable[[Location, Table], TableWriter]
 
 
-# Writer and store. What is slow has a sample in test_delta_spark_table.py.
+# Writer and store. test_delta_spark_table.py has a sample of the slow combinations.
 CASES = (
     pytest.param((delta_rs_table.NAME, "disk"), id="delta-rs-disk"),
     pytest.param((delta_rs_table.NAME, "s3"), id="delta-rs-s3", marks=pytest.mark.broker),
@@ -146,7 +146,7 @@ def test_a_merge_under_one_mark_is_done_once(opened: Open, root: Location) -> No
     assert found(root) == [("a", 1), ("b", 7), ("c", 1)]
 
 
-def test_what_changes_nothing_commits_nothing(opened: Open, root: Location) -> None:
+def test_a_change_without_effect_commits_nothing(opened: Open, root: Location) -> None:
     table = opened(root, GROUPS)
     before = table.version
     assert not table.merge(lambda: Edit(groups(), groups()), Mark("present", 1))
@@ -273,7 +273,7 @@ def test_of_two_commits_with_one_mark_that_race_one_is_written(opened: Open, roo
 
 @pytest.mark.parametrize("commits", [4, pytest.param(200, marks=[pytest.mark.slow, pytest.mark.timeout(3600)])])
 def test_two_writers_on_one_table_lose_nothing(opened: Open, root: Location, commits: int) -> None:
-    """One adds and changes rows, as the job does; one compacts and clears beside it, as `optimize` does."""
+    """One writer adds and changes rows like the job; another compacts and vacuums beside it, like `optimize`."""
     job, upkeep = opened(root, GROUPS), opened(root, GROUPS)
     failures: list[BaseException] = []
 
@@ -349,7 +349,7 @@ def test_many_small_files_become_few_and_the_log_gets_checkpoints(
     assert len(DeltaTable(str(tmp_path / "groups")).file_uris()) < delta_log_table.SMALL_FILES
     log = tmp_path / "groups" / "_delta_log"
     assert list(log.glob("*.checkpoint.parquet"))
-    # A reader that opens the table from the checkpoint alone still knows what was written.
+    # A reader that opens the table from the checkpoint alone still knows the marks.
     for old in sorted(log.glob("*.json"))[: CHECKPOINT_INTERVAL - 1]:
         old.unlink()
     assert not opened(tmp_path, GROUPS).append(groups("again"), Mark("job", CHECKPOINT_INTERVAL + 4))
@@ -427,7 +427,7 @@ def test_history_loses_old_rows_once_it_no_longer_promises_to_be_append_only(ope
 
 @pytest.mark.parametrize("rounds", [4, pytest.param(40, marks=[pytest.mark.slow, pytest.mark.timeout(3600)])])
 def test_rows_are_dropped_beside_a_job_that_appends_and_changes(opened: Open, root: Location, rounds: int) -> None:
-    """Each row of the job is older than the one after it; what it opened last is never dropped."""
+    """Each row of the job is older than the row after it; its last open rows are never dropped."""
     job, upkeep = opened(root, ASSIGNMENTS), opened(root, ASSIGNMENTS)
     failures: list[BaseException] = []
     written = 0
@@ -455,7 +455,7 @@ def test_rows_are_dropped_beside_a_job_that_appends_and_changes(opened: Open, ro
     while True:
         is_over = not working.is_alive()
         old = OldRows(RETENTIONS["assignments"], {"c1": written * 1_000})
-        dropped += sum(one.rows for one in upkeep.maintain(vacuum_after_ms=86_400_000, old=old).dropped)
+        dropped += sum(drop.rows for drop in upkeep.maintain(vacuum_after_ms=86_400_000, old=old).dropped)
         if is_over:
             break
     working.join()
@@ -499,7 +499,9 @@ def test_texts_that_hardly_repeat_have_no_dictionary(opened: Open, tmp_path: Pat
 
 
 def test_a_table_of_an_older_release_gets_the_columns_that_it_lacks(opened: Open, root: Location) -> None:
-    older = GROUPS._replace(columns=tuple(one for one in GROUPS.columns if one.name not in ("mode", "members")))
+    older = GROUPS._replace(
+        columns=tuple(column for column in GROUPS.columns if column.name not in ("mode", "members"))
+    )
     before = opened(root, older)
     before.append(to_arrow(older, [{"cluster": "c1", "group_id": "old"}]), Mark("job", 0))
     assert Reader(root).read("groups")["members"].to_pylist() == [None]

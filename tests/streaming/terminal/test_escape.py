@@ -18,6 +18,6 @@ from streaming.terminal.escape import printable
         ("\ud800", "\\ud800"),
     ],
 )
-def test_what_moves_a_cursor_or_reverses_text_is_written_out(text: str, shown: str) -> None:
+def test_characters_that_move_a_cursor_or_reverse_text_are_escaped(text: str, shown: str) -> None:
     assert printable(text) == shown
     assert printable(text).isprintable()

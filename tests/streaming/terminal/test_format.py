@@ -24,7 +24,7 @@ def test_a_span_has_two_units_at_most(ms: int, text: str) -> None:
     assert span_of_time(ms) == text
 
 
-def test_one_of_a_thing_has_no_plural() -> None:
+def test_a_count_of_one_has_no_plural() -> None:
     assert [count(number, "queue") for number in (0, 1, 2)] == ["0 queues", "1 queue", "2 queues"]
 
 

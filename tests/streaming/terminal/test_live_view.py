@@ -1,4 +1,4 @@
-"""What a person at a terminal sees of the running job."""
+"""The live view of a running job on a terminal."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def test_names_are_shown_as_they_are_and_cannot_touch_the_terminal(name: str) ->
     hostile.add_rebalances([row(1, "member_joined", cluster=name, group_id=name, triggers=triggers)])
     screen = "\n".join(shown(hostile, 120, 24))
     assert screen.count(printable(name)) >= 5
-    assert all(one.isprintable() or one == "\n" for one in re.sub(r"\x1b\[[\d;]*m", "", screen))
+    assert all(character.isprintable() or character == "\n" for character in re.sub(r"\x1b\[[\d;]*m", "", screen))
 
 
 @pytest.mark.parametrize(("width", "height"), [(80, 24), (200, 50)])
@@ -119,15 +119,15 @@ def test_the_newest_rebalance_comes_first_with_its_cause() -> None:
 
 
 def test_groups_of_one_name_show_their_clusters_on_80_columns() -> None:
-    one = LiveStatus()
-    one.add_rebalances([row(number, "member_joined") | {"cluster": name} for number, name in enumerate("xyz")])
-    lines = shown(one, 80, 24)
+    live_status = LiveStatus()
+    live_status.add_rebalances([row(number, "member_joined") | {"cluster": name} for number, name in enumerate("xyz")])
+    lines = shown(live_status, 80, 24)
     assert [any(f"  {name}  " in line for line in lines) for name in "xyz"] == [True] * 3
 
 
 @pytest.mark.parametrize(("number", "text"), [(1, "1 clusters 1 groups"), (2, "2 clusters")])
-def test_one_of_a_thing_has_no_plural(number: int, text: str) -> None:
-    clusters = tuple(ClusterStatus(f"c{one}", "kafka", 1, 1) for one in range(number))
+def test_a_count_of_one_has_no_plural(number: int, text: str) -> None:
+    clusters = tuple(ClusterStatus(f"c{cluster_number}", "kafka", 1, 1) for cluster_number in range(number))
     head = " ".join(" ".join(shown(LiveStatus(clusters=clusters), 100, 24)).split())
     assert (text in head) == (number == 2)
     assert ("1 cluster 1 group 1 member" in head) == (number == 1)
@@ -139,16 +139,16 @@ def test_each_cluster_shows_when_something_changed_last() -> None:
 
 
 def test_a_note_about_a_cluster_precedes_its_last_change() -> None:
-    one = LiveStatus(clusters=(ClusterStatus("kafka-main", "kafka", 1, 2, NOW, note="away"),))
-    (text,) = [line for line in shown(one, 100, 30) if "kafka-main" in line]
+    live_status = LiveStatus(clusters=(ClusterStatus("kafka-main", "kafka", 1, 2, NOW, note="away"),))
+    (text,) = [line for line in shown(live_status, 100, 30) if "kafka-main" in line]
     assert "away" in text
     assert "ago" not in text
 
 
 def test_a_failed_rebalance_is_marked() -> None:
-    one = LiveStatus()
-    one.add_rebalances([row(1, "strategy_changed", status="failed")])
-    assert any("failed: strategy changed" in text for text in shown(one, 80, 24))
+    live_status = LiveStatus()
+    live_status.add_rebalances([row(1, "strategy_changed", status="failed")])
+    assert any("failed: strategy changed" in text for text in shown(live_status, 80, 24))
 
 
 def test_before_the_first_rebalance_it_shows_that_there_was_none() -> None:

@@ -37,4 +37,9 @@ def test_what_stays_of_a_member_is_shown(member_id: str, client_id: str | None, 
 
 
 def test_an_id_may_be_nothing_but_random() -> None:
-    assert [is_opaque(one) for one in (UUID, BASE64, f"a-{UUID}", "consumer-1")] == [True, True, False, False]
+    assert [is_opaque(member_id) for member_id in (UUID, BASE64, f"a-{UUID}", "consumer-1")] == [
+        True,
+        True,
+        False,
+        False,
+    ]

@@ -1,4 +1,4 @@
-"""What commands write: tables for people, one JSON object a line for programs, sentences for what is not there."""
+"""Outputs of commands: tables for people, one JSON object a line for programs, sentences if nothing is there."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ def test_times_are_read_as_people_write_them(text: str, epoch_ms: int) -> None:
     "text",
     ["", "noon", "1767225600", "2026-02-30", "2026-01-01T25:00", "15", "m", "15 m", "+15m", "02-30 00:00:00", "9" * 99],
 )
-def test_what_is_no_time_is_refused_with_examples(text: str) -> None:
+def test_an_invalid_time_is_refused_with_examples(text: str) -> None:
     with pytest.raises(ValueError, match="is not a time; write 15m or -2h"):
         parse_time(text, NOW_MS)
 

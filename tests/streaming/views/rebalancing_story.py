@@ -16,7 +16,7 @@ WAITS = "old has yet to revoke orders-1; young waits for orders-1 of old"
 
 
 def write_rebalancing(root: Path) -> None:
-    """Write groups of which all but the last rebalance, the first in two parts.
+    """Write groups that are all rebalancing except the last; the first rebalances in two parts.
 
     Of newer too many members are there to be listed, of listed each is.
     """

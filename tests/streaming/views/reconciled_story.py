@@ -37,5 +37,5 @@ def write_reconciled(root: Path) -> None:
             (47_000, released(queue, owner, 47_000)),
             (47_000, assigned(queue, "c", 47_000, generation=3)),
         ]
-    happened.sort(key=lambda one: one[0])
+    happened.sort(key=lambda change: change[0])
     store(root, [reconciled()], [history.change(at, body, group="orders") for at, body in happened])

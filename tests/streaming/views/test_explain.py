@@ -15,7 +15,7 @@ from tests.streaming.views.story import FOURTH, THIRD, json_of, rebalance, run, 
 from udfs.model import journal
 
 
-def test_what_a_static_member_keeps_under_its_new_id_did_not_move(static_tables: Path) -> None:
+def test_queues_that_a_static_member_keeps_under_its_new_id_did_not_move(static_tables: Path) -> None:
     (report,) = json_of(static_tables, "explain", FOURTH)
     assert [(move["queue_id"], move["before"], move["after"]) for move in report["moves"]["computed"]] == [
         (1, ["old"], ["b"])
@@ -149,7 +149,7 @@ def test_explain_reports_the_phases_and_what_a_second_half_continues(tmp_path: P
     assert f"  began {began}, members had joined {joined}, complete {complete}" in lines
 
 
-def test_explain_reports_for_how_long_each_queue_was_unread_and_what_its_owner_reported_of_it(tmp_path: Path) -> None:
+def test_explain_reports_how_long_each_queue_was_unread_and_its_owners_report(tmp_path: Path) -> None:
     outages = [
         {"topic": "orders", "broker": None, "queue_id": queue, "former_member_id": "a", "member_id": owner}
         | {"outage_min_ms": least, "outage_max_ms": most, "evidence": "progress"}
@@ -175,10 +175,10 @@ def test_explain_reports_for_how_long_each_queue_was_unread_and_what_its_owner_r
         "",
     ]
     (as_json,) = json_of(tmp_path, "explain", "r2")
-    assert [(one["queue_id"], one["outage_max_ms"]) for one in as_json["taken_over"]] == [(0, 9_000)]
+    assert [(span["queue_id"], span["outage_max_ms"]) for span in as_json["taken_over"]] == [(0, 9_000)]
 
 
-def test_explain_has_what_members_gave_up_and_took_over_before_the_last_one_had_converged(tmp_path: Path) -> None:
+def test_explain_lists_queues_that_moved_before_the_last_member_had_converged(tmp_path: Path) -> None:
     write_reconciled(tmp_path)
     lines = run(tmp_path, "explain", RECONCILED).stdout.splitlines()
     moved = ["  orders-2: a → c", "  orders-5: b → c"]

@@ -1,4 +1,4 @@
-"""Freshness: what the liveness of jobs proves of the present, and what is said where it proves nothing."""
+"""Freshness: the evidence of jobs' liveness for the present, and the text where there is none."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ FOLLOWED = known("c1", known_until=T0 - 1_000, age_ms=500, is_live=True, is_foll
 
 
 def at(after_ms: int, *jobs: JobLiveness) -> Freshness:
-    """Evaluate on another machine, so long after the signs were written."""
+    """Evaluate on another machine, this long after the signs were written."""
     return evaluate_liveness(jobs, Now(T0 + after_ms, 0, "this-boot"))
 
 
@@ -106,7 +106,7 @@ def test_a_job_that_catches_up_does_not_show_the_present() -> None:
 def test_a_part_that_does_not_answer_is_named() -> None:
     found = at(0, sign(known("c1", is_live=True, partial="broker-b: refused"), state="running"))
     assert (found.of("c1").text, found.of("c1").knows(T0)) == ("partly known: broker-b: refused", False)
-    assert [one.cluster for one in found.blind()] == ["c1"]
+    assert [cluster.cluster for cluster in found.blind()] == ["c1"]
 
 
 def test_of_two_jobs_that_know_a_cluster_the_fresher_sign_counts() -> None:
@@ -118,7 +118,7 @@ def test_of_two_jobs_that_know_a_cluster_the_fresher_sign_counts() -> None:
 def test_a_cluster_without_a_sign_is_unknown() -> None:
     found = at(0, sign(LIVE, state="running"))
     assert found.of("c9").text == "blind: no job has left its liveness beside these tables"
-    assert [one.cluster for one in found.blind(["c1", "c9"])] == ["c9"]
+    assert [cluster.cluster for cluster in found.blind(["c1", "c9"])] == ["c9"]
     assert (found.known_until("c9", T0), found.known_until("c1", T0)) == (None, T0)
 
 
@@ -155,7 +155,7 @@ def test_a_killed_job_of_this_machine_is_distinguished_from_one_that_hangs() -> 
     )
 
 
-def test_what_no_job_can_write_down_is_a_finding() -> None:
+def test_a_problem_that_no_job_can_write_down_is_a_finding() -> None:
     (gone,) = at(40_000, sign(LIVE, state="running")).findings()
     assert (gone["kind"], gone["severity"], gone["opened_at"], gone["closed_at"]) == (
         "job_silent",
@@ -199,7 +199,7 @@ def here(**fields: object) -> CollectorLiveness:
 
 
 @pytest.mark.parametrize(
-    ("one", "after_ms", "problem"),
+    ("liveness", "after_ms", "problem"),
     [
         (collector(), 15_000, ""),
         (collector(problem="the cluster does not answer"), 15_000, "the cluster does not answer"),
@@ -209,9 +209,9 @@ def here(**fields: object) -> CollectorLiveness:
     ],
 )
 def test_a_collector_that_runs_alone_says_why_nothing_comes(
-    one: CollectorLiveness, after_ms: int, problem: str
+    liveness: CollectorLiveness, after_ms: int, problem: str
 ) -> None:
-    found = collector_status(one, Now(T0 + after_ms, 0, "this-boot"))
+    found = collector_status(liveness, Now(T0 + after_ms, 0, "this-boot"))
     assert found == SourceStatus("c1", problem, is_own=False)
 
 

@@ -40,4 +40,6 @@ def test_a_group_shows_the_source_that_was_taken_and_how_members_departed(tmp_pa
     assert "Known by admin calls alone: what happens between two polls is one generation." in lines
     (row,) = json_of(tmp_path, "show", "group", "polled")
     assert row["source"] == why
-    assert [(one["member_id"], one["left_reason"]) for one in row["last_departures"]] == [("gone", "expired")]
+    assert [(departure["member_id"], departure["left_reason"]) for departure in row["last_departures"]] == [
+        ("gone", "expired")
+    ]

@@ -22,7 +22,7 @@ def test_a_group_in_two_clusters_needs_the_name_of_one(tables: Path) -> None:
 
 
 def test_a_group_that_only_commits_is_empty_and_has_its_offsets(tmp_path: Path) -> None:
-    """Kafka's own tool lists it as empty, with its offsets, too."""
+    """Kafka's own tool lists the group as empty, offsets included."""
     counts = dict.fromkeys(("members", "queues", "idle_members", "unassigned_queues", "spread"), 0)
     write(tmp_path, GROUPS, [{"system": "kafka", "state": "empty", **counts}])
     write(tmp_path, QUEUE_PROGRESS, [moved(0, 10, 5, 9), moved(0, 70_000, 8, 20), moved(1, 70_000, 3, 3)])

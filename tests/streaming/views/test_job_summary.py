@@ -1,4 +1,4 @@
-"""What a job observed, from tables that are written here by hand."""
+"""A job's summary, from tables that are written here by hand."""
 
 from __future__ import annotations
 

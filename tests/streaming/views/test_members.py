@@ -44,8 +44,11 @@ def test_departures_have_the_detail_of_their_cause(tmp_path: Path) -> None:
     ]
     store(tmp_path, [row], [history.change(0, body, group="orders") for body in bodies])
     found = departures(Reader(tmp_path), "orders", "c1")
-    reported = [(one["member_id"], one["left_reason"], one["detail"]) for one in found]
-    assert reported == [("a", "expired", "broker log: heartbeat expiration"), *((one, "left", None) for one in "bcde")]
+    reported = [(member["member_id"], member["left_reason"], member["detail"]) for member in found]
+    assert reported == [
+        ("a", "expired", "broker log: heartbeat expiration"),
+        *((member_id, "left", None) for member_id in "bcde"),
+    ]
 
 
 @pytest.mark.parametrize(("rebalanced_at", "how"), [(9_000, "without a rebalance"), (8_000, "in a rebalance")])
@@ -100,7 +103,7 @@ def test_members_of_a_group_that_reconciles_are_as_its_row_has_them() -> None:
         ("a", 1, "a", 3, 4, [], [QUEUE], [QUEUE], None),
         ("new", None, "new", None, 4, [], [], [QUEUE], None),
     ]
-    # Tables have the tasks of a streams group as they are.
+    # Tables show the tasks of a streams group without a target.
     group = group | {"protocol": "streams", "reconciling": listed[:1]}
     (row,) = with_current_assignment(group, [rows[0] | {"reported": []}])
     assert (row["computed"], row["reported"], row["target"], row["agrees"]) == ([QUEUE], [], [QUEUE], True)

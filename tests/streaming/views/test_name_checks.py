@@ -21,7 +21,7 @@ from streaming.views.reader import Reader
 from tests.streaming.views.story import rebalance, store
 
 
-def test_what_the_tables_know_is_accepted(tables: Path) -> None:
+def test_known_names_are_accepted(tables: Path) -> None:
     reader = Reader(tables)
     for scope in ((None, None), ("c1", None), (None, "orders"), ("c2", "twin")):
         require_present(reader, *scope)

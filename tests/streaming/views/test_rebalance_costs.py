@@ -1,4 +1,4 @@
-"""What rebalances cost: sums of what is known, of the hour up to a finding."""
+"""Costs of rebalances: sums of the known ones in the hour before a finding."""
 
 from __future__ import annotations
 

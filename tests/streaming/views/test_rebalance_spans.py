@@ -24,7 +24,7 @@ def test_owners_before_are_those_of_the_epochs_beginning(tmp_path: Path, origin:
     spans = spans_of(Reader(tmp_path), row)
     before = owners([span for span in spans if is_before(span, row)], origin)
     after = owners([span for span in spans if is_after(span, row)], origin)
-    assert ["".join(one[queue] for queue in range(6)) for one in (before, after)] == ["aaabbb", "aacbbc"]
+    assert ["".join(owner_of[queue] for queue in range(6)) for owner_of in (before, after)] == ["aaabbb", "aacbbc"]
     new = [span for span in spans if is_new(span, row)]
     assert owners(new, origin) == {2: "c", 5: "c"}
 

@@ -58,7 +58,7 @@ def test_a_departure_in_an_outage_of_the_source_names_it(
     assert ("source_silent: the source was silent from before" in (silence or "")) == is_of_outage
     text = run(tmp_path, "explain", "r2").stdout
     assert ("; source_silent: the source was silent" in text) == is_of_outage
-    # What was open then is beside it: of its group, and of its cluster.
+    # Findings that were open then are listed beside it: those of its group, and of its cluster.
     assert "  idle_members: idle_members it is." in text
     assert "flapping it is" not in text
     assert "strategies_differ" not in text

@@ -1,4 +1,4 @@
-"""What is widespread: by share and number of a cluster's groups, until few of them are left for a while."""
+"""A kind of finding is widespread by the share and number of groups, until few have it for a while."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ def settings(**values: object) -> Widespread:
 
 def found(root: Path, at: int = MINUTE, cluster: str | None = None, **values: object) -> list[tuple[str, int, int]]:
     many = widespread_kinds(Reader(root), settings(**values), T0 + at, cluster=cluster)
-    assert {one.cluster for one in many} <= {"c1"}
-    return [(one.kind, one.groups, one.of_groups) for one in many]
+    assert {spread.cluster for spread in many} <= {"c1"}
+    return [(spread.kind, spread.groups, spread.of_groups) for spread in many]
 
 
 @pytest.mark.parametrize(
@@ -68,8 +68,8 @@ def test_each_cluster_is_one_of_its_own(tmp_path: Path) -> None:
 
 
 def test_it_has_findings_of_its_groups_only() -> None:
-    one = WidespreadKind("c1", "flapping", 4, 5)
-    assert one.text == "flapping in 4 of 5 groups of c1"
+    spread = WidespreadKind("c1", "flapping", 4, 5)
+    assert spread.text == "flapping in 4 of 5 groups of c1"
     finding = {"cluster": "c1", "kind": "flapping", "group_id": "g"}
-    assert one.has(finding)
-    assert not any(one.has(finding | other) for other in ({"cluster": "c"}, {"kind": "k"}, {"group_id": None}))
+    assert spread.has(finding)
+    assert not any(spread.has(finding | other) for other in ({"cluster": "c"}, {"kind": "k"}, {"group_id": None}))

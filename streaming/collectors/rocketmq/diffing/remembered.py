@@ -77,7 +77,7 @@ class ObservedTables(msgspec.Struct, frozen=True, omit_defaults=True):
     """The tables of subscriptions that brokers have of a whole group, where the last heartbeat of any member wins.
 
     Attributes:
-        shown: Of each broker, the digest of the table that it showed last.
+        shown: For each broker, the digest of the table that it showed last.
         texts: The recently observed tables, by digest.
         changed_ms, flapped_ms: When a broker last showed another one than before, and one that it had shown before.
     """
@@ -195,6 +195,6 @@ class VolatileGroup(msgspec.Struct, frozen=True):
 
 
 class VolatileState(msgspec.Struct, frozen=True):
-    """What need not outlive this process."""
+    """State that need not outlive this process."""
 
     groups: Mapping[str, VolatileGroup] = {}

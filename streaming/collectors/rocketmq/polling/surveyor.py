@@ -80,7 +80,7 @@ class Surveyor:
         """Poll once.
 
         Args:
-            addresses: Of the remembered brokers, by name and broker id. groups, topics: The reported ones.
+            addresses: Those of the remembered brokers, by name and broker id. groups, topics: The reported ones.
             missing: Brokers that were unavailable for longer than consumers take to refresh routes.
             complete: Query all members, without a time limit.
         """

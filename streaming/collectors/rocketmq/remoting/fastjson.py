@@ -84,7 +84,7 @@ def read(data: bytes | str, *, max_bytes: int = MAX_BYTES) -> Any:
     A reference (``{"$ref": …}``) is an object like any other: no recorded answer has one.
 
     Raises:
-        FastjsonError: The only one.
+        FastjsonError: The text is not fastjson.
     """
     if len(data) > max_bytes:
         raise FastjsonError(f"{len(data)} bytes, more than {max_bytes}", max_bytes)

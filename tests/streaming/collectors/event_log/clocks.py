@@ -1,4 +1,4 @@
-"""Events that differ by their time, and which of them a folder shows."""
+"""Events that differ by their time, and the events that a reader of a folder sees."""
 
 from __future__ import annotations
 
@@ -32,5 +32,5 @@ def times_in(folder: Place) -> list[int]:
 
 
 def _order(file: Place) -> tuple[int, str]:
-    # A store dates to the second: there the names alone have the order.
+    # A store dates files to the second: within a second their names give the order.
     return (file.stat().st_mtime_ns // 1_000_000 if isinstance(file, Path) else 0, file.name)

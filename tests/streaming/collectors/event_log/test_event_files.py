@@ -105,7 +105,7 @@ def test_the_age_of_files_is_their_order_to_the_millisecond(tmp_path: Path) -> N
     assert ages_ms == sorted(set(ages_ms))
 
 
-def test_what_a_killed_writer_left_unfinished_is_cleaned_by_the_next_of_its_name(tmp_path: Path) -> None:
+def test_unfinished_files_of_a_killed_writer_are_cleaned_by_the_next_of_its_name(tmp_path: Path) -> None:
     mine = [tmp_path / ".00000000000000000007-kafka.jsonl.tmp", tmp_path / ".kafka.memory.tmp"]
     others = [
         tmp_path / ".00000000000000000007-groups.jsonl.tmp",
@@ -132,7 +132,7 @@ class Killed(BaseException):
 
 
 def with_fates(fates: Sequence[str]) -> Callable[..., None]:
-    """Write files as ``write_atomically`` does, each to its fate; all that come after are written."""
+    """Write files as ``write_atomically`` does, each of them with its own failure; later ones are written."""
     coming = list(fates)
 
     def write(path: Path, content: bytes, **more: int | None) -> None:

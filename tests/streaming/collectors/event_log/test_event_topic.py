@@ -1,4 +1,4 @@
-"""Events on a topic of a real broker: in order, none lost while it is away, and what it refuses is logged."""
+"""Events on a topic of a real broker keep their order; none is lost in an outage; refused ones are logged."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def test_a_broker_that_is_away_costs_nothing_but_time(tmp_path: Path) -> None:
 @pytest.mark.broker
 def test_a_topic_that_is_not_there_yet_is_waited_for(kafka41: Broker, tmp_path: Path) -> None:
     settings = {**kafka41.client_settings(), "allow.auto.create.topics": "false"}
-    # So soon does the client give up hope for a topic; then the record is produced again.
+    # The client gives a topic up this soon; then the record is produced again.
     settings |= {"topic.metadata.propagation.max.ms": "500", "topic.metadata.refresh.fast.interval.ms": "50"}
     create_topic(kafka41, "log-later", 1)
     delete_topic(kafka41, "log-later")

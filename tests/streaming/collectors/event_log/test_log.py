@@ -17,7 +17,7 @@ def test_what_was_kept_last_is_read_also_by_the_next_process(tmp_path: Path) -> 
     assert Memory(tmp_path / "m").read() == b""
 
 
-def test_what_cannot_be_kept_leaves_what_was_kept_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failed_write_leaves_the_earlier_content(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     memory = Memory(tmp_path / "m")
     memory.keep(b"first")
 

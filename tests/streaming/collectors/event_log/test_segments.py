@@ -32,7 +32,7 @@ _AGES_MS = (500, 400, 300, 200, 100, 0)
 
 
 def kept(folder: Place, limits: LogLimits) -> list[int]:
-    """Let files of six ages and 10 bytes each be retained; return the ages of those that stay."""
+    """Apply retention to files of six ages and 10 bytes each; return the ages of the files that are kept."""
     for age in _AGES_MS:
         (folder / f"{_NOW - age * MS:020d}-kafka.jsonl").write_bytes(b"0123456789")
     (folder / f"{1:020d}-groups.jsonl").write_bytes(b"x" * 1_000)  # another writer's
@@ -121,7 +121,7 @@ def test_a_reader_of_another_writer_s_files_only_has_read_none_of_these(tmp_path
     assert kept(tmp_path, LogLimits(retention_ms=150)) == list(_AGES_MS)
 
 
-def test_what_is_deleted_is_noted_with_its_clusters_for_readers_that_come_later(tmp_path: Path) -> None:
+def test_deletions_are_noted_with_their_clusters_for_later_readers(tmp_path: Path) -> None:
     segments = Segments(tmp_path, "kafka", LogLimits(retention_ms=150))
     for age in _AGES_MS:
         segments.add(_NOW - age * MS, 10)
@@ -129,7 +129,7 @@ def test_what_is_deleted_is_noted_with_its_clusters_for_readers_that_come_later(
     mark = read_deleted(tmp_path, "kafka")
     assert (mark.clusters, mark.ranges) == (["c1", "c2"], [(_NOW - 500 * MS, _NOW - 200 * MS)])
     again = Segments(tmp_path, "kafka", LogLimits(retention_ms=150))
-    # A name that was deleted does not come again, whatever the machine's clock.
+    # A deleted file's name is never used again, whatever the machine's clock says.
     assert again.next(0)[0] > mark.newest
     again.add(_NOW - 150 * MS, 10)
     again.retain(_NOW + 50 * MS, {"c3"})

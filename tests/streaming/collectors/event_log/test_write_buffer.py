@@ -1,4 +1,4 @@
-"""A log that cannot be written for a while: what waits, in what order, and when no more may wait."""
+"""While a log cannot be written, records wait in order, up to a limit."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ONE = len(msgspec.json.encode(clock(1))) + 1
 
 
 class Disk:
-    """Takes so many records before it is full."""
+    """Takes this many records before it is full."""
 
     def __init__(self) -> None:
         self.room = 1_000
@@ -65,7 +65,7 @@ def test_beyond_the_bound_nothing_is_taken_and_nothing_that_was_taken_is_lost(ba
     for _ in range(3):
         with pytest.raises(LogFull, match="No space left"):
             backlog.append(clocks(5))
-    disk.room = 1  # not enough, but it makes room for one
+    disk.room = 1  # not enough for all, but it makes room for one
     backlog.append(clocks(6))
     disk.room = 100
     assert backlog.flush()
@@ -91,7 +91,7 @@ def test_what_is_to_be_remembered_waits_behind_the_events_before_it(
     backlog.append(clocks(2))
     backlog.keep_memory(b"two")
     backlog.keep_memory(b"two, and more")
-    assert (tmp_path / "memory").read_bytes() == b"one"  # what a restart would know
+    assert (tmp_path / "memory").read_bytes() == b"one"  # the state that a restart would read
     assert backlog.read_memory() == b"two, and more"
     disk.room = 1
     assert backlog.flush()

@@ -32,9 +32,11 @@ def poll(collector: AdminKafkaCollector) -> None:
 
 
 def sizes(folder: Path) -> list[int]:
-    """Return of how many members each new snapshot of the group is."""
-    reported = [one for one in events_in(folder) if isinstance(one, GroupSnapshot) and one.state in ("Stable", "Empty")]
-    return [len(one.members) for one in sorted(reported, key=lambda one: one.event_time)]
+    """Return the number of members in each new snapshot of the group."""
+    reported = [
+        event for event in events_in(folder) if isinstance(event, GroupSnapshot) and event.state in ("Stable", "Empty")
+    ]
+    return [len(snapshot.members) for snapshot in sorted(reported, key=lambda snapshot: snapshot.event_time)]
 
 
 def test_a_group_is_reported_from_its_first_member_to_its_deletion_and_nothing_twice(
@@ -62,8 +64,8 @@ def test_a_group_is_reported_from_its_first_member_to_its_deletion_and_nothing_t
     poll(collector)
     collector.stop()
     events = events_in(tmp_path)
-    assert len([one for one in events if isinstance(one, GroupDeleted)]) == 1
-    clocks = [one.event_time for one in events if isinstance(one, Clock)]
+    assert len([event for event in events if isinstance(event, GroupDeleted)]) == 1
+    clocks = [event.event_time for event in events if isinstance(event, Clock)]
     assert len(clocks) == 5, "one with each poll"
 
 
@@ -76,5 +78,5 @@ def test_a_topic_that_is_made_again_under_its_name_has_another_id(kafka41: Broke
     poll(collector)
     collector.stop()
     assert topic_counts(tmp_path, "made-again") == [2, 0, 2]
-    named = [one for one in events_in(tmp_path) if isinstance(one, TopicQueues) and one.topic == "made-again"]
-    assert len({one.topic_id for one in named if one.topic_id}) == 2
+    named = [event for event in events_in(tmp_path) if isinstance(event, TopicQueues) and event.topic == "made-again"]
+    assert len({event.topic_id for event in named if event.topic_id}) == 2

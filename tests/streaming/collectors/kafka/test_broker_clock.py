@@ -24,7 +24,7 @@ def test_a_record_of_an_idle_cluster_proves_nothing() -> None:
 
 def test_brokers_that_are_behind_are_found_out() -> None:
     clock = BrokerClock(ROUND_MS)
-    # Written 1 s after we looked and read 1 s later, by a broker an hour behind.
+    # A broker an hour behind wrote the record 1 s after the last poll; it was read 1 s later.
     clock.saw_record(NOW + 1_000 - 3_600_000, written_after_ms=NOW, read_ms=NOW + 2_000)
     assert clock.at(NOW + 5_000) == NOW + 5_000 - 3_601_000
 
@@ -38,7 +38,7 @@ def test_brokers_that_are_ahead_are_no_harm() -> None:
 def test_a_record_that_a_broker_shows_again_after_its_start_proves_nothing() -> None:
     clock = BrokerClock(ROUND_MS)
     clock.saw_record(NOW - 3 * ROUND_MS, written_after_ms=None, read_ms=NOW)
-    # The broker started, showed one record less for a moment, and then the same as before.
+    # The broker restarted, showed one record fewer for a moment, and then the same records as before.
     clock.saw_record(NOW - 3 * ROUND_MS, written_after_ms=NOW + 90_000, read_ms=NOW + 91_000)
     assert clock.ahead_ms == 0
 

@@ -1,4 +1,4 @@
-"""Client properties that there are not are refused, with those that were meant."""
+"""Unknown client properties are refused, and the error suggests the ones that were meant."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from streaming.collectors.kafka.client_properties import unknown_properties
         "kafka.security.protocol",
         "sasl.jaas.config",
         "ssl.truststore.location",
-        "max.poll.records",  # Java's alone
-        "socket.keepalive.enable",  # librdkafka's alone
-        "statistics.interval.ms",  # librdkafka's alone, as itself knows
+        "max.poll.records",  # only Java's client has it
+        "socket.keepalive.enable",  # only librdkafka has it
+        "statistics.interval.ms",  # only librdkafka has it, as its own check says
         "sasl.mechanisms",
         "ssl.ca.location",
         "minPartitions",  # Spark's
@@ -39,7 +39,7 @@ def test_properties_of_java_librdkafka_and_spark_are_accepted(name: str) -> None
         ("rebalance.monitor.none", ""),
     ],
 )
-def test_others_are_refused_with_what_was_meant(name: str, meant: str) -> None:
+def test_unknown_names_are_refused_with_a_suggestion(name: str, meant: str) -> None:
     (sentence,) = unknown_properties({name: "secret"}, "kafka.options")
     assert sentence.startswith(f"kafka.options: there is no client property {name}{meant}")
     assert "secret" not in sentence

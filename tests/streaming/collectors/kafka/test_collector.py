@@ -77,7 +77,7 @@ def test_a_clock_is_written_only_once_all_that_was_there_has_been_read(
     collector = KafkaCollector(options, EventFiles(tmp_path, "kafka"), lambda: read)
     assert collector.observe_once()
     assert not collector.flush_clock()
-    read.update(ends())  # at least those that the round noted
+    read.update(ends())  # at least the topics that the round noted
     assert [collector.flush_clock(), collector.flush_clock()] == [True, False]
     collector.stop()
     clocks = [event for event in events_in(tmp_path) if isinstance(event, Clock)]
@@ -200,7 +200,7 @@ def test_partitions_without_a_leader_are_a_part_that_is_not_known(tmp_path: Path
 
 
 def test_a_rebalance_that_begins_while_a_poll_is_under_way_is_reported_by_the_next(tmp_path: Path) -> None:
-    """A poll is dated when it begins: what is reported with its time must have begun by then."""
+    """A poll is dated by its beginning: its reports must not contain anything later."""
 
     class Rebalancing(LosingView):
         has_begun = False
@@ -233,7 +233,7 @@ def test_a_rebalance_that_two_polls_lack_is_reported_as_over(tmp_path: Path) -> 
     collector = collector_of(view, EventFiles(tmp_path, "kafka"))
     for _ in range(4):
         assert collector.observe_once()
-    shown = [(one.state, one.members) for one in events_in(tmp_path) if isinstance(one, GroupSnapshot)]
+    shown = [(event.state, event.members) for event in events_in(tmp_path) if isinstance(event, GroupSnapshot)]
     assert shown == [("PreparingRebalance", ()), ("Stable", ())]
 
 
@@ -251,7 +251,7 @@ def test_a_collector_that_starts_again_reports_that_a_rebalance_is_over(tmp_path
     again = collector_of(view, EventFiles(tmp_path, "kafka"))
     for _ in range(3):
         assert again.observe_once()
-    shown = [(one.group, one.state) for one in events_in(tmp_path) if isinstance(one, GroupSnapshot)]
+    shown = [(event.group, event.state) for event in events_in(tmp_path) if isinstance(event, GroupSnapshot)]
     preparing = [(group, "PreparingRebalance") for group in "gh"]
     assert shown == [*preparing, preparing[1], ("g", "Stable")]
     assert topic_counts(tmp_path, "a") == [2]
@@ -273,9 +273,9 @@ def test_a_poll_that_a_hanging_broker_delays_reports_nothing_late(
     view = Hangs(first=0)
     view.listed = {"a": ObservedTopic(2)}
     assert collector_of(view, EventFiles(tmp_path, "kafka")).observe_once()
-    (topic,) = (one for one in events_in(tmp_path) if isinstance(one, TopicQueues))
+    (topic,) = (event for event in events_in(tmp_path) if isinstance(event, TopicQueues))
     assert topic.event_time == began + dated
-    groups = [one.event_time for one in events_in(tmp_path) if isinstance(one, GroupSnapshot)]
+    groups = [event.event_time for event in events_in(tmp_path) if isinstance(event, GroupSnapshot)]
     assert groups == [began] * shown
 
 
@@ -317,11 +317,11 @@ def test_what_the_query_has_read_gets_a_clock_once_the_lateness_has_passed(
     assert sum(isinstance(event, Clock) for event in events_in(tmp_path)) == clocks
 
 
-def test_a_record_that_the_query_has_just_read_bounds_the_brokers_clock_closer_than_the_last_round(
+def test_a_record_just_read_bounds_the_brokers_clock_closer_than_the_last_round(
     tmp_path: Path,
 ) -> None:
     class Written(LosingView):
-        """What its last round saw was written three seconds before, what the query reads just now."""
+        """Its last round read records written three seconds before; the query reads the ones written just now."""
 
         def record_time(self, partition: int, offset: int) -> int | None:
             return now_ms() - (3_000 if offset == 99 else 0)

@@ -1,4 +1,4 @@
-"""Lines of group coordinators: texts of each version, as its broker or its source has them."""
+"""Lines of group coordinators, in the words of each version, taken from its broker or its source."""
 
 from __future__ import annotations
 
@@ -104,12 +104,12 @@ def short(event: AnyEvent) -> str:
     ],
 )
 def test_a_line_of_a_coordinator_becomes_events(line: str, events: list[str] | None) -> None:
-    expected = [f"g: {one}" for one in ([f"b1 left: LeaveGroup; {CLOSED}"] if events is None else events)]
+    expected = [f"g: {text}" for text in ([f"b1 left: LeaveGroup; {CLOSED}"] if events is None else events)]
     for logger in ("", OLD_LOGGER if line.startswith(OLD) else NEW_LOGGER):
         log = CoordinatorLog("c")
         found = log.events_of(AT + line + logger + "\n")
-        assert [one.removesuffix(".") for one in map(short, found)] == [one.removesuffix(".") for one in expected]
-        assert {one.event_time for one in found} <= {AT_MS}
+        assert [text.removesuffix(".") for text in map(short, found)] == [text.removesuffix(".") for text in expected]
+        assert {event.event_time for event in found} <= {AT_MS}
         assert (log.understood, log.unknown) == (1, 0)
 
 
@@ -127,7 +127,7 @@ def test_a_line_of_a_coordinator_becomes_events(line: str, events: list[str] | N
 def test_members_of_a_list_are_those_that_it_names(printed: str, members: list[str]) -> None:
     log = CoordinatorLog("c")
     found = log.events_of(AT + OLD + f"Group g removed dynamic members who haven't joined: {printed}")
-    assert [one.member_id for one in found if isinstance(one, MemberLeft)] == members
+    assert [event.member_id for event in found if isinstance(event, MemberLeft)] == members
 
 
 def test_members_without_a_sync_request_are_named_at_debug_as_well() -> None:
@@ -143,11 +143,12 @@ def test_a_departure_that_two_lines_report_is_one_event() -> None:
     second = log.events_of(
         AT + NEW + f"Preparing to rebalance group g in state Stable with old generation 4 (reason: {reason})."
     )
-    assert [type(one) for one in second] == [GroupSnapshot]
+    assert [type(event) for event in second] == [GroupSnapshot]
 
 
-# What brokers of these versions wrote while a static member restarted, others took its place one after the other, a
-# member was killed, one left, and the broker started again. (2.4.1 did not fence the last one: nobody was left.)
+# Brokers of these versions wrote these lines while a static member restarted, others took its place one after the
+# other, a member was killed, one left, and the broker restarted. (2.4.1 did not fence the last one: no member was
+# left.)
 VERSIONS = ["2.4.1", "2.5.1", "2.7.2", "2.8.2"]
 
 
@@ -165,15 +166,17 @@ def test_each_departure_that_a_real_broker_logged_is_found_in_every_layout(versi
     assert {event.group for event in found} == {"g"}
     fenced = [line for line in lines if "is identified as a known static member" in line]
     ids = [(match["member"], match["by"]) for line in fenced if (match := FENCED.search(line))]
-    assert [one.member_id for one in found if one.how == "fenced"] == [member for member, _ in ids]
+    assert [departure.member_id for departure in found if departure.how == "fenced"] == [member for member, _ in ids]
     assert len(ids) >= 3
-    for event, (_, by) in zip([one for one in found if one.how == "fenced"], ids, strict=True):
+    for event, (_, by) in zip([departure for departure in found if departure.how == "fenced"], ids, strict=True):
         during = re.fullmatch(
             f"broker log: instance id is owned by {by}( during (heartbeat|commit-offsets))?", event.reason or ""
         )
         assert during is not None, event.reason
         assert bool(during[1]) == (version != "2.4.1")
-    others = [(one.member_id.partition("-")[0], one.how) for one in found if one.how != "fenced"]
+    others = [
+        (departure.member_id.partition("-")[0], departure.how) for departure in found if departure.how != "fenced"
+    ]
     assert others == [("dyn", "expired"), ("leaves", "left")]
     marked = [line for line in lines if "GroupMetadataManager " not in line]
     assert (log.understood, log.unknown, log.unplaced) == (len(marked), 0, 0)

@@ -1,4 +1,4 @@
-"""What brokers log, appended to a log of events."""
+"""Lines of brokers' logs, appended to a log of events."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which release the coordinator of a group is of: as brokers answer, and as it is reported."""
+"""The release of a group's coordinator, from brokers' answers to the report of it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which failures of a query pass by themselves."""
+"""Failures of a query that pass by themselves, and failures that do not."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pytest
 
 from streaming.collectors.kafka.errors import connection_error
 
-# As pyspark words them.
+# Texts of pyspark's errors.
 AWAY = """[STREAM_FAILED] Query [id = 3cc8, runId = c40b] terminated with exception: An error occurred in the user
 provided function in foreach batch sink. Reason: Job aborted due to stage failure: Task 0 in stage 12.0 failed 1 times,
 most recent failure: Lost task 0.0 in stage 12.0 (TID 8) (192.0.2.2 executor driver):
@@ -38,7 +38,7 @@ def test_a_broker_that_is_away_or_refuses_may_come_back(message: str) -> None:
         "InvariantError: generation: expected 3, got 2",
     ],
 )
-def test_what_will_fail_again_is_not_tried_again(message: str) -> None:
+def test_a_permanent_failure_is_not_retried(message: str) -> None:
     assert connection_error(RuntimeError(message)) is None
 
 

@@ -26,7 +26,7 @@ def subscribed(topic: str) -> bytes:
 
 def holding(topic: str, *partitions: int) -> bytes:
     """ConsumerProtocolAssignment, version 0."""
-    held = struct.pack(">i", len(partitions)) + b"".join(struct.pack(">i", one) for one in partitions)
+    held = struct.pack(">i", len(partitions)) + b"".join(struct.pack(">i", partition) for partition in partitions)
     return struct.pack(">hi", 0, 1) + _text(topic) + held + struct.pack(">i", -1)
 
 
@@ -67,7 +67,7 @@ def test_a_group_is_reported_when_it_is_first_polled_and_when_it_changed() -> No
         "counted",
         "range",
     )
-    assert [(one.member_id, one.subscriptions, one.session_timeout_ms) for one in first.members] == [
+    assert [(info.member_id, info.subscriptions, info.session_timeout_ms) for info in first.members] == [
         ("a", ("t",), None)
     ]
     assert first.assignments == {"a": (QueueRef("t", 0), QueueRef("t", 1))}
@@ -87,8 +87,8 @@ def test_what_was_reported_is_remembered_beyond_a_restart() -> None:
 def test_a_group_within_a_rebalance_is_marked_and_reported_again_after_it_whatever_it_became() -> None:
     polls = Polls()
     group, under_way = stable(member("a", 0)), stable(state="PreparingRebalance")
-    reported = [polls.poll(g=one) for one in (group, under_way, under_way, group)]
-    states = [[one.state for one in events if isinstance(one, GroupSnapshot)] for events in reported]
+    reported = [polls.poll(g=shown) for shown in (group, under_way, under_way, group)]
+    states = [[event.state for event in events if isinstance(event, GroupSnapshot)] for events in reported]
     assert states == [["Stable"], ["PreparingRebalance"], [], ["Stable"]]
 
 
@@ -104,7 +104,7 @@ def test_a_group_is_deleted_after_two_polls_without_it() -> None:
 def test_a_group_that_one_poll_missed_or_could_not_read_is_not_deleted() -> None:
     polls = Polls()
     group = stable(member("a", 0))
-    assert [len(polls.poll(**one)) for one in ({"g": group}, {}, {"g": group}, {}, {"g": group})] == [1, 0, 0, 0, 0]
+    assert [len(polls.poll(**shown)) for shown in ({"g": group}, {}, {"g": group}, {}, {"g": group})] == [1, 0, 0, 0, 0]
     for missing in (
         PolledGroups(groups={}, is_whole=False),
         PolledGroups(groups={}, unreadable=frozenset({"g"})),
@@ -121,7 +121,7 @@ def test_a_static_member_has_the_instance_id_that_its_description_has() -> None:
     assert event.members[0].instance_id == "i"
 
 
-def test_a_group_that_changed_until_it_was_described_waits_for_the_next_poll_but_not_for_ever() -> None:
+def test_a_group_that_changes_during_a_poll_waits_for_the_next_one_but_not_for_ever() -> None:
     polls = Polls()
     group, described = stable(member("a", 0)), stable(member("b", 0))
     assert [len(polls.poll({"g": described}, g=group)) for _ in range(4)] == [0, 0, 1, 0]
@@ -132,11 +132,11 @@ def test_other_kinds_and_what_cannot_be_decoded_are_listed_and_not_followed() ->
     broken = stable(msgspec.structs.replace(member("a"), metadata=b"\x00\x01"))
     workers = stable(member("w"), member("v"), protocol_type="connect")
     reported = polls.poll(workers=workers, broken=broken)
-    listed = [(one.group, one.state, one.protocol) for one in reported if isinstance(one, GroupSnapshot)]
+    listed = [(event.group, event.state, event.protocol) for event in reported if isinstance(event, GroupSnapshot)]
     assert listed == [("broken", "not_followed", None), ("workers", "not_followed", "connect")]
-    members = [[info.member_id for info in one.members] for one in reported if isinstance(one, GroupSnapshot)]
-    assert members == [[one.member_id for one in group.members] for group in (broken, workers)]
-    assert not [one for one in reported if isinstance(one, GroupSnapshot) and one.generation_source]
+    members = [[info.member_id for info in event.members] for event in reported if isinstance(event, GroupSnapshot)]
+    assert members == [[info.member_id for info in group.members] for group in (broken, workers)]
+    assert not [event for event in reported if isinstance(event, GroupSnapshot) and event.generation_source]
 
 
 def test_a_group_that_is_dead_twice_is_of_a_kind_that_is_not_described() -> None:
@@ -145,7 +145,7 @@ def test_a_group_that_is_dead_twice_is_of_a_kind_that_is_not_described() -> None
     assert [len(polls.poll(share=dead)) for _ in range(4)] == [0, 1, 0, 0]
 
 
-def test_a_group_that_died_is_deleted_and_one_of_another_kind_of_its_name_is_listed_after_that() -> None:
+def test_a_dead_group_is_deleted_before_one_of_another_kind_takes_its_name() -> None:
     polls = Polls()
     polls.poll(g=stable(member("a")))
     dead = DescribedGroup(state="Dead")

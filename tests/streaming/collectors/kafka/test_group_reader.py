@@ -40,6 +40,10 @@ def test_a_classic_group_shows_subscriptions_and_a_new_one_its_queues(
     (member,) = found.members
     assert read_subscription(member.metadata, "range").topics == ("read",)
     assert read_assignment(member.assignment) == queues
-    assert [one.instance_id for one in described["read-classic"].members] == ["i"]
+    assert [shown.instance_id for shown in described["read-classic"].members] == ["i"]
     other = polled.groups["read-new"]
-    assert (other.protocol, other.strategy, [one.queues for one in other.members]) == ("consumer", "uniform", [queues])
+    assert (other.protocol, other.strategy, [shown.queues for shown in other.members]) == (
+        "consumer",
+        "uniform",
+        [queues],
+    )

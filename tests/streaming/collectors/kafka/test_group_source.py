@@ -1,4 +1,4 @@
-"""Which source of groups is taken, and why."""
+"""The source of groups that is chosen, and the reason."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def lacks(monkeypatch: pytest.MonkeyPatch, missing: Sequence[Missing]) -> None:
 def chosen(wanted: str, before: Source | None = None) -> tuple[GroupSource, str]:
     with capture_logs() as logged:
         found = choose_source(OPTIONS, wanted, before)
-    (line,) = [one for one in logged if one["event"] == "source of Kafka's groups"]
+    (line,) = [record for record in logged if record["event"] == "source of Kafka's groups"]
     assert (line["cluster"], line["source"]) == ("c", found.source)
     return found, line["why"]
 

@@ -22,7 +22,7 @@ def test_each_state_is_reported_once_and_again_after_another() -> None:
     groups = GroupsUnderWay("c", GroupPatterns([".*"], ["hidden"]))
 
     def shown(states: dict[str, str]) -> list[tuple[str, str | None, int]]:
-        return [(one.group, one.state, one.event_time) for one in groups.diff(states, 7)]
+        return [(event.group, event.state, event.event_time) for event in groups.diff(states, 7)]
 
     assert shown({"b": PREPARING, "a": PREPARING, "hidden": PREPARING}) == [("a", PREPARING, 7), ("b", PREPARING, 7)]
     assert shown({"b": PREPARING, "a": COMPLETING}) == [("a", COMPLETING, 7)]
@@ -34,7 +34,7 @@ def test_a_group_that_two_polls_lack_rebalances_no_longer() -> None:
     groups = GroupsUnderWay("c", GroupPatterns([".*"], ["hidden"]))
 
     def shown(*names: str) -> list[tuple[str, str | None]]:
-        return [(one.group, one.state) for one in groups.diff(dict.fromkeys(names, PREPARING), 7)]
+        return [(event.group, event.state) for event in groups.diff(dict.fromkeys(names, PREPARING), 7)]
 
     assert shown("a", "b", "hidden") == [("a", PREPARING), ("b", PREPARING)]
     assert shown("b") == []

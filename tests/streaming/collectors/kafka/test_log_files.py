@@ -35,7 +35,7 @@ def lines(tail: LogFiles | StandardInput) -> list[str]:
 
 
 def write(path: Path, *texts: str, at: int | None = None) -> None:
-    """Append lines, as if at a minute."""
+    """Append lines, and date the file at a given minute."""
     with path.open("a") as file:
         file.write("".join(f"{text}\n" for text in texts))
     if at is not None:
@@ -55,7 +55,7 @@ def warnings(tail: LogFiles) -> tuple[list[str], list[str]]:
     """Return new lines, and the warnings meanwhile."""
     with capture_logs() as logged:
         found = lines(tail)
-    return found, [f"{one['event']}: {Path(one['path']).name}" for one in logged]
+    return found, [f"{record['event']}: {Path(record['path']).name}" for record in logged]
 
 
 def test_each_line_is_read_once_also_after_a_restart(tmp_path: Path) -> None:
@@ -242,7 +242,7 @@ def test_logs_of_several_brokers_are_read_in_the_order_of_time(tmp_path: Path) -
     ]
 
 
-def test_what_was_rotated_before_the_first_start_and_other_logs_are_not_read(tmp_path: Path) -> None:
+def test_other_logs_and_files_rotated_before_the_first_start_are_not_read(tmp_path: Path) -> None:
     path = tmp_path / "server.log"
     write(tmp_path / "server.log.1", "old", at=1)
     write(path, "1", at=2)
@@ -302,7 +302,7 @@ def test_what_is_lost_is_reported_with_its_name_and_since_when(tmp_path: Path) -
         assert lines(tail) == ["2", "3"]
     write(path, "4", at=40)
     assert warnings(tail) == (["4"], [])
-    ((event, lost, after),) = [(one["event"], one["path"], one["logged_after"]) for one in logged]
+    ((event, lost, after),) = [(record["event"], record["path"], record["logged_after"]) for record in logged]
     assert "is nowhere any more" in event
     assert (lost, after) == (str(path), "1970-01-01T00:10:00+00:00")
 
@@ -336,7 +336,7 @@ def test_a_folder_that_is_empty_for_a_while_is_no_loss(tmp_path: Path) -> None:
     assert warnings(tail) == (["2"], [])
 
 
-def test_what_is_compressed_in_another_way_or_damaged_is_reported(tmp_path: Path) -> None:
+def test_other_compressions_and_damaged_files_are_reported(tmp_path: Path) -> None:
     path = tmp_path / "server.log"
     write(path, "1", at=10)
     tail = LogFiles([str(path)])
@@ -356,7 +356,7 @@ def test_what_is_compressed_in_another_way_or_damaged_is_reported(tmp_path: Path
 
 
 @pytest.mark.parametrize("suffix", ["", ".gz"])
-def test_what_was_copied_before_it_was_cut_is_read_from_the_copies(tmp_path: Path, suffix: str) -> None:
+def test_lines_copied_before_truncation_are_read_from_the_copies(tmp_path: Path, suffix: str) -> None:
     path = tmp_path / "server.log"
     write(path, "1", at=10)
     tail = LogFiles([str(path)])
@@ -433,7 +433,7 @@ def test_a_line_longer_than_is_read_at_once_is_not_kept(tmp_path: Path, suffix: 
         compress(tmp_path / "server.log")
     found = lines(LogFiles([str(tmp_path / "server.log*")]))
     assert (found[0], found[-1]) == ("1", "2")
-    assert all(len(one) < CHUNK_BYTES for one in found)
+    assert all(len(line) < CHUNK_BYTES for line in found)
 
 
 def test_a_file_that_was_cut_begins_anew(tmp_path: Path) -> None:
@@ -451,7 +451,7 @@ def test_another_file_with_the_same_inode_is_not_taken_for_the_old_one(tmp_path:
     write(path, "1")
     tail = LogFiles([str(path)])
     assert lines(tail) == ["1"]
-    with path.open("r+") as file:  # as a file system that gives the inode again
+    with path.open("r+") as file:  # some file systems use the inode again
         file.write("a\nb\nc\n")
     assert lines(tail) == ["a", "b", "c"]
 

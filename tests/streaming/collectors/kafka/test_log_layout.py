@@ -90,7 +90,7 @@ def test_a_json_line_behind_the_time_of_the_container_has_its_own_time_or_that_o
     assert coordinator_message(before + with_time, UTC) == Logged(AT_MS + 5, MESSAGE)
 
 
-def test_what_only_begins_like_json_is_read_as_text() -> None:
+def test_text_that_only_begins_like_json_is_read_as_text() -> None:
     line = f'{{"time": "2026-11-22T19:28:34.885Z", "message": "{MARK}{MESSAGE}'
     assert coordinator_message(line, UTC) == Logged(AT_MS, MESSAGE)
 

@@ -1,4 +1,4 @@
-"""What a running cluster shows, as its clients report it; these are played by the test."""
+"""The state of a running cluster as its clients report it; the test plays both clients."""
 
 from __future__ import annotations
 

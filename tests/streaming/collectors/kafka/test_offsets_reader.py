@@ -24,7 +24,7 @@ _TIMEOUT_S = 120
 
 
 class Disk(EventFiles):
-    """``waits``: takes events, and has not written them; ``full``: takes no more."""
+    """``waits``: takes events, but has not written them yet; ``full``: takes no more events."""
 
     state = "free"
     refused = 0
@@ -83,7 +83,7 @@ def test_nothing_counts_as_read_that_is_not_in_the_log_and_later_all_is_reported
 def test_records_that_were_deleted_while_it_was_down_are_reported_and_the_rest_is_read(
     new_member: Callable[..., Member], tmp_path: Path
 ) -> None:
-    # A broker of its own: what is deleted there, other tests may want.
+    # The test uses a broker of its own, because it deletes records that other tests need.
     often = {"log.retention.check.interval.ms": "100", "log.initial.task.delay.ms": "100"}
     with kafka_41(tmp_path / "broker", often) as broker:
         create_topic(broker, "cut", 2)
@@ -160,17 +160,17 @@ def test_an_offset_that_was_committed_within_a_transaction_counts_once_the_trans
     options = options_of(kafka41)
 
     def commits() -> list[int | None]:
-        events = [one for one in events_in(tmp_path) if isinstance(one, Progress) and one.group == "paid"]
-        return [queue.offset for one in events for queue in one.queues]
+        events = [event for event in events_in(tmp_path) if isinstance(event, Progress) and event.group == "paid"]
+        return [queue.offset for event in events for queue in event.queues]
 
     def ends() -> dict[int, int]:
         return {number: end for number, (_, end) in view.offsets_bounds(1).items()}
 
     reader = OffsetsReader(options, EventFiles(tmp_path, "groups"), partitions=1)
     with MetadataClient(options) as view:
-        # The mark of the last transaction comes after its commit was answered, and others write here, too.
+        # The marker of the last transaction comes after the reply to its commit, and other tests write here too.
         step_until(reader, lambda: commits() == [5, 12])
-        step_until(reader, lambda: dict(reader.offsets_read()) == ends())  # marks of transactions are read past
+        step_until(reader, lambda: dict(reader.offsets_read()) == ends())  # the reader skips transaction markers
     reader.close()
     assert commits() == [5, 12]
 

@@ -112,7 +112,7 @@ def test_checking_the_brokers_name_can_be_switched_off(java: str, librdkafka: st
     assert settings["ssl.endpoint.identification.algorithm"] == librdkafka
 
 
-def test_what_spark_sets_itself_is_not_passed_on() -> None:
+def test_settings_that_spark_sets_itself_are_not_passed_on() -> None:
     spark = options(group_id="mine", auto_offset_reset="latest", fetchOffset_numRetries="9").spark()
     assert spark == {"kafka.bootstrap.servers": "h:1", "fetchOffset.numRetries": "9"}
 

@@ -1,4 +1,4 @@
-"""What the monitor may do on a broker that asks for rights."""
+"""The rights that the monitor has, and needs, on a broker that checks rights."""
 
 from __future__ import annotations
 
@@ -44,11 +44,11 @@ def _options(broker: Broker, user: str = "monitor", **changed: str) -> KafkaOpti
 
 
 def _missing(broker: Broker) -> set[tuple[str, str, str, bool]]:
-    return {(one.operation, one.resource, one.name, one.needed) for one in check_rights(_options(broker))}
+    return {(right.operation, right.resource, right.name, right.needed) for right in check_rights(_options(broker))}
 
 
 def _give(broker: Broker, *rights: tuple[str, str, str]) -> set[tuple[str, str, str, bool]]:
-    """Give just these, and return what is missing once the broker heeds them."""
+    """Grant just these rights; return the missing ones once the broker applies the change."""
     forbid_everything(broker, "monitor")
     for operation, kind, name in rights:
         allow(broker, "monitor", operation, kind, name)

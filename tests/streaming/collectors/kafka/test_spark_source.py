@@ -69,6 +69,6 @@ def test_partitions_are_assigned_and_read_from_the_first_record_on(
         "offsets",
         {"place": "CAST(partition AS STRING)"},
     )
-    # Without it Spark passes over internal topics, and reads nothing.
+    # Without this option Spark skips internal topics, and reads nothing.
     assert session.settings["spark.sql.streaming.kafka.useDeprecatedOffsetFetching"] == "true"
     assert session.settings["spark.sql.streaming.stopTimeout"] == "10000"

@@ -30,7 +30,7 @@ class Parts:
         self.failure: Exception | None = None
         self.on_step: Callable[[], None] = lambda: None
 
-    # Of the reader of records.
+    # Methods of the reader of records.
 
     def offsets_read(self) -> dict[int, int]:
         return {}
@@ -46,7 +46,7 @@ class Parts:
     def close(self) -> None:
         self.calls.append("close")
 
-    # Of the collector of topics.
+    # Methods of the collector of topics.
 
     def observe_once(self) -> bool:
         self.calls.append("observe")

@@ -1,4 +1,4 @@
-"""What changed in a cluster's topics between two polls."""
+"""Changes of a cluster's topics between two polls."""
 
 from __future__ import annotations
 
@@ -39,13 +39,16 @@ def test_a_topic_made_anew_with_fewer_partitions_is_reported_at_once() -> None:
     watch = TopicDiff("c")
     watch.diff({"a": ObservedTopic(3, topic_id="one")}, 10)
     reported = watch.diff({"a": ObservedTopic(2, topic_id="two")}, 20)
-    assert [(one.event_time, one.queue_count, one.topic_id) for one in reported] == [(19, 0, None), (20, 2, "two")]
+    assert [(event.event_time, event.queue_count, event.topic_id) for event in reported] == [
+        (19, 0, None),
+        (20, 2, "two"),
+    ]
 
 
 def test_a_topic_with_an_id_from_now_on_is_the_same_topic() -> None:
     watch = TopicDiff("c")
     watch.diff({"a": ObservedTopic(3)}, 10)
-    assert [one.queue_count for one in watch.diff({"a": ObservedTopic(3, topic_id="one")}, 20)] == [3]
+    assert [event.queue_count for event in watch.diff({"a": ObservedTopic(3, topic_id="one")}, 20)] == [3]
 
 
 def test_a_topic_that_cannot_be_described_stays_as_it_is() -> None:

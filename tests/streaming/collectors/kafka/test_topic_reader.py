@@ -1,4 +1,4 @@
-"""Which records of a topic are gone: what was read against what the broker has."""
+"""Records of a topic that are gone, from the offsets that were read and those that the broker has."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from streaming.collectors.kafka.topic_reader import Missed, missed
         # A partition that is new to the reader begins at 0.
         ({0: 10}, {0: (0, 10), 1: (0, 5)}, {}, [], False),
         ({0: 10}, {0: (0, 10), 1: (2, 5)}, {}, [Missed(1, 0, 2)], True),
-        # Made anew, or cut back: it ends before what was read.
+        # The partition was made again, or truncated: it ends before what was read.
         ({0: 10}, {0: (0, 4)}, {}, [Missed(0, 0, 4, 10)], True),
         ({0: 10}, {0: (0, 4)}, {0: -5}, [], True),
         ({0: 4}, {0: (0, 4)}, {0: -5}, [], False),

@@ -35,7 +35,7 @@ TOPICS = {
 
 
 class Keeper:
-    """A group's nodes, and the transactions that change them: dumber than ZooKeeper."""
+    """A group's nodes, and the transactions that change them; simpler than ZooKeeper."""
 
     def __init__(self, group: str = "g") -> None:
         self.group, self.zxid, self.now = group, 100, T0
@@ -115,9 +115,13 @@ class Monitor:
             read = parse(msgspec.json.encode(event), event.event_time + 1_000, core_config())
             assert type(read) is type(event), read
         self.reported += events
-        times = [(one.event_time, type(one), getattr(one, "member_id", None)) for one in self.reported]
+        times = [
+            (reported.event_time, type(reported), getattr(reported, "member_id", None)) for reported in self.reported
+        ]
         assert len(set(times)) == len(times), "two at one time have no order"
-        assert [one.event_time for one in self.reported] == sorted(one.event_time for one in self.reported)
+        assert [reported.event_time for reported in self.reported] == sorted(
+            reported.event_time for reported in self.reported
+        )
         return events
 
 
@@ -135,4 +139,4 @@ def snapshots(events: list[Any]) -> list[Any]:
 
 
 def departures(events: list[Any]) -> dict[str, str]:
-    return {one.member_id: one.kind for event in snapshots(events) for one in event.departures or ()}
+    return {departure.member_id: departure.kind for event in snapshots(events) for departure in event.departures or ()}

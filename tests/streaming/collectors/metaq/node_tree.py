@@ -80,8 +80,8 @@ class NodeTree:
         return node
 
     def _fire(self, path: str, kind: str, *watched: str) -> None:
-        for one in watched:
-            for watch in self._watches.pop((one, path), []):
+        for watch_kind in watched:
+            for watch in self._watches.pop((watch_kind, path), []):
                 watch(WatchedEvent(kind, KazooState.CONNECTED, path))
 
     # ---- asked for by the reader

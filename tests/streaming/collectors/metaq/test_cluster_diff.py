@@ -1,4 +1,4 @@
-"""What a cluster's reads report: everything once, nothing before it is in the log, clocks behind it all."""
+"""Reports of a cluster: everything once, nothing before it is in the log, and the clock after all of it."""
 
 from __future__ import annotations
 
@@ -182,14 +182,14 @@ def test_an_unreadable_node_is_a_violation_once(cluster: Cluster) -> None:
     cluster.tree.write("/meta/consumers/g/ids/g_c", b"\xff")
     cluster.tree.write("/meta/brokers/topics-sub/t/broker", b"{}")
     draft = cluster.differ.diff(cluster.reader, EVERYTHING)
-    assert [one.path for one in cluster.differ.new_violations(draft)] == [
+    assert [violation.path for violation in cluster.differ.new_violations(draft)] == [
         "/brokers/topics-sub/t/broker",
         "/consumers/g/ids/g_c",
     ]
     cluster.keep(draft)
     cluster.tree.write("/meta/consumers/g/ids/g_d", b"\xff")
     draft = cluster.differ.diff(cluster.reader, EVERYTHING)
-    assert [one.path for one in cluster.differ.new_violations(draft)] == ["/consumers/g/ids/g_d"]
+    assert [violation.path for violation in cluster.differ.new_violations(draft)] == ["/consumers/g/ids/g_d"]
 
 
 def test_a_clock_of_zookeeper_that_is_behind_is_learned_from_new_nodes(cluster: Cluster) -> None:

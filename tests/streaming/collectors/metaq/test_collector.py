@@ -88,7 +88,7 @@ def wait_for(claim: Callable[[], object], collector: MetaqCollector, log: Log) -
 
 
 def wait_for_rounds(log: Log, collector: MetaqCollector, count: int = 2) -> None:
-    """Wait until so many more rounds have passed."""
+    """Wait until this many more rounds have passed."""
     before = len(log.reported("Clock"))
     wait_for(lambda: len(log.reported("Clock")) >= before + count, collector, log)
 
@@ -117,7 +117,7 @@ def test_a_cluster_of_old_is_read(keeper: ZooKeeper, nodes: KazooClient, root: s
     with MetaqCollector(options(keeper, root), log) as collector:
         wait_for(lambda: log.reported("GroupSnapshot"), collector, log)
         (topic,) = log.reported("TopicQueues")
-        queues = [(one.broker, one.queue_id) for one in topic.queues]
+        queues = [(queue.broker, queue.queue_id) for queue in topic.queues]
         assert queues == [("0", 0), ("0", 1), ("0", 2), ("1", 0), ("1", 1)]
         wait_for_rounds(log, collector)
         nodes.set(f"{root}/consumers/g/offsets/t/0-0", b"200")
@@ -145,12 +145,12 @@ def test_garbage_is_named_and_hides_nothing_else(keeper: ZooKeeper, nodes: Kazoo
     log = Log()
     with MetaqCollector(options(keeper, root), log) as collector:
         wait_for(lambda: len(log.reported("GroupSnapshot")) == 2, collector, log)
-        snapshot = next(one for one in log.reported("GroupSnapshot") if one.group == "g")
-        assert [one.member_id for one in snapshot.members] == ["g_a", "g_b", "g_c"]
+        snapshot = next(event for event in log.reported("GroupSnapshot") if event.group == "g")
+        assert [member.member_id for member in snapshot.members] == ["g_a", "g_b", "g_c"]
         (observation,) = snapshot.observations
         assert observation.kind == "unreadable_nodes"
         assert "/consumers/g/ids/g_c (not_utf8)" in observation.detail
-        assert [len(one.queues) for one in log.reported("TopicQueues")] == [2]
+        assert [len(event.queues) for event in log.reported("TopicQueues")] == [2]
         wait_for_rounds(log, collector)
         assert len(log.reported("GroupSnapshot")) == 2
         for path in ("owners/t/zero", "owners/t/0-7", "ids/g_c"):
@@ -172,7 +172,7 @@ def test_the_end_of_our_own_session_proves_nothing_of_others(keeper: ZooKeeper, 
         assert log.all_but_clocks() == before
         nodes.delete(f"{root}/consumers/g/ids/g_b")
         wait_for(lambda: log.all_but_clocks() != before, collector, log)
-    assert [one.member_id for one in log.reported("GroupSnapshot")[-1].members] == ["g_a"]
+    assert [member.member_id for member in log.reported("GroupSnapshot")[-1].members] == ["g_a"]
 
 
 def test_a_server_that_hangs_is_no_evidence(tmp_path: Path) -> None:
@@ -255,7 +255,7 @@ def test_one_read_reports_everything_and_the_next_collector_nothing_again(
     assert lines[-1].count(b'"clock"') == 1
 
 
-def test_a_memory_that_cannot_be_read_is_none(keeper: ZooKeeper, nodes: KazooClient, root: str) -> None:
+def test_an_unreadable_memory_counts_as_absent(keeper: ZooKeeper, nodes: KazooClient, root: str) -> None:
     group_of_two(nodes, root)
     log = Log()
     log.memory = b'{"groups":[]'
@@ -274,10 +274,12 @@ def test_groups_and_topics_that_are_not_followed_are_not_read(keeper: ZooKeeper,
         write(nodes, f"{root}/consumers/another/ids/another_a", b"t")
         write(nodes, f"{root}/consumers/late/ids/late_a", b"t,u")
         wait_for(
-            lambda: any(one.group == "late" and one.members for one in log.reported("GroupSnapshot")), collector, log
+            lambda: any(event.group == "late" and event.members for event in log.reported("GroupSnapshot")),
+            collector,
+            log,
         )
-    assert {one.group for one in log.reported("GroupSnapshot")} == {"wanted", "late"}
-    assert {one.topic for one in log.reported("TopicQueues")} == {"t"}
+    assert {event.group for event in log.reported("GroupSnapshot")} == {"wanted", "late"}
+    assert {event.topic for event in log.reported("TopicQueues")} == {"t"}
     assert log.reported("GroupSnapshot")[-1].members[0].subscriptions == ("t",)
 
 
@@ -288,7 +290,7 @@ def test_a_member_that_describes_itself_anew_is_read_again(keeper: ZooKeeper, no
         wait_for_rounds(log, collector)
         nodes.set(f"{root}/consumers/g/ids/g_b", b"t,u")
         wait_for(lambda: len(log.reported("GroupSnapshot")) == 2, collector, log)
-    assert [one.subscriptions for one in log.reported("GroupSnapshot")[-1].members] == [("t",), ("t", "u")]
+    assert [member.subscriptions for member in log.reported("GroupSnapshot")[-1].members] == [("t",), ("t", "u")]
 
 
 def test_a_removed_group_is_reported_as_deleted(keeper: ZooKeeper, nodes: KazooClient, root: str) -> None:

@@ -1,4 +1,4 @@
-"""Two reads of a group: what is reported, and when it happened."""
+"""Two reads of a group give events with their times."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_joins_and_owners_are_reported_with_their_own_times(keeper: Keeper, moni
     keeper.passes(100)
     first, second, report = monitor.reads()
     assert (first.event_time, second.event_time) == (T0 + 100, T0 + 140)
-    assert [[one.member_id for one in event.members] for event in (first, second)] == [["g_a"], ["g_a", "g_b"]]
+    assert [[member.member_id for member in event.members] for event in (first, second)] == [["g_a"], ["g_a", "g_b"]]
     assert (report.member_id, report.event_time, report.queues[0].held_since) == ("g_b", T0 + 147, T0 + 147)
     assert monitor.reads() == []
 
@@ -39,7 +39,7 @@ def test_a_removal_is_dated_between_the_transactions_around_it(keeper: Keeper, m
     keeper.takes("a", 2, 3)
     keeper.passes(3_600_000)
     event = snapshots(monitor.reads(continuous=False))[0]
-    assert event.event_time == T0 + 10_030  # it was gone when the next took what it had
+    assert event.event_time == T0 + 10_030  # it had departed before the next member took its queues
 
 
 def test_a_member_that_came_back_under_its_id_had_departed_in_between(keeper: Keeper, monitor: Monitor) -> None:
@@ -48,8 +48,8 @@ def test_a_member_that_came_back_under_its_id_had_departed_in_between(keeper: Ke
     keeper.passes(500)
     keeper.joins("b")
     without, again = snapshots(monitor.reads())
-    assert [one.member_id for one in without.members] == ["g_a"]
-    assert [one.member_id for one in again.members] == ["g_a", "g_b"]
+    assert [member.member_id for member in without.members] == ["g_a"]
+    assert [member.member_id for member in again.members] == ["g_a", "g_b"]
     assert (without.event_time, again.event_time) == (T0 + 10_499, T0 + 10_500)
     assert again.observations == ()
 
@@ -59,7 +59,9 @@ def test_changes_that_leave_no_trace_are_counted(keeper: Keeper, monitor: Monito
     keeper.joins("c")
     keeper.leaves("c")
     (event,) = monitor.reads()
-    assert [(one.kind, one.detail.split(" ")[0]) for one in event.observations] == [("changes_missed", "2")]
+    assert [(observation.kind, observation.detail.split(" ")[0]) for observation in event.observations] == [
+        ("changes_missed", "2")
+    ]
     assert monitor.reads() == []
     keeper.passes(MISSED_OPEN_MS - 1)
     assert monitor.state is not None
@@ -130,7 +132,7 @@ def test_unreadable_nodes_are_observed_and_their_end_too(keeper: Keeper, monitor
     two_members(keeper, monitor)
     found = msgspec.structs.replace(keeper.read(), violations=(Violation("/consumers/g/ids/x", "not_utf8", "?"),))
     events, reported = diff_group("g", monitor.state, found, TOPICS, monitor.at())
-    assert [one.kind for one in events[0].observations] == ["unreadable_nodes"]
+    assert [observation.kind for observation in events[0].observations] == ["unreadable_nodes"]
     events, _ = diff_group("g", reported, keeper.read(), TOPICS, monitor.at())
     assert events[0].observations == ()
 
@@ -160,9 +162,9 @@ def test_whatever_happens_the_last_report_is_the_truth(script: list[tuple[int, s
             monitor.settles()
     monitor.reads()
     monitor.settles()
-    members = {one.member_id for one in snapshots(monitor.reported)[-1].members}
+    members = {member.member_id for member in snapshots(monitor.reported)[-1].members}
     assert members == set(keeper.ids)
-    reports = {one.member_id: one for one in monitor.reported if type(one).__name__ == "AssignmentReported"}
+    reports = {event.member_id: event for event in monitor.reported if type(event).__name__ == "AssignmentReported"}
     for name, held in keeper.read().held().items():
-        assert {(one.topic, f"{one.broker}-{one.queue_id}") for one in reports[name].queues} == set(held)
+        assert {(queue.topic, f"{queue.broker}-{queue.queue_id}") for queue in reports[name].queues} == set(held)
     assert monitor.reads() == []

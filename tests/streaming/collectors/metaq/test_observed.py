@@ -26,7 +26,7 @@ def test_partitions_belong_to_registered_members_only() -> None:
         "t": ZkOwners(Folder(), {"0-0": owner("departed"), "0-1": owner("a")}),
     }
     group = ZkGroup(Folder(), {"b": MEMBER, "a": MEMBER, "idle": MEMBER}, topics)
-    assert [(topic, name, one.member_id) for topic, name, one in group.owned()] == [
+    assert [(topic, name, held_by.member_id) for topic, name, held_by in group.owned()] == [
         ("t", "0-1", "a"),
         ("u", "0-0", "b"),
         ("u", "0-1", "a"),

@@ -10,12 +10,12 @@ def diff(offsets: OffsetDiff, group: str, *found: Offset) -> list[tuple[int, boo
     """Return of each event the time, whether its offsets have moved, and these; the read is at 1000."""
     events = offsets.diff(group, found, 1_000)
     assert {(event.cluster, event.group) for event in events} <= {("c", group)}
-    assert all(len({one.moved for one in event.queues}) == 1 for event in events)
+    assert all(len({queue.moved for queue in event.queues}) == 1 for event in events)
     return [
         (
             event.event_time,
             event.queues[0].moved,
-            [(one.topic, one.broker, one.queue_id, one.offset) for one in event.queues],
+            [(queue.topic, queue.broker, queue.queue_id, queue.offset) for queue in event.queues],
         )
         for event in events
     ]

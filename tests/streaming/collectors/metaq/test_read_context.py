@@ -1,4 +1,4 @@
-"""When a removal had happened for certain, by what is known around it."""
+"""The time by which a removal must have happened, from the reads around it."""
 
 from __future__ import annotations
 

@@ -48,5 +48,7 @@ def test_what_has_its_default_takes_no_room_and_need_not_be_there() -> None:
 def test_a_topic_that_was_never_reported_differs_from_one_without_queues() -> None:
     topic = ZkTopic(Folder(), {})
     never, none = ReportedTopicState(observed=topic), ReportedTopicState(observed=topic, queues=())
-    decoded = [msgspec.json.decode(msgspec.json.encode(one), type=ReportedTopicState).queues for one in (never, none)]
+    decoded = [
+        msgspec.json.decode(msgspec.json.encode(state), type=ReportedTopicState).queues for state in (never, none)
+    ]
     assert decoded == [None, ()]

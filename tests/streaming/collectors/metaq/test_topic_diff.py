@@ -1,4 +1,4 @@
-"""Two reads of a topic: what is new, and what must be missing for a while first."""
+"""Two reads of a topic: news is reported at once, and losses only after a while."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_a_slave_adds_no_queues_and_a_second_broker_does() -> None:
     events, state = diff_topic("t", state, topic({"0-m": (2, T0 - 9), "0-s1": (2, T0 + 1)}), context(T0 + 2))
     assert events == []
     (event,), _ = diff_topic("t", state, topic({"0-m": (2, T0 - 9), "1-m": (1, T0 + 7)}), context(T0 + 8))
-    assert [(one.broker, one.queue_id) for one in event.queues or ()] == [("0", 0), ("0", 1), ("1", 0)]
+    assert [(queue.broker, queue.queue_id) for queue in event.queues or ()] == [("0", 0), ("0", 1), ("1", 0)]
     assert event.event_time == T0 + 7
 
 

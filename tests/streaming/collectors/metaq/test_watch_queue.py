@@ -1,4 +1,4 @@
-"""Fired watches: what is to be read, since when, and the thread that waits for it."""
+"""Fired watches: the nodes to read, since when, and the thread that waits for them."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_owners_are_gathered_for_a_short_time_and_members_are_not(queue: Queue) 
     queue.fire("/consumers/g/owners/t")
     queue.fire("/consumers/h/owners/t")
     queue.fire("/consumers/h/ids")
-    # What changed with the members is read with them.
+    # A change that comes together with the members is read together with them.
     assert queue.drain().groups == {"h": START_MS + 1}
     queue.now_ms = START_MS + OWNERS_WAIT_MS - 1
     assert not queue.drain()
@@ -98,7 +98,7 @@ def test_what_could_not_be_reported_comes_again_with_its_first_time(queue: Queue
 
 
 def waiting(queue: WatchQueue) -> threading.Thread:
-    """Let a thread wait as if forever."""
+    """Let a thread wait without a time limit."""
     thread = threading.Thread(target=queue.wait, args=(_TIMEOUT_S * 10,), daemon=True)
     thread.start()
     return thread

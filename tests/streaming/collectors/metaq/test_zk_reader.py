@@ -48,8 +48,8 @@ def test_a_group_is_read_with_its_transactions_and_unchanged_parts_are_not_read_
     reading = reader(tree)
     first = reading.read_groups({"g": None})["g"]
     assert first is not None
-    assert {name: one.subscriptions for name, one in first.members.items()} == {"g_a": ("t",), "g_b": ("t",)}
-    assert {key: one.member_id for key, one in first.topics["t"].owners.items()} == {"0-0": "g_a", "0-1": "g_b"}
+    assert {name: member.subscriptions for name, member in first.members.items()} == {"g_a": ("t",), "g_b": ("t",)}
+    assert {key: owner.member_id for key, owner in first.topics["t"].owners.items()} == {"0-0": "g_a", "0-1": "g_b"}
     assert first.members["g_a"].czxid < first.members["g_b"].czxid
     tree.requests.clear()
     assert reading.read_groups({"g": first})["g"] == first
@@ -152,7 +152,7 @@ def test_nodes_that_cannot_be_read_are_violations_and_hide_nothing_else(tree: No
     reading = reader(tree)
     first = reading.read_groups({"g": None})["g"]
     assert first is not None
-    assert [(one.path, one.reason) for one in first.violations] == [
+    assert [(violation.path, violation.reason) for violation in first.violations] == [
         ("/consumers/g/ids/g_c", "not_utf8"),
         ("/consumers/g/owners/t/zero", "not_a_partition"),
     ]
@@ -160,10 +160,13 @@ def test_nodes_that_cannot_be_read_are_violations_and_hide_nothing_else(tree: No
     assert sorted(first.topics["t"].owners) == ["0-0", "0-1"]
     again = reading.read_groups({"g": first})["g"]
     assert again is not None
-    assert "/consumers/g/ids/g_c" in [one.path for one in again.violations]
+    assert "/consumers/g/ids/g_c" in [violation.path for violation in again.violations]
     topic = reading.read_topics(["t"])["t"]
     assert topic is not None
-    assert ([one.path for one in topic.violations], len(topic.queues())) == (["/brokers/topics-sub/t/broker"], 2)
+    assert ([violation.path for violation in topic.violations], len(topic.queues())) == (
+        ["/brokers/topics-sub/t/broker"],
+        2,
+    )
 
 
 def test_offsets_are_read_without_watches_and_other_nodes_left_out(tree: NodeTree) -> None:

@@ -1,4 +1,4 @@
-"""What is written in MetaQ's nodes, of today and of old, and what is not."""
+"""Contents of MetaQ's nodes, of current and of old versions, and contents that are not valid."""
 
 from __future__ import annotations
 

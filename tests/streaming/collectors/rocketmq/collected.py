@@ -1,4 +1,4 @@
-"""A collector beside servers that speak the protocol, and what it wrote."""
+"""A collector beside servers that speak the protocol, and the events that it wrote."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _EVENT = msgspec.json.Decoder(AnyEvent)
 
 
 class Collected:
-    """A collector, and what it wrote."""
+    """A collector, and the events that it wrote."""
 
     def __init__(self, cluster: ScriptedRocketMq, folder: Path, **options: object) -> None:
         self.folder = folder
@@ -32,7 +32,7 @@ class Collected:
         return [_EVENT.decode(line) for line in lines]
 
     def news(self) -> list[AnyEvent]:
-        """Return what was written since this was asked last."""
+        """Return the events written since the last call."""
         events = self._events()
         read, self._read = self._read, len(events)
         return events[read:]
@@ -46,7 +46,7 @@ class Collected:
 
 
 def members(events: list[AnyEvent]) -> list[list[str]]:
-    return [[one.member_id for one in event.members] for event in events if isinstance(event, GroupSnapshot)]
+    return [[member.member_id for member in event.members] for event in events if isinstance(event, GroupSnapshot)]
 
 
 def rounds_until_answering(collected: Collected) -> list[AnyEvent]:

@@ -12,7 +12,7 @@ from tests.kit.rocketmq_script import Script
 from tests.kit.rocketmq_server import ScriptedRocketMq
 from tests.streaming.collectors.rocketmq.collected import Collected
 
-# For what must come; only a failure waits so long.
+# The longest wait for something that must come; only a failing test waits this long.
 _LONG_MS = 60_000
 
 

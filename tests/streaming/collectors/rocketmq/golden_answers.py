@@ -33,6 +33,6 @@ def members(version: str) -> dict[str, Any]:
 
 
 def wire(version: str) -> dict[str, bytes]:
-    """Return what RocketMQ's classes wrote, by name; what they could not write is left out."""
+    """Return the frames that RocketMQ's classes wrote, by name, without those that they could not write."""
     lines = (line.split("\t") for line in (GOLDEN / version / "wire.tsv").read_text().splitlines())
     return {name: base64.b64decode(text) for name, text in lines if not text.startswith("!")}

@@ -57,7 +57,7 @@ def connections(
     ids: Iterable[str | tuple[str, str]], topics: Mapping[str, str] | None = None, **more: Any
 ) -> ConsumerConnections:
     """Make a list: client ids, or pairs of an id and an address; topics with their expressions."""
-    pairs = [(one, f"{one}:1") if isinstance(one, str) else one for one in ids]
+    pairs = [(client_id, f"{client_id}:1") if isinstance(client_id, str) else client_id for client_id in ids]
     return ConsumerConnections(
         connections=tuple(MemberConnection(name, address, "JAVA", 513) for name, address in pairs),
         subscriptions={
@@ -104,7 +104,7 @@ def config(topic: str, count: int, perm: int = 6) -> dict[str, TopicConfig]:
 
 def offsets(**by_queue: int | tuple[int, int]) -> dict[MessageQueue, QueueOffsets]:
     """Make offsets of queues of the topic t on broker a: ``q0=5``, and where it ends: ``q0=(5, 9)``; else also at 5."""
-    stand = {name: one if isinstance(one, tuple) else (one, one) for name, one in by_queue.items()}
+    stand = {name: offset if isinstance(offset, tuple) else (offset, offset) for name, offset in by_queue.items()}
     return {MessageQueue("t", "a", int(name[1:])): QueueOffsets(end, offset) for name, (offset, end) in stand.items()}
 
 
@@ -140,7 +140,7 @@ class Rounds:
         self.now_ms += later_ms
         polled_brokers = list(brokers or [broker("a")])
         survey = Survey(began_ms=self.now_ms - 100, ended_ms=self.now_ms)
-        survey.brokers = {one.name: one for one in polled_brokers}
+        survey.brokers = {polled.name: polled for polled in polled_brokers}
         survey.unseen_topics = set(unseen_topics)
         survey.topics = {
             name: ObservedRoute(at_ms=self.now_ms - 50, route=found) for name, found in (topics or {}).items()
@@ -170,7 +170,7 @@ class Rounds:
         return events
 
     def diff(self, survey: Survey) -> ClusterDiff:
-        """Report a survey; what is not allowed to happen in any round is checked here."""
+        """Report a survey, and check the rules that hold for every round."""
         kept = msgspec.json.encode(self.state)
         found = diff_cluster(self.state, self.volatile, survey, self.options)
         assert msgspec.json.encode(self.state) == kept, "the known state was changed"
@@ -181,7 +181,7 @@ class Rounds:
         return found
 
     def restart(self) -> None:
-        """Go on as another process would."""
+        """Continue as another process would."""
         self.state, self.volatile = RememberedState.decoded(self.state.encoded()), VolatileState()
 
 
@@ -199,7 +199,7 @@ def ids(event: AnyEvent) -> list[str]:
 def observed(event: AnyEvent) -> list[str]:
     """Return the kinds of a snapshot's observations."""
     assert isinstance(event, GroupSnapshot)
-    return [one.kind for one in event.observations or ()]
+    return [observation.kind for observation in event.observations or ()]
 
 
 A, B = broker("a"), broker("b")
@@ -224,13 +224,13 @@ def settings(events: list[AnyEvent]) -> list[GroupSettings]:
 def details(events: list[AnyEvent], kind: str) -> list[str | None]:
     """Return the details of the observations of one kind in the only snapshot."""
     (snapshot,) = snapshots(events)
-    return [one.detail for one in snapshot.observations or () if one.kind == kind]
+    return [observation.detail for observation in snapshot.observations or () if observation.kind == kind]
 
 
 def lags(events: list[AnyEvent]) -> dict[int, tuple[int | None, int | None, bool]]:
-    """Return what is reported of offsets, by queue."""
+    """Return the reported offsets, by queue."""
     queues = [queue for event in events if isinstance(event, Progress) for queue in event.queues]
-    return {one.queue_id: (one.offset, one.end_offset, one.moved) for one in queues}
+    return {queue.queue_id: (queue.offset, queue.end_offset, queue.moved) for queue in queues}
 
 
 def both(*members: str) -> Lists:

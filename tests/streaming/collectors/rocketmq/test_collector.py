@@ -41,7 +41,7 @@ def test_system_groups_and_topics_and_those_that_are_excluded_are_left_alone(
     collected.collector.stop()
 
 
-def test_a_departed_member_and_new_queues_are_reported_with_what_the_others_hold_then(
+def test_departures_and_new_queues_are_reported_with_the_other_members_queues(
     script: Script, cluster: ScriptedRocketMq, collected: Collected
 ) -> None:
     collected.round()
@@ -56,7 +56,7 @@ def test_a_departed_member_and_new_queues_are_reported_with_what_the_others_hold
     assert {type(event) for event in reports} <= {AssignmentReported}
 
 
-def test_what_waits_for_paused_members_is_reported_round_after_round_without_another_request(
+def test_lag_of_paused_members_is_reported_each_round_without_another_request(
     script: Script, cluster: ScriptedRocketMq, collected: Collected
 ) -> None:
     stuck, moving = ("orders", "broker-a", 1), ("orders", "broker-b", 0)
@@ -65,7 +65,10 @@ def test_what_waits_for_paused_members_is_reported_round_after_round_without_ano
     def offsets_reported() -> list[tuple[tuple[str, str | None, int], int | None, int | None, bool]]:
         events = [event for event in collected.round() if isinstance(event, Progress)]
         queues = [queue for event in events for queue in event.queues if queue.offset is not None]
-        return [((one.topic, one.broker, one.queue_id), one.offset, one.end_offset, one.moved) for one in queues]
+        return [
+            ((queue.topic, queue.broker, queue.queue_id), queue.offset, queue.end_offset, queue.moved)
+            for queue in queues
+        ]
 
     cluster.change(lambda: offsets.update({stuck: (3, 10), moving: (4, 4)}))
     first = offsets_reported()

@@ -24,7 +24,7 @@ from udfs.model.events import Observation
 def test_messages_that_arrive_while_no_member_is_connected_prove_no_unseen_member() -> None:
     rounds = Rounds()
     emitted = [rounds.take({"g": {"a": None}}, offsets=offsets(q0=(5, number))) for number in range(5, 11)]
-    assert [observed(one) for events in emitted for one in snapshots(events)] == []
+    assert [observed(snapshot) for events in emitted for snapshot in snapshots(events)] == []
     assert [lags(events) for events in emitted] == [{0: (5, number, False)} for number in range(5, 11)]
 
 
@@ -32,9 +32,11 @@ def test_offsets_that_move_while_no_member_is_connected_prove_unseen_members() -
     rounds = Rounds()
     unanswered = {"g": {"a": None}}
     emitted = [rounds.take(unanswered, offsets=offsets(q0=number)) for number in range(4)]
-    shown = [observed(one) for events in emitted for one in snapshots(events)]
+    shown = [observed(snapshot) for events in emitted for snapshot in snapshots(events)]
     assert shown == [["members_unseen"]]
-    still = [observed(one) for _ in range(4) for one in snapshots(rounds.take(unanswered, offsets=offsets(q0=3)))]
+    still = [
+        observed(snapshot) for _ in range(4) for snapshot in snapshots(rounds.take(unanswered, offsets=offsets(q0=3)))
+    ]
     assert still == [[]]
 
 
@@ -42,7 +44,7 @@ def test_the_last_commits_of_a_departed_member_prove_no_unseen_member() -> None:
     rounds = Rounds()
     rounds.take(ONE, infos={"c1": info()}, offsets=offsets(q0=1))
     emitted = [rounds.take({"g": {"a": None}}, offsets=offsets(q0=2)) for _ in range(5)]
-    assert [observed(one) for events in emitted for one in snapshots(events)] == [[]]
+    assert [observed(snapshot) for events in emitted for snapshot in snapshots(events)] == [[]]
 
 
 def test_brokers_that_list_different_members_for_more_than_a_round_disagree() -> None:
@@ -65,7 +67,7 @@ def test_a_broker_without_queues_of_the_group_may_list_no_member() -> None:
         topics = {"t": route("t", counts)}
         rounds.take(lists, brokers=[A, B], infos={"c1": info()}, topics=topics)
         rounds.take(lists, brokers=[A, B])
-        assert [one.kind for one in rounds.state.groups["g"].observations] == kinds
+        assert [observation.kind for observation in rounds.state.groups["g"].observations] == kinds
 
 
 def test_a_table_that_comes_back_flaps_until_it_has_rested_and_is_no_change_of_members() -> None:
@@ -85,7 +87,7 @@ def test_members_that_cannot_be_queried_follow_a_table_at_rest_and_none_that_fla
     tables = [{"g": {"a": connections(["c1", "c2"], {topic: "*"})}} for topic in ("t", "u")]
     rounds.take(tables[0], infos={"c1": "unable", "c2": "unable"})
     emitted = [event for number in range(1, 8) for event in rounds.take(tables[number % 2], later_ms=30_000)]
-    assert {member.subscriptions for one in snapshots(emitted) for member in one.members} == {("t",)}
+    assert {member.subscriptions for snapshot in snapshots(emitted) for member in snapshot.members} == {("t",)}
     emitted = [event for _ in range(6) for event in rounds.take(tables[1], later_ms=30_000)]
     assert {member.subscriptions for member in snapshots(emitted)[-1].members} == {("u",)}
 
@@ -109,14 +111,19 @@ def test_a_group_that_is_repeatedly_not_polled_in_time_is_observed() -> None:
     lists = {"g": {"a": connections(["c1"])}}
     rounds.take(lists, brokers=[A, B], infos={"c1": info()})
     emitted = [rounds.take(lists, brokers=[A, B], unpolled=["b"]) for _ in range(4)]
-    assert [[observed(one) for one in snapshots(events)] for events in emitted] == [[], [], [["not_polled"]], []]
+    assert [[observed(snapshot) for snapshot in snapshots(events)] for events in emitted] == [
+        [],
+        [],
+        [["not_polled"]],
+        [],
+    ]
 
 
 def test_a_member_that_hangs_is_observed_with_one_detail_while_it_does() -> None:
     rounds = Rounds()
     rounds.take(TWO, infos={"c1": info(), "c2": info()})
     emitted = [snapshots(rounds.take(TWO, infos={"c2": "silent"})) for _ in range(4)]
-    assert [len(one) for one in emitted] == [0, 1, 0, 0]
+    assert [len(events) for events in emitted] == [0, 1, 0, 0]
     assert emitted[1][0].observations == (
         Observation(kind="running_info_missing", detail="c2: no answer, though connected", members=("c2",)),
     )

@@ -81,8 +81,10 @@ def test_a_listed_member_is_always_reported_and_a_repeated_report_has_a_reason(d
         polled = {name: listed for name, listed in lists.items() if states.get(name) != "away"}
         events = rounds.take({"g": polled}, brokers=list(brokers_of(states, boots)), infos=infos, later_ms=later_ms + 1)
         for client_id, answer in infos.items():
-            if isinstance(answer, RunningInfo):  # all of its queues, but for those of pop consumption
-                queues = [(one.topic, one.broker_name, one.queue_id) for one in answer.queues if one.queue_id >= 0]
+            if isinstance(answer, RunningInfo):  # all of its queues, except those of pop consumption
+                queues = [
+                    (queue.topic, queue.broker_name, queue.queue_id) for queue in answer.queues if queue.queue_id >= 0
+                ]
                 answered.setdefault(client_id, []).append(sorted(queues))
         for snapshot in snapshots(events):
             content = (snapshot.members, snapshot.observations)
@@ -90,16 +92,22 @@ def test_a_listed_member_is_always_reported_and_a_repeated_report_has_a_reason(d
             # A client that is listed anywhere is a member, as often as the broker that lists it most often does.
             reported = Counter(member.member_id for member in snapshot.members)
             for listed in polled.values():
-                assert not Counter(one.client_id for one in listed.connections if listed) - reported if listed else True
+                assert (
+                    not Counter(connection.client_id for connection in listed.connections if listed) - reported
+                    if listed
+                    else True
+                )
             # A departed member is not there any more.
-            departed = {(one.member_id, one.host) for one in snapshot.departures or ()}
+            departed = {(departure.member_id, departure.host) for departure in snapshot.departures or ()}
             assert not departed & {(member.member_id, member.host) for member in snapshot.members}
             last = snapshot
         for report in events:
             if isinstance(report, AssignmentReported):
                 assert last is not None
                 assert report.member_id in {member.member_id for member in last.members}
-                assert [(one.topic, one.broker, one.queue_id) for one in report.queues] in answered[report.member_id]
+                assert [(queue.topic, queue.broker, queue.queue_id) for queue in report.queues] in answered[
+                    report.member_id
+                ]
         if restarts:
             rounds.restart()
 

@@ -1,4 +1,4 @@
-"""What rounds report of groups beside their members: their mode, settings and offsets."""
+"""Reports of groups beside their members: their mode, settings and offsets."""
 
 from __future__ import annotations
 

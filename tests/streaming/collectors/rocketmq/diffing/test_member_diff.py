@@ -1,4 +1,4 @@
-"""What rounds report of members: joins, departures and their causes, and members kept for want of evidence."""
+"""Reports of members: joins, departures and their causes, and members that are kept for lack of evidence."""
 
 from __future__ import annotations
 
@@ -56,16 +56,20 @@ def test_a_member_that_hung_before_its_connection_closed_has_expired() -> None:
         rounds.take(both("c1", "c2"), brokers=[A, B], infos={"c2": "silent"})
     (snapshot,) = snapshots(rounds.take(both("c1"), brokers=[A, B]))
     assert snapshot.departures is not None
-    assert [(one.member_id, one.kind, one.inferred) for one in snapshot.departures] == [("c2", "expired", True)]
+    assert [(departure.member_id, departure.kind, departure.inferred) for departure in snapshot.departures] == [
+        ("c2", "expired", True)
+    ]
 
 
 def test_a_second_silence_may_be_reported_in_the_round_of_the_departure() -> None:
     rounds = first_round("c1", "c2")
-    # Its connection goes between two requests that it does not answer: in no round before is it known to be stuck.
+    # Its connection closes between two requests that it does not answer: no round before shows that it is stuck.
     rounds.take(both("c1", "c2"), brokers=[A, B], infos={"c2": "silent"})
     (snapshot,) = snapshots(rounds.take(both("c1"), brokers=[A, B], infos={"c2": "silent"}))
     assert snapshot.departures is not None
-    assert [(one.member_id, one.kind, one.inferred) for one in snapshot.departures] == [("c2", "expired", True)]
+    assert [(departure.member_id, departure.kind, departure.inferred) for departure in snapshot.departures] == [
+        ("c2", "expired", True)
+    ]
 
 
 @pytest.mark.parametrize(
@@ -94,7 +98,7 @@ def test_one_that_was_silent_once_or_long_ago_or_answered_since_did_not_expire()
             rounds.take(both("c1", "c2"), brokers=[A, B], infos={"c2": info()})
         (snapshot,) = snapshots(rounds.take(both("c1"), brokers=[A, B], later_ms=later_ms))
         assert snapshot.departures is not None
-        assert [one.kind for one in snapshot.departures] == ["gone"], (silences, answers, later_ms)
+        assert [departure.kind for departure in snapshot.departures] == ["gone"], (silences, answers, later_ms)
 
 
 def test_an_unavailable_broker_is_no_evidence_against_members_that_only_it_lists() -> None:
@@ -123,7 +127,7 @@ def test_a_restarted_broker_lists_no_member_until_they_had_time_to_come_back() -
         emitted += snapshots(rounds.take({"g": {"a": None}}, brokers=[restarted]))
     assert emitted
     assert all(ids(snapshot) == ["c1", "c2"] for snapshot in emitted)
-    assert not [one for snapshot in emitted for one in snapshot.departures or ()]
+    assert not [departure for snapshot in emitted for departure in snapshot.departures or ()]
     (snapshot,) = snapshots(rounds.take({"g": {"a": connections(["c1"])}}, brokers=[restarted]))
     assert ids(snapshot) == ["c1"]
     assert snapshot.departures is not None
@@ -167,7 +171,7 @@ def test_two_connections_with_one_id_are_two_members_distinguished_by_their_addr
     (snapshot,) = snapshots(rounds.take({"g": {"a": once, "b": once}}, brokers=[A, B]))
     assert [member.host for member in snapshot.members] == ["10.0.0.2:1"]
     assert snapshot.departures is not None
-    assert [(one.member_id, one.host) for one in snapshot.departures] == [("c1", "10.0.0.1:1")]
+    assert [(departure.member_id, departure.host) for departure in snapshot.departures] == [("c1", "10.0.0.1:1")]
 
 
 def test_one_id_at_the_same_address_twice_is_two_members_and_no_crash() -> None:
@@ -183,7 +187,7 @@ def test_a_client_has_another_port_at_each_broker_and_is_one_member_that_keeps_i
     at_a, at_b = connections([("c1", "10.0.0.1:1")]), connections([("c1", "10.0.0.1:2")])
     (snapshot,) = snapshots(rounds.take({"g": {"a": at_a, "b": at_b}}, brokers=[A, B], infos={"c1": info()}))
     assert [member.host for member in snapshot.members] == ["10.0.0.1:1"]
-    # A broker that is away is no evidence against the address by which it listed the member.
+    # An absent broker proves nothing against the address by which it listed the member.
     assert rounds.take({"g": {"b": at_b}}, brokers=[broker("a", problem="x"), B]) == []
     assert rounds.take({"g": {"a": at_a, "b": at_b}}, brokers=[A, B]) == []
 
@@ -226,7 +230,7 @@ def test_a_newcomer_in_a_reported_group_is_waited_for_and_not_for_ever() -> None
     rounds = first_round("c1")
     emitted = [rounds.take(both("c1", "c2"), brokers=[A, B]) for _ in range(4)]
     assert emitted[0] == []
-    assert [ids(one) for one in snapshots(event for events in emitted for event in events)] == [["c1", "c2"]]
+    assert [ids(snapshot) for snapshot in snapshots(event for events in emitted for event in events)] == [["c1", "c2"]]
 
 
 def test_a_broker_restarted_while_it_was_not_polled_has_its_time_too() -> None:

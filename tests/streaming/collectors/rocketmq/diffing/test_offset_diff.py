@@ -13,10 +13,12 @@ def test_offsets_are_reported_when_they_move_from_the_first_read_on() -> None:
     assert rounds.take(ONE, offsets=offsets(q0=5, q1=7)) == []
     (progress,) = rounds.take(ONE, offsets=offsets(q0=5, q1=(8, 100), q2=-1))
     assert isinstance(progress, Progress)
-    assert [(one.queue_id, one.offset, one.end_offset, one.moved) for one in progress.queues] == [(1, 8, 100, True)]
+    assert [(queue.queue_id, queue.offset, queue.end_offset, queue.moved) for queue in progress.queues] == [
+        (1, 8, 100, True)
+    ]
     (progress,) = rounds.take(ONE, offsets=offsets(q0=5, q1=(8, 100), q3=1, q4=0))
     assert isinstance(progress, Progress)
-    assert [(one.queue_id, one.offset) for one in progress.queues] == [(3, 1)]  # the first commit ever
+    assert [(queue.queue_id, queue.offset) for queue in progress.queues] == [(3, 1)]  # the first commit ever
     rounds.restart()
     assert lags(rounds.take(ONE, offsets=offsets(q0=5, q1=9))) == {0: (5, 5, False), 1: (9, 9, False)}
 
@@ -37,7 +39,7 @@ def test_a_queue_is_reported_when_another_number_waits_there_though_no_member_co
         {},
         {0: (5, 12, False), 1: (7, 8, False)},
         {0: (5, 13, False)},
-        {0: (6, 14, True), 3: (0, 2, False)},  # as much waits, and somebody came further
+        {0: (6, 14, True), 3: (0, 2, False)},  # the same number of messages waits, but a member has consumed more
         {0: (6, 14, False), 1: (8, 8, False)},
     ]
 

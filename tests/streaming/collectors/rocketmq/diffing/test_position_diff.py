@@ -43,12 +43,12 @@ def at(position: int | None, *, queue: MessageQueue = QUEUE, dropped: bool = Fal
 
 
 def positions(events: list[AnyEvent]) -> list[tuple[int, int | None]]:
-    """Return the queues of which a position is reported."""
+    """Return the queues whose position is reported."""
     reported = [
-        one for event in events if isinstance(event, Progress) for one in event.queues if one.position is not None
+        queue for event in events if isinstance(event, Progress) for queue in event.queues if queue.position is not None
     ]
-    assert all(one.offset is None and not one.moved for one in reported)
-    return [(one.queue_id, one.position) for one in reported]
+    assert all(queue.offset is None and not queue.moved for queue in reported)
+    return [(queue.queue_id, queue.position) for queue in reported]
 
 
 def test_a_position_is_reported_where_it_is_another_than_before() -> None:
@@ -125,7 +125,7 @@ def test_the_core_has_what_the_successor_of_a_killed_member_reads_again() -> Non
     take(alone, {"c2": at(7)}, (5, 9))
     take(alone, {"c2": at(9)}, (9, 9))
     run = run_of(lines)
-    (row,) = [one for one in run.rebalances if one.triggers[0].kind == "member_gone"]
+    (row,) = [rebalance for rebalance in run.rebalances if rebalance.triggers[0].kind == "member_gone"]
     assert (row.repeated_messages, row.repeated_estimated_messages) == (4, None)
     assert (row.waiting_messages, row.waiting_estimated_messages) == (None, 4)
     spans = [change.body for change in SingleSpans().of(run.changes) if isinstance(change.body, QueueAssigned)]

@@ -1,4 +1,4 @@
-"""What is known from one round to the next, and what it proves."""
+"""Knowledge that one round hands to the next, and what it proves."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def evidence(*, settled: str = "", boots: str = "", brokers: str = "ab") -> Grou
 
 def test_a_member_is_no_longer_connected_where_a_broker_lists_all_that_are() -> None:
     assert evidence(settled="a").is_against("a", 1)
-    # One that has just started lacks members, but none that it has listed since.
+    # A broker that has just started may list fewer members, but no fewer than it has listed since.
     assert evidence(boots="a").is_against("a", 7)
     assert not evidence(boots="a").is_against("a", 6)
     assert not evidence().is_against("a", 7)
@@ -34,7 +34,7 @@ def test_a_broker_that_was_taken_out_leaves_no_doubt() -> None:
     assert not evidence(brokers="b").is_doubted("a", 7)
 
 
-def test_what_is_remembered_is_whole_again_and_the_process_own_state_is_not_part_of_it() -> None:
+def test_remembered_state_is_restored_whole_without_the_process_own_state() -> None:
     rounds = first_round("c1", "c2")
     assert rounds.state.groups
     assert rounds.state.brokers

@@ -1,4 +1,4 @@
-"""What members hold: reported when it changes, and once more with the first pull."""
+"""Members' queues are reported when they change, and once more with the first pull."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.streaming.collectors.rocketmq.surveys import (
 )
 
 
-def test_what_a_member_holds_is_reported_when_it_changes_and_not_when_a_pull_moves() -> None:
+def test_a_members_queues_are_reported_when_they_change_and_not_when_a_pull_moves() -> None:
     rounds = Rounds()
     (report,) = reports(rounds.take(ONE, infos={"c1": info(("t", "a", 0), ("t", "a", 1))}))
     assert [(queue.topic, queue.broker, queue.queue_id) for queue in report.queues] == [("t", "a", 0), ("t", "a", 1)]

@@ -1,4 +1,4 @@
-"""What rounds report of topics: growth and shrinkage at once, and what only seems to be deleted not at all."""
+"""Reports of topics: growth and shrinkage at once; a topic that only seems to be deleted is not reported."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def test_a_topic_that_its_brokers_do_not_have_any_more_is_deleted_when_two_polls
     assert rounds.state.topics == {}
 
 
-def test_the_queues_of_a_broker_that_is_away_are_held_for_as_long_as_consumers_may_not_have_noticed() -> None:
+def test_queues_of_an_absent_broker_are_held_while_consumers_may_not_have_noticed() -> None:
     rounds = Rounds()
     both = route("t", {"a": 5, "b": 5})
     valid = broker("b", topics=config("t", 5))
@@ -106,7 +106,9 @@ def test_a_static_topic_has_the_broker_names_of_consumers_and_is_observed_in_its
     events = rounds.take({"g": {"a": connections(["c1"])}}, brokers=[A5], topics={"t": mapped}, infos={"c1": info()})
     assert queues([event for event in events if isinstance(event, TopicQueues)]) == [{"__syslo__global__": 3}]
     (snapshot,) = snapshots(events)
-    assert [(one.kind, one.detail) for one in snapshot.observations or ()] == [("static_topic", "t")]
+    assert [(observation.kind, observation.detail) for observation in snapshot.observations or ()] == [
+        ("static_topic", "t")
+    ]
 
 
 def test_a_topic_is_reported_before_the_group_that_reads_it_and_the_group_waits_for_it() -> None:

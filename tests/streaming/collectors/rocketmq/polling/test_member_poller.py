@@ -29,7 +29,7 @@ def test_a_client_that_never_answers_delays_no_other_and_is_queried_ever_more_ra
     hanging = script.groups["billing"].members[0]
     hanging.is_silent = True
     cluster.relay_s = 60.0
-    # A test that waited for it would wait for longer than a test may last.
+    # The timeout is longer than a test may last: a test that waited for it would fail.
     collected = Collected(cluster, tmp_path, client_timeout_ms=250_000, running_info_share=1.0)
     for _ in range(4):
         assert collected.collector.poll()

@@ -1,4 +1,4 @@
-"""Members that a round polls: those whose group changed at once, the others in turn, the silent ever more seldom."""
+"""Members that a round polls: changed groups at once, the others in turn, silent members ever less often."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def settled(groups: int, members: int, share: float) -> tuple[MemberSchedule, in
     """Make a schedule in which nothing changed lately, and return its time."""
     schedule = MemberSchedule(share)
     for number in range(groups):
-        schedule.observe(f"g{number}", {f"g{number}-{one}" for one in range(members)}, 1, 0)
+        schedule.observe(f"g{number}", {f"g{number}-{member}" for member in range(members)}, 1, 0)
     return schedule, LATER_MS
 
 
@@ -80,7 +80,7 @@ def test_a_silent_member_is_queried_ever_more_rarely_last_and_at_least_each_minu
         schedule.answered("g", "a", now_ms)
     waits = [after - before for before, after in pairwise(times)]
     assert waits == sorted(waits)
-    # At once again, in the next round: a member that was only slow answers then.
+    # It is polled again in the next round: a member that was only slow answers then.
     assert waits[:2] == [1_000, 10_000]
     assert waits[-1] == 60_000
     schedule.answered("g", "hung", LATER_MS + 600_000)
@@ -111,8 +111,8 @@ def test_offsets_are_requested_of_twice_the_share_at_most() -> None:
     schedule, now_ms = settled(10, 1, 0.1)
     everyone = [f"g{number}" for number in range(10)]
     rounds = [schedule.next_offsets(now_ms + number, everyone) for number in range(5)]
-    assert [len(one) for one in rounds] == [2] * 5
-    assert sorted(name for one in rounds for name in one) == everyone
+    assert [len(names) for names in rounds] == [2] * 5
+    assert sorted(name for names in rounds for name in names) == everyone
 
 
 def test_offsets_of_groups_without_a_member_that_answers_are_requested_one_after_another() -> None:
@@ -121,6 +121,6 @@ def test_offsets_of_groups_without_a_member_that_answers_are_requested_one_after
         schedule.observe(f"empty{number}", set(), 1, now_ms - CHANGED_FOR_MS)
     schedule.was_silent("g0", "g0-0", now_ms)
     rounds = [schedule.next_offsets(now_ms + number, {"g1"}) for number in range(3)]
-    found = {name for one in rounds for name in one}
+    found = {name for names in rounds for name in names}
     assert found == {"g0", "g1", *(f"empty{number}" for number in range(6))}
     assert set(schedule.next_offsets(now_ms, everybody=True)) == {*found, "g2", "g3"}

@@ -1,4 +1,4 @@
-"""Routes that a round polls: what brokers say changed, what is in doubt, the others in turn."""
+"""Routes that a round polls: changed ones by brokers' word, doubtful ones, and the others in turn."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def due(
     doubted: tuple[str, ...] = (),
     deleted: tuple[str, ...] = (),
 ) -> list[str]:
-    """Return what is requested beside the one that comes next."""
+    """Return the routes that are requested beside the next one in turn."""
     return schedule.next_topics(["t"], doubted, brokers, deleted, everything=False)
 
 
@@ -25,7 +25,7 @@ class Never(RouteSchedule):
 
 
 def polled(count: int = 5) -> tuple[RouteSchedule, dict[str, ObservedBroker]]:
-    """Make a schedule that has seen a topic of so many queues."""
+    """Make a schedule that has seen a topic with this many queues."""
     schedule, brokers = Never(), {"a": broker("a", topics=config("t", count))}
     schedule.observe("t", route("t", {"a": count}), brokers, (), 1)
     return schedule, brokers

@@ -1,4 +1,4 @@
-"""The result of one round: what it proves, and what it lacks."""
+"""The result of one round: its evidence, and its gaps."""
 
 from __future__ import annotations
 

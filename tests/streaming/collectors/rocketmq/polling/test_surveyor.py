@@ -56,7 +56,7 @@ def test_a_broker_that_takes_requests_and_answers_none_costs_its_own_time_and_no
     rounds_until_answering(collected)
     cluster.places["broker-b"].is_frozen = True
     cluster.change(lambda: script.groups["billing"].members.pop())
-    # A round in which the other one is late, too, has no evidence.
+    # A round has no evidence if the other broker is late too.
     assert next(found for _ in range(50) if (found := [len(ids) for ids in members(poll(collected))])) == [2]
     cluster.places["broker-b"].is_frozen = False
     assert members(rounds_until_answering(collected)) == []

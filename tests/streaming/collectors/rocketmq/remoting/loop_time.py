@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 
 def pass_time(seconds: float) -> None:
-    """Let so much time pass at once for the running loop: what waits no longer than that is over."""
+    """Advance the running loop's time at once: every wait that is no longer than this ends."""
     loop = asyncio.get_running_loop()
     real: Callable[[], float] = loop.time
     loop.time = lambda: real() + seconds  # type: ignore[method-assign]

@@ -8,7 +8,7 @@ from streaming.collectors.rocketmq.remoting.client import ClientLimits, RocketMq
 from streaming.collectors.rocketmq.remoting.errors import RemotingError
 from tests.kit.rocketmq_script import Script
 
-# For what must come; only a failure waits so long.
+# The longest wait for something that must come; only a failing test waits this long.
 LONG_S = 60.0
 PATIENT = ClientLimits(
     request_timeout_s=LONG_S, relayed_timeout_s=LONG_S, connect_timeout_s=LONG_S, first_backoff_s=0.01
@@ -34,7 +34,7 @@ def run_client(cluster, use, name_servers=None, limits=PATIENT, **more):
 
 
 def always(answer):
-    """Return what answers every request with this."""
+    """Return a responder that answers every request with this."""
 
     def override(_):
         return answer

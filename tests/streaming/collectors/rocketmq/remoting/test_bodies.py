@@ -19,7 +19,7 @@ from streaming.collectors.rocketmq.remoting.messages import (
 )
 from tests.streaming.collectors.rocketmq.golden_answers import VERSIONS, members, recorded
 
-# Which recorded answers each function decodes.
+# Recorded answers, by the function that decodes them.
 _DECODERS = {
     "cluster": bodies.cluster_info,
     "route": lambda body: bodies.topic_route("orders", body),
@@ -70,7 +70,7 @@ def test_running_info_of_an_ordered_member(version):
     assert (info.is_ordered, info.message_model, info.consume_type) == (True, "CLUSTERING", "CONSUME_PASSIVELY")
     assert info.is_client_rebalance is {"4.9.7": None, "5.5.0": True}[version]
     assert info.client_version == {"4.9.7": "V4_9_8", "5.5.0": "V5_5_0"}[version]
-    assert {one.topic for one in info.subscriptions} == {"orders", "%RETRY%ordered"}
+    assert {subscription.topic for subscription in info.subscriptions} == {"orders", "%RETRY%ordered"}
     held = info.queues[MessageQueue("orders", "broker-a", 0)]
     assert (held.locked, held.dropped, held.commit_offset) == (True, False, 3)
     assert min(held.last_pull_timestamp, held.last_consume_timestamp) > 1_700_000_000_000
@@ -96,11 +96,11 @@ def test_connections(version):
     body = bodies.connections(recorded(version, "connections-plain").body)
     held = members(version)
     ids = [held["plain-1"]["client_id"], held["plain-2"]["client_id"]]
-    assert sorted(one.client_id for one in body.connections) == ids
-    assert {(one.language, one.version) for one in body.connections} == {
+    assert sorted(connection.client_id for connection in body.connections) == ids
+    assert {(connection.language, connection.version) for connection in body.connections} == {
         ("JAVA", {"4.9.7": 409, "5.5.0": 513}[version])
     }
-    assert len({one.client_addr for one in body.connections}) == 2
+    assert len({connection.client_addr for connection in body.connections}) == 2
     assert (body.consume_type, body.message_model) == ("CONSUME_PASSIVELY", "CLUSTERING")
     assert sorted(body.subscriptions) == ["%RETRY%plain", "bills", "orders"]
     orders = body.subscriptions["orders"]
@@ -153,7 +153,7 @@ def test_assignments_and_modes_of_5():
     assert bodies.assignments(recorded("5.5.0", "assignment-popping").body) == (Assignment(*_queues(-1), "POP"),)
     body = bodies.assignments(recorded("5.5.0", "assignment").body)
     held = [MessageQueue(*queue) for queue in members("5.5.0")["plain-1"]["held"] if queue[0] == "orders"]
-    assert [one.message_queue for one in body] == held
+    assert [assignment.message_queue for assignment in body] == held
     assert bodies.assignments(b"{}") is None
     assert bodies.assignments(b'{"messageQueueAssignments":[]}') == ()
 

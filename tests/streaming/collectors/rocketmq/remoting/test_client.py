@@ -56,7 +56,7 @@ def test_what_a_cluster_reports():
             assert (await client.topic_configs(broker))["orders"].read_queue_nums == 2
             assert "billing" in await client.groups(broker)
             reported = await client.connections(broker, "billing")
-            assert [one.client_addr for one in reported.connections] == [first.address, second.address]
+            assert [connection.client_addr for connection in reported.connections] == [first.address, second.address]
             assert await client.connections(broker, "none") is None
             running = await client.running_info(broker, "billing", second.client_id)
             assert list(running.queues) == queues[1:]
@@ -121,7 +121,7 @@ def _groups_in_pages(pages, total):
         ([(1, "abc")], None, "abc", "0"),
         ([(1, "abc")], "odd", "abc", "0"),
         ([(1, "ab"), (1, "cd"), (1, "e")], "5", "abcde", "024"),
-        # Something was added meanwhile: the broker begins anew, and so does the client.
+        # An entry was added meanwhile: the broker starts again, and so does the client.
         ([(1, "bc"), (2, "ab"), (2, "cd")], "4", "abcd", "022"),
         # Entries were deleted, or the total is wrong: an empty page is the end.
         ([(1, "ab"), (1, "")], "9", "ab", "02"),
@@ -227,12 +227,12 @@ def test_a_name_server_that_was_just_started_is_not_believed_alone():
             return await client.topic_route("orders"), (await client.cluster_info()).brokers
 
         assert all(run_client(cluster, use))
-        # All of them say so.
+        # All of them refuse.
         cluster.places["name-server-1"].override = lambda request: empty.get(request.code)
         assert run_client(cluster, use) == (None, {})
 
 
-def test_what_all_name_servers_refuse_is_refused():
+def test_a_request_that_all_name_servers_refuse_is_refused():
     with ScriptedRocketMq(orders_script(), name_servers=2) as cluster:
         cluster.places["name-server-0"].override = always((ResponseCode.NO_PERMISSION, b"", "no"))
         cluster.stop("name-server-1")
@@ -315,7 +315,7 @@ def test_whatever_happens_every_call_ends_with_an_answer_or_a_remoting_error(see
                 await asyncio.to_thread(disturb)
                 requests = [
                     *(client.connections(broker, "billing") for broker in brokers * 3),
-                    *(client.running_info(broker, "billing", one) for broker in brokers for one in ids),
+                    *(client.running_info(broker, "billing", client_id) for broker in brokers for client_id in ids),
                     *(client.cluster_info(), client.topic_route("orders")),
                 ]
                 for answer in await asyncio.gather(*requests, return_exceptions=True):
@@ -343,9 +343,11 @@ def test_a_real_cluster(each_rocketmq, new_rocketmq_member):
     cluster, topic, group = each_rocketmq, "client-orders", "client-billing"
     cluster.create_topic(topic, 4)
     cluster.send(topic, 2)
-    one, two = (new_rocketmq_member(cluster, group, [topic], instance=name) for name in ("one", "two"))
-    wait_until_assigned([one, two], queues_of(topic, 4))
-    ids = sorted([one.wait_until_started(), two.wait_until_started()])
+    first_member, second_member = (
+        new_rocketmq_member(cluster, group, [topic], instance=name) for name in ("one", "two")
+    )
+    wait_until_assigned([first_member, second_member], queues_of(topic, 4))
+    ids = sorted([first_member.wait_until_started(), second_member.wait_until_started()])
 
     async def use(client):
         broker = (await client.cluster_info()).brokers["broker-a"].address
@@ -357,11 +359,11 @@ def test_a_real_cluster(each_rocketmq, new_rocketmq_member):
         assert group in await client.groups(broker)
         reported = await client.connections(broker, group)
         assert sorted(connection.client_id for connection in reported.connections) == ids
-        for member in (one, two):
+        for member in (first_member, second_member):
             info = await client.running_info(broker, group, member.client_id)
             held = [queue for queue in info.queues if queue.topic == topic]
             assert held == [MessageQueue(*queue) for queue in member.held(topic)]
-        # A broker lists a group's topic here only once a member has stored how far it is.
+        # A broker lists a group's topic here only once a member has committed an offset of it.
         while not set(queues) <= set((await client.consume_stats(broker, group)).offsets):
             await asyncio.sleep(0.1)
         assert await client.connections(broker, "client-nobody") is None
@@ -369,7 +371,7 @@ def test_a_real_cluster(each_rocketmq, new_rocketmq_member):
         assert isinstance(await failure_of(client.running_info(broker, group, "client-nobody")), Refused)
         assigned = await client.query_assignment(broker, group, topic, ids[0])
         if cluster.version.startswith("5."):
-            assert [one.message_queue for one in assigned] == queues[:2]
+            assert [assignment.message_queue for assignment in assigned] == queues[:2]
         else:
             assert assigned is None
         assert isinstance(await client.message_request_modes(broker), tuple)
@@ -446,5 +448,5 @@ def test_tls_is_used_for_every_connection(tls_of_this_machine):
             return await client.connections(broker, "billing")
 
         assert run_client(cluster, use, tls=ssl.create_default_context(cafile=authority))
-        # What is no handshake makes the server hang up: no limit is needed.
+        # The server closes a connection without a handshake by itself: no limit is needed.
         assert isinstance(run_client(cluster, lambda client: failure_of(use(client))), Unreachable)

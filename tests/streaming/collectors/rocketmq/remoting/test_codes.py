@@ -9,12 +9,12 @@ from tests.streaming.collectors.rocketmq.golden_answers import NAMES, VERSIONS, 
 
 
 def test_only_reading_requests_exist():
-    # As RocketMQ's own RequestCode names them.
+    # Names in RocketMQ's own RequestCode.
     assert all(re.match(r"(GET|QUERY)_", code.name) for code in RequestCode)
 
 
 def test_each_code_is_the_number_of_the_protocol():
-    # As the classes of RocketMQ 4.9.8 and 5.5.0 number them.
+    # Numbers in the classes of RocketMQ 4.9.8 and 5.5.0.
     assert {code.name: code.value for code in RequestCode} == {
         "GET_ALL_TOPIC_CONFIG": 21,
         "GET_BROKER_RUNTIME_INFO": 28,

@@ -14,7 +14,7 @@ from tests.kit.rocketmq_script import Script
 from tests.kit.rocketmq_server import ScriptedRocketMq
 from tests.streaming.collectors.rocketmq.remoting.loop_time import pass_time, until
 
-# For what must come; only a failure waits so long.
+# The longest wait for something that must come; only a failing test waits this long.
 _LONG_S = 60
 
 
@@ -43,7 +43,7 @@ async def _peer(behave):
 
 
 async def _requests(reader, count):
-    """Read so many requests."""
+    """Read this many requests."""
     frames, cutter = [], FrameReader()
     while len(frames) < count:
         data = await reader.read(65_536)
@@ -149,7 +149,7 @@ def test_a_slow_answer_costs_only_its_own_request():
             assert (await quick).body == b"quick"
             pass_time(_LONG_S)
             assert isinstance(await _failure(slow), TimedOut)
-            # Something came since it was asked: the connection is well, and what comes too late is for nobody.
+            # Something has come since the request: the connection works, and a reply that comes too late is dropped.
             assert (await connection.request(3, {}, timeout_s=_LONG_S)).body == b"again"
 
     asyncio.run(main())
@@ -168,13 +168,13 @@ def test_a_silent_member_is_waited_for_no_longer_than_its_broker_does():
             await until(lambda: cluster.relayed["silent"] == 1)
             pass_time(_LONG_S)
             assert isinstance(await task, TimedOut)
-            # The broker has still to do with it.
+            # The broker is still busy with the request.
             assert (connection.is_open, connection.in_flight, ended) == (True, 1, [])
             assert (await connection.request(28, {}, timeout_s=_LONG_S)).code == ResponseCode.SUCCESS
             cluster.give_up_silent_members()
             await until(lambda: not connection.in_flight)
             assert ended == [1]
-            # Now the broker says nothing either: it is believed to have done with it after `relayed_s`.
+            # Now the broker does not answer either: after `relayed_s` it counts as done with the request.
             task = asyncio.create_task(
                 _failure(connection.request(307, fields, **limits, on_end=lambda: ended.append(2)))
             )
@@ -311,7 +311,7 @@ def test_cancelling_gives_the_place_back():
 @pytest.mark.parametrize(
     "address", ["", "host", "host:", ":1", "host:x", "host:0", "host:65536", "h:²", "a:" + "9" * 5_000]
 )
-def test_what_is_no_address_is_unreachable(address):
+def test_an_invalid_address_is_unreachable(address):
     assert isinstance(asyncio.run(_failure(connect(address, timeout_s=1))), Unreachable)
 
 

@@ -44,12 +44,12 @@ def test_silent_members_hold_only_the_places_of_members():
 
         async def use(client):
             ids = [silent.client_id, still.client_id]
-            requests = [client.running_info(broker, "billing", one, timeout_s=1.0) for one in ids]
+            requests = [client.running_info(broker, "billing", client_id, timeout_s=1.0) for client_id in ids]
             task = asyncio.gather(*requests, return_exceptions=True)
-            await until(lambda: [cluster.relayed[one] for one in ids] == [1, 1])
+            await until(lambda: [cluster.relayed[client_id] for client_id in ids] == [1, 1])
             pass_time(1.0)
-            assert [type(one) for one in await task] == [TimedOut] * 2
-            # Both places are held until the broker itself gives up; what is no business of members goes on.
+            assert [type(answer) for answer in await task] == [TimedOut] * 2
+            # Both slots stay taken until the broker itself gives up; requests that do not concern members go on.
             next_one = asyncio.create_task(client.running_info(broker, "billing", well.client_id))
             for _ in range(20):
                 assert await client.connections(broker, "billing")
@@ -151,7 +151,7 @@ def test_a_server_that_never_answers_is_tried_ever_less_often():
             accepted = place.accepted
             requests = [client.connections(place.address, "billing") for _ in range(200)]
             failures = await asyncio.gather(*requests, return_exceptions=True)
-            assert {type(one) for one in failures} <= {Unreachable, ProtocolError}
+            assert {type(error) for error in failures} <= {Unreachable, ProtocolError}
             assert place.accepted <= accepted + 1
 
         run_client(

@@ -36,7 +36,7 @@ def test_every_recorded_body_is_read(name):
     body = recorded(*name.split("/")).body
     if body:
         value = read(body)
-        # Written again by a writer that knows the odd forms, and nothing but their order and spaces may differ.
+        # Each text is written again by a writer that knows the odd forms; only order and spaces may differ.
         assert read(written_as_fastjson(value)) == value
         assert len(written_as_fastjson(value)) == len(body)
 
@@ -190,7 +190,7 @@ def test_limits_end_in_an_error_soon(text):
     ],
     ids=lambda text: f"{text[:12]}…{len(text)}",
 )
-def test_what_is_just_within_the_limits_is_read(text):
+def test_input_just_within_the_limits_is_read(text):
     assert read(text) is not None
 
 

@@ -56,7 +56,7 @@ def test_recorded_frames_are_read(name):
     (frame,) = FrameReader().feed(data)
     assert (frame.opaque, frame.is_response) == (7, True)
     if name == "4.9.7/cluster-binary":
-        # 4.9 answers as it was asked, 5.5 does not.
+        # 4.9 answers in the form of the request, 5.5 does not.
         assert (frame.form, frame.code, frame.version, frame.language) == (HeaderForm.ROCKETMQ, 0, 407, "JAVA")
         return
     assert frame.form is HeaderForm.JSON
@@ -106,7 +106,7 @@ def test_a_response_to_a_response_form_is_a_response():
         (b"\x00\x00\x00\x04\x01\x00\x00\x00", "an empty binary header"),
     ],
 )
-def test_what_is_no_frame_is_refused_at_once_and_for_good(data, why):
+def test_an_invalid_frame_is_refused_at_once_and_for_good(data, why):
     reader = FrameReader()
     with pytest.raises(FrameError):
         reader.feed(data)
@@ -150,7 +150,7 @@ def test_any_bytes_give_frames_or_one_error(data):
 @given(st.sampled_from(NAMES), st.data())
 def test_mutated_recordings_give_frames_or_one_error(name, data):
     broken = bytearray(recorded_bytes(*name.split("/")))
-    # The header alone: bodies are no business of frames.
+    # Only the header counts: frames do not look into bodies.
     for place in data.draw(st.lists(st.integers(0, min(len(broken), 120) - 1), min_size=1, max_size=5)):
         broken[place] = data.draw(st.integers(0, 255))
     try:

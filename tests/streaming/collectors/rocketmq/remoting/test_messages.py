@@ -1,4 +1,4 @@
-"""What servers answer, as values: queues, lags, properties."""
+"""Replies of servers as values: queues, lags, properties."""
 
 from __future__ import annotations
 

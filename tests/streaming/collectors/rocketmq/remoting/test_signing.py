@@ -3,7 +3,7 @@ import pytest
 from streaming.collectors.rocketmq.remoting.signing import Credentials, sign
 from tests.streaming.collectors.rocketmq.golden_answers import VERSIONS, wire
 
-# What java/RocketMqWire.java lets the clients' own hook sign.
+# Signatures that java/RocketMqWire.java had the clients' own hook make.
 _FIELDS = {
     "zone": "zöne",
     "ﬁrst": "after surrogates as UTF-8 sorts, before them as Java does not",
