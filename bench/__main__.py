@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import os
 import pkgutil
 import sys
 
@@ -17,7 +18,9 @@ def main() -> int:
     if unknown:
         sys.stderr.write(f"no such benchmark: {', '.join(unknown)}; there are {', '.join(names)}\n")
         return 2
+    sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]
     for name in wanted:
+        print(f"\n{name.removesuffix('_bench')}, load {os.getloadavg()[0]:.1f}")
         importlib.import_module(f"bench.{name}").main()
     return 0
 

@@ -119,16 +119,11 @@ def _seed(shape: FleetShape, work: Path, driver: _Driver, *, first: bool) -> Non
 def _report(times: dict[str, list[float]], states: dict[str, dict[str, int]], shape: FleetShape) -> None:
     median = {name: statistics.median(values[WARM_UP:]) for name, values in times.items()}
     for name, value in median.items():
-        _print(f"median batch of {HEARTBEATS:,} heartbeats of {shape.members:,} members, {name}: {value:.0f} ms")
-    _print(f"one core / two cores: {median[ONE] / median[TWO]:.2f} (2 were ideal)")
-    _print(f"two workers of one core / local[2]: {median[TWO] / median[LOCAL]:.2f}")
+        print(f"median batch of {HEARTBEATS:,} heartbeats of {shape.members:,} members, {name}: {value:.0f} ms")
+    print(f"one core / two cores: {median[ONE] / median[TWO]:.2f} (2 were ideal)")
+    print(f"two workers of one core / local[2]: {median[TWO] / median[LOCAL]:.2f}")
     for name, state in states.items():
-        _print(f"state, {name}: {state}")
-
-
-def _print(line: str) -> None:
-    sys.stdout.write(f"cluster: {line}\n")
-    sys.stdout.flush()
+        print(f"state, {name}: {state}")
 
 
 def _run_driver(folder: Path, master: str, conf: dict[str, str]) -> None:

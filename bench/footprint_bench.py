@@ -11,7 +11,6 @@ import os
 import re
 import shutil
 import statistics
-import sys
 import tempfile
 import threading
 import time
@@ -24,6 +23,7 @@ import psutil
 
 from bench.fleet import FleetShape, write_clock, write_heartbeats, write_seed
 from bench.job_process import JobProcess, running_job
+from bench.processes import computed_s, is_below, now_ms
 
 ROOT = Path(__file__).parent.parent
 SECONDS = float(os.environ.get("BENCH_FOOTPRINT_SECONDS", "60"))
@@ -39,7 +39,7 @@ def main() -> None:
     _report_installed()
     work = Path(tempfile.mkdtemp(prefix="rebalance-bench-"))
     try:
-        with running_job(work / "job", work / "tables", _SETTINGS, code=ROOT, environment={}) as job:
+        with running_job(work / "job", work / "tables", _SETTINGS) as job:
             _measure(job)
     finally:
         shutil.rmtree(work)
@@ -49,7 +49,7 @@ def _report_installed() -> None:
     """Print the size of the packages that `make setup` installs, and of Spark's among them."""
     locked = re.findall(r"^([\w.-]+)(?:\[[\w,-]+\])?==", (ROOT / "requirements/run.lock").read_text(), re.MULTILINE)
     sizes = {name: _size_mb(name) for name in locked}
-    _print(f"packages: {sum(sizes.values()):,.0f} MB, of which pyspark {sizes['pyspark']:,.0f} MB")
+    print(f"packages: {sum(sizes.values()):,.0f} MB, of which pyspark {sizes['pyspark']:,.0f} MB")
 
 
 def _size_mb(package: str) -> float:
@@ -63,24 +63,24 @@ def _size_mb(package: str) -> float:
 
 
 def _measure(job: JobProcess) -> None:
-    shape = FleetShape(groups=_GROUPS, topics=100, start_ms=_now_ms())
+    shape = FleetShape(groups=_GROUPS, topics=100, start_ms=now_ms())
     write_clock(shape, job.events, shape.start_ms)
     job.batch_ms(f"clock-{shape.start_ms}.jsonl")
     with _observed("idle, a clock every 5 s"):
-        _repeat(_CLOCK_EVERY_S, lambda: write_clock(shape, job.events, _now_ms()))
+        _repeat(_CLOCK_EVERY_S, lambda: write_clock(shape, job.events, now_ms()))
     with _observed(f"{shape.members:,} members join at once"):
         write_seed(shape, job.events, files=4)
-        write_clock(shape, job.events, _now_ms())
+        write_clock(shape, job.events, now_ms())
         job.wait_for_rows({"members": shape.members}, lambda: None)
     laps = iter(range(10**6))
     share = shape.members // _HEARTBEAT_EVERY_S
     with _observed(f"{shape.members:,} members, {share:,} heartbeats a second"):
         _repeat(1.0, lambda: _write_share(shape, job.events, next(laps), share))
-    _print(f"load at the end: {os.getloadavg()[0]:.1f}")
+    print(f"load at the end: {os.getloadavg()[0]:.1f}")
 
 
 def _write_share(shape: FleetShape, folder: Path, lap: int, share: int) -> None:
-    write_heartbeats(shape, [folder], f"beat-{lap:06d}", range(lap * share, (lap + 1) * share), _now_ms())
+    write_heartbeats(shape, [folder], f"beat-{lap:06d}", range(lap * share, (lap + 1) * share), now_ms())
 
 
 def _repeat(every_s: float, write: Callable[[], None]) -> None:
@@ -103,19 +103,17 @@ def _observed(phase: str) -> Iterator[None]:
             memory.append(sum(_pss_mb(each) for each in _processes()))
 
     sampler = threading.Thread(target=sample)
-    before, began = _computed_s(), time.monotonic()
+    before, began = computed_s(is_below), time.monotonic()
     sampler.start()
     try:
         yield
     finally:
-        computed, took = _computed_s() - before, time.monotonic() - began
+        computed, took = computed_s(is_below) - before, time.monotonic() - began
         ended.set()
         sampler.join()
     if memory:
         middle = statistics.median(memory)
-        _print(
-            f"{phase}: {middle:,.0f} MB, at most {max(memory):,.0f} MB; {computed / took:.2f} cores for {took:.0f} s"
-        )
+        print(f"{phase}: {middle:,.0f} MB, at most {max(memory):,.0f} MB; {computed / took:.2f} cores for {took:.0f} s")
 
 
 def _processes() -> list[psutil.Process]:
@@ -128,27 +126,3 @@ def _pss_mb(process: psutil.Process) -> float:
         return float(process.memory_full_info().pss) / 1e6
     except psutil.Error:
         return 0.0
-
-
-def _computed_s() -> float:
-    """Return what the processes have computed; those that ended are counted by their parents."""
-    total = 0.0
-    for process in _processes():
-        try:
-            total += sum(process.cpu_times()[:4])
-        except psutil.Error:
-            continue
-    return total
-
-
-def _now_ms() -> int:
-    return time.time_ns() // 1_000_000
-
-
-def _print(line: str) -> None:
-    sys.stdout.write(f"{line}\n")
-    sys.stdout.flush()
-
-
-if __name__ == "__main__":
-    main()

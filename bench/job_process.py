@@ -116,17 +116,13 @@ class JobProcess:
 
 
 @contextmanager
-def running_job(
-    work: Path, tables: Location, settings: str, *, code: Path, environment: Mapping[str, str]
-) -> Iterator[JobProcess]:
+def running_job(work: Path, tables: Location, settings: str) -> Iterator[JobProcess]:
     """Run a job until the block is left.
 
     Args:
         work: An empty folder for all of its files.
         tables: Where it writes.
         settings: Its settings file.
-        code: Where its packages are.
-        environment: Beside this process's own.
     """
     (work / "events").mkdir(parents=True)
     (work / "job.toml").write_text(settings)
@@ -135,7 +131,7 @@ def running_job(
         process = subprocess.Popen(
             [*command, "--checkpoint", "checkpoint", "--config", "job.toml"],
             cwd=work,
-            env=os.environ | environment | {"PYTHONPATH": str(code), "PYTHONSAFEPATH": "1"},
+            env=os.environ | {"PYTHONPATH": str(Path(__file__).parents[1]), "PYTHONSAFEPATH": "1"},
             stdout=log,
             stderr=log,
         )

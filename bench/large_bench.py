@@ -122,7 +122,7 @@ def _one_join(system: System, strategy: str, topics: int) -> None:
             msgspec.json.decode(line, type=AnyEvent)
         parsed.append(time.process_time() - begin)
     seconds = statistics.median(took)
-    _print(
+    print(
         f"  {system}.{strategy}, {topics} topics: {seconds * 1_000:.0f} ms computing (goal 100),"
         f" {seconds / statistics.median(parsed):.1f} times its members' joins parsed;"
         f" {statistics.median(sizes) / 1_000:.1f} kB of journal (goal 50), at most {max(sizes) / 1_000:.1f}"
@@ -153,20 +153,16 @@ def _measured(work: int) -> Sequence[str]:
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout.split()
 
 
-def _print(line: str) -> None:
-    print(line, flush=True)
-
-
 def main() -> None:
     """Measure and print."""
-    _print(f"\none join into {_MEMBERS:,} members with {_QUEUES:,} queues (medians of {_JOINS}):")
+    print(f"\none join into {_MEMBERS:,} members with {_QUEUES:,} queues (medians of {_JOINS}):")
     for system, strategy in _CASES:
         for topics in (1, 10):
             _one_join(system, strategy, topics)
-    _print(f"\na backlog of {_BACKLOG:,} joins, {_BACKLOG_MEMBERS:,} members with {_QUEUES:,} queues, kafka.range:")
+    print(f"\na backlog of {_BACKLOG:,} joins, {_BACKLOG_MEMBERS:,} members with {_QUEUES:,} queues, kafka.range:")
     for name, work in (("bounded", load().limits.max_group_work), ("in one batch", _UNBOUNDED)):
         peak, batches, seconds = _measured(work)
-        _print(f"  {name}: {peak} MB more at the peak, {batches} batches, {seconds} s of computing")
+        print(f"  {name}: {peak} MB more at the peak, {batches} batches, {seconds} s of computing")
 
 
 if __name__ == "__main__":

@@ -13,17 +13,17 @@ import json
 import os
 import shutil
 import statistics
-import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import psutil
 from deltalake import DeltaTable
 
+from bench.processes import computed_s, now_ms, seconds_of
 from streaming.job import Job
 from streaming.machine import logs
 from streaming.machine.atomic_file import write_atomically
@@ -65,7 +65,7 @@ class Source:
         joins = {}
         for _ in range(groups):
             self._groups += 1
-            joins[f"group-{self._groups:05d}"] = _now_ms()
+            joins[f"group-{self._groups:05d}"] = now_ms()
         self._write(
             {
                 "type": "member_joined",
@@ -79,7 +79,7 @@ class Source:
         return joins
 
     def clock(self) -> None:
-        self._write([{"type": "clock", "event_time": _now_ms()}])
+        self._write([{"type": "clock", "event_time": now_ms()}])
 
     def keep(self, files: int) -> None:
         """Delete all but the newest files, as collectors delete what was read."""
@@ -115,7 +115,7 @@ def main() -> None:
         while not warm.wait(1):
             if not runner.is_alive():
                 raise RuntimeError("the job did not start")
-        with _seconds_of(Sink, "_write") as writing:
+        with seconds_of(Sink, "_write") as writing:
             early, joined = _steadily(source, settings)
             parts = _ten_at_a_time(source, writing)
             kept = int(settings.event_log.retention_ms / 1000 / CLOCK_EVERY_S)
@@ -126,7 +126,7 @@ def main() -> None:
         _report_latency(work, joined, "after that (goals: 3.0 and 4.0)")
         _report_parts(parts, _bare_batches(settings, work))
         beside = f"beside the {kept} read files that a collector keeps"
-        _print(f"while only clocks come, {beside}, all processes take {share:.1%} of one core (goal 15 %)")
+        print(f"while only clocks come, {beside}, all processes take {share:.1%} of one core (goal 15 %)")
     finally:
         job.stop.request()
         runner.join()
@@ -155,7 +155,7 @@ def _ten_at_a_time(source: Source, writing: list[tuple[float, float]]) -> list[d
     """Return the parts of each batch of ten events, in ms."""
     found = []
     for _ in range(BATCHES):
-        before, workers = _now_ms(), _computing_s(_is_worker)
+        before, workers = now_ms(), computed_s(_is_worker)
         source.join(_TEN)
         time.sleep(_APART_S)
         progress = _last_progress()
@@ -170,7 +170,7 @@ def _ten_at_a_time(source: Source, writing: list[tuple[float, float]]) -> list[d
                 "listing": took["latestOffset"],
                 "planning": took["queryPlanning"] + took.get("getBatch", 0),
                 "offsets and commits": took["walCommit"] + took["commitOffsets"],
-                "computing by Python's workers": (_computing_s(_is_worker) - workers) * 1000,
+                "computing by Python's workers": (computed_s(_is_worker) - workers) * 1000,
                 # Of all partitions, which do it side by side.
                 "state, loaded and committed": (
                     state["commitTimeMs"] + state["customMetrics"].get("rocksdbLoadLatencyMs", 0)
@@ -187,12 +187,12 @@ def _ten_at_a_time(source: Source, writing: list[tuple[float, float]]) -> list[d
 def _idle_share(source: Source, kept: int) -> float:
     source.keep(kept)
     time.sleep(CLOCK_EVERY_S)
-    before, begin = _computing_s(), time.monotonic()
+    before, begin = computed_s(), time.monotonic()
     while time.monotonic() - begin < IDLE_SECONDS:
         source.clock()
         source.keep(kept)
         time.sleep(CLOCK_EVERY_S)
-    return (_computing_s() - before) / (time.monotonic() - begin)
+    return (computed_s() - before) / (time.monotonic() - begin)
 
 
 def _bare_batches(settings: Settings, work: Path) -> list[float]:
@@ -245,29 +245,29 @@ def _count(rows: DataFrame, _batch: int) -> None:
 
 
 def _report_latency(work: Path, joined: Mapping[str, int], when: str) -> None:
-    commits = _commits(work / "tables" / "rebalances" / "_delta_log")
+    committed = commits(work / "tables" / "rebalances" / "_delta_log")
     # Of changes, because Spark keeps no more than its newest batches' offsets.
     changes = DeltaTable(str(work / "tables" / "changes")).to_pyarrow_table(columns=["group_id", "kind", "batch"])
     decided: dict[str, int] = {}
     for row in changes.to_pylist():
         if row["group_id"] in joined and row["kind"] == "group_changed":
             decided[row["group_id"]] = min(row["batch"], decided.get(row["group_id"], row["batch"]))
-    seconds = [(commits[batch] - joined[group]) / 1000 for group, batch in decided.items()]
+    seconds = [(committed[batch] - joined[group]) / 1000 for group, batch in decided.items()]
     p99 = statistics.quantiles(seconds, n=100)[98]
-    _print(
+    print(
         f"from a change to its row in rebalances, {when}: p50 {statistics.median(seconds):.2f} s, p99 {p99:.2f} s;"
         f" {len(seconds)} of {len(joined)} changes have their row; 2 s of it are the allowed lateness"
     )
 
 
 def _report_parts(parts: Sequence[Mapping[str, float]], bare: Sequence[float]) -> None:
-    _print(f"a batch of {_TEN} events, medians of {len(parts)}:")
+    print(f"a batch of {_TEN} events, medians of {len(parts)}:")
     for name in parts[0] if parts else ():
-        _print(f"  {name}: {statistics.median(each[name] for each in parts):.0f} ms")
+        print(f"  {name}: {statistics.median(each[name] for each in parts):.0f} ms")
     if parts and bare:
         whole = statistics.median(each["the whole batch"] for each in parts)
         nothing = statistics.median(bare)
-        _print(
+        print(
             f"  a batch of a query that does nothing: {nothing:.0f} ms; the job's is {whole / nothing:.2f} times that"
         )
 
@@ -283,16 +283,7 @@ def _last_progress() -> dict[str, Any] | None:
     return None
 
 
-def _batch_starts(offsets: Path) -> dict[int, int]:
-    """Return each batch's own timestamp, out of the checkpoint."""
-    found = {}
-    for file in offsets.iterdir():
-        if file.name.isdigit():
-            found[int(file.name)] = int(json.loads(file.read_text().splitlines()[1])["batchTimestampMs"])
-    return found
-
-
-def _commits(log: Path) -> dict[int, int]:
+def commits(log: Path) -> dict[int, int]:
     """Return when each batch's rows were committed."""
     found = {}
     for file in log.glob("*.json"):
@@ -307,55 +298,5 @@ def _is_worker(process: psutil.Process) -> bool:
     return process.name().startswith("python") and process.pid != os.getpid()
 
 
-def _computing_s(counted: Callable[[psutil.Process], bool] = lambda _process: True) -> float:
-    """Return what this process and those below it have computed, with those that have ended."""
-    mine = psutil.Process()
-    total = 0.0
-    for process in [mine, *mine.children(recursive=True)]:
-        try:
-            if counted(process):
-                times = process.cpu_times()
-                # Those that are still there are counted by themselves.
-                ended = 0.0 if process == mine else times.children_user + times.children_system
-                total += times.user + times.system + ended
-        except psutil.NoSuchProcess:
-            continue
-    return total
-
-
-class _seconds_of:  # noqa: N801 - reads as what it is, a context
-    """Collect when a method was called, in epoch ms, and for how many seconds."""
-
-    def __init__(self, owner: type, name: str) -> None:
-        self._owner, self._name = owner, name
-        self._real: Callable[..., Any] = getattr(owner, name)
-
-    def __enter__(self) -> list[tuple[float, float]]:
-        calls: list[tuple[float, float]] = []
-        real = self._real
-
-        def timed(*args: Any) -> Any:
-            at, begin = _now_ms(), time.perf_counter()
-            try:
-                return real(*args)
-            finally:
-                calls.append((at, time.perf_counter() - begin))
-
-        setattr(self._owner, self._name, timed)
-        return calls
-
-    def __exit__(self, *_: object) -> None:
-        setattr(self._owner, self._name, self._real)
-
-
 def _epoch_ms(text: str) -> float:
     return datetime.datetime.fromisoformat(text).timestamp() * 1000
-
-
-def _now_ms() -> int:
-    return time.time_ns() // 1_000_000
-
-
-def _print(line: str) -> None:
-    sys.stdout.write(f"latency: {line}\n")
-    sys.stdout.flush()

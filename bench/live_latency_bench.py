@@ -14,7 +14,6 @@ import os
 import random
 import shutil
 import statistics
-import sys
 import tempfile
 import threading
 import time
@@ -25,7 +24,8 @@ from pathlib import Path
 from confluent_kafka import Consumer, KafkaException, TopicPartition
 from deltalake import DeltaTable
 
-from bench.latency_bench import _commits, _now_ms, _seconds_of
+from bench.latency_bench import commits
+from bench.processes import now_ms, seconds_of
 from streaming.collectors.kafka.collector import KafkaCollector
 from streaming.job import Job
 from streaming.machine import logs
@@ -71,7 +71,7 @@ def _measure(broker: Broker, work: Path) -> None:
     job.when_running(warm.set)
     runner = threading.Thread(target=job.run, name="job")
     members = [threading.Thread(target=_play, args=(broker, number, stop)) for number in range(GROUPS)]
-    with _clocks() as clocks, _seconds_of(Sink, "_write") as writing:
+    with _clocks() as clocks, seconds_of(Sink, "_write") as writing:
         runner.start()
         try:
             while not warm.wait(1):
@@ -95,7 +95,7 @@ def _measure(broker: Broker, work: Path) -> None:
             runner.join()
     for name, (since, until) in phases.items():
         _report(name, _rows(work, since, until), clocks, writing, lateness_ms)
-    _print(
+    print(
         "what may be traded for less: time.allowed_lateness_ms (the lateness, itself: brokers' clocks and replication),"
         " job.trigger_interval_ms (the wait for a batch; more computing); by admin calls also kafka.poll_interval_ms"
         " (when a change is noticed; more requests)"
@@ -104,11 +104,11 @@ def _measure(broker: Broker, work: Path) -> None:
 
 def _phase(action: Callable[[], object]) -> tuple[int, int]:
     """Do something again and again for a while; return from when until when."""
-    since = _now_ms()
-    while _now_ms() - since < SECONDS * 1_000:
+    since = now_ms()
+    while now_ms() - since < SECONDS * 1_000:
         action()
         time.sleep(_COMMITS_EVERY_S)
-    return since, _now_ms()
+    return since, now_ms()
 
 
 def _play(broker: Broker, number: int, stop: threading.Event) -> None:
@@ -143,7 +143,7 @@ def _play(broker: Broker, number: int, stop: threading.Event) -> None:
         try:
             consumer.close()
         except KafkaException as error:
-            _print(f"a member could not leave: {error}")
+            print(f"a member could not leave: {error}")
 
 
 @contextmanager
@@ -156,7 +156,7 @@ def _clocks() -> Iterator[list[tuple[int, int]]]:
         wrote = real(collector)
         clock_ms = collector.status().clock_ms
         if wrote and clock_ms is not None:
-            written.append((clock_ms, _now_ms()))
+            written.append((clock_ms, now_ms()))
         return wrote
 
     KafkaCollector._write_allowed_clock = noted  # type: ignore[method-assign,assignment]
@@ -168,7 +168,7 @@ def _clocks() -> Iterator[list[tuple[int, int]]]:
 
 def _rows(work: Path, since: int, until: int) -> list[tuple[int, int]]:
     """Return of each rebalance in that time: when it was completed, and when its row was committed (epoch ms)."""
-    commits = _commits(work / "tables" / "rebalances" / "_delta_log")
+    committed = commits(work / "tables" / "rebalances" / "_delta_log")
     changes = DeltaTable(str(work / "tables" / "changes")).to_pyarrow_table(
         columns=["group_id", "kind", "batch", "event_time"]
     )
@@ -176,7 +176,7 @@ def _rows(work: Path, since: int, until: int) -> list[tuple[int, int]]:
     for row in changes.to_pylist():
         at_ms = int(row["event_time"].timestamp() * 1_000)
         if row["kind"] == "rebalanced" and row["group_id"].startswith("group-") and since <= at_ms < until:
-            found.append((at_ms, commits[row["batch"]]))
+            found.append((at_ms, committed[row["batch"]]))
     return found
 
 
@@ -191,7 +191,7 @@ def _report(
         raise RuntimeError(f"{phase}: {len(rows)} rebalances have rows")
     whole = [(row_ms - at_ms) / 1_000 for at_ms, row_ms in rows]
     p99 = statistics.quantiles(whole, n=100)[98]
-    _print(
+    print(
         f"{phase}: from completion to its row p50 {statistics.median(whole):.2f} s (goal {_GOAL_S}), p99 {p99:.2f} s,"
         f" of {len(rows)} generations"
     )
@@ -206,13 +206,4 @@ def _report(
         parts["commit"].append(commit_ms)
         parts["source and batch"].append(row_ms - ready - commit_ms)
     figures = [("lateness", float(lateness_ms)), *((name, statistics.median(each)) for name, each in parts.items())]
-    _print(f"{phase}, median parts: " + ", ".join(f"{name} {value:.0f} ms" for name, value in figures))
-
-
-def _print(line: str) -> None:
-    sys.stdout.write(f"live latency: {line}\n")
-    sys.stdout.flush()
-
-
-if __name__ == "__main__":
-    main()
+    print(f"{phase}, median parts: " + ", ".join(f"{name} {value:.0f} ms" for name, value in figures))

@@ -17,7 +17,6 @@ import os
 import shutil
 import statistics
 import struct
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -63,7 +62,7 @@ def main() -> None:
             create_topic(broker, _TOPIC, PARTITIONS)
             began = time.monotonic()
             records = fill(broker)
-            _print(
+            print(
                 f"{records:,} records of {GROUPS:,} groups in {PARTITIONS} partitions, written in"
                 f" {time.monotonic() - began:.0f} s"
             )
@@ -201,24 +200,15 @@ def _measure(spark: SparkSession, settings: Settings, broker: Broker, work: Path
             if read != records:
                 raise RuntimeError(f"{kind}: {read} of {records} records were read")
             took_s = sum(progress["durationMs"]["triggerExecution"] for progress in done) / 1_000
-            _print(f"round {lap}, {kind}: {records / took_s:,.0f} records a second in {len(done)} batches")
+            print(f"round {lap}, {kind}: {records / took_s:,.0f} records a second in {len(done)} batches")
             if lap:
                 rates[kind].append(records / took_s)
     medians = {kind: statistics.median(values) for kind, values in rates.items()}
     alone = medians.pop("Spark's source alone")
-    _print(f"Spark's source alone: {alone:,.0f} records a second")
+    print(f"Spark's source alone: {alone:,.0f} records a second")
     for kind, rate in medians.items():
-        _print(f"{kind}: {rate:,.0f} records a second; {rate / alone:.2f} of Spark's source (goal {_GOAL})")
+        print(f"{kind}: {rate:,.0f} records a second; {rate / alone:.2f} of Spark's source (goal {_GOAL})")
 
 
 def _count(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     yield pa.record_batch([pa.array([sum(batch.num_rows for batch in batches)])], names=["rows"])
-
-
-def _print(line: str) -> None:
-    sys.stdout.write(line + "\n")
-    sys.stdout.flush()
-
-
-if __name__ == "__main__":
-    main()

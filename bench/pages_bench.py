@@ -154,23 +154,23 @@ def _visit(browser: Browser, server: Server, path: str) -> Visit:
 
 
 def _cold(browser: Browser, folder: str, fleet: PagesFleet) -> None:
-    _print("| page, first request of its server | first paint | largest paint | computing | load |")
+    print("| page, first request of its server | first paint | largest paint | computing | load |")
     for name, path in _paths(fleet, 1).items():
         with serving(folder) as server:
             visit = _visit(browser, server, path)
         figures = f"{visit.first_ms:.0f} ms | {visit.largest_ms:.0f} ms | {visit.computing_ms:.0f} ms"
-        _print(f"| {name} | {figures} | {_load()} |")
+        print(f"| {name} | {figures} | {_load()} |")
 
 
 def _warm(browser: Browser, server: Server, fleet: PagesFleet) -> None:
-    _print(
+    print(
         f"| page, median of {_VISITS} addresses (goal {GOAL_PAINT_MS} ms) | first paint | longest | largest paint |"
         " charts drawn | computing | bytes | load |"
     )
     for name in _paths(fleet, 1):
         found = [_visit(browser, server, _paths(fleet, visit * 31 + 2)[name]) for visit in range(_VISITS)]
         first, largest, drawn, computing, size = (statistics.median(column) for column in zip(*found, strict=True))
-        _print(
+        print(
             f"| {name} | {first:.0f} ms | {max(visit.first_ms for visit in found):.0f} ms | {largest:.0f} ms |"
             f" {drawn:.0f} ms | {computing:.0f} ms | {size:,.0f} | {_load()} |"
         )
@@ -183,7 +183,7 @@ def _frames(browser: Browser, server: Server, fleet: PagesFleet, name: str, grou
         page.goto(f"{server.url}/group?{urlencode({'cluster': cluster, 'group': group})}", timeout=_PATIENCE_MS)
         page.locator("[data-lanes][data-drawn]").wait_for(timeout=_PATIENCE_MS)
         frames, rects, painting = page.evaluate(_PAN, [_PAN_S, is_all])
-        _print(
+        print(
             f"timeline of 1,000 queues and {name} spans, {'all lanes' if is_all else 'lanes that can be read'}:"
             f" {frames:.0f} frames a second (goal {GOAL_FRAMES}), {rects:,} spans each,"
             f" painted in {painting:.1f} ms at the median; load {_load()}"
@@ -204,8 +204,8 @@ def _memory(server: Server, fleet: PagesFleet) -> None:
         _get(server.url + paths[number % len(paths)])
         if number % (REQUESTS // 4) == REQUESTS // 4 - 1:
             sizes.append(process.memory_info().rss / 1e6)
-    _print(f"memory after each quarter of {REQUESTS:,} requests: {', '.join(f'{size:.0f}' for size in sizes)} MB")
-    _print(f"memory after all of them / after half: {sizes[-1] / sizes[1]:.2f} (goal 1); load {_load()}")
+    print(f"memory after each quarter of {REQUESTS:,} requests: {', '.join(f'{size:.0f}' for size in sizes)} MB")
+    print(f"memory after all of them / after half: {sizes[-1] / sizes[1]:.2f} (goal 1); load {_load()}")
 
 
 def _open_pages(server: Server) -> None:
@@ -221,16 +221,8 @@ def _open_pages(server: Server) -> None:
         for _ in range(OPEN_PAGES):
             stack.enter_context(_OPENER.open(f"{server.url}/live", timeout=60))
         watched = over(_WATCHED_S)
-    _print(f"computing of the server with {OPEN_PAGES} open pages: {watched:.3f} s a second; with none: {alone:.3f}")
+    print(f"computing of the server with {OPEN_PAGES} open pages: {watched:.3f} s a second; with none: {alone:.3f}")
 
 
 def _load() -> str:
     return f"{os.getloadavg()[0]:.0f}"
-
-
-def _print(line: str) -> None:
-    print(line, flush=True)
-
-
-if __name__ == "__main__":
-    main()

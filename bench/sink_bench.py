@@ -1,9 +1,8 @@
 """Bench: a batch with ten changes in ten groups until all tables have it, over one append of ten rows by Spark.
 
 Each of ten groups of ten members takes in one more: ten rebalances, and all that follows from them in the tables,
-applied at once. The append is Delta's own, with `txnAppId`, ten rows into one table. Both alternate in one session, on
-tables of 100 and of 10,000 groups, by delta-rs and by delta-spark, on a disk and on a server of the S3 protocol on this
-machine. What a reading command takes on tables of 1,000 rebalances, Python's start included, comes last.
+applied at once by delta-rs. The append is Delta's own, with `txnAppId`, ten rows into one table. Both alternate in one
+session, on tables of 100 and of 10,000 groups. `bench writers` compares writers and stores.
 `BENCH_GROUPS=100` leaves out the large tables.
 """
 
@@ -12,35 +11,24 @@ from __future__ import annotations
 import os
 import shutil
 import statistics
-import subprocess
-import sys
 import tempfile
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
-from importlib import import_module
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from unittest.mock import patch
 
 import msgspec
 import pyarrow as pa
-from py4j.protocol import Py4JError
-from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from streaming.pipeline.decided_rows import change_row, rebalance_row
 from streaming.pipeline.sink import Sink
-from streaming.settings.locations import Location
 from streaming.settings.model import load
 from streaming.spark.session import start_session
 from streaming.tables.arrow_rows import to_arrow
-from streaming.tables.delta_rs_table import DeltaRsTable
-from streaming.tables.delta_spark_table import DeltaSparkTable
-from streaming.tables.engine import DELTA_RS, DELTA_SPARK, DeltaRsEngine, DeltaSparkEngine, Engine
 from streaming.tables.materializer import Materializer
-from streaming.tables.schema import CHANGES, REBALANCES, TABLES
-from streaming.tables.writer import TableWriter
+from streaming.tables.schema import CHANGES, REBALANCES
 from udfs.model import journal
 from udfs.model.spans import AssignedRun, QueuesReassigned, ReassignedTopic, ReleasedRun
 
@@ -174,145 +162,55 @@ def _spread(times_ms: Sequence[float]) -> str:
     return f"p50 {statistics.median(times_ms):.0f} ms, p99 {max(times_ms):.0f} ms"
 
 
-def _measure(spark: SparkSession, work: Path, tables: Location, engine: Engine, groups: int) -> None:
+def _measure(spark: SparkSession, work: Path, groups: int) -> None:
+    tables = work / "tables"
     fleet = Fleet()
     names = [f"group-{number:06d}" for number in range(groups)]
-    materializer = Materializer(tables, 0, engine=engine)
-    sink = Sink(tables, "bench", materializer, engine=engine)
+    sink = Sink(tables, "bench", Materializer(tables, 0))
     begin = time.perf_counter()
     sink(_frame(spark, [row for name in names for row in fleet.join(name, _MEMBERS, _T0)]), 0)
     took = time.perf_counter() - begin
-    _print(f"\n{groups:,} groups, {groups * _MEMBERS:,} members; their first batch took {took:.1f} s")
+    print(f"\n{groups:,} groups, {groups * _MEMBERS:,} members; their first batch took {took:.1f} s")
 
     times: dict[str, list[float]] = defaultdict(list)
-    parts: dict[str, list[float]] = defaultdict(list)
     ten_rows = (
         spark.range(_GROUPS).selectExpr("id", "cast(id AS string) AS name", "current_timestamp() AS at").coalesce(1)
     )
     ten_rows.write.format("delta").save(str(work / "one"))
     step = max(1, groups // _GROUPS)
-    with _parts(parts):
-        for number in range(1, _WARM_UP + _ROUNDS + 1):
-            at = _T0 + number * 7_000
-            chosen = [names[(index * step + number) % groups] for index in range(_GROUPS)]
-            frame = _frame(spark, [row for name in chosen for row in fleet.join(name, 1, at)])
-            with _timed("ten changes, all tables", times):
-                sink(frame, number)
-            with _timed("one append of ten rows by Spark", times):
-                append = ten_rows.write.format("delta").mode("append")
-                append.option("txnAppId", "bench").option("txnVersion", number).save(str(work / "one"))
-            with _timed("a batch without decisions", times):
-                sink(_frame(spark, []), number)
-            with _timed("the same, into nothing", times):
-                _frame(spark, []).write.format("noop").mode("overwrite").save()
+    for number in range(1, _WARM_UP + _ROUNDS + 1):
+        at = _T0 + number * 7_000
+        chosen = [names[(index * step + number) % groups] for index in range(_GROUPS)]
+        frame = _frame(spark, [row for name in chosen for row in fleet.join(name, 1, at)])
+        with _timed("ten changes, all tables", times):
+            sink(frame, number)
+        with _timed("one append of ten rows by Spark", times):
+            append = ten_rows.write.format("delta").mode("append")
+            append.option("txnAppId", "bench").option("txnVersion", number).save(str(work / "one"))
+        with _timed("a batch without decisions", times):
+            sink(_frame(spark, []), number)
+        with _timed("the same, into nothing", times):
+            _frame(spark, []).write.format("noop").mode("overwrite").save()
     median = {kind: statistics.median(each[_WARM_UP:]) for kind, each in times.items()}
     for kind, each in times.items():
-        _print(f"  {kind}: {_spread([seconds * 1_000 for seconds in each[_WARM_UP:]])} ({_ROUNDS} rounds)")
-    for part, each in parts.items():
-        shown = each[-_ROUNDS:]
-        _print(f"    of it {part}: {statistics.median(shown) * 1_000:.0f} ms")
+        print(f"  {kind}: {_spread([seconds * 1_000 for seconds in each[_WARM_UP:]])} ({_ROUNDS} rounds)")
     ratio = median["ten changes, all tables"] / median["one append of ten rows by Spark"]
-    _print(f"  ten changes / one append: {ratio:.2f} (goal 5, aim 3)")
-    # By the log, each of these batches committed once to each table that it concerns.
-    _print(f"  versions: { {name: engine.table(tables, table).version for name, table in TABLES.items()} }")
-
-
-@contextmanager
-def _parts(parts: dict[str, list[float]]) -> Iterator[None]:
-    """Measure each table's part of the batches beside the whole."""
-
-    def timed(real: Callable[..., bool]) -> Callable[..., bool]:
-        def wrapped(table: TableWriter, *args: object, **more: object) -> bool:
-            with _timed(table.table.name, parts):
-                return real(table, *args, **more)
-
-        return wrapped
-
-    with ExitStack() as patches:
-        for writer, names in ((DeltaRsTable, ("append", "merge")), (DeltaSparkTable, ("append_frame", "merge_frame"))):
-            for name in names:
-                patches.enter_context(patch.object(writer, name, timed(getattr(writer, name))))
-        yield
+    print(f"  ten changes / one append: {ratio:.2f} (goal 5, aim 3)")
 
 
 def _frame(spark: SparkSession, rows: list[tuple[str, str, str]]) -> DataFrame:
     return spark.createDataFrame(rows, _DECIDED).coalesce(2)
 
 
-def _reading(tables: Path) -> None:
-    _print("\nreading commands on tables of 1,000 rebalances, Python's start included:")
-    command = [str(Path(sys.executable).with_name("rebalance-monitor"))]
-    first = "group-000000"
-    queries = {
-        "show groups": ["show", "groups"],
-        "show group": ["show", "group", first],
-        "show rebalances": ["show", "rebalances"],
-        "who-owned --at": ["who-owned", "orders", "3", "--group", first, "--at", str(_T0 + 1)],
-        "explain": ["explain", f"{first}-1"],
-    }
-    for name, arguments in queries.items():
-        times: dict[str, list[float]] = defaultdict(list)
-        for _ in range(5):
-            with _timed(name, times):
-                done = subprocess.run([*command, *arguments, "--tables", str(tables)], capture_output=True, check=False)
-            if done.returncode:
-                raise RuntimeError(done.stderr.decode())
-        _print(f"  {name}: {statistics.median(times[name]) * 1_000:.0f} ms (goal 1,000)")
-
-
-def _print(line: str) -> None:
-    print(line, flush=True)
-
-
 def main() -> None:
     """Measure and print."""
-    # A place on S3 among the settings: then the session has the jars that read it.
-    spark = start_session(
-        load(None, {"spark.master": "local[2]", "events.folder": "s3://bench/events"}), name="sink-bench"
-    )
+    spark = start_session(load(None, {"spark.master": "local[2]"}), name="sink-bench")
     spark.sparkContext.setLogLevel("ERROR")
     root = Path(tempfile.mkdtemp(prefix="sink-bench-"))
-    sizes = [_GROUPS, int(os.environ.get("BENCH_GROUPS", "10000"))]
     try:
-        with import_module("tests.kit.s3").running_s3(root / "s3") as server:
-            os.environ.update(server.options)
-            for name, engine in ((DELTA_RS, DeltaRsEngine()), (DELTA_SPARK, DeltaSparkEngine(spark))):
-                for groups in sizes:
-                    for store, place in (("disk", root / "disk"), ("S3", f"{server.uri}/bench")):
-                        if name == DELTA_SPARK and store == "S3" and not reads_s3(spark):
-                            _print(f"\n{name} on S3: this session has no client of S3")
-                            continue
-                        _print(f"\n{name} on {store}, load {os.getloadavg()[0]:.1f}")
-                        work = root / f"{name}-{groups}-{store}"
-                        _measure(spark, work, below(place, f"{name}-{groups}"), engine, groups)
-        fleet = Fleet()
-        rows = [
-            row
-            for number in range(1_000)
-            for row in fleet.join(f"group-{number % 50:06d}", _MEMBERS if number < 50 else 1, _T0 + number * 1_000)
-        ]
-        Sink(root / "reading", "bench", Materializer(root / "reading", 0))(_frame(spark, rows), 0)
-        _reading(root / "reading")
+        for groups in (_GROUPS, int(os.environ.get("BENCH_GROUPS", "10000"))):
+            print(f"\nload {os.getloadavg()[0]:.1f}")
+            _measure(spark, root / f"{groups}", groups)
     finally:
         spark.stop()
         shutil.rmtree(root)
-
-
-def below(place: Location, name: str) -> Location:
-    """Return the location of something in a folder."""
-    return place / name if isinstance(place, Path) else f"{place}/{name}"
-
-
-def reads_s3(spark: SparkSession) -> bool:
-    """Return whether Spark can read S3."""
-    try:
-        spark.read.text("s3a://lake/none").schema  # noqa: B018 - resolves the path
-    except PySparkException as error:
-        return "ClassNotFound" not in str(error)
-    except Py4JError:
-        return False
-    return True
-
-
-if __name__ == "__main__":
-    main()

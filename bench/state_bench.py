@@ -151,7 +151,3 @@ def main() -> None:
     """Print the figures."""
     for name, figure in measure(coordinator).items():
         print(f"{name}: {figure}")
-
-
-if __name__ == "__main__":
-    main()

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 
 import anyio.to_thread
+import jinja2
 from anyio.to_thread import run_sync
 from fastapi import APIRouter, FastAPI
 
@@ -20,13 +21,15 @@ from dashboard.pages import login, page_columns, question_pages, static_files
 from dashboard.pages import page_routes as pages
 from dashboard.pages.errors import add_errors
 from dashboard.pages.templating import environment
-from dashboard.pages.warm_up import warm_up
+from dashboard.reading.overview import clusters
+from dashboard.reading.queries import QueryTimeoutError
 from dashboard.reading.questions import Reading
 from dashboard.reading.snapshots import TableSnapshots
 from dashboard.security.frame import SecurityFrame
 from dashboard.security.rate_limit import RateLimit
 from streaming.alerts.follower import AlertsStatus
 from streaming.machine.http_access import AllowedHosts
+from streaming.machine.logs import logger
 from streaming.settings.locations import Location
 from streaming.settings.model import Dashboard, Metrics, Widespread, load
 
@@ -34,6 +37,7 @@ from streaming.settings.model import Dashboard, Metrics, Widespread, load
 THREADS = 8
 # If the store is slower than this, the server answers before it is warm.
 MAX_WARM_UP_S = 5.0
+_log = logger("dashboard")
 ROUTERS: Sequence[APIRouter] = (
     stream.router,
     pages.router,
@@ -62,8 +66,6 @@ def create_app(
     metrics), ``sums`` (what metrics have read of tables), ``alerts``, ``poller``, ``templates``.
 
     Args:
-        root: Folder of the tables.
-        settings: The section ``dashboard``.
         metrics, widespread: The sections of these names; None: their defaults.
         alerts: The alerts that this process sends; None: it sends none.
         must_exist: False: the job that writes the tables may start later.
@@ -110,3 +112,13 @@ def create_app(
         timeout_s=2 * settings.query_timeout_ms / 1000,
         state=app.state,
     )
+
+
+def warm_up(reading: Reading, templates: jinja2.Environment) -> None:
+    """Compile the templates, import what DuckDB and Arrow import late, and compute what most pages share."""
+    for name in templates.list_templates():
+        templates.get_template(name)
+    try:
+        clusters(reading)
+    except (QueryTimeoutError, OSError) as error:
+        _log.warning("the first results could not be computed in advance", error=str(error))

@@ -28,8 +28,6 @@ class DashboardServer:
     """Serves pages over the tables; it listens from its beginning, so that its address is known.
 
     Args:
-        root: Folder of the tables.
-        settings: The section ``dashboard``.
         metrics, widespread: The sections of these names; None: their defaults.
         alerts: The alerts that this process sends; None: it sends none.
         must_exist: False: the job that writes the tables may start later.

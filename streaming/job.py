@@ -58,9 +58,7 @@ class Job:
     """One run of the job, from the first check to the last commit.
 
     Args:
-        settings: All of them.
         status: What a live view shows; filled while the job runs.
-        stop: Set when the job shall end.
     """
 
     def __init__(

@@ -23,7 +23,7 @@ SHOWN = FOLDER / "shown.sha256"
 # Files of pages that no picture shows.
 _OTHERS = frozenset(
     {"error", "findings", "job", "login", "member", "members", "question", "questions", "rebalances", "rejected_events"}
-    | {"__init__", "errors", "member_page", "page_addresses", "question_pages", "static_files", "warm_up"}
+    | {"__init__", "errors", "member_page", "page_addresses", "question_pages", "static_files"}
 )
 SIZE = {"width": 1200, "height": 820}
 SMALL = {"width": 1200, "height": 700}

@@ -55,9 +55,6 @@ def csv_answer(
     """Return rows as CSV with a heading.
 
     Args:
-        rows: The rows.
-        columns: Names of the columns, in order.
-        name: The file's name.
         total: How many rows there are, if they are not all; in the header ``X-Total-Count``.
         following: Address of the rows after these, in the header ``Link``; empty: there are none.
     """

@@ -19,8 +19,7 @@ from dashboard.reading.listings import GROUPS, MEMBERS
 from dashboard.reading.overview import clusters
 from dashboard.reading.questions import ALL_ROWS, Reading
 from streaming.tables.errors import NotFoundError
-from streaming.views.groups import groups_of_topic
-from streaming.views.progress import progress
+from streaming.views.progress import groups_of_topic, progress
 
 
 class EncodedPathRoute(APIRoute):

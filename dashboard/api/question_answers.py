@@ -10,8 +10,8 @@ from fastapi.responses import Response
 from dashboard.api.answers import csv_answer, json_answer
 from dashboard.api.contract import ERRORS, QUESTION, answered, question_parameters
 from dashboard.api.routes import Format
+from dashboard.questions.answer import kept_answer, kept_total
 from dashboard.questions.catalog import question, questions
-from dashboard.questions.kept import kept_answer, kept_total
 from dashboard.questions.parameters import bounded, given_in
 from dashboard.reading.listing_query import BadQuestionError, refuse_others
 from dashboard.reading.questions import Reading

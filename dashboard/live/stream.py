@@ -51,7 +51,6 @@ async def events(poller: TablePoller, last_id: str | None) -> AsyncIterator[str]
     """Yield an event for each change of the tables.
 
     Args:
-        poller: Knows the versions.
         last_id: That the page saw last: what changed since then is its first event; None: a new page.
     """
     shown = dict(poller.versions) if last_id is None else versions_of(last_id)

@@ -12,12 +12,7 @@ from dashboard.reading.snapshots import TableSnapshots
 
 
 class TablePoller:
-    """Refreshes the snapshots and wakes all that wait for a change. It ends when the refresh under way has ended.
-
-    Args:
-        snapshots: The tables that are polled.
-        interval_s: Between two polls.
-    """
+    """Refreshes the snapshots and wakes all that wait for a change. It ends when the refresh under way has ended."""
 
     def __init__(self, snapshots: TableSnapshots, interval_s: float) -> None:
         self._snapshots = snapshots

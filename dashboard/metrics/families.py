@@ -68,9 +68,6 @@ def families(
     """Return all families, their samples in the order of their labels.
 
     Args:
-        reader: The tables.
-        settings: The section of metrics, with the limits of labels.
-        summed: Sums the tables that grow for ever.
         widespread: What is open in many groups at once. widespread_kinds: Kinds that may be.
         freshness: What is known of the present; what is so now in an unknown cluster is left out. None: all is known.
     """

@@ -42,10 +42,7 @@ class FileSums:
         """Return for each name the sums of all files, one below the other.
 
         Args:
-            reader: The tables.
-            name: The table's name.
             columns: The columns to sum; the same at each call for one table.
-            sum_rows: How.
         """
         table = reader.snapshot(name)
         if table is None or not _is_plain(table):

@@ -43,7 +43,6 @@ class GroupLabels:
     Args:
         groups: Clusters and groups, in the order in which they were first decided.
         clusters: In that order, with repeats.
-        settings: How many, and which groups.
     """
 
     def __init__(self, groups: Iterable[Key], clusters: Iterable[str], settings: Metrics) -> None:

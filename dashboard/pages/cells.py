@@ -41,7 +41,6 @@ def table_rows(columns: Sequence[PageColumn], rows: Sequence[Row], cluster: str 
     """Return the rows of a table as HTML.
 
     Args:
-        columns: What is shown.
         rows: As dicts; a field that a row lacks is a dash.
         cluster: The cluster of rows that name none.
     """

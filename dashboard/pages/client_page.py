@@ -29,35 +29,16 @@ _SESSION = (
 )
 
 
-def client_page(reading: Reading, client: str, cluster: str) -> dict[str, Any]:
-    """Return a client's sessions under all its member ids, and the rebalances that it took part in causing.
+def client_page(reading: Reading, column: str, name: str, cluster: str) -> dict[str, Any]:
+    """Return the sessions of a client or host under all member ids, and the rebalances that these took part in causing.
 
     Args:
-        reading: The tables.
-        client: As in column ``client``.
+        column: Of ``members``: ``client``, or ``address`` of a host.
         cluster: Only there; empty: in all clusters.
 
     Raises:
-        NotFoundError: No member is of this client.
+        NotFoundError: There is no such member.
     """
-    return _found(reading, "client", client, cluster)
-
-
-def host_page(reading: Reading, host: str, cluster: str) -> dict[str, Any]:
-    """Return the sessions of all clients on a host, and the rebalances that these took part in causing.
-
-    Args:
-        reading: The tables.
-        host: As in column ``address``.
-        cluster: Only there; empty: in all clusters.
-
-    Raises:
-        NotFoundError: No member is on this host.
-    """
-    return _found(reading, "address", host, cluster)
-
-
-def _found(reading: Reading, column: str, name: str, cluster: str) -> dict[str, Any]:
     kind = "client" if column == "client" else "host"
     sessions = plain_rows(reading.columns("members", _SESSION, {"cluster": cluster or None, column: name}))
     if not sessions:

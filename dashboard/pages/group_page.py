@@ -15,8 +15,13 @@ from dashboard.reading.widespread_findings import widespread
 from streaming.tables.schema import Row
 from streaming.terminal.format import queue_name, queues_text
 from streaming.views.audit_texts import strategy_text
-from streaming.views.group_state_texts import has_former_members, has_former_spans, is_under_way, state_text
-from streaming.views.groups import never_had_members
+from streaming.views.group_state_texts import (
+    has_former_members,
+    has_former_spans,
+    is_under_way,
+    never_had_members,
+    state_text,
+)
 
 # Each table on the page shows at most this many rows; the download has all of them.
 ROWS = 200

@@ -57,12 +57,6 @@ def listing_page(
     """Return what the template of a listing shows.
 
     Args:
-        reading: The tables.
-        listing: What is listed.
-        columns: What is shown of it.
-        path: The page's path.
-        parameters: Those in its address.
-        choices: Filters that are chosen from a list.
         defaults: Filters that hold unless the address has them.
 
     Raises:

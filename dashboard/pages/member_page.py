@@ -25,8 +25,6 @@ def member_page(reading: Reading, member: str, cluster: str) -> dict[str, Any]:
     """Return a member's sessions in all groups, and the queues that it holds in each of them.
 
     Args:
-        reading: The tables.
-        member: Its id.
         cluster: Only there; empty: in all clusters.
 
     Returns:

@@ -12,8 +12,6 @@ class PageColumn(NamedTuple):
     """One column of a table on a page.
 
     Attributes:
-        name: The name of the row's field.
-        title: Its heading.
         kind: How a cell is shown: one of ``KINDS`` of ``cells.py``.
         sort: Name of the listing's order; empty: the column cannot be sorted by.
         wide: Left out on a narrow screen.

@@ -11,7 +11,7 @@ from fastapi.responses import HTMLResponse, Response
 
 from dashboard.live.stream import event_id
 from dashboard.pages import page_columns
-from dashboard.pages.client_page import client_page, host_page
+from dashboard.pages.client_page import client_page
 from dashboard.pages.group_page import group_page
 from dashboard.pages.listing_page import OWN, Choice, listing_page
 from dashboard.pages.member_page import member_page
@@ -20,7 +20,7 @@ from dashboard.reading import listings
 from dashboard.reading.cluster_rows import cluster_rows
 from dashboard.reading.dependencies import noted_reads
 from dashboard.reading.job_facts import job_facts
-from dashboard.reading.known_time import blind_clusters, headline, unwritten_findings
+from dashboard.reading.known_time import blind_clusters, headline, nothing_to_list, unwritten_findings
 from dashboard.reading.listing_query import plain_rows, refuse_others
 from dashboard.reading.overview import BUSIEST, churn, churning, clusters, hours, overview
 from dashboard.reading.questions import Reading
@@ -29,7 +29,6 @@ from dashboard.reading.widespread_findings import widespread
 from dashboard.reading.window import HOUR_MS, HOURS, last_day, page_time
 from streaming.tables.schema import Row
 from streaming.terminal.format import queue_name
-from streaming.views.group_lists import nothing_to_list
 from streaming.views.group_state_texts import TABLE_STATES
 from streaming.views.widespread import WidespreadKind
 
@@ -65,8 +64,6 @@ def page(request: Request, template: str, compute: Callable[[Reading], dict[str,
     It depends on the tables that are read for it, and on liveness.
 
     Args:
-        request: Whose address it is.
-        template: Its file.
         compute: Returns what the template shows.
     """
     state = request.app.state
@@ -140,7 +137,7 @@ def groups(request: Request) -> Response:
 
 def _nothing(reading: Reading) -> str:
     """Return why no group is listed, as a sentence."""
-    text = nothing_to_list(reading.tables)
+    text = nothing_to_list(reading)
     return f"{text[:1].upper()}{text[1:]}."
 
 
@@ -226,13 +223,13 @@ def member(request: Request, member: str, cluster: str = "") -> Response:
 @router.get("/client")
 def client(request: Request, client: str, cluster: str = "") -> Response:
     """Show one client across its groups and its member ids."""
-    return page(request, "client.html", lambda reading: client_page(reading, client, cluster))
+    return page(request, "client.html", lambda reading: client_page(reading, "client", client, cluster))
 
 
 @router.get("/host")
 def host(request: Request, host: str, cluster: str = "") -> Response:
     """Show one host with its clients."""
-    return page(request, "client.html", lambda reading: host_page(reading, host, cluster))
+    return page(request, "client.html", lambda reading: client_page(reading, "address", host, cluster))
 
 
 @router.get("/members")

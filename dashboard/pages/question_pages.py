@@ -11,9 +11,8 @@ from dashboard.pages.listing_page import PAGE_ROWS
 from dashboard.pages.page_addresses import API, address
 from dashboard.pages.page_columns import PageColumn
 from dashboard.pages.page_routes import page
-from dashboard.questions.answer import Answer
+from dashboard.questions.answer import Answer, kept_answer, kept_total
 from dashboard.questions.catalog import DIALECTS, NUMBERS, PARAMETERS, TIMES, Question, question, questions
-from dashboard.questions.kept import kept_answer, kept_total
 from dashboard.questions.parameters import bounded, given_in
 from dashboard.reading.listing_query import BadQuestionError, refuse_others
 from dashboard.reading.questions import Reading

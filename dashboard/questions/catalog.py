@@ -57,9 +57,6 @@ class Question:
     """One ready question.
 
     Attributes:
-        name: As in commands and addresses of pages.
-        title: The question itself.
-        explanation: What the answer shows.
         parameters: Their names, in the order in which people give them.
         texts: The SQL for each system, with ``:name`` for each parameter.
     """
@@ -116,7 +113,6 @@ class Question:
         """Return the text for DuckDB with ``?`` for each parameter, and the values in that order.
 
         Args:
-            given: As ``values`` takes it.
             is_limited: False: all rows, whatever the limit.
 
         Raises:

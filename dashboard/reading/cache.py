@@ -43,11 +43,7 @@ class ResultCache:
         return self._held
 
     def get(self, key: Hashable, versions: Sequence[int], compute: Callable[[], Kept]) -> Kept:
-        """Return the result of a key at these versions; callers that come while it is computed wait for it.
-
-        Args:
-            versions: Versions of the tables that the result depends on.
-        """
+        """Return the result of a key at these versions; callers that come while it is computed wait for it."""
         wanted = tuple(versions)
 
         def compute_it(_: _Entry) -> Kept:
@@ -62,7 +58,6 @@ class ResultCache:
 
         Args:
             versions: Versions of all tables. While a result is computed, it may depend on each of them.
-            compute: Returns the result, and the tables that it depends on.
         """
         now = dict(versions)
 

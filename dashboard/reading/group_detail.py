@@ -18,7 +18,6 @@ class GroupDetail(NamedTuple):
     """One group now.
 
     Attributes:
-        group: Its row, as they are listed.
         members: As its coordinator has them now, as ``with_current_assignment`` returns them.
         progress: How far it has come in each queue.
         rebalances, audits: The newest.

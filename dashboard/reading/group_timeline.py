@@ -45,8 +45,6 @@ def timeline(
     """Return the spans of a group as numbers into lists of queues and members, and its rebalances.
 
     Args:
-        reading: The tables.
-        cluster, group: Of the queues.
         since_ms: The window's begin, and until_ms its end; None: the last day that is known, in whole hours.
         origin: computed or reported; empty: reported where the group reports, else computed.
 

@@ -5,12 +5,15 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Literal, TypeAlias
 
+import msgspec
 import pyarrow as pa
 
 from dashboard.reading.questions import Reading
 from streaming.stores.failure import is_unreadable
 from streaming.tables.schema import Row
+from streaming.terminal.format import count
 from streaming.views.freshness import ClusterFreshness
+from streaming.views.name_checks import known_clusters
 from udfs.shard.source_gaps import KIND
 
 Headline: TypeAlias = Literal["live", "blind", "recording"]
@@ -40,8 +43,13 @@ def newest_by_cluster(reading: Reading) -> dict[str, int | None]:
 def cluster_names(reading: Reading) -> list[str]:
     """Return the clusters that the tables or a job know, by name."""
     known = reading.freshness.clusters
+
+    def compute() -> bytes:
+        return msgspec.json.encode(sorted(known_clusters(reading.tables)))
+
     try:
-        return sorted({*newest_by_cluster(reading), *known})
+        named = msgspec.json.decode(reading.kept("clusters", ["groups", "topics", "findings"], compute), type=list[str])
+        return sorted({*named, *known})
     except Exception as error:
         # A command ends with the first table that cannot be read: a store that hangs is waited for once.
         if not (reading.tables.is_followed and is_unreadable(error)):
@@ -54,6 +62,24 @@ def blind_clusters(reading: Reading) -> list[ClusterFreshness]:
     """Return the clusters of which the present is not known, or not wholly; where there is none yet, that, and why."""
     names = cluster_names(reading)
     return reading.freshness.blind(names) if names else [reading.freshness.nothing()]
+
+
+def nothing_to_list(reading: Reading, cluster: str | None = None) -> str:
+    """Return why no group is listed: none fits, or none is known yet, of which clusters, and what to do next.
+
+    Args:
+        cluster: Only its groups were to be listed.
+    """
+    if number := reading.columns("groups", ["cluster"], {"cluster": cluster}).num_rows:
+        return f"none of {count(number, 'group')} fits these filters"
+    clusters = cluster_names(reading)
+    if not clusters:
+        return "no group yet: no cluster has been read; start `run` with --kafka, --rocketmq, --metaq or --events"
+    return (
+        f"no group yet: {', '.join(clusters)} {'is' if len(clusters) == 1 else 'are'} followed, and no group was"
+        " observed there; groups appear once a consumer joins or commits, unless --include-group or --exclude-group"
+        " leave them out"
+    )
 
 
 def unknown_clusters(reading: Reading) -> tuple[str, ...]:

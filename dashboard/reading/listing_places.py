@@ -23,14 +23,8 @@ class PieceRequest(NamedTuple):
     """A piece of a listing as it is queried: by an order's expression, then by the listing's key.
 
     Attributes:
-        listing: What is listed.
         chosen: The parameters behind the condition.
-        condition: As SQL with ``?``.
-        values: The values in the condition.
-        order: The order's expression, as SQL.
         is_descending: The expression descends; the key always ascends.
-        limit: How many rows at most.
-        offset: How many rows are skipped.
         place: The cursor's: the value of the order's expression and of each part of the key; empty: the first.
         shown: How many rows of exactly this place come before the cursor, if there are more of them.
     """

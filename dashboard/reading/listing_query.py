@@ -58,13 +58,10 @@ def piece(
     """Return a piece of a listing.
 
     Args:
-        reading: The tables.
-        listing: What is listed.
         chosen: Parameter -> value, of the listing's own: its filters, ``q`` (a part of a name, in any case), ``since``,
             ``until`` and ``at`` (as ``parse_time`` takes them). An empty value is none. Of a filter that takes one of
             few values there may be several, with commas between.
         sort: One of the listing's orders, with ``-`` before it to descend; empty: its default.
-        limit: How many rows at most.
         offset: How many rows are skipped; cursor: the piece after the one that gave it.
         is_whole: With the columns that the listing adds.
 
@@ -151,8 +148,6 @@ def refuse_others(given: Iterable[str], taken: Sequence[str], name: str) -> None
     """Refuse parameters that would have no effect.
 
     Args:
-        given: Names of parameters.
-        taken: Those that have an effect.
         name: What is requested, for the message.
 
     Raises:
@@ -219,7 +214,6 @@ def write_cursor(sort: str, place: list[Any], shown: int = 0) -> str:
     """Write the place of a row in an order as a text that is opaque to its readers.
 
     Args:
-        sort: The order.
         place: The value of its expression and of each part of the key.
         shown: How many rows of this place were shown, if there are more of them.
     """
@@ -230,8 +224,6 @@ def read_cursor(text: str, sort: str, keys: int) -> tuple[list[Any], int]:
     """Read a cursor of this order: its place, and how many rows of this place were shown if there are more.
 
     Args:
-        text: As ``write_cursor`` made it.
-        sort: The requested order.
         keys: How many parts the key of a row has.
 
     Raises:

@@ -19,9 +19,6 @@ if TYPE_CHECKING:
 class OpenedTables(Reader):
     """Reads like ``Reader``, every table at the version that it had when it was first read.
 
-    Args:
-        root: Folder of the tables.
-
     Raises:
         NoTablesError: The folder has no tables.
     """

@@ -190,13 +190,7 @@ def churn_rows(reading: Reading, *, cluster: str | None = None, group: str | Non
 
 
 def churn(reading: Reading, *, cluster: str | None = None, group: str | None = None, limit: int = BUSIEST) -> pa.Table:
-    """Return the busiest groups' rebalances for each hour of the last day: cluster, group_id, hour, rebalances, moved.
-
-    Args:
-        reading: The tables.
-        cluster, group: Only of these.
-        limit: How many groups.
-    """
+    """Return the busiest groups' rebalances for each hour of the last day: cluster, group_id, hour, rebalances, ..."""
     sql = """
         with wanted as (select * from hours where (? is null or cluster = ?) and (? is null or group_id = ?)),
         busiest as (

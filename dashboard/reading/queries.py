@@ -28,7 +28,6 @@ class Queries:
 
     Args:
         memory_bytes: What all queries together may hold.
-        timeout_ms: After it a query is interrupted.
     """
 
     def __init__(self, *, memory_bytes: int, timeout_ms: int) -> None:
@@ -49,7 +48,6 @@ class Queries:
         """Return the rows of a query.
 
         Args:
-            sql: With ``?`` for each parameter.
             tables: By the names that the query uses.
 
         Raises:

@@ -34,8 +34,6 @@ class Reading:
     Attributes:
         tables: The tables at their current versions; reads like ``streaming.views.reader.Reader``, so that every
             function of ``streaming.views`` takes it.
-        queries: SQL over Arrow columns.
-        cache: Results for the current versions.
         max_rows: The most rows in one answer.
         widespread_settings: When a kind of findings is widespread; None: the defaults of the section `widespread`.
     """
@@ -106,11 +104,7 @@ class Reading:
         return self.cache.get(key, self.versions(*tables), compute)
 
     def kept_as_read(self, key: Hashable, compute: Callable[[], tuple[Kept, Collection[str]]]) -> Kept:
-        """Return a result that is computed once for each version of the tables that it was computed from.
-
-        Args:
-            compute: Returns the result, and the tables that it read.
-        """
+        """Return a result that is computed once for each version of the tables that it was computed from."""
         return self.cache.get_as_read(key, self.tables.versions, compute)
 
     def columns(self, name: str, columns: Sequence[str], where: Mapping[str, Any] | None = None) -> pa.Table:

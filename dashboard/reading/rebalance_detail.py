@@ -23,7 +23,6 @@ def rebalance_detail(reader: Reader, rebalance_id: str, *, most: int = MAX_ROWS)
     """Return a rebalance with its causes, its moved queues by origin, and its members side by side.
 
     Args:
-        reader: What reads the tables.
         rebalance_id: The id, or how it begins.
         most: How many queues that moved, by origin, and how many members.
 

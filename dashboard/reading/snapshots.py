@@ -38,7 +38,6 @@ class TableSnapshots(OpenedTables):
     Several threads may read at once while one refreshes.
 
     Args:
-        root: Folder of the tables.
         must_exist: False: the job that writes them may start later.
 
     Raises:

@@ -31,11 +31,8 @@ class SecurityFrame:
     """Wraps the application.
 
     Args:
-        app: The wrapped application.
         state: What the application shares with its routers; the server reads it.
         token: Empty: none is required.
-        hosts: Names of this server.
-        limit: Requests of one address.
         timeout_s: How long an answer may take.
         now_s: The wall clock, for sessions.
         elapsed_s: A monotonic clock, for the limit.

@@ -10,11 +10,7 @@ BURST = 4
 
 
 class RateLimit:
-    """Allows each address a number of requests a second, and a few times as many at once.
-
-    Args:
-        per_second: Requests of one address.
-    """
+    """Allows each address a number of requests a second, and a few times as many at once."""
 
     def __init__(self, per_second: int) -> None:
         self._per_second = per_second

@@ -58,9 +58,6 @@ class AlertState:
     Args:
         path: The file; its folder is made when it is missing. None: nothing is written.
 
-    Attributes:
-        channels: What each was sent, by its name.
-
     Raises:
         SetupError: It cannot be read, or a newer release has written it.
     """

@@ -22,11 +22,7 @@ _log = logger("alerts")
 
 
 class FindingCosts:
-    """The costs of open findings.
-
-    Args:
-        read: Reads those of some.
-    """
+    """The costs of open findings."""
 
     def __init__(self, read: ReadCosts) -> None:
         self._read = read

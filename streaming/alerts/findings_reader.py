@@ -37,13 +37,7 @@ class CurrentFindings:
 
 
 class FindingsReader:
-    """Reads the findings again when their table has a new version.
-
-    Args:
-        root: Folder of the tables.
-        widespread: When a kind is.
-        now_ms: The wall clock.
-    """
+    """Reads the findings again when their table has a new version."""
 
     def __init__(self, root: Location, widespread: Widespread, now_ms: Callable[[], int]) -> None:
         self._root = root

@@ -19,12 +19,7 @@ _log = logger("alerts")
 
 
 class Holds:
-    """Decides which open findings may be sent.
-
-    Args:
-        settings: The section ``alerts``.
-        widespread: The section of that name.
-    """
+    """Decides which open findings may be sent."""
 
     def __init__(self, settings: Alerts, widespread: Widespread) -> None:
         self._settings = settings

@@ -30,7 +30,6 @@ class Notice:
     """One finding that opened or closed, with texts that are safe to show.
 
     Attributes:
-        finding_id: As in the tables.
         cluster, group_id, kind: Cut; an empty group is the cluster itself. key: What they are in the tables.
         opened_at_ms, closed_at_ms: Epoch milliseconds.
         about: The queues, members, clients and subscriptions that it speaks of, each bounded, and its cause.

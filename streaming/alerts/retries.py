@@ -16,11 +16,7 @@ Pending: TypeAlias = tuple[str, Status]
 
 
 class Backoff:
-    """Decide when something may be tried again: after 1, 2, 4, ... times the first pause, up to the longest.
-
-    Args:
-        first_ms, most_ms: The first and the longest pause.
-    """
+    """Decide when something may be tried again: after 1, 2, 4, ... times the first pause, up to the longest."""
 
     def __init__(self, first_ms: int, most_ms: int) -> None:
         self._first, self._most = first_ms, most_ms
@@ -54,11 +50,7 @@ class Backoff:
 
 
 class Retries:
-    """The pauses of one channel, and of the findings that it refused.
-
-    Args:
-        first_ms, most_ms: The first and the longest pause of each.
-    """
+    """The pauses of one channel, and of the findings that it refused."""
 
     def __init__(self, first_ms: int, most_ms: int) -> None:
         self._channel = Backoff(first_ms, most_ms)

@@ -37,12 +37,10 @@ def is_configured(settings: Alerts) -> bool:
     return bool(channels(settings, _texts(settings)))
 
 
-def dry_run(
-    root: Location, settings: Alerts, widespread: Widespread, now: Callable[[], int] = now_ms
-) -> Sequence[Mapping[str, object]]:
+def dry_run(root: Location, settings: Alerts, widespread: Widespread) -> Sequence[Mapping[str, object]]:
     """Return what would be sent now, without secrets; nothing is sent and nothing remembered."""
-    reader = FindingsReader(root, widespread, now)
-    engine = _engine(reader, settings, widespread, _refuse, now)
+    reader = FindingsReader(root, widespread, now_ms)
+    engine = _engine(reader, settings, widespread, _refuse, now_ms)
     return [request.shown() for request in engine.due(reader.read(engine.state.open_findings))]
 
 

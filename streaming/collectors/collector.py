@@ -22,12 +22,9 @@ class CollectorStatus(msgspec.Struct, frozen=True, kw_only=True):
     """The state of a collector.
 
     Attributes:
-        cluster: Its name in the events.
         state: ``starting``; ``connected``; ``away``: it cannot be reached; ``refused``: it refuses access;
             ``unwritable``: the log of events cannot be written.
-        since_ms: When that began.
         detail: The problem, as text, when there is one.
-        clock_ms: The last ``clock`` that was written.
         unpolled: How much of the last round was not polled in time (groups).
         answered_at_ms: When the cluster answered last, since the machine's boot; None: not yet.
     """
@@ -142,11 +139,7 @@ class AttachedCluster(Protocol):
 
 
 class CollectorCluster:
-    """Follows a cluster whose collector reports everything.
-
-    Args:
-        log: What the collector appends to.
-    """
+    """Follows a cluster whose collector reports everything."""
 
     source_kind: str | None = None
     group_source: tuple[str, str] | None = None

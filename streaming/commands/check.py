@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
@@ -13,9 +13,10 @@ from typer.core import TyperCommand
 from typer.exceptions import TyperException
 
 from streaming.commands.options import ClusterOption, ConfigOption, GroupOption, TablesOption, TimeOption
+from udfs.model.first_few import first_few
 
 if TYPE_CHECKING:
-    from streaming.views.objectives import Evaluation, Figure
+    from dashboard.reading.objectives import Evaluation, Figure
 
 # Nagios Plugin Development Guidelines, "Plugin Return Codes".
 EXIT_CODES = {"ok": 0, "warning": 1, "critical": 2, "unknown": 3}
@@ -105,7 +106,7 @@ def check(
 
 
 def _objective(text: str) -> dict[str, object]:
-    from streaming.views.objectives import OBJECTIVES
+    from dashboard.reading.objectives import OBJECTIVES
 
     name, equals, values = text.partition("=")
     warning, _, critical = values.partition(":")
@@ -121,69 +122,56 @@ def _objective(text: str) -> dict[str, object]:
 def _evaluated(
     overrides: dict[str, object], config: Any, at_ms: int | None, cluster: str | None, group: str | None, ignored: Any
 ) -> Evaluation:
+    from dashboard.reading.objectives import evaluate
+    from dashboard.reading.opened_tables import OpenedTables
     from streaming.commands.options import reader_settings
-    from streaming.machine.clock import now_ms
-    from streaming.views.liveness_reader import read_freshness
     from streaming.views.name_checks import require_present
-    from streaming.views.objectives import evaluate
-    from streaming.views.reader import Reader
 
     settings = reader_settings(config, overrides)
-    root, at = settings.job.tables, now_ms() if at_ms is None else at_ms
-    reader = Reader(root)
-    require_present(reader, cluster, group)
-    return evaluate(
-        reader,
-        settings.check,
-        settings.widespread,
-        at,
-        cluster=cluster,
-        group=group,
-        ignored=ignored,
-        freshness=read_freshness(root),
-        is_present=at_ms is None,
-    )
+    tables = OpenedTables(settings.job.tables)
+    require_present(tables, cluster, group)
+    limits, widespread = settings.check, settings.widespread
+    return evaluate(tables, limits, widespread, at_ms, cluster=cluster, group=group, ignored=ignored)
 
 
 def sentence(found: Evaluation) -> str:
     """Return the state and its reasons in one line without the characters that plugins use as separators.
 
     Example:
-        >>> from streaming.views.objectives import Evaluation
+        >>> from dashboard.reading.objectives import Evaluation
         >>> sentence(Evaluation([], []))
         'REBALANCES OK - no open findings'
     """
     reasons = [_blind(found)] if found.blind else []
     if found.findings:
         kinds = [f"{number} {severity} {kind}" for (severity, kind), number in found.kinds.items()]
-        more = [f"{len(kinds) - _NAMED} kinds more"] if len(kinds) > _NAMED else []
         first = found.findings[0]
         where = _plain("/".join(filter(None, (first["cluster"], first["group_id"]))))
-        reasons.append(f"open findings: {', '.join([*kinds[:_NAMED], *more])}, first of {where}")
+        reasons.append(f"open findings: {', '.join(_first(kinds, 'kinds more'))}, first of {where}")
     reasons += [_missed(figure) for figure in found.figures if figure.state != "ok"]
     recordings = [f"{_plain(recording.cluster)} is {recording.text}" for recording in found.recordings]
-    more = [f"{len(recordings) - _NAMED} more recordings"] if len(recordings) > _NAMED else []
-    text = "; ".join([*(reasons or [_nothing(found)]), *_widespread(found), *recordings[:_NAMED], *more])
-    return _plain(f"REBALANCES {found.state.upper()} - {text}", _LONGEST)
+    more = [*_widespread(found), *_first(recordings, "more recordings")]
+    return _plain(f"REBALANCES {found.state.upper()} - {'; '.join([*(reasons or [_nothing(found)]), *more])}", _LONGEST)
+
+
+def _first(texts: Sequence[str], more: str = "more") -> list[str]:
+    """Return the first few texts, and how many more there are."""
+    others = len(texts) - _NAMED
+    return [*texts[:_NAMED], *([f"{others} {more}"] if others > 0 else [])]
 
 
 def _blind(found: Evaluation) -> str:
     """Return the clusters whose present is unknown, and why; a reason that several clusters share is written once."""
+    if not found.blind[0].cluster:
+        return f"no cluster is known: {found.blind[0].reason}"
     texts: dict[str, list[str]] = {}
     for cluster in found.blind:
         texts.setdefault(cluster.text, []).append(_plain(cluster.cluster))
-    shown = [f"{_several(names)} {text}" if names != [""] else _no_cluster(found) for text, names in texts.items()]
-    more = [f"{len(shown) - _NAMED} more"] if len(shown) > _NAMED else []
-    return "; ".join([*shown[:_NAMED], *more])
-
-
-def _no_cluster(found: Evaluation) -> str:
-    return f"no cluster is known: {found.blind[0].reason}"
+    return "; ".join(_first([f"{_several(names)} {text}" for text, names in texts.items()]))
 
 
 def _several(names: list[str]) -> str:
-    more = f" and {len(names) - _NAMED} more clusters" if len(names) > _NAMED else ""
-    return f"{', '.join(names[:_NAMED])}{more}"
+    return first_few(names, _NAMED) + (" clusters" if len(names) > _NAMED else "")
 
 
 def _nothing(found: Evaluation) -> str:
@@ -198,8 +186,7 @@ def _nothing(found: Evaluation) -> str:
 def _widespread(found: Evaluation) -> list[str]:
     """Return the kinds that are not counted because they are open in many groups."""
     names = [_plain(kind.text) for kind in found.widespread]
-    more = [f"{len(names) - _NAMED} more"] if len(names) > _NAMED else []
-    return [f"widespread, not counted: {', '.join([*names[:_NAMED], *more])}"] if names else []
+    return [f"widespread, not counted: {', '.join(_first(names))}"] if names else []
 
 
 def _missed(figure: Figure) -> str:

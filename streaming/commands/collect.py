@@ -84,8 +84,6 @@ def collect(
     ] = Path("checkpoints/collect"),
     once: Annotated[bool, typer.Option("--once", help="Read everything once, then stop.")] = False,
     config: ConfigOption = None,
-    events: Annotated[Path | None, typer.Option(hidden=True)] = None,
-    kafka_events: Annotated[str | None, typer.Option(hidden=True)] = None,
 ) -> None:
     """Collect a live cluster's groups, topics and clock as events, without Spark.
 
@@ -95,7 +93,7 @@ def collect(
     from streaming.settings.model import load
 
     mistakes: list[str] = []
-    folder, topic = _place(out, events, kafka_events, mistakes)
+    folder, topic = _place(out, mistakes)
     # Beside another system's cluster, --kafka only names the topic's broker.
     others = [system for system, address in addresses.items() if address and system != KAFKA.name]
     only_topic = topic is not None and "/" not in topic and bool(others)
@@ -143,21 +141,18 @@ def _with_nothing_else(live: ClusterOptions) -> dict[str, object]:
     return live.settings | others
 
 
-def _place(
-    out: str | None, events: Path | None, kafka_events: str | None, mistakes: list[str]
-) -> tuple[Location | None, str | None]:
+def _place(out: str | None, mistakes: list[str]) -> tuple[Location | None, str | None]:
     """Return the folder or the topic, as ``[HOST:PORT/]TOPIC``."""
-    places = [place for place in (out, events, kafka_events) if place is not None]
-    if len(places) != 1 or not str(places[0]):
+    if not out:
         mistakes.append("--out is missing: a folder, or kafka:HOST:PORT/TOPIC")
         return None, None
-    if kafka_events is None and not (out or "").startswith(_TO_TOPIC):
+    if not out.startswith(_TO_TOPIC):
         try:
-            return absolute(folder_of(places[0])), None
+            return absolute(folder_of(out)), None
         except ValueError as error:
-            mistakes.append(f"--out {without_key(str(places[0]))}: {error}")
+            mistakes.append(f"--out {without_key(out)}: {error}")
             return None, None
-    topic = kafka_events or str(out).removeprefix(_TO_TOPIC)
+    topic = out.removeprefix(_TO_TOPIC)
     name = topic.rpartition("/")[2]
     if not _TOPIC_NAME.fullmatch(name):
         mistakes.append(f"--out {_TO_TOPIC}{topic}: {name!r} is not a valid topic name")

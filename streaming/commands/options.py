@@ -21,9 +21,9 @@ def path_option(help_text: str, metavar: str = "DIR") -> Any:
     return typer.Option(metavar=metavar, parser=_given_path, help=help_text)
 
 
-def location_option(help_text: str, metavar: str = "DIR") -> Any:
+def location_option(help_text: str) -> Any:
     """Return an option that names a folder, or its URI on a store; ``help_text`` is its help."""
-    return typer.Option(metavar=metavar, parser=_given_folder, help=help_text)
+    return typer.Option(metavar="DIR", parser=_given_folder, help=help_text)
 
 
 def _given_folder(text: str) -> str:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -37,6 +38,8 @@ from streaming.commands.show_columns import (
 )
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from dashboard.reading.questions import Reading
     from streaming.tables.schema import Row
     from streaming.terminal.output import Shown
@@ -45,6 +48,19 @@ if TYPE_CHECKING:
 _LAST = 5
 
 app = typer.Typer(help="Show what the tables hold.", cls=CommandGroup, no_args_is_help=True, add_completion=False)
+
+
+@contextmanager
+def _opened(tables: str | None, config: Path | None, cluster: str | None, group: str | None) -> Iterator[Reading]:
+    """Open the tables, which must know the cluster and the group; what they cannot answer is one line."""
+    from dashboard.reading.questions import Reading
+    from streaming.terminal.output import answering
+    from streaming.views.name_checks import require_present
+
+    with answering():
+        reading = Reading.once(tables_root(tables, config))
+        require_present(reading.tables, cluster, group)
+        yield reading
 
 
 def _rows(
@@ -124,10 +140,10 @@ def show_groups(
     as_json: JsonOption = False,
 ) -> None:
     """List the groups as they are now, with their health."""
+    from dashboard.reading.known_time import nothing_to_list
     from dashboard.reading.listings import VALUES
     from dashboard.reading.questions import Reading
     from streaming.terminal.output import answering
-    from streaming.views.group_lists import nothing_to_list
     from streaming.views.name_checks import require_present
 
     few = {"state": state, "health": health, "system": [system] if system is not None else []}
@@ -140,7 +156,7 @@ def show_groups(
         reading = Reading.once(settings.job.tables, widespread=settings.widespread)
         require_present(reading.tables, cluster)
         rows = _rows(reading, "groups", {**chosen, "cluster": cluster, "kind": finding, "q": search}, sort="cluster")
-        nothing = "" if rows else nothing_to_list(reading.tables, cluster)
+        nothing = "" if rows else nothing_to_list(reading, cluster)
     _show(rows, group_columns(), nothing, as_json=as_json, is_wide=wide, cluster=cluster)
     _warn_if_blind(reading, cluster)
 
@@ -160,8 +176,7 @@ def show_group(
     from streaming.terminal.escape import printable
     from streaming.terminal.output import answering, show_rows, write_json_lines
     from streaming.views.audit_texts import strategy_text
-    from streaming.views.group_state_texts import has_former_members, is_under_way
-    from streaming.views.groups import never_had_members
+    from streaming.views.group_state_texts import has_former_members, is_under_way, never_had_members
     from streaming.views.members import departures
     from streaming.views.rebalances import client_ids
 
@@ -230,14 +245,9 @@ def show_members(
     as_json: JsonOption = False,
 ) -> None:
     """List members with their queues, now or at a time."""
-    from dashboard.reading.questions import Reading
-    from streaming.terminal.output import answering
-    from streaming.views.name_checks import require_present
 
     at_ms = time_ms("--at", at)
-    with answering():
-        reading = Reading.once(tables_root(tables, config))
-        require_present(reading.tables, cluster, group)
+    with _opened(tables, config, cluster, group) as reading:
         chosen = {"group_id": group, "cluster": cluster, "client": client, **_open_at(at_ms)}
         rows = _rows(reading, "members", chosen, sort="cluster")
     nothing = "no members" if at_ms is None else "no members at that time"
@@ -263,17 +273,12 @@ def show_rebalances(
 ) -> None:
     """List rebalances with their causes, newest first; what has a ~ is an estimate."""
     from dashboard.reading.listings import VALUES
-    from dashboard.reading.questions import Reading
-    from streaming.terminal.output import answering
-    from streaming.views.name_checks import require_present
     from streaming.views.rebalances import client_ids, none_fit
 
     since_ms, until_ms = time_ms("--since", since), time_ms("--until", until)
     trigger = chosen_of("--trigger", trigger, VALUES["trigger"])
     status = chosen_of("--status", status, VALUES["status"])
-    with answering():
-        reading = Reading.once(tables_root(tables, config))
-        require_present(reading.tables, cluster, group)
+    with _opened(tables, config, cluster, group) as reading:
         chosen = {"group_id": group, "cluster": cluster, "trigger": trigger, "status": status}
         rows = _rows(reading, "rebalances", {**chosen, "since": since_ms or 0, "until": until_ms}, limit=limit)
         clients = {} if wide or as_json else client_ids(reading.tables, rows)
@@ -299,15 +304,11 @@ def show_assignments(
 ) -> None:
     """List the owners of queues, now or at a time."""
     from dashboard.reading.listings import VALUES
-    from dashboard.reading.questions import Reading
-    from streaming.terminal.output import answering
-    from streaming.views.name_checks import member_named, require_present, require_topic
+    from streaming.views.name_checks import member_named, require_topic
 
     at_ms = time_ms("--at", at)
     origin = chosen_of("--origin", origin, VALUES["origin"])
-    with answering():
-        reading = Reading.once(tables_root(tables, config))
-        require_present(reading.tables, cluster, group)
+    with _opened(tables, config, cluster, group) as reading:
         if topic is not None:
             require_topic(reading.tables, topic, cluster=cluster)
         if member is not None:
@@ -338,15 +339,10 @@ def show_audits(
 ) -> None:
     """List audits: whether the reported assignment of each generation is the recomputed one; newest first."""
     from dashboard.reading.listings import VALUES
-    from dashboard.reading.questions import Reading
-    from streaming.terminal.output import answering
-    from streaming.views.name_checks import require_present
 
     since_ms, until_ms = time_ms("--since", since), time_ms("--until", until)
     verdict = chosen_of("--verdict", verdict, VALUES["verdict"])
-    with answering():
-        reading = Reading.once(tables_root(tables, config))
-        require_present(reading.tables, cluster, group)
+    with _opened(tables, config, cluster, group) as reading:
         chosen = {"group_id": group, "cluster": cluster, "verdict": verdict}
         rows = _rows(reading, "audits", {**chosen, "since": since_ms or 0, "until": until_ms}, limit=limit)
     columns = audit_columns(with_group=True)
@@ -365,13 +361,9 @@ def show_findings(
     as_json: JsonOption = False,
 ) -> None:
     """List findings, the most severe first."""
-    from dashboard.reading.questions import Reading
-    from streaming.terminal.output import answering
-    from streaming.views.name_checks import require_kind, require_present
+    from streaming.views.name_checks import require_kind
 
-    with answering():
-        reading = Reading.once(tables_root(tables, config))
-        require_present(reading.tables, cluster, group)
+    with _opened(tables, config, cluster, group) as reading:
         chosen = {"group_id": group, "cluster": cluster, "kind": kind, "open": "" if closed else "yes"}
         rows = _rows(reading, "findings", chosen)
         if not rows and kind is not None:

@@ -66,7 +66,6 @@ class AllowedHosts:
 
     Args:
         listens_at: The address of the server. At all of a machine's addresses, any address fits; names must be listed.
-        names: Further names.
     """
 
     def __init__(self, listens_at: str, names: Iterable[str]) -> None:

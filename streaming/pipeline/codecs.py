@@ -21,9 +21,6 @@ BROKEN = (EOFError, OSError, ValueError, zlib.error, lzma.LZMAError)
 def decompressed(path: Place, suffix: str) -> Iterator[bytes]:
     """Return the bytes within a compressed file, however many, in small pieces.
 
-    Args:
-        suffix: One of ``DECOMPRESSED``.
-
     Raises:
         BROKEN: Decompression ends here; the content before is valid as far as can be checked.
     """

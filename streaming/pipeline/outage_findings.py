@@ -61,11 +61,7 @@ class OutageFindings:
         self._back: dict[str, tuple[int, int]] = {}
 
     def step(self, silent: Mapping[str, SilentCluster], known_until: Mapping[str, int]) -> bool:
-        """Write what has changed; return whether anything has.
-
-        Args:
-            silent: The clusters without new events. known_until: The last knowledge of each cluster.
-        """
+        """Write what has changed; return whether anything has."""
         changes: list[Change] = []
         for cluster, found in sorted(silent.items()):
             if cluster not in self._open:

@@ -35,9 +35,6 @@ class _Memory(msgspec.Struct, kw_only=True):
 class PendingLosses:
     """Reports what a job has missed, by marks in its control folder.
 
-    Args:
-        file: Where it is remembered.
-
     Raises:
         CheckpointError: The file is damaged.
     """

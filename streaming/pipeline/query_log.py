@@ -62,11 +62,7 @@ def topic_offsets(batch: BatchOffsets, topic: str) -> dict[int, int]:
 
 
 class ListedFiles:
-    """The files that one source of the query has read, each returned once.
-
-    Args:
-        source: Its number among the sources of the query.
-    """
+    """The files that one source of the query has read, each returned once."""
 
     def __init__(self, query: Place, source: int) -> None:
         self._folder = query / "sources" / str(source)

@@ -17,11 +17,7 @@ from streaming.stores.places import Place
 
 
 class QueryPosition:
-    """The position in one topic: from the plan of the batch that runs, and from what Spark reports of finished ones.
-
-    Args:
-        query: Spark's checkpoint of the query.
-    """
+    """The position in one topic: from the plan of the batch that runs, and from what Spark reports of finished ones."""
 
     def __init__(self, query: Place, topic: str) -> None:
         self._query = query

@@ -56,10 +56,8 @@ class Decided(NamedTuple):
     """What one batch wrote, for the live view: no more of it than is shown, however large the batch.
 
     Attributes:
-        rebalances: How many.
         newest: Rows of the newest of them, at most ``NEWEST_REBALANCES``.
         changed_ms: Cluster -> event time of its newest change.
-        rejected: Number of rejected inputs.
     """
 
     rebalances: int
@@ -77,7 +75,6 @@ class Sink:
     """The function that ``foreachBatch`` calls.
 
     Args:
-        root: Root folder of the tables; those that are missing are made.
         app_id: Marks this checkpoint's commits; another checkpoint has another.
         materializer: Is notified of new changes.
         report: Called with what each batch decided, once it is written.

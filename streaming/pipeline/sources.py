@@ -144,7 +144,6 @@ def topic_source(
     bootstrap_servers: str,
     options: Mapping[str, str],
     max_offsets_per_batch: int,
-    source: str = "topic",
     is_tolerant: bool = False,
 ) -> DataFrame:
     """Read the records of a Kafka topic, from the earliest that is left.
@@ -161,7 +160,7 @@ def topic_source(
         .option("failOnDataLoss", not is_tolerant)
         .option("maxOffsetsPerTrigger", max_offsets_per_batch)
     )
-    return kafka_rows(reader.options(**options).load(), source)
+    return kafka_rows(reader.options(**options).load(), "topic")
 
 
 def kafka_rows(records: DataFrame, source: str, place: str = TOPIC_AND_PARTITION) -> DataFrame:

@@ -1,7 +1,7 @@
 """Shell: the jars that the Spark session needs beside those inside pyspark."""
 
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from pathlib import Path
 
 from streaming.settings.conf_files import conf_path
@@ -12,19 +12,16 @@ from streaming.setup.errors import SetupError
 _LISTED = {"s3"}
 
 
-def spark_jars(report: Callable[[str], None] = ivy.progress) -> list[Path]:
+def spark_jars() -> list[Path]:
     """Return the jars of `conf/ivy.xml`, for `spark.jars`; fetch them if this machine has none yet.
-
-    Args:
-        report: gets the lines of progress while fetching.
 
     Raises:
         SetupError: They are not available; the message has the remedy.
     """
-    return _listed("ivy.xml", "jars.sha256", report)
+    return _listed("ivy.xml", "jars.sha256")
 
 
-def store_jars(schemes: Iterable[str], report: Callable[[str], None] = ivy.progress) -> list[Path]:
+def store_jars(schemes: Iterable[str]) -> list[Path]:
     """Return the jars with which Hadoop reads and writes stores; those of `conf/ivy-SCHEME.xml`.
 
     Args:
@@ -33,13 +30,13 @@ def store_jars(schemes: Iterable[str], report: Callable[[str], None] = ivy.progr
     Raises:
         SetupError: They are not available; the message has the remedy.
     """
-    listed = [_listed(f"ivy-{scheme}.xml", f"jars-{scheme}.sha256", report) for scheme in _LISTED & set(schemes)]
+    listed = [_listed(f"ivy-{scheme}.xml", f"jars-{scheme}.sha256") for scheme in _LISTED & set(schemes)]
     return [jar for jars in listed for jar in jars]
 
 
-def _listed(ivy_name: str, sums_name: str, report: Callable[[str], None]) -> list[Path]:
+def _listed(ivy_name: str, sums_name: str) -> list[Path]:
     with conf_path(ivy_name) as ivy_file, conf_path(sums_name) as sums_file:
-        return ivy.fetch(ivy_file, sums_file, report)
+        return ivy.fetch(ivy_file, sums_file)
 
 
 def main() -> int:

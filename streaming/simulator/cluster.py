@@ -5,11 +5,11 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 from functools import partial
-from typing import Literal, NotRequired, Protocol, TypedDict
+from typing import NotRequired, Protocol, cast
 
 from streaming.simulator.timeline import Delivery, Post, Timeline
 from streaming.simulator.truth import SilentSource, Truth
-from udfs.model.events import AnyEvent, Clock, QueueInfo, TopicQueues
+from udfs.model.events import AnyEvent, Clock, EventFields, QueueInfo, TopicQueues, event_fields
 from udfs.model.systems import System
 
 CLOCK_INTERVAL_MS = 5_000
@@ -21,13 +21,9 @@ TOPIC_CHANGE_MS = 500
 LONGEST_REPEAT_MS = 240_000
 
 
-class EventFields(TypedDict):
-    """The fields of any event."""
+class SourceFields(EventFields):
+    """The fields of any event, which may have an id."""
 
-    schema_version: Literal[1]
-    event_time: int
-    system: System
-    cluster: str
     event_id: NotRequired[str]
 
 
@@ -128,14 +124,9 @@ class Cluster:
 
     # -- events ----------------------------------------------------------------------------------------------
 
-    def common(self, with_id: bool = False) -> EventFields:
+    def common(self, with_id: bool = False) -> SourceFields:
         """Return the fields that every event of now carries."""
-        fields: EventFields = {
-            "schema_version": 1,
-            "event_time": self.now,
-            "system": self.system,
-            "cluster": self.name,
-        }
+        fields = cast("SourceFields", event_fields(self.system, self.name, self.now))
         if with_id:
             self._ids += 1
             fields["event_id"] = f"{self.name}-{self._ids:07d}"
@@ -153,7 +144,6 @@ class Cluster:
 
         Args:
             delay_ms: The scripted delay; else chance within the allowed lateness.
-            may_repeat: Whether it may come again, minutes later and in the other notation.
         """
         dice = rng or self.rng
         if delay_ms is None:

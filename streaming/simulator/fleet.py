@@ -51,8 +51,6 @@ class Fleet:
     The same arguments give the same events in the same order, and the same truth.
 
     Args:
-        seed: Decides everything that happens.
-        start_ms: When life begins.
         clusters, groups, members: How many; groups over all clusters, members over all groups, about.
         speed: How many times as often as usual something happens to a group (usual: about once in 45 s).
         disorder: How much goes wrong on the way from source to reader: 0 nothing but small delays, 1 usual.

@@ -5,12 +5,12 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 
-from streaming.simulator.cluster import TOPIC_CHANGE_MS, Cluster, EventFields
+from streaming.simulator.cluster import TOPIC_CHANGE_MS, Cluster, SourceFields
 
 MEAN_QUIET_MS = 45_000
 
 
-class GroupEventFields(EventFields):
+class GroupEventFields(SourceFields):
     """The fields of any event of a group."""
 
     group: str

@@ -23,7 +23,6 @@ class LiveWriter:
 
     Args:
         fleet: Its ``start_ms`` is about now (see ``now_ms``).
-        folder: Where the files go; made when missing.
         truth_file: The file of the truth, outside of the folder; None: the truth is not written.
     """
 

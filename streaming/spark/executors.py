@@ -30,7 +30,6 @@ def prepare_executors(spark: SparkSession, scratch: Path, shared: Sequence[Path]
 
     Args:
         scratch: Where the archive is kept as long as the session lives.
-        shared: Folders of the driver that executors read or write.
 
     Raises:
         SetupError: A library is missing there, Python is another one, or a folder is not the same there.

@@ -61,7 +61,6 @@ def require_stores(
     Args:
         writes: By the option that names each; a schema of a catalogue, or an empty one, is none.
         reads: Those that are only read.
-        mistakes: What has been found already.
 
     Raises:
         SettingsError: A store cannot be used; the text has every mistake.
@@ -136,17 +135,17 @@ def _read_error(folder: Path) -> str | None:
     return None if os.access(folder, os.R_OK | os.X_OK) else "cannot be read by this user"
 
 
-def _endpoint_error(place: StorePath, env: Mapping[str, str] = os.environ) -> str | None:
+def _endpoint_error(place: StorePath) -> str | None:
     """Return that an endpoint is not a URL: delta-rs would panic."""
     for name in _ENDPOINTS[_scheme(place)]:
-        value = env.get(name)
+        value = os.environ.get(name)
         if value is not None and not re.match(r"https?://[^/\s]", value):
             given = f"is {value!r}" if value else "is empty"
             return f"the variable {name} {given}: unset it, or write http://HOST:PORT or https://HOST:PORT"
     return None
 
 
-def _require_name_node(place: StorePath, env: Mapping[str, str] = os.environ) -> None:
+def _require_name_node(place: StorePath) -> None:
     """Check that a name node answers: for a silent one delta-rs would wait for ever, and Ctrl-C not end it.
 
     Hadoop's servers answer HTTP with an error.
@@ -158,7 +157,7 @@ def _require_name_node(place: StorePath, env: Mapping[str, str] = os.environ) ->
     if _scheme(place) != "hdfs":
         return
     silent = []
-    for node in name_nodes(place.root.partition("://")[2], env):
+    for node in name_nodes(place.root.partition("://")[2], os.environ):
         host, _, port = node.rpartition(":")
         try:
             with socket.create_connection((host, int(port)), timeout=_HDFS_ANSWERS_S) as connection:
@@ -174,7 +173,7 @@ def _scheme(place: StorePath) -> str:
     return place.root.partition(":")[0]
 
 
-def _explained(place: StorePath, error: OSError, env: Mapping[str, str] = os.environ) -> str:
+def _explained(place: StorePath, error: OSError) -> str:
     scheme = _scheme(place)
     reason = error.strerror or str(error)
     if "scheme is not allowed" in reason:
@@ -182,7 +181,7 @@ def _explained(place: StorePath, error: OSError, env: Mapping[str, str] = os.env
         return f"the endpoint is http without TLS, which must be allowed: set {allow}_ALLOW_HTTP=true"
     if "NoSuchBucket" in reason or "does not exist" in reason or "ContainerNotFound" in reason:
         return f"{place.root} does not exist ({reason}): create it, or correct the name"
-    has_none = not any(env.get(name) for name in _GIVEN[scheme]) and scheme != "hdfs"
+    has_none = not any(os.environ.get(name) for name in _GIVEN[scheme]) and scheme != "hdfs"
     if NO_CREDENTIALS.search(reason):
         return f"there are no credentials for it: {_CREDENTIALS[scheme]}"
     if isinstance(error, StoreAwayError):

@@ -78,7 +78,6 @@ class Table(NamedTuple):
     """One table.
 
     Attributes:
-        key: The identity of a row.
         cluster_by: What readers filter by; rows that share it are clustered.
         append_only: Rows are never changed or taken away.
         ends: Column that is null while the row is current, where the table has one.

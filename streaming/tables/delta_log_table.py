@@ -9,10 +9,12 @@ import pyarrow as pa
 from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
 
-from streaming.tables.file_listing import files_to_compact, holds_times_before, is_out_of_order
+from streaming.tables.delta_schema import CHECKPOINT_INTERVAL
+from streaming.tables.errors import TableError
+from streaming.tables.file_listing import files_to_compact, holds_times_before, is_out_of_order, small_files
+from streaming.tables.predicates import Dialect
 from streaming.tables.retention import (
     DROPPED_BEFORE,
-    Dialect,
     Dropped,
     OldRows,
     count_dropped,
@@ -22,15 +24,19 @@ from streaming.tables.retention import (
 )
 from streaming.tables.writer import LogTruncatedError, Mark, TableWriter, Upkeep
 
+SMALL_FILES = 24  # with this many small files a compaction pays off
+ATTEMPTS = 20
 _APPEND_ONLY = "delta.appendOnly"
 
 
 class DeltaLogTable(TableWriter):
     """A writer that holds the log of its table as ``_delta``."""
 
+    name: str  # how errors name it
     _delta: DeltaTable
     _dialect: Dialect
     _marks_at: int | None = None
+    _compacted_at: int
 
     @property
     def version(self) -> int:
@@ -51,6 +57,10 @@ class DeltaLogTable(TableWriter):
         if app_id not in self._marks:
             self._marks[app_id] = self._delta.transaction_version(app_id)
         return self._marks[app_id]
+
+    def _has(self, mark: Mark) -> bool:
+        reached = self.mark(mark.app_id)
+        return reached is not None and reached >= mark.version
 
     def _note(self, mark: Mark, before: int) -> None:
         """Note the mark of a commit that was made from a version, unless others have committed since."""
@@ -78,8 +88,27 @@ class DeltaLogTable(TableWriter):
         """Return what a query finds, which is made with the name of the table."""
 
     @abstractmethod
+    def _tried(self, change: Callable[[], object]) -> bool:
+        """Commit a change of files or old rows; False when another commit was faster."""
+
+    @abstractmethod
+    def _compact(self) -> object:
+        """Join small files to larger ones."""
+
     def _until_done(self, change: Callable[[], object]) -> None:
         """Make a change and commit it; start over whenever another commit is faster."""
+        for _ in range(ATTEMPTS):
+            if self._tried(change):
+                return
+        raise TableError(f"{self.name}: concurrent commits, {ATTEMPTS} attempts failed")
+
+    def _compact_sometimes(self) -> None:
+        """Compact the files of many small commits; Delta writes checkpoints and clears the log by itself."""
+        if self.version - self._compacted_at < CHECKPOINT_INTERVAL:
+            return
+        self._compacted_at = self.version
+        if small_files(self._listing(), self.table.file_bytes) >= SMALL_FILES:
+            self._tried(self._compact)
 
     @abstractmethod
     def _set_properties(self, values: dict[str, str]) -> None: ...

@@ -29,15 +29,15 @@ from streaming.settings.locations import Location
 from streaming.stores.failure import one_line
 from streaming.tables.arrow_rows import as_schema
 from streaming.tables.commit_notes import USER_METADATA
-from streaming.tables.delta_log_table import DeltaLogTable
-from streaming.tables.delta_schema import CHECKPOINT_INTERVAL, delta_fields, properties
+from streaming.tables.delta_log_table import ATTEMPTS, DeltaLogTable
+from streaming.tables.delta_schema import delta_fields, properties
 from streaming.tables.edits import REMOVED, source_of, updates_of
 from streaming.tables.errors import TableError
-from streaming.tables.file_listing import is_out_of_order, small_files
+from streaming.tables.file_listing import is_out_of_order
 from streaming.tables.journal_entries import RowFilter
 from streaming.tables.location import WRITER_PROPERTY, check_columns, check_writer, table_uri
-from streaming.tables.predicates import literal, literal_time, matching, one_of, predicate_of
-from streaming.tables.retention import ROWS, Dialect, OldRows, condition, join
+from streaming.tables.predicates import DELTA_RS, literal_time, matching, one_of, predicate_of
+from streaming.tables.retention import ROWS, OldRows, condition, join
 from streaming.tables.schema import TIME, Table
 from streaming.tables.writer import (
     COMMIT_VERSION,
@@ -48,8 +48,6 @@ from streaming.tables.writer import (
 )
 
 NAME = "delta-rs"
-SMALL_FILES = 24  # with this many small files a compaction pays off
-_ATTEMPTS = 20
 # Spark does not know this property, and ignores it.
 _FILE_BYTES = "delta.targetFileSize"
 _HOUR_MS = 3_600_000
@@ -60,7 +58,6 @@ class DeltaRsTable(DeltaLogTable):
     """One table below a root.
 
     Args:
-        root: Folder or URI of all tables.
         table: What it holds; made when it is not there yet.
         adds_columns: Whether a table of an older release gets the columns that it lacks.
 
@@ -68,13 +65,13 @@ class DeltaRsTable(DeltaLogTable):
         TableError: It is another table, has another writer, or cannot be opened.
     """
 
-    _dialect = Dialect(literal_time, literal)
+    _dialect = DELTA_RS
 
     def __init__(self, root: Location, table: Table, *, adds_columns: bool = True) -> None:
         self.table = table
         self._root = root
         self._adds_columns = adds_columns
-        self.uri = table_uri(root, table.name)
+        self.name = self.uri = table_uri(root, table.name)
         self._delta = self._open()
         self._properties = _parquet_properties(table)
         self._compacted_at = self.version
@@ -144,7 +141,7 @@ class DeltaRsTable(DeltaLogTable):
 
     def append(self, rows: TableRows, mark: Mark) -> bool:
         def write() -> bool:
-            self._write(rows, None, [mark])
+            self._write(rows, None, mark)
             return True
 
         return self._commit(mark, write)
@@ -154,29 +151,18 @@ class DeltaRsTable(DeltaLogTable):
             removed, added = compute()
             if not (removed.num_rows or added.num_rows):
                 return False
-            self._write(added, removed if removed.num_rows else None, [mark])
+            self._write(added, removed if removed.num_rows else None, mark)
             return True
 
         self.refresh()  # upkeep may have deleted files of an older version
         return self._commit(mark, write)
-
-    def fill(self, rows: TableRows, marks: Sequence[Mark]) -> None:
-        """Add rows of another table in one commit with its marks."""
-        self._write(rows, None, marks)
-
-    def add_columns_of(self, other: DeltaTable) -> None:
-        """Add the columns that another table has beyond these."""
-        there = {field.name for field in self._delta.schema().fields}
-        more = [field for field in other.schema().fields if field.name not in there]
-        if more:
-            self._delta.alter.add_columns(more)
 
     def _commit(self, mark: Mark, write: Callable[[], bool]) -> bool:
         """Run a write until it is committed, or its mark has been committed already.
 
         A commit that began from an older version, and one of a mark that is there meanwhile, is refused.
         """
-        for _ in range(_ATTEMPTS):
+        for _ in range(ATTEMPTS):
             if self._has(mark):
                 return False
             version = self.version
@@ -189,18 +175,14 @@ class DeltaRsTable(DeltaLogTable):
             except (DeltaError, OSError) as error:
                 raise TableError(f"{self.uri} cannot be written: {one_line(error)}") from error
             self._note(mark, version)
-            self._maintain_sometimes()
+            self._compact_sometimes()
             return is_written
-        raise TableError(f"{self.uri}: concurrent commits, {_ATTEMPTS} attempts failed")
+        raise TableError(f"{self.uri}: concurrent commits, {ATTEMPTS} attempts failed")
 
-    def _has(self, mark: Mark) -> bool:
-        reached = self.mark(mark.app_id)
-        return reached is not None and reached >= mark.version
-
-    def _write(self, added: TableRows, removed: pa.Table | None, marks: Sequence[Mark]) -> None:
+    def _write(self, added: TableRows, removed: pa.Table | None, mark: Mark) -> None:
         """Commit rows once; rows of new keys alone need no merge, for a repeated computation has the same mark."""
         if removed is not None and isinstance(added, pa.Table):
-            self._merge(Edit(removed, added), marks)
+            self._merge(Edit(removed, added), mark)
             return
         rows = (
             added.sort_by([(name, "ascending") for name in self.table.cluster_by])
@@ -213,10 +195,10 @@ class DeltaRsTable(DeltaLogTable):
             mode="append",
             schema_mode="merge",  # a column that a user has added is null in these rows
             writer_properties=self._properties,
-            commit_properties=_commit_properties(marks),
+            commit_properties=_commit_properties(mark),
         )
 
-    def _merge(self, edit: Edit, marks: Sequence[Mark]) -> None:
+    def _merge(self, edit: Edit, mark: Mark) -> None:
         updates = updates_of(edit, self.table.key)
         source = source_of(edit, self.table.key) if updates is None else updates
         values = {name: f"source.`{name}`" for name in self.table.names if name in source.column_names}
@@ -226,7 +208,7 @@ class DeltaRsTable(DeltaLogTable):
             source_alias="source",
             target_alias="target",
             writer_properties=self._properties,
-            commit_properties=_commit_properties(marks),
+            commit_properties=_commit_properties(mark),
         )
         if updates is not None:
             merger.when_matched_update(values).execute()
@@ -254,14 +236,6 @@ class DeltaRsTable(DeltaLogTable):
 
     # -- upkeep -------------------------------------------------------------------------------------------------
 
-    def _maintain_sometimes(self) -> None:
-        """Compact the files of many small commits; delta-rs writes checkpoints and clears the log by itself."""
-        if self.version - self._compacted_at < CHECKPOINT_INTERVAL:
-            return
-        self._compacted_at = self.version
-        if small_files(self._listing(), self.table.file_bytes) >= SMALL_FILES:
-            self._tried(self._compact)
-
     def _compact(self) -> object:
         return self._delta.optimize.compact(writer_properties=self._properties)
 
@@ -269,7 +243,6 @@ class DeltaRsTable(DeltaLogTable):
         return self._delta.optimize.z_order(list(self.table.cluster_by), writer_properties=self._properties)
 
     def _tried(self, change: Callable[[], object]) -> bool:
-        """Commit a change of files or old rows; False when another commit was faster."""
         self.refresh()
         try:
             change()
@@ -294,12 +267,6 @@ class DeltaRsTable(DeltaLogTable):
         after = self._paths()
         deleted = self._vacuum(vacuum_after_ms)
         return Upkeep(self.table.name, files, len(after), len(before - after), deleted, dropped)
-
-    def _until_done(self, change: Callable[[], object]) -> None:
-        for _ in range(_ATTEMPTS):
-            if self._tried(change):
-                return
-        raise TableError(f"{self.uri}: concurrent commits, {_ATTEMPTS} attempts failed")
 
     def _sql(self, query: Callable[[str], str]) -> pa.Table:
         return pa.table(QueryBuilder().register("rows", self._delta).execute(query("rows")))
@@ -343,9 +310,8 @@ def _parquet_properties(table: Table) -> WriterProperties:
     )
 
 
-def _commit_properties(marks: Sequence[Mark]) -> CommitProperties:
-    notes = [mark.note for mark in marks if mark.note]
+def _commit_properties(mark: Mark) -> CommitProperties:
     return CommitProperties(
-        app_transactions=[Transaction(mark.app_id, mark.version) for mark in marks],
-        custom_metadata={USER_METADATA: notes[0]} if notes else None,
+        app_transactions=[Transaction(mark.app_id, mark.version)],
+        custom_metadata={USER_METADATA: mark.note} if mark.note else None,
     )

@@ -21,17 +21,16 @@ from streaming.settings.locations import Location, catalog_schema
 from streaming.stores.places import hadoop_uri
 from streaming.tables.arrow_rows import as_schema
 from streaming.tables.commit_notes import USER_METADATA
-from streaming.tables.delta_log_table import DeltaLogTable
-from streaming.tables.delta_schema import CHECKPOINT_INTERVAL
+from streaming.tables.delta_log_table import ATTEMPTS, DeltaLogTable
 from streaming.tables.edits import REMOVED, source_of
 from streaming.tables.errors import TableError
 from streaming.tables.file_listing import is_out_of_order, small_files
 from streaming.tables.journal_entries import RowFilter
 from streaming.tables.location import WRITER_PROPERTY, check_columns, check_writer, table_uri
-from streaming.tables.predicates import matching
-from streaming.tables.retention import ROWS, Dialect, OldRows, condition, join
+from streaming.tables.predicates import matching, one_of, predicate_of
+from streaming.tables.retention import ROWS, OldRows, condition, join
 from streaming.tables.schema import Table
-from streaming.tables.spark_sql import ddl, one_of, quoted, quoted_path, sql_type, where_of
+from streaming.tables.spark_sql import SPARK, ddl, quoted, quoted_path, sql_type
 from streaming.tables.writer import (
     COMMIT_VERSION,
     Edit,
@@ -46,8 +45,6 @@ if TYPE_CHECKING:
 _Write: TypeAlias = Callable[[], None]
 
 NAME = "delta-spark"
-SMALL_FILES = 24  # with this many small files a compaction pays off
-_ATTEMPTS = 20
 _ROWS_A_FILE = 50_000
 _HOUR_MS = 3_600_000
 _TXN = "spark.databricks.delta.write."
@@ -64,7 +61,6 @@ class DeltaSparkTable(DeltaLogTable):
 
     Args:
         spark: A session in which nothing else commits at the same time: marks of merges are values of the session.
-        root: Folder or URI of all tables, or the catalogue's schema.
         table: What it holds; made when it is not there yet.
         adds_columns: Whether a table of an older release gets the columns that it lacks.
 
@@ -72,7 +68,7 @@ class DeltaSparkTable(DeltaLogTable):
         TableError: It is another table, has another writer, or cannot be opened.
     """
 
-    _dialect = Dialect(lambda epoch_ms: f"timestamp_millis({epoch_ms})", quoted)
+    _dialect = SPARK
 
     def __init__(self, spark: SparkSession, root: Location, table: Table, *, adds_columns: bool = True) -> None:
         self.table = table
@@ -139,7 +135,7 @@ class DeltaSparkTable(DeltaLogTable):
         self._change_feed(after, after + 1, ["_change_type"])
 
     def read(self, wanted: RowFilter) -> pa.Table:
-        found = self.frame().where(where_of(wanted)).select(*self.table.names).toArrow()
+        found = self.frame().where(predicate_of(wanted, SPARK) or "true").select(*self.table.names).toArrow()
         return as_schema(found, self.table.schema).filter(matching(wanted))
 
     def appended(self, after: int, upto: int, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
@@ -177,7 +173,7 @@ class DeltaSparkTable(DeltaLogTable):
                 return lambda: self._append(self._spark.createDataFrame(added), added.num_rows, mark)
             source = source_of(Edit(removed, added), self.table.key)
             bounds = [
-                one_of(f"target.`{name}`", pc.unique(source[name]).to_pylist())
+                one_of(f"target.`{name}`", pc.unique(source[name]).to_pylist(), SPARK)
                 for name in self.table.key[:2]
                 if not source[name].null_count and pa.types.is_string(source[name].type)
             ]
@@ -205,7 +201,7 @@ class DeltaSparkTable(DeltaLogTable):
     def _commit(self, mark: Mark, prepare: Callable[[], _Write | None]) -> bool:
         """Run a write until it is committed, or its mark is there; what others commit meanwhile, it begins from."""
         self.refresh()
-        for _ in range(_ATTEMPTS):
+        for _ in range(ATTEMPTS):
             if self._has(mark):
                 return False
             before = self.version
@@ -225,11 +221,7 @@ class DeltaSparkTable(DeltaLogTable):
             is_written = self.refresh() != before
             self._compact_sometimes()
             return is_written
-        raise TableError(f"{self.name}: concurrent commits, {_ATTEMPTS} attempts failed")
-
-    def _has(self, mark: Mark) -> bool:
-        reached = self.mark(mark.app_id)
-        return reached is not None and reached >= mark.version
+        raise TableError(f"{self.name}: concurrent commits, {ATTEMPTS} attempts failed")
 
     def _append(self, frame: DataFrame, rows: int, mark: Mark) -> None:
         ordered = frame.coalesce(max(1, -(-rows // _ROWS_A_FILE))).sortWithinPartitions(*self.table.cluster_by)
@@ -259,13 +251,8 @@ class DeltaSparkTable(DeltaLogTable):
 
     # -- upkeep -------------------------------------------------------------------------------------------------
 
-    def _compact_sometimes(self) -> None:
-        """Compact the files of many small commits; Delta writes checkpoints and clears the log by itself."""
-        if self.version - self._compacted_at < CHECKPOINT_INTERVAL:
-            return
-        self._compacted_at = self.version
-        if small_files(self._listing(), self.table.file_bytes) >= SMALL_FILES:
-            self._tried(self._optimize)
+    def _compact(self) -> None:
+        self._optimize()
 
     def _optimize(self, order: str = "") -> None:
         sizes = {f"{_OPTIMIZE}{bound}FileSize": str(self.table.file_bytes) for bound in ("min", "max")}
@@ -276,7 +263,6 @@ class DeltaSparkTable(DeltaLogTable):
         self._optimize(f"ZORDER BY ({', '.join(self.table.cluster_by)})")
 
     def _tried(self, change: Callable[[], object]) -> bool:
-        """Commit a change of files or old rows; False when another commit was faster."""
         try:
             with _as_table_error(f"{self.name} cannot be written"):
                 change()
@@ -292,7 +278,7 @@ class DeltaSparkTable(DeltaLogTable):
         dropped = self._drop(old) if old is not None else self._promise_to_keep()
         before = self._paths()
         if small_files(self._listing(), self.table.file_bytes) > 1:
-            self._until_done(self._optimize)
+            self._until_done(self._compact)
         if is_out_of_order(self._listing(), self.table.cluster_by):
             self._until_done(self._order)
         after = self._paths()
@@ -325,12 +311,6 @@ class DeltaSparkTable(DeltaLogTable):
     def _unneeded(self, vacuum_after_ms: int) -> list[str]:
         hours = _hours(vacuum_after_ms)
         return self._delta.vacuum(hours, dry_run=True, enforce_retention_duration=False, full=True)
-
-    def _until_done(self, change: Callable[[], object]) -> None:
-        for _ in range(_ATTEMPTS):
-            if self._tried(change):
-                return
-        raise TableError(f"{self.name}: concurrent commits, {_ATTEMPTS} attempts failed")
 
 
 def _hours(vacuum_after_ms: int) -> int:

@@ -17,11 +17,11 @@ from streaming.tables.arrow_rows import as_schema
 from streaming.tables.delta_spark_table import DeltaSparkTable
 from streaming.tables.edits import REMOVED, source_of
 from streaming.tables.journal_piece import ENTRY_COLUMNS, JournalPiece, Share, entries_of, in_order
-from streaming.tables.predicates import matching
+from streaming.tables.predicates import between, matching
 from streaming.tables.projections import MINUTE_MS, PROJECTIONS, Projection
 from streaming.tables.projector import Projector, Replaced, edit_of, present_of
 from streaming.tables.schema import ASSIGNMENTS, AUDITS, FINDINGS, GROUP_MINUTES, GROUPS, TOPICS, Table
-from streaming.tables.spark_sql import between, sql_type
+from streaming.tables.spark_sql import SPARK, sql_type
 from streaming.tables.writer import COMMIT_VERSION, Mark
 
 if TYPE_CHECKING:
@@ -56,8 +56,6 @@ class ExecutorProjector(Projector):
     """Applies them in Spark's Python workers.
 
     Args:
-        journal: The table ``changes``.
-        tables: Those that follow it, by name.
         listener: Counts the rows of tables again after each commit to one that it counts.
     """
 
@@ -169,7 +167,7 @@ def _touched(projection: Projection, kinds: Sequence[Row]) -> str:
 
     column, source = ("topic", "subject") if projection.table is TOPICS else ("group_id", "group_id")
     low, high = bounds(source)
-    tests = [f"({between(f'`{column}`', low, high)} OR `{column}` IS NULL)"] if low is not None else []
+    tests = [f"({between(f'`{column}`', low, high, SPARK)} OR `{column}` IS NULL)"] if low is not None else []
     if projection.table is GROUP_MINUTES:
         first, last = bounds("event_time")
         tests.append(f"minute BETWEEN timestamp_millis({first - MINUTE_MS}) AND timestamp_millis({last})")
@@ -213,7 +211,7 @@ def _source(outcome: DataFrame, table: Table) -> tuple[DataFrame, Sequence[str],
         *(functions.count(name).alias(f"count_{name}") for name in names),
     ).collect()[0]
     bounds = [
-        between(f"target.`{name}`", found[f"min_{name}"], found[f"max_{name}"])
+        between(f"target.`{name}`", found[f"min_{name}"], found[f"max_{name}"], SPARK)
         for name in names
         if found["rows"] and found[f"count_{name}"] == found["rows"]
     ]

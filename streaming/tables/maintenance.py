@@ -62,7 +62,6 @@ def optimize(
         vacuum_after_ms: Files that no version of this age or younger needs are deleted; at least an hour, for a
             file that the log does not name may belong to a commit that is being made.
         dry_run: Whether nothing is changed, and only returned what would be.
-        report: Is called for each finished table.
         now_ms: No age is measured from a later time: a clock ahead must not age all other rows.
         engine: What writes the tables; None: delta-rs.
     """

@@ -58,7 +58,6 @@ class Materializer:
     """Follows the journal: at once, or at most one interval after it.
 
     Args:
-        root: Root folder of the tables; those that are missing are made.
         interval_ms: 0: with each batch, in the batch's own thread.
         listener: Follows the rows of the tables; starts over when another process has changed them meanwhile.
         engine: What writes the tables; None: delta-rs.

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
+from typing import NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -15,13 +16,30 @@ from streaming.tables.schema import TIME
 LISTED = 500
 
 
-def predicate_of(wanted: RowFilter) -> str | None:
+class Dialect(NamedTuple):
+    """How an engine writes constants: a time in epoch milliseconds, and a text."""
+
+    time: Callable[[int], str]
+    text: Callable[[str], str]
+
+
+def literal_time(epoch_ms: int) -> str:
+    """Return a time as SQL of delta-rs, of the columns' own type: files are passed over by comparing with no other."""
+    seconds, rest_ms = divmod(epoch_ms, 1_000)
+    text = f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%dT%H:%M:%S}.{rest_ms:03d}Z"
+    return f"arrow_cast('{text}', 'Timestamp(Microsecond, Some(\"UTC\"))')"
+
+
+DELTA_RS = Dialect(literal_time, lambda text: "'" + text.replace("'", "''") + "'")
+
+
+def predicate_of(wanted: RowFilter, dialect: Dialect = DELTA_RS) -> str | None:
     """Return SQL that holds for all rows that match, and for few others; None: it would hold for all."""
-    tests = [one_of(f"`{column}`", values) for column, values in wanted.among.items()]
+    tests = [one_of(f"`{column}`", values, dialect) for column, values in wanted.among.items()]
     for column, (first, last) in wanted.between.items():
-        tests.append(f"`{column}` BETWEEN {literal_time(first)} AND {literal_time(last)}")
+        tests.append(f"`{column}` BETWEEN {dialect.time(first)} AND {dialect.time(last)}")
     if wanted.ends is not None:
-        since = f" OR `{wanted.ends}` >= {literal_time(wanted.ended_since)}" if wanted.ended_since is not None else ""
+        since = "" if wanted.ended_since is None else f" OR `{wanted.ends}` >= {dialect.time(wanted.ended_since)}"
         tests.append(f"(`{wanted.ends}` IS NULL{since})")
     return " AND ".join(tests) or None
 
@@ -39,25 +57,18 @@ def matching(wanted: RowFilter) -> pc.Expression:
     return test
 
 
-def one_of(column: str, values: Sequence[str]) -> str:
+def one_of(column: str, values: Sequence[str], dialect: Dialect = DELTA_RS) -> str:
     """Return SQL by which a column has one of these values, or, where they are many, one between them."""
     if not values:
         return "false"
     if len(values) > LISTED:
-        return f"{column} BETWEEN {literal(min(values))} AND {literal(max(values))}"
-    return f"{column} IN ({', '.join(map(literal, sorted(values)))})"
+        return between(column, min(values), max(values), dialect)
+    return f"{column} IN ({', '.join(map(dialect.text, sorted(values)))})"
 
 
-def literal_time(epoch_ms: int) -> str:
-    """Return a time as SQL, of the columns' own type: files are passed over by comparing with no other."""
-    seconds, rest_ms = divmod(epoch_ms, 1_000)
-    text = f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%dT%H:%M:%S}.{rest_ms:03d}Z"
-    return f"arrow_cast('{text}', 'Timestamp(Microsecond, Some(\"UTC\"))')"
-
-
-def literal(text: str) -> str:
-    """Return a text as SQL."""
-    return "'" + text.replace("'", "''") + "'"
+def between(column: str, first: str, last: str, dialect: Dialect) -> str:
+    """Return SQL by which a column of texts has a value from the first to the last."""
+    return f"{column} BETWEEN {dialect.text(first)} AND {dialect.text(last)}"
 
 
 def _time(epoch_ms: int) -> pa.Scalar:

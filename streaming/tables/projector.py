@@ -83,8 +83,6 @@ class DriverProjector(Projector):
     """Applies them in this process.
 
     Args:
-        journal: The table ``changes``.
-        tables: Those that follow it, by name.
         listener: Gets the rows that each commit replaced.
     """
 

@@ -16,6 +16,7 @@ from typing import NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from streaming.tables.predicates import Dialect
 from streaming.tables.schema import TABLES
 
 # Two columns beside the key: rows before this time are dropped, and how many these are.
@@ -88,13 +89,6 @@ class Dropped(NamedTuple):
     cluster: str | None
     rows: int
     before_ms: int
-
-
-class Dialect(NamedTuple):
-    """How an engine writes constants: a time in epoch milliseconds, and a text."""
-
-    time: Callable[[int], str]
-    text: Callable[[str], str]
 
 
 def condition(old: OldRows, dialect: Dialect) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 import logging
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any
@@ -93,11 +93,8 @@ class LiveStatus:
         batch, batch_ms: The last batch's number and how long it took.
         batches, batches_ms: How many there were since the start, and how long they took together.
         parts_ms: What of that each part took, by the names of Spark's ``durationMs``.
-        clusters: By name.
         rebalances: Newest first, by the batch that decided them.
         findings: Open now; None: not counted.
-        rejected: Inputs that were not applied as sent, since the start.
-        tables: Their folder.
         pages: Where a browser shows them; empty: nowhere.
         following: How much of a large batch they have by now; empty: nothing large is left.
         notes: Warnings and errors, newest last.
@@ -148,23 +145,12 @@ class LiveView:
     """Shows a status until it is left; does nothing when there is no terminal.
 
     Args:
-        status: Read at every refresh.
         console: Where to; standard error when None, so that standard output stays data.
-        footer: A short hint.
     """
 
-    def __init__(
-        self,
-        status: LiveStatus,
-        *,
-        console: Console | None = None,
-        footer: str = "Ctrl-C stops",
-        now_ms: Callable[[], int] = clock.now_ms,
-    ) -> None:
+    def __init__(self, status: LiveStatus, *, console: Console | None = None) -> None:
         self._status = status
         self._console = console or Console(stderr=True)
-        self._footer = footer
-        self._now_ms = now_ms
         self._live: Live | None = None
         self._handlers: list[logging.Handler] = []
         self._notes = NotesHandler(status)
@@ -204,7 +190,7 @@ class LiveView:
 
     def _render(self) -> RenderableType:
         size = self._console.size
-        return render(self._status, self._now_ms(), size.width, size.height, self._footer)
+        return render(self._status, clock.now_ms(), size.width, size.height, "Ctrl-C stops")
 
 
 def render(status: LiveStatus, now_ms: int, width: int, height: int, footer: str = "") -> RenderableType:

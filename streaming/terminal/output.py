@@ -32,7 +32,6 @@ class Shown(NamedTuple):
 
     Attributes:
         header: As the source system's own tools write it, where they have it.
-        cell: Returns the text of a row.
         brief: The same where there is little room; None: as ``cell``.
         is_wide: Only shown with ``--wide``.
         is_brief: Only shown without ``--wide``, where other columns have the same in full.

@@ -13,9 +13,5 @@ SHARED_BY_MESSAGE = -1
 
 
 def current_spans(reader: Reader, where: Mapping[str, Any]) -> list[Row]:
-    """Return the spans that are open now, in the order of their table.
-
-    Args:
-        where: As ``Reader.read`` takes it.
-    """
+    """Return the spans that are open now, in the order of their table."""
     return reader.rows("assignments", where=where, keep=lambda rows: rows["valid_to"].is_null())

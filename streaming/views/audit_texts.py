@@ -22,9 +22,6 @@ def owners_text(members: list[str] | None) -> str:
 def strategy_text(group: Row) -> str:
     """Return the result of a group's audits for its strategy, as a sentence.
 
-    Args:
-        group: A row of ``groups``.
-
     Example:
         >>> strategy_text({"strategy_verdict": "proven", "verdict_generations": 2, "verdict_from": 0})
         'proven over 2 generations since 1970-01-01T00:00:00.000Z'

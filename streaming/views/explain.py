@@ -64,9 +64,6 @@ class Move(NamedTuple):
 def explain(reader: Reader, prefix: str) -> dict[str, Any]:
     """Return the rebalance, the sessions of the members that caused it, and each queue whose owners changed.
 
-    Args:
-        prefix: The id or how it begins.
-
     Raises:
         NotFoundError, AmbiguousError: None fits, or several.
     """

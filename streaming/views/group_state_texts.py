@@ -40,6 +40,11 @@ def has_former_members(row: Mapping[str, Any]) -> bool:
     return has_former_spans(row) and row.get("reconciling") is None
 
 
+def never_had_members(row: Mapping[str, Any]) -> bool:
+    """Return whether no member of a group was ever observed: it is known by its commits, or as an empty one."""
+    return row["state"] == "empty" and row["last_rebalance_at"] is None
+
+
 def coordinator_state(row: Mapping[str, Any]) -> str:
     """Return a group's state; of a kind that is not followed the coordinator's, where its records show it.
 

@@ -33,38 +33,14 @@ _Rows: TypeAlias = Callable[[schema.Table, str], list[tuple[Any, ...]]]
 
 
 @dataclass(frozen=True)
-class CauseCount:
-    """Rebalances of one system with one main cause."""
-
-    system: str
-    trigger: str
-    rebalances: int
-
-
-@dataclass(frozen=True)
-class WorstGroup:
-    """A group that rebalanced most."""
-
-    cluster: str
-    group_id: str
-    rebalances: int
-    queues_moved: int
-    main_cause: str
-
-
-@dataclass(frozen=True)
-class OpenFinding:
-    """Findings of one kind that are open."""
-
-    kind: str
-    severity: str
-    findings: int
-    example: str
-
-
-@dataclass(frozen=True)
 class Summary:
-    """The content of the tables, and commands to try next."""
+    """The content of the tables, and commands to try next.
+
+    Attributes:
+        causes: System, main cause, rebalances.
+        worst_groups: Cluster, group, rebalances, queues moved, usual cause; the busiest first.
+        findings: Open ones: kind, severity, how many, an example; the gravest first.
+    """
 
     clusters: int = 0
     groups: int = 0
@@ -75,9 +51,9 @@ class Summary:
     agreeing: int = 0
     differing: int = 0
     rejected: int = 0
-    causes: list[CauseCount] = field(default_factory=list)
-    worst_groups: list[WorstGroup] = field(default_factory=list)
-    findings: list[OpenFinding] = field(default_factory=list)
+    causes: list[tuple[str, str, int]] = field(default_factory=list)
+    worst_groups: list[tuple[str, str, int, int, str]] = field(default_factory=list)
+    findings: list[tuple[str, str, int, str]] = field(default_factory=list)
     commands: list[str] = field(default_factory=list)
 
 
@@ -152,7 +128,8 @@ def _summary(rows: _Rows, tables_root: Location) -> Summary:
     )
     worst = rows(
         schema.REBALANCES,
-        f"""select cluster, group_id, count(*) as times, sum(queues_moved), mode(trigger order by trigger)
+        f"""select cluster, group_id, count(*) as times, coalesce(sum(queues_moved), 0)::bigint,
+                   mode(trigger order by trigger)
             from rebalances group by cluster, group_id order by times desc, cluster, group_id limit {SHOWN}""",
     )
     findings = rows(
@@ -172,11 +149,9 @@ def _summary(rows: _Rows, tables_root: Location) -> Summary:
         agreeing=totals[3],
         differing=totals[4],
         rejected=rejected,
-        causes=[CauseCount(*row) for row in causes],
-        worst_groups=[
-            WorstGroup(cluster, group, times, int(moved or 0), cause) for cluster, group, times, moved, cause in worst
-        ],
-        findings=[OpenFinding(*row) for row in findings],
+        causes=causes,
+        worst_groups=worst,
+        findings=findings,
         commands=_commands(rows, tables_root),
     )
 
@@ -232,25 +207,25 @@ def print_summary(summary: Summary, console: Console) -> None:
         console,
         ("busiest groups", "", "rebalances", "queues moved", "mostly"),
         [
-            (group.cluster, group.group_id, f"{group.rebalances:,}", f"{group.queues_moved:,}", group.main_cause)
-            for group in summary.worst_groups
+            (cluster, group, f"{rebalances:,}", f"{moved:,}", cause)
+            for cluster, group, rebalances, moved, cause in summary.worst_groups
         ],
     )
     _print_rows(
         console,
         ("open findings", "times", "severity", "for example"),
-        [(finding.kind, f"{finding.findings:,}", finding.severity, finding.example) for finding in summary.findings],
+        [(kind, f"{number:,}", severity, example) for kind, severity, number, example in summary.findings],
     )
     console.print("\nGo on with:")
     for command in summary.commands:
         console.print(f"  {command}", soft_wrap=True, highlight=False, markup=False)
 
 
-def _print_causes(causes: list[CauseCount], console: Console) -> None:
-    systems = sorted({cause.system for cause in causes})
+def _print_causes(causes: list[tuple[str, str, int]], console: Console) -> None:
+    systems = sorted({system for system, _, _ in causes})
     by_trigger: dict[str, dict[str, int]] = {}
-    for cause in causes:
-        by_trigger.setdefault(cause.trigger, {})[cause.system] = cause.rebalances
+    for system, trigger, rebalances in causes:
+        by_trigger.setdefault(trigger, {})[system] = rebalances
     grid = Grid(box=None, padding=(0, 2, 0, 0), header_style="bold")
     grid.add_column("main cause", no_wrap=True)
     for system in systems:

@@ -13,6 +13,7 @@ from streaming.tables.schema import Row
 from streaming.views.reader import Reader
 from udfs.group.batch.findings import RULES
 from udfs.group.batch.observed_findings import OBSERVED
+from udfs.model.first_few import first_few
 
 # A group that was deleted long ago is only in its history; a cluster with a problem may be only in findings.
 _NAMING = ("groups", "findings", "rebalances")
@@ -25,11 +26,18 @@ def require_present(reader: Reader, cluster: str | None, group: str | None = Non
     Raises:
         NotFoundError: The tables do not know one of them.
     """
-    if cluster is not None and not _has_rows(reader, _NAMING, {"cluster": cluster}):
-        raise NotFoundError(unknown_cluster(cluster, _names(reader, ("groups", "findings"), "cluster")))
+    if cluster is not None and not _has_rows(reader, (*_NAMING, "topics"), {"cluster": cluster}):
+        raise NotFoundError(unknown_cluster(cluster, known_clusters(reader)))
     if group is not None and not _has_rows(reader, _NAMING, {"cluster": cluster, "group_id": group}):
         names = _names(reader, ("groups",), "group_id", {"cluster": cluster})
         raise NotFoundError(f"there is no group {group}{_in(cluster)}{did_you_mean(group, names)}")
+
+
+def known_clusters(reader: Reader, group: str | None = None) -> set[str]:
+    """Return the clusters that the tables know now, also those without a group; those of a group where one is named."""
+    if group is not None:
+        return _names(reader, ("groups",), "cluster", {"group_id": group})
+    return _names(reader, ("groups", "topics", "findings"), "cluster")
 
 
 def unknown_cluster(cluster: str, names: Iterable[str]) -> str:
@@ -99,10 +107,7 @@ def member_named(reader: Reader, prefix: str, *, cluster: str | None = None, gro
         names = set(rows["member_id"].to_pylist())
         raise NotFoundError(f"there is no member {prefix}{_in(cluster)}{did_you_mean(prefix, names)}")
     if len(found) > 1:
-        more = f" and {len(found) - _FEW} more" if len(found) > _FEW else ""
-        raise AmbiguousError(
-            f"{len(found)} members have an id that begins with {prefix}: {', '.join(found[:_FEW])}{more}"
-        )
+        raise AmbiguousError(f"{len(found)} members have an id that begins with {prefix}: {first_few(found, _FEW)}")
     return str(found[0])
 
 

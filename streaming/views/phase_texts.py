@@ -36,9 +36,6 @@ class Part(NamedTuple):
 def phases(rebalance: Row) -> list[Phase]:
     """Return the phases of a rebalance as far as they were observed.
 
-    Args:
-        rebalance: A row of ``rebalances``.
-
     Returns:
         ``join`` and ``sync`` of a classic group; ``target`` and ``reconciliation`` of one of a newer protocol;
         ``whole`` where the time between the two is not known.
@@ -108,11 +105,7 @@ def parts(reader: Reader, rebalance: Row) -> list[Part]:
 
 
 def part_text(rebalance: Row, found: list[Part]) -> str | None:
-    """Return which part of its logical rebalance a rebalance is; None: it is the only one.
-
-    Args:
-        found: The parts, as ``parts`` returns them.
-    """
+    """Return which part of its logical rebalance a rebalance is; None: it is the only one."""
     logical_id = rebalance.get("logical_id")
     if found:
         place = 1 + [part.rebalance_id for part in found].index(rebalance["rebalance_id"])

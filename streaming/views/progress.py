@@ -109,7 +109,17 @@ def recent_rows(reader: Reader) -> Within | None:
     return None if newest_ms is None else Within(newest_ms - RECENT_MS)
 
 
-def recent_committers(reader: Reader, cluster: str, topic: str) -> set[str]:
+def groups_of_topic(reader: Reader, cluster: str, topic: str) -> list[str]:
+    """Return the names of the groups that own queues of a topic now, or have committed there lately; sorted."""
+    owners = {span["group_id"] for span in current_spans(reader, {"cluster": cluster, "topic": topic})}
+    committers = _recent_committers(reader, cluster, topic)
+    # A poll that lacks a group shows nothing of its offsets: their rows end without a last one.
+    where = {"cluster": cluster, "group_id": committers - owners}
+    present = reader.read("groups", columns=["group_id"], where=where)
+    return sorted({*owners, *present["group_id"].to_pylist()})
+
+
+def _recent_committers(reader: Reader, cluster: str, topic: str) -> set[str]:
     """Return the groups with a commit on a topic that moved within the last hour, and was not deleted since."""
     recent = recent_rows(reader)
     if recent is None:

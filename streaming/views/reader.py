@@ -58,9 +58,6 @@ class Except(NamedTuple):
 class Reader:
     """The tables below one root folder.
 
-    Args:
-        root: Their folder.
-
     Raises:
         NoTablesError: The folder has no tables.
     """
@@ -86,8 +83,7 @@ class Reader:
 
         Args:
             where: Column -> the value that it must have, a set of those that it may have, ``Within``,
-                ``Between`` or ``Except``; None: any.
-            keep: A further condition.
+                ``Between`` or ``Except``; None = any.
         """
         names = list(columns or TABLES[name].names)
         schema = pa.schema([TABLES[name].schema.field(column) for column in names])

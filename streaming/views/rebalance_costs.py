@@ -22,10 +22,8 @@ class Cost(msgspec.Struct, frozen=True):
     """The total cost of a group's rebalances; None: not observed for any of them.
 
     Attributes:
-        rebalances: How many.
         outage_min_ms, outage_max_ms: For how long nobody read queues, at least and at most, summed over these.
         outage_unknown_queues: Queues of which that is not known: they are not in these sums.
-        repeated_messages and so on: As in table rebalances.
     """
 
     rebalances: int = 0

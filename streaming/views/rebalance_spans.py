@@ -8,11 +8,7 @@ from streaming.views.reader import Reader, Within
 
 
 def spans_of(reader: Reader, rebalance: Row) -> list[Row]:
-    """Return the spans of its group that begin, end or are open within a rebalance, by queue.
-
-    Args:
-        rebalance: A row of ``rebalances``.
-    """
+    """Return the spans of its group that begin, end or are open within a rebalance, by queue."""
     where = {
         "cluster": rebalance["cluster"],
         "group_id": rebalance["group_id"],

@@ -41,9 +41,6 @@ def one_rebalance(reader: Reader, prefix: str) -> Row:
 def causes_text(row: Row, name_of: Callable[[str], str] = str) -> str:
     """Return the main cause of a rebalance, and how many others it has.
 
-    Args:
-        name_of: Returns what a member is called.
-
     Example:
         >>> one = {"kind": "member_joined", "member_id": "a", "topic": None}
         >>> causes_text({"trigger": "member_joined", "triggers": [one, one | {"member_id": "b"}]})

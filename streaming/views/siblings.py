@@ -85,22 +85,14 @@ class HostSessions(NamedTuple):
 
 
 def siblings_of(reader: Reader, session: Row, cluster: str, group: str, at_ms: int) -> Siblings | None:
-    """Return what became of them; None: there are none, or the client cannot be distinguished from others.
-
-    Args:
-        session: That of the member that departed. at_ms: When it departed.
-    """
+    """Return what became of them; None: there are none, or the client cannot be distinguished from others."""
     same = {"cluster": cluster, "client_id": session.get("client_id"), "host": session.get("host")}
     others, ended = _others(reader, same, session, group, at_ms)
     return Siblings(len(ended), len(others) - len(ended)) if others else None
 
 
 def host_sessions(reader: Reader, session: Row, cluster: str, group: str, at_ms: int) -> HostSessions | None:
-    """Return what became of the sessions on a member's host in other groups; None: there are none, or it is not known.
-
-    Args:
-        session: That of the member that departed. at_ms: When it departed.
-    """
+    """Return what became of the sessions on a member's host in other groups; None: there are none, or not known."""
     same = {"cluster": cluster, "address": session.get("address")}
     others, ended = _others(reader, same, session, group, at_ms)
     if not others:

@@ -51,7 +51,6 @@ def widespread_kinds(
 
     Args:
         now_ms: Event time in epoch milliseconds. Which groups there are is not kept: they are those of now.
-        cluster: Only of this one.
     """
     if not settings.kinds:
         return ()

@@ -9,7 +9,7 @@ import pytest
 
 from streaming.collectors.kafka.coordinator_releases import CoordinatorReleases, Place, api_versions, tls_of
 from streaming.collectors.kafka.options import KafkaOptions
-from streaming.collectors.kafka.permissions import offsets_partitions, require_rights
+from streaming.collectors.kafka.permissions import check_rights, offsets_partitions
 from streaming.setup.errors import SetupError
 from tests.job.commands import ManyRuns
 from tests.kit.brokers import Broker, kafka_41
@@ -108,7 +108,7 @@ def _refuses_untrusted_clients(broker: Broker, folder: Path) -> None:
     """Check that the error names the problem if an untrusted authority signed the broker's certificate."""
     others = make_certificates(folder / "others")
     with pytest.raises(SetupError, match=r"(?i)certificate"):
-        require_rights(_options(broker, "monitor", others.client_settings()))
+        check_rights(_options(broker, "monitor", others.client_settings()))
 
 
 def _options(broker: Broker, user: str, changed: dict[str, str] | None = None) -> KafkaOptions:

@@ -7,7 +7,7 @@ same as empty: a heartbeat changes the fields that it carries and leaves the oth
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Final, Literal, TypeAlias, TypedDict
 
 import msgspec
 
@@ -148,6 +148,20 @@ class Event(msgspec.Struct, kw_only=True, omit_defaults=True, tag_field="type"):
     system: System
     cluster: Name
     event_id: Name | None = None
+
+
+class EventFields(TypedDict):
+    """The fields that any event carries."""
+
+    schema_version: Literal[1]
+    event_time: int
+    system: System
+    cluster: str
+
+
+def event_fields(system: System, cluster: str, event_time: int) -> EventFields:
+    """Return the fields that any event of a cluster carries; ``event_time``: in epoch ms."""
+    return {"schema_version": SCHEMA_VERSION, "event_time": event_time, "system": system, "cluster": cluster}
 
 
 class MemberEvent(MemberFields, kw_only=True, tag_field="type"):

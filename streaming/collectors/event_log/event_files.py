@@ -19,7 +19,6 @@ class EventFiles(WriteBuffer):
     returns, and never changed again. So readers see each poll of a collector completely.
 
     Args:
-        folder: Made when missing.
         name: The writer's name; part of the names of the files.
         guard: Called before events are written; raises ``OSError`` when another process may write under this name.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
@@ -52,13 +52,11 @@ class EventTopic(WriteBuffer):
         limits: LogLimits | None = None,
         *,
         wait_s: float = _WAIT_S,
-        producer: Callable[[dict[str, object]], Producer] = Producer,
     ) -> None:
         memory.parent.mkdir(parents=True, exist_ok=True)
         self._topic = topic
         self._settings = {**_OURS, **settings, "error_cb": self._on_error, "logger": LIBRDKAFKA}
-        self._make_producer = producer
-        self._producer = producer(dict(self._settings))
+        self._producer = Producer(dict(self._settings))
         self._wait_s = wait_s
         self._away = False
         self._last_error: str | None = None
@@ -115,7 +113,7 @@ class EventTopic(WriteBuffer):
             # would.
             self._sent.clear()
             # A refused client keeps its old login, and its cached metadata of topics for minutes.
-            self._producer = self._make_producer(dict(self._settings))
+            self._producer = Producer(dict(self._settings))
         return str(failed.str())
 
     def _on_error(self, error: KafkaError) -> None:

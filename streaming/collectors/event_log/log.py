@@ -10,8 +10,6 @@ from streaming.settings.defaults import default
 from streaming.stores.places import Place, write_whole
 from udfs.model.events import AnyEvent
 
-MIB = 1024 * 1024
-
 
 class LogFull(OSError):  # noqa: N818 - what it is called in a sentence
     """The log cannot be written and its memory is full: none of these events was taken."""

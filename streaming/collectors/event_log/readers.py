@@ -46,7 +46,6 @@ class DeletedMark(msgspec.Struct, kw_only=True):
     """The files that a writer has deleted.
 
     Attributes:
-        clusters: The clusters of its events.
         ranges: Number of the first and of the last file that were deleted at one time, in their order.
     """
 

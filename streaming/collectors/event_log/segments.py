@@ -65,9 +65,6 @@ class Segments:
         """Delete files beyond their retention, the oldest first; every few seconds is often enough.
 
         The deleted files are recorded before: a job that has not read them reports the loss.
-
-        Args:
-            clusters: The clusters of the writer's events.
         """
         if abs(now_ns - self._retained_ns) < _RETAIN_EVERY_NS:
             return

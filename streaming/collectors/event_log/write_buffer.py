@@ -32,7 +32,6 @@ class WriteBuffer:
             when it cannot; the rest of the list is tried again.
         memory: Kept behind the records that came before.
         limit_bytes: The total size of records that may wait. A single append that is longer may wait alone.
-        log_name: For messages.
     """
 
     def __init__(

@@ -46,9 +46,7 @@ class BrokerClock:
         """Add the evidence of one record.
 
         Args:
-            record_ms: Its timestamp.
             written_after_ms: A time of this machine at which it did not exist yet; None if unknown.
-            read_ms: When this machine read it.
         """
         least = None if written_after_ms is None else written_after_ms - record_ms
         self._bounds.append((read_ms, least, read_ms - record_ms))

@@ -36,7 +36,7 @@ from streaming.machine.logs import logger
 from streaming.machine.process import since_boot_ms
 from streaming.settings.defaults import default
 from udfs.kafka.consumer_offsets import OFFSETS_TOPIC, GroupPatterns
-from udfs.model.events import SCHEMA_VERSION, AnyEvent, Clock
+from udfs.model.events import AnyEvent, Clock, event_fields
 
 OffsetsRead = Callable[[], Mapping[int, int]]
 
@@ -94,12 +94,9 @@ class KafkaCollector(CollectorThread):
     """Follows one cluster's metadata, from ``start`` to ``stop``; also as a context manager.
 
     Args:
-        options: The cluster.
         log: Where events go; a source of the query.
         offsets_read: Returns up to where the query has read ``__consumer_offsets``: partition -> next offset.
-        poll_interval_ms: From one round to the next.
         lateness_ms: The job's: this long after a record that the query has read, a clock is written at once.
-        view: Makes the connection.
     """
 
     def __init__(
@@ -339,9 +336,7 @@ class KafkaCollector(CollectorThread):
         if not allowed:
             return False
         clock_ms = self._owed[allowed - 1].clock_ms
-        event: AnyEvent = Clock(
-            schema_version=SCHEMA_VERSION, event_time=clock_ms, system="kafka", cluster=self._options.cluster
-        )
+        event: AnyEvent = Clock(**event_fields("kafka", self._options.cluster, clock_ms))
         self._log.append([event])
         self._early.passed(clock_ms)
         for _ in range(allowed):

@@ -29,7 +29,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 from streaming.collectors.kafka.log_layout import coordinator_message
 from udfs.kafka.consumer_offsets import EVERY_GROUP, GroupPatterns
-from udfs.model.events import SCHEMA_VERSION, AnyEvent, GroupSnapshot, MemberLeft
+from udfs.model.events import AnyEvent, GroupSnapshot, MemberLeft, event_fields
 
 _PREFIX = "broker log: "
 _REMEMBERED = 10_000  # members that departed or were replaced, because a later line may name them again
@@ -108,10 +108,7 @@ class CoordinatorLog:
                 return
             _remember(self._departed, (group, line.member_id), None)
         yield MemberLeft(
-            schema_version=SCHEMA_VERSION,
-            event_time=event_time,
-            system="kafka",
-            cluster=self._cluster,
+            **event_fields("kafka", self._cluster, event_time),
             group=group,
             member_id=line.member_id,
             how=line.how,
@@ -124,10 +121,7 @@ class CoordinatorLog:
 
     def _under_way(self, line: _UnderWay, event_time: int) -> GroupSnapshot:
         return GroupSnapshot(
-            schema_version=SCHEMA_VERSION,
-            event_time=event_time,
-            system="kafka",
-            cluster=self._cluster,
+            **event_fields("kafka", self._cluster, event_time),
             group=line.group,
             generation=line.generation,
             state="CompletingRebalance" if line.has_joined else "PreparingRebalance",

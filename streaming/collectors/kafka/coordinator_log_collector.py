@@ -139,11 +139,7 @@ def brokers_logs(settings: Kafka, log: EventLog) -> CoordinatorLogCollector:
 
 
 class LogBehindLines:
-    """A log of events whose clocks wait for what the brokers logged before them.
-
-    Args:
-        log: Where everything is appended. lines: Read first.
-    """
+    """A log of events whose clocks wait for what the brokers logged before them."""
 
     def __init__(self, log: EventLog, lines: CoordinatorLogCollector) -> None:
         self._log = log

@@ -20,7 +20,7 @@ from typing import Final, Protocol, TypeAlias
 from streaming.collectors.kafka.options import KafkaOptions
 from udfs.jvm.collections import string_hash
 from udfs.kafka.consumer_offsets import GroupPatterns
-from udfs.model.events import SCHEMA_VERSION, GroupSettings
+from udfs.model.events import GroupSettings, event_fields
 from udfs.strategies.kafka.coordinator_release import COORDINATOR, PREVIEW, RELEASES, TODAY
 
 _EVERY_MS: Final = 60_000
@@ -68,10 +68,7 @@ class CoordinatorReleases:
         }
         return [
             GroupSettings(
-                schema_version=SCHEMA_VERSION,
-                event_time=at_ms,
-                system="kafka",
-                cluster=self._options.cluster,
+                **event_fields("kafka", self._options.cluster, at_ms),
                 group=group,
                 strategy_settings={COORDINATOR: changed[group]},
             )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from udfs.model.events import SCHEMA_VERSION, QueueEnd, QueueEnds
+from udfs.model.events import QueueEnd, QueueEnds, event_fields
 
 _LATER = 6  # intervals, because reading partitions without a leader lasts until the timeout and delays the poll
 
@@ -34,10 +34,7 @@ class EndDiff:
                 moved.setdefault(topic, []).append(QueueEnd(partition, end))
         return [
             QueueEnds(
-                schema_version=SCHEMA_VERSION,
-                event_time=at_ms,
-                system="kafka",
-                cluster=self._cluster,
+                **event_fields("kafka", self._cluster, at_ms),
                 topic=topic,
                 queues=tuple(queues),
             )

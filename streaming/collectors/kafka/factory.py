@@ -49,11 +49,7 @@ def _source_before(folder: Place) -> Source | None:
 
 
 class _BrokersLogs:
-    """The brokers' logs that the settings name, if any, of a job.
-
-    Attributes:
-        lines: What reads them. logged: What that appends to.
-    """
+    """The brokers' logs that the settings name, if any, of a job."""
 
     lines: CoordinatorLogCollector | None = None
     logged: EventFiles | None = None
@@ -69,11 +65,7 @@ class _BrokersLogs:
 
 
 class _LoggingCluster(CollectorCluster):
-    """A cluster whose brokers' logs may be read beside it: before each of its clocks, and twice a second.
-
-    Args:
-        log: What the collector appends to.
-    """
+    """A cluster whose brokers' logs may be read beside it: before each of its clocks, and twice a second."""
 
     def __init__(self, collector: Collector, log: EventLog, logs: _BrokersLogs) -> None:
         super().__init__(collector, log)

@@ -18,12 +18,12 @@ from udfs.kafka.consumer_protocol import read_assignment
 from udfs.kafka.wire_reader import WireError
 from udfs.model.events import (
     MAX_NAME_LENGTH,
-    SCHEMA_VERSION,
     AnyEvent,
     GroupDeleted,
     GroupSnapshot,
     MemberInfo,
     QueueRef,
+    event_fields,
 )
 
 _FOLLOWED_TYPES = ("consumer", "")
@@ -82,7 +82,6 @@ class GroupDiff:
 
         Args:
             described: The groups of ``to_describe``, with instance ids; without those that could not be.
-            time_ms: The event time of changes.
         """
         events: list[AnyEvent] = []
         for name, group in sorted(polled.groups.items()):
@@ -130,10 +129,7 @@ class GroupDiff:
         self, name: str, group: DescribedGroup, described: DescribedGroup | None, time_ms: int
     ) -> GroupSnapshot | None:
         event = GroupSnapshot(
-            schema_version=SCHEMA_VERSION,
-            event_time=time_ms,
-            system="kafka",
-            cluster=self._cluster,
+            **event_fields("kafka", self._cluster, time_ms),
             group=name,
             state=group.state,
             generation_source="counted",
@@ -168,12 +164,7 @@ class GroupDiff:
         absent, self._missing = sorted(missing & self._missing), missing - self._missing
         for name in absent:
             del self._reported[name]
-        return [
-            GroupDeleted(
-                schema_version=SCHEMA_VERSION, event_time=time_ms, system="kafka", cluster=self._cluster, group=name
-            )
-            for name in absent
-        ]
+        return [GroupDeleted(**event_fields("kafka", self._cluster, time_ms), group=name) for name in absent]
 
 
 def digest_of(group: DescribedGroup) -> str:

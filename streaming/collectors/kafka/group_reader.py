@@ -22,8 +22,7 @@ from typing import Any, Literal
 import msgspec
 from confluent_kafka import ConsumerGroupType, KafkaException
 
-from streaming.collectors.kafka.admin_answer import answer_of
-from streaming.collectors.kafka.metadata_client import MetadataClient
+from streaming.collectors.kafka.metadata_client import MetadataClient, answer_of
 from udfs.model.events import QueueRef
 
 _CONSUMERS = "consumer"

@@ -32,7 +32,6 @@ class GroupSource(NamedTuple):
 
     Attributes:
         partitions: Partitions of ``__consumer_offsets``, where it is read.
-        why: Why it was taken.
     """
 
     source: Source

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from udfs.kafka.consumer_offsets import GroupPatterns
-from udfs.model.events import SCHEMA_VERSION, GroupSnapshot
+from udfs.model.events import GroupSnapshot, event_fields
 
 _OVER: Final = "Stable"  # without members, because all that is known is that it no longer rebalances
 # A group is over once this many polls lack it: its broker may have missed one, and its generation's record comes first.
@@ -56,10 +56,7 @@ class GroupsUnderWay:
         changed |= dict.fromkeys(over, _OVER)
         return [
             GroupSnapshot(
-                schema_version=SCHEMA_VERSION,
-                event_time=at_ms,
-                system="kafka",
-                cluster=self._cluster,
+                **event_fields("kafka", self._cluster, at_ms),
                 group=group,
                 state=changed[group],
             )

@@ -63,7 +63,6 @@ class LogFiles:
 
     Args:
         patterns: Paths, or patterns as a shell has them.
-        memory: What ``memory`` returned at an earlier start.
     """
 
     ends = is_over = False
@@ -233,11 +232,7 @@ def _lines(place: Place, pieces: Iterator[bytes], *, is_whole: bool) -> Iterator
 
 
 class StandardInput:
-    """Reads lines from a pipe, as they come.
-
-    Args:
-        stream: What to read.
-    """
+    """Reads lines from a pipe, as they come."""
 
     ends = True
 

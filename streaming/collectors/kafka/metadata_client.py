@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Mapping
 from concurrent.futures import Future, wait
 from types import TracebackType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from confluent_kafka import (
     TIMESTAMP_NOT_AVAILABLE,
@@ -23,7 +23,6 @@ from confluent_kafka import (
 )
 from confluent_kafka.admin import AdminClient, OffsetSpec
 
-from streaming.collectors.kafka.admin_answer import answer_of
 from streaming.collectors.kafka.options import KafkaOptions
 from streaming.collectors.kafka.topic_diff import ObservedTopic
 from streaming.machine.logs import LIBRDKAFKA
@@ -58,6 +57,9 @@ _IDS_AT_ONCE = 1_000  # topics whose ids are read in one round, which takes one 
 _COMPLAINTS_KEPT = 100
 _NO_TOPIC_ID = "AAAAAAAAAAAAAAAAAAAAAA"  # sixteen zeroes: the broker has no topic ids (before 2.8)
 _LEADERLESS_NAMED = 5
+# The client ends a request at its timeout and gives the reason, so that is awaited.
+_LONGER_S = 5.0
+AnswerT = TypeVar("AnswerT")
 
 
 class MetadataClient:
@@ -223,11 +225,7 @@ class MetadataClient:
         }
 
     def ends(self, partitions: Mapping[str, int]) -> dict[tuple[str, int], int]:
-        """Return where each partition ends; those without a leader are missing, as all are of a broker that is away.
-
-        Args:
-            partitions: How many each topic has.
-        """
+        """Return where each partition ends; those without a leader are missing, as all are of a broker that is away."""
         latest = OffsetSpec.latest()
         places = {TopicPartition(topic, number): latest for topic in partitions for number in range(partitions[topic])}
         found: dict[tuple[str, int], int] = {}
@@ -254,9 +252,9 @@ class MetadataClient:
         finally:
             self._consumer.unassign()
 
-    def may_read(self, partition: int = 0) -> KafkaError | None:
+    def may_read(self) -> KafkaError | None:
         """Try to read ``__consumer_offsets``; return the error, if there is one."""
-        self._consumer.assign([TopicPartition(OFFSETS_TOPIC, partition, 0)])
+        self._consumer.assign([TopicPartition(OFFSETS_TOPIC, 0, 0)])
         deadline = time.monotonic() + self._timeout_s
         try:
             while time.monotonic() < deadline:
@@ -345,3 +343,15 @@ def next_few(names: list[str], after: str, most: int) -> list[str]:
     """
     at = bisect.bisect_right(names, after) if len(names) > most else 0
     return names[at : at + most] or names[:most]
+
+
+def answer_of(request: Future[AnswerT], timeout_s: float) -> AnswerT:
+    """Wait for the answer of an admin request that was given a timeout.
+
+    Raises:
+        KafkaException: The cluster cannot be reached, or refuses.
+    """
+    try:
+        return request.result(timeout_s + _LONGER_S)
+    except TimeoutError:
+        raise KafkaException(KafkaError(KafkaError._TIMED_OUT)) from None

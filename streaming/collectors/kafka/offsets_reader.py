@@ -14,7 +14,7 @@ from streaming.collectors.kafka.options import KafkaOptions
 from streaming.machine.clock import now_ms
 from streaming.machine.logs import LIBRDKAFKA, logger
 from udfs.kafka.consumer_offsets import NO_TIMESTAMP, OFFSETS_TOPIC, GroupPatterns, events_of, raw_of
-from udfs.model.events import SCHEMA_VERSION, AnyEvent, Clock, Progress, QueueOffset
+from udfs.model.events import AnyEvent, Clock, Progress, QueueOffset, event_fields
 from udfs.model.losses import Loss
 from udfs.model.rejection import Rejection
 
@@ -31,11 +31,7 @@ _log = logger("kafka")
 
 
 class OffsetsReader:
-    """Reads from the offsets in its log's remembered state, else from the earliest available record.
-
-    Args:
-        partitions: How many ``__consumer_offsets`` has.
-    """
+    """Reads from the offsets in its log's remembered state, else from the earliest available record."""
 
     def __init__(self, options: KafkaOptions, log: EventLog, *, partitions: int) -> None:
         self._cluster = options.cluster
@@ -168,10 +164,7 @@ class OffsetsReader:
         now = now_ms()
         self._gathered.append(
             Clock(
-                schema_version=SCHEMA_VERSION,
-                event_time=now - _BEHIND_MS if until_ms is None else until_ms,
-                system="kafka",
-                cluster=self._cluster,
+                **event_fields("kafka", self._cluster, now - _BEHIND_MS if until_ms is None else until_ms),
                 lost=(Loss(what=what, until_ms=until_ms, noticed_ms=now),),
             )
         )

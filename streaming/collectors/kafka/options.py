@@ -72,7 +72,6 @@ class KafkaOptions:
     """Where a cluster is, how to log in there, and how the monitor names it.
 
     Attributes:
-        cluster: Its name in the events.
         properties: Client properties; a leading ``kafka.`` is dropped. Never shown: they hold secrets.
         include_groups, exclude_groups: Which groups are followed: patterns for whole group ids.
         ends_interval_ms: How often the ends of all partitions are read; 0: never.

@@ -151,17 +151,6 @@ def check_admin_rights(options: KafkaOptions) -> list[Missing]:
     return missing
 
 
-def require_rights(options: KafkaOptions) -> list[Missing]:
-    """Try every permission; return the missing ones that are optional.
-
-    Raises:
-        SetupError: One is missing that is needed, each named; or the cluster cannot be used at all.
-    """
-    missing = check_rights(options)
-    refuse_without(missing, options)
-    return missing
-
-
 def refuse_without(missing: list[Missing], options: KafkaOptions) -> None:
     """Name each right that is missing and needed.
 

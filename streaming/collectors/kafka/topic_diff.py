@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from udfs.model.events import SCHEMA_VERSION, QueueInfo, TopicQueues
+from udfs.model.events import QueueInfo, TopicQueues, event_fields
 
 # Kafka's internal topics (kafka-clients ``Topic``) have fixed names.
 INTERNAL_TOPICS = frozenset({"__consumer_offsets", "__transaction_state", "__share_group_state", "__cluster_metadata"})
@@ -54,7 +54,6 @@ class TopicDiff:
 
         Args:
             observed: Every topic that the cluster lists; None for one that could not be described.
-            time_ms: The event time of changes.
         """
         events = []
         doubted: dict[str, ObservedTopic | None] = {}
@@ -82,10 +81,7 @@ class TopicDiff:
 
     def _event(self, topic: str, now: ObservedTopic | None, time_ms: int) -> TopicQueues:
         event = TopicQueues(
-            schema_version=SCHEMA_VERSION,
-            event_time=time_ms,
-            system="kafka",
-            cluster=self._cluster,
+            **event_fields("kafka", self._cluster, time_ms),
             topic=topic,
             topic_id=now.topic_id if now is not None else None,
         )

@@ -20,7 +20,7 @@ from streaming.collectors.metaq.watch_queue import FiredWatches
 from streaming.collectors.metaq.zk_reader import ZkReader
 from streaming.collectors.metaq.zk_times import ServerClock, TransactionTimes
 from streaming.machine.clock import now_ms
-from udfs.model.events import SCHEMA_VERSION, AnyEvent, Clock
+from udfs.model.events import AnyEvent, Clock, event_fields
 
 _READ_AGAIN: Final = 3  # if a group changes while it is read; after that its watch fires
 _NO_TOPIC = ZkTopic(Folder(), {})
@@ -41,11 +41,7 @@ class PendingEvents:
 
 
 class MetaqClusterDiff:
-    """The reported state of a cluster, and the draft of the next report.
-
-    Args:
-        memory: What an earlier watch answered as ``memory``.
-    """
+    """The reported state of a cluster, and the draft of the next report."""
 
     def __init__(self, options: MetaqOptions, memory: bytes | None = None) -> None:
         self._options = options
@@ -128,10 +124,7 @@ class MetaqClusterDiff:
         ]
         pending.events.append(
             Clock(
-                schema_version=SCHEMA_VERSION,
-                event_time=min([self._clock.advance(began), *waiting]),
-                system="metaq",
-                cluster=self._options.cluster,
+                **event_fields("metaq", self._options.cluster, min([self._clock.advance(began), *waiting])),
             )
         )
         return pending

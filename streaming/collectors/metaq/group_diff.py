@@ -19,7 +19,6 @@ from streaming.collectors.metaq.reported_state import ReportedGroupState, Report
 from streaming.collectors.metaq.znodes import client_of_member, read_partition
 from udfs.model.events import (
     ORDER_AT_ONE_TIME,
-    SCHEMA_VERSION,
     AnyEvent,
     AssignmentReported,
     Departure,
@@ -31,6 +30,7 @@ from udfs.model.events import (
     Observation,
     QueueInfo,
     QueueRef,
+    event_fields,
 )
 from udfs.model.first_few import first_few
 from udfs.strategies.inference import infer_strategy
@@ -92,9 +92,7 @@ def close_missed(
 def diff_deleted(group: str, reported: ReportedGroupState, context: ReadContext) -> list[AnyEvent]:
     """Report that a group's nodes were deleted."""
     at = max(context.at, reported.at + 1)
-    return [
-        GroupDeleted(schema_version=SCHEMA_VERSION, event_time=at, system="metaq", cluster=context.cluster, group=group)
-    ]
+    return [GroupDeleted(**event_fields("metaq", context.cluster, at), group=group)]
 
 
 def _first_report(
@@ -291,10 +289,7 @@ def _snapshot(
     departures: tuple[Departure, ...] = (),
 ) -> GroupSnapshot:
     return GroupSnapshot(
-        schema_version=SCHEMA_VERSION,
-        event_time=at,
-        system="metaq",
-        cluster=context.cluster,
+        **event_fields("metaq", context.cluster, at),
         group=group,
         members=tuple(_member(group, name, members[name]) for name in sorted(members)),
         departures=departures or None,
@@ -313,10 +308,7 @@ def _report(group: str, member: str, held: Held, context: ReadContext, event_tim
         broker, number = read_partition(name)
         queues.append(HeldQueue(topic=topic, queue_id=number, broker=broker, held_since=owner.since))
     return AssignmentReported(
-        schema_version=SCHEMA_VERSION,
-        event_time=event_time,
-        system="metaq",
-        cluster=context.cluster,
+        **event_fields("metaq", context.cluster, event_time),
         group=group,
         member_id=member,
         queues=tuple(sorted(queues, key=lambda queue: (queue.topic, queue.broker or "", queue.queue_id))),
@@ -325,10 +317,7 @@ def _report(group: str, member: str, held: Held, context: ReadContext, event_tim
 
 def _settings(group: str, strategy: str, context: ReadContext, event_time: int) -> GroupSettings:
     return GroupSettings(
-        schema_version=SCHEMA_VERSION,
-        event_time=event_time,
-        system="metaq",
-        cluster=context.cluster,
+        **event_fields("metaq", context.cluster, event_time),
         group=group,
         strategy=strategy,
         inferred=True,

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from streaming.collectors.metaq.zk_reader import Offset
 from streaming.collectors.metaq.znodes import read_partition
-from udfs.model.events import SCHEMA_VERSION, Progress, QueueOffset
+from udfs.model.events import Progress, QueueOffset, event_fields
 
 
 class OffsetDiff:
@@ -39,10 +39,7 @@ class OffsetDiff:
                 QueueOffset(topic=offset.topic, queue_id=number, broker=broker, offset=offset.offset, moved=moved)
             )
         return Progress(
-            schema_version=SCHEMA_VERSION,
-            event_time=at_ms,
-            system="metaq",
-            cluster=self._cluster,
+            **event_fields("metaq", self._cluster, at_ms),
             group=group,
             queues=tuple(queues),
         )

@@ -7,7 +7,7 @@ import msgspec
 from streaming.collectors.metaq.observed import ZkTopic
 from streaming.collectors.metaq.read_context import ReadContext
 from streaming.collectors.metaq.reported_state import ReportedTopicState
-from udfs.model.events import SCHEMA_VERSION, QueueInfo, TopicQueues
+from udfs.model.events import QueueInfo, TopicQueues, event_fields
 
 
 def diff_topic(
@@ -43,9 +43,7 @@ def diff_topic(
 
 
 def _event(topic: str, queues: tuple[tuple[str, int], ...], context: ReadContext, event_time: int) -> TopicQueues:
-    event = TopicQueues(
-        schema_version=SCHEMA_VERSION, event_time=event_time, system="metaq", cluster=context.cluster, topic=topic
-    )
+    event = TopicQueues(**event_fields("metaq", context.cluster, event_time), topic=topic)
     if queues:
         event.queues = tuple(QueueInfo(queue_id=number, broker=broker) for broker, number in queues)
     else:

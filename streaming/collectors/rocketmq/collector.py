@@ -36,7 +36,6 @@ class RocketMqCollector(CollectorThread):
     """Follows one cluster from ``start`` to ``stop``; also as a context manager.
 
     Args:
-        options: The cluster.
         log: Gets the events, and has the remembered state of the previous process.
 
     Raises:
@@ -237,11 +236,7 @@ class _PollSession:
 
 
 class _Clock:
-    """This machine's clock, made monotonic, also with respect to earlier reports.
-
-    Args:
-        last_ms: The last reported clock.
-    """
+    """This machine's clock, made monotonic, also with respect to earlier reports."""
 
     def __init__(self, last_ms: int) -> None:
         self._last_ms = last_ms

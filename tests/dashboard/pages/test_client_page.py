@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from dashboard.pages.client_page import client_page, host_page
+from dashboard.pages.client_page import client_page
 from dashboard.reading.questions import Reading
 from streaming.settings.model import Dashboard
 from streaming.tables.arrow_rows import to_arrow
@@ -63,7 +63,7 @@ def reading(tmp_path_factory: pytest.TempPathFactory, settings: Dashboard) -> Re
 
 
 def test_a_clients_sessions_and_rebalances_are_counted_over_its_member_ids(reading: Reading) -> None:
-    found = client_page(reading, "loop", "")
+    found = client_page(reading, "client", "loop", "")
     assert (found["session_count"], found["member_ids"], found["open"], found["groups"]) == (14, 14, 0, 1)
     assert found["ended"] == [("expired", 14)]
     assert (found["rebalance_count"], found["queues_moved"]) == (14, 28)
@@ -73,7 +73,7 @@ def test_a_clients_sessions_and_rebalances_are_counted_over_its_member_ids(readi
 
 
 def test_a_hosts_clients_are_listed_with_what_each_caused(reading: Reading) -> None:
-    found = host_page(reading, "h1", "c")
+    found = client_page(reading, "address", "h1", "c")
     assert found["clients"] == [
         {"client": "loop", "sessions": 14, "open": 0, "expired": 14, "rebalances": 14},
         {"client": "quiet", "sessions": 1, "open": 1, "expired": 0, "rebalances": 1},
@@ -83,6 +83,6 @@ def test_a_hosts_clients_are_listed_with_what_each_caused(reading: Reading) -> N
 
 def test_what_is_not_there_is_not_found(reading: Reading) -> None:
     with pytest.raises(NotFoundError, match="there is no client nope"):
-        client_page(reading, "nope", "")
+        client_page(reading, "client", "nope", "")
     with pytest.raises(NotFoundError, match="there is no host h1"):
-        host_page(reading, "h1", "another")
+        client_page(reading, "address", "h1", "another")

@@ -200,10 +200,10 @@ def test_pages_depend_on_the_tables_that_they_read(client: TestClient) -> None:
         return set(found[1].split()) - {"liveness"}
 
     assert depends("/job") == set(TABLES)
-    assert depends("/group?cluster=c1&group=orders") == set(TABLES) - {"rejected_events", "topics"}
+    assert depends("/group?cluster=c1&group=orders") == set(TABLES) - {"rejected_events"}
     assert depends("/member?member=b") == {"members", "assignments"}
     assert depends("/questions/open-findings") == {"findings"}
-    assert depends("/") == {"groups", "findings", "rebalances"}
+    assert depends("/") == {"groups", "findings", "rebalances", "topics"}
 
 
 def test_the_page_of_a_group_shows_the_lag_of_its_last_commit(tmp_path: Path, settings: Dashboard) -> None:

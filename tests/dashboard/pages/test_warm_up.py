@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from dashboard.app import warm_up
 from dashboard.pages.templating import environment
-from dashboard.pages.warm_up import warm_up
 from dashboard.reading.overview import clusters, overview
 from dashboard.reading.queries import Queries, QueryTimeoutError
 from dashboard.reading.questions import Reading

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from dashboard.questions.answer import answer
+from dashboard.questions.answer import answer, kept_answer, kept_total
 from dashboard.questions.catalog import question
-from dashboard.questions.kept import kept_answer, kept_total
 from dashboard.reading.questions import Reading
 from streaming.settings.model import Dashboard
 from streaming.views.reader import Reader

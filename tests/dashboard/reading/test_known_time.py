@@ -13,7 +13,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 from dashboard.app import create_app
-from dashboard.reading.known_time import cluster_names, headline, known_end, newest_by_cluster
+from dashboard.reading.known_time import cluster_names, headline, known_end, newest_by_cluster, nothing_to_list
 from dashboard.reading.questions import Reading
 from streaming.settings.model import Dashboard
 from streaming.tables.liveness import FOLDER
@@ -270,3 +270,17 @@ def test_beside_a_known_cluster_the_recent_rates_of_an_unknown_one_are_unknown(
     assert drawn["known_until"] == UNTIL
     assert UNTIL < drawn["until"] < UNTIL + 2 * MINUTE_MS
     assert drawn["spans"] == [[0, 0, T0, None]]
+
+
+def test_an_empty_installation_names_the_followed_cluster_and_what_to_do(tmp_path: Path, settings: Dashboard) -> None:
+    reading = Reading.of(tmp_path, settings, must_exist=False)
+    assert "no cluster has been read; start `run` with --kafka" in nothing_to_list(reading)
+    write_rows(tmp_path, "topics", [{"cluster": "shop", "topic": "t", "queue_count": 1, "valid_from": 0}])
+    text = nothing_to_list(Reading.of(tmp_path, settings))
+    assert text.startswith("no group yet: shop is followed, and no group was observed there")
+    assert "--include-group" in text
+    groups = [{"cluster": cluster, "group_id": name} for cluster, name in (("shop", "a"), ("shop", "b"), ("web", "c"))]
+    write_rows(tmp_path, "groups", groups)
+    reading = Reading.of(tmp_path, settings)
+    assert nothing_to_list(reading) == "none of 3 groups fits these filters"
+    assert nothing_to_list(reading, "web") == "none of 1 group fits these filters"

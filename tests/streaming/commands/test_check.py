@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from dashboard.reading.objectives import Evaluation, Figure
 from streaming.commands.app import app
 from streaming.commands.check import sentence
-from streaming.views.objectives import Evaluation, Figure
 from tests.streaming.views.many_groups import Troubled, names, write_groups
 from tests.streaming.views.story import run
 

@@ -85,7 +85,6 @@ def test_a_name_for_no_cluster_and_a_second_name_are_mistakes() -> None:
             "collect --out d --rocketmq h --kafka h:1 --cluster c",
             ["one cluster at a time", "ambiguous", "needs --clus"],
         ),
-        ("collect --out d --events e --kafka h:1 --cluster c", ["--out is missing"]),
         ("collect --out kafka:t --metaq h --cluster c", ["the broker is missing"]),
         ("collect --out kafka:t --metaq h --kafka h:1 --rocketmq r", ["one cluster at a time: --rocketmq or --metaq"]),
         ("collect --out kafka:h:1/t* --kafka h:1", ["not a valid topic name", "--kafka needs --cluster NAME"]),

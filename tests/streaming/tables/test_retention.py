@@ -8,10 +8,10 @@ import duckdb
 import pyarrow as pa
 import pytest
 
+from streaming.tables.predicates import Dialect
 from streaming.tables.retention import (
     DROPPED_BEFORE,
     RETENTIONS,
-    Dialect,
     Dropped,
     OldRows,
     condition,

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from streaming.tables.journal_entries import RowFilter
+from streaming.tables.predicates import predicate_of
 from streaming.tables.schema import QUEUES, TABLES, TRIGGERS
-from streaming.tables.spark_sql import ddl, one_of, sql_type, where_of
+from streaming.tables.spark_sql import SPARK, ddl, sql_type
 
 
 def test_nested_types_are_spelt_out() -> None:
@@ -25,10 +26,7 @@ def test_every_column_has_its_type_and_comment(name: str) -> None:
 
 def test_a_filter_names_files_by_texts_times_and_ends() -> None:
     wanted = RowFilter({"group_id": ["it's", "b"]}, {"minute": (1, 2)}, "valid_to", 3)
-    assert where_of(wanted) == (
+    assert predicate_of(wanted, SPARK) == (
         "`group_id` IN ('b', 'it\\'s') AND `minute` BETWEEN timestamp_millis(1) AND timestamp_millis(2)"
         " AND (`valid_to` IS NULL OR `valid_to` >= timestamp_millis(3))"
     )
-    assert where_of(RowFilter({})) == "true"
-    assert one_of("c", []) == "false"
-    assert one_of("c", [f"g{number:04d}" for number in range(1_000)]) == "c BETWEEN 'g0000' AND 'g0999'"

@@ -14,7 +14,7 @@ import pytest
 from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
 
 from streaming.settings.locations import Location
-from streaming.tables import delta_rs_table, delta_spark_table
+from streaming.tables import delta_log_table, delta_rs_table, delta_spark_table
 from streaming.tables.arrow_rows import from_arrow, to_arrow
 from streaming.tables.commit_notes import USER_METADATA
 from streaming.tables.delta_rs_table import DeltaRsTable
@@ -346,7 +346,7 @@ def test_many_small_files_become_few_and_the_log_gets_checkpoints(
         else:
             assert table.append(groups(name), Mark("job", number))
     assert names(tmp_path) == every
-    assert len(DeltaTable(str(tmp_path / "groups")).file_uris()) < delta_rs_table.SMALL_FILES
+    assert len(DeltaTable(str(tmp_path / "groups")).file_uris()) < delta_log_table.SMALL_FILES
     log = tmp_path / "groups" / "_delta_log"
     assert list(log.glob("*.checkpoint.parquet"))
     # A reader that opens the table from the checkpoint alone still knows the marks.

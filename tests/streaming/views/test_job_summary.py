@@ -12,7 +12,7 @@ from rich.console import Console
 
 from streaming.tables import schema
 from streaming.tables.arrow_rows import to_arrow
-from streaming.views.job_summary import CauseCount, OpenFinding, Summary, WorstGroup, print_summary, summarise
+from streaming.views.job_summary import Summary, print_summary, summarise
 
 
 def _rebalance(number: int, cluster: str, group: str, trigger: str, moved: int, **more: object) -> dict[str, object]:
@@ -61,9 +61,9 @@ def written(tmp_path: Path) -> Path:
 
 def test_rebalances_are_counted_by_system_and_cause(written: Path) -> None:
     assert summarise(written).causes == [
-        CauseCount("kafka", "member_joined", 2),
-        CauseCount("kafka", "group_created", 1),
-        CauseCount("metaq", "session_expired", 1),
+        ("kafka", "member_joined", 2),
+        ("kafka", "group_created", 1),
+        ("metaq", "session_expired", 1),
     ]
 
 
@@ -75,13 +75,13 @@ def test_totals_are_those_of_the_tables(written: Path) -> None:
 
 
 def test_the_busiest_group_comes_first_with_its_usual_cause(written: Path) -> None:
-    assert summarise(written).worst_groups[0] == WorstGroup("kafka", "a", 3, 7, "member_joined")
+    assert summarise(written).worst_groups[0] == ("kafka", "a", 3, 7, "member_joined")
 
 
 def test_only_open_findings_are_shown_the_gravest_first(written: Path) -> None:
     assert summarise(written).findings == [
-        OpenFinding("silent", "critical", 1, "gone"),
-        OpenFinding("idle", "info", 1, "one idles"),
+        ("silent", "critical", 1, "gone"),
+        ("idle", "info", 1, "one idles"),
     ]
 
 
@@ -118,7 +118,7 @@ def test_commands_are_printed_whole_however_narrow_the_screen(written: Path) -> 
 
 
 def test_on_a_narrow_screen_only_examples_are_cut(written: Path) -> None:
-    finding = OpenFinding("generations_missed", "warning", 1_234, "3 generations before generation 12 were never seen")
+    finding = ("generations_missed", "warning", 1_234, "3 generations before generation 12 were never seen")
     printed = io.StringIO()
     print_summary(Summary(findings=[finding]), Console(file=printed, width=60))
     assert "generations_missed" in printed.getvalue()

@@ -23,7 +23,7 @@ from streaming.collectors.rocketmq.diffing.topic_diff import diff_topics
 from streaming.collectors.rocketmq.options import RocketMqOptions
 from streaming.collectors.rocketmq.polling.survey import ObservedBroker, ObservedGroup, Survey
 from streaming.collectors.rocketmq.remoting.messages import MessageRequestMode
-from udfs.model.events import ORDER_AT_ONE_TIME, SCHEMA_VERSION, AnyEvent, Clock, GroupDeleted
+from udfs.model.events import ORDER_AT_ONE_TIME, AnyEvent, Clock, GroupDeleted, event_fields
 
 _SYSTEM: Final = "rocketmq"
 # A group is deleted after this many rounds in a row in which no broker had settings or members of it.
@@ -69,9 +69,7 @@ def diff_cluster(
         if volatile_group != _NOTHING_VOLATILE:
             volatile_groups[name] = volatile_group
     events.sort(key=lambda event: (event.event_time, ORDER_AT_ONE_TIME[type(event)]))
-    events.append(
-        Clock(schema_version=SCHEMA_VERSION, event_time=survey.ended_ms, system=_SYSTEM, cluster=options.cluster)
-    )
+    events.append(Clock(**event_fields(_SYSTEM, options.cluster, survey.ended_ms)))
     after = RememberedState(clock_ms=survey.ended_ms, brokers=brokers, topics=topics, groups=groups)
     return ClusterDiff(events, after, VolatileState(volatile_groups))
 
@@ -185,10 +183,7 @@ def _diff_group(
         return events, group, volatile_group
     if group.snapshot_hash is not None:
         event = GroupDeleted(
-            schema_version=SCHEMA_VERSION,
-            event_time=survey.ended_ms,
-            system=_SYSTEM,
-            cluster=context.options.cluster,
+            **event_fields(_SYSTEM, context.options.cluster, survey.ended_ms),
             group=name,
         )
         events = [*events, event]

@@ -30,12 +30,12 @@ from streaming.collectors.rocketmq.options import RETRY_PREFIX, RocketMqOptions
 from streaming.collectors.rocketmq.polling.survey import ObservedGroup, RememberedTopic
 from streaming.collectors.rocketmq.remoting.messages import MessageRequestMode
 from udfs.model.events import (
-    SCHEMA_VERSION,
     AnyEvent,
     GroupSettings,
     GroupSnapshot,
     MemberInfo,
     Mode,
+    event_fields,
 )
 
 _SYSTEM: Final = "rocketmq"
@@ -272,10 +272,7 @@ def _emit_snapshot(
     if group.members and mode != (group.mode, group.settings or {}):
         events.append(
             GroupSettings(
-                schema_version=SCHEMA_VERSION,
-                event_time=at_ms,
-                system=_SYSTEM,
-                cluster=options.cluster,
+                **event_fields(_SYSTEM, options.cluster, at_ms),
                 group=name,
                 mode=mode[0],
                 strategy_settings=mode[1] if mode[1] or group.settings else None,
@@ -287,10 +284,7 @@ def _emit_snapshot(
     if digest != group.snapshot_hash:
         events.append(
             GroupSnapshot(
-                schema_version=SCHEMA_VERSION,
-                event_time=at_ms,
-                system=_SYSTEM,
-                cluster=options.cluster,
+                **event_fields(_SYSTEM, options.cluster, at_ms),
                 group=name,
                 members=members,
                 departures=group.departures or None,

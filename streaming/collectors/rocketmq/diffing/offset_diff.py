@@ -11,17 +11,13 @@ from streaming.collectors.rocketmq.diffing.remembered import VolatileGroup
 from streaming.collectors.rocketmq.options import RocketMqOptions
 from streaming.collectors.rocketmq.polling.survey import ObservedGroup
 from streaming.collectors.rocketmq.remoting.messages import MessageQueue, QueueOffsets
-from udfs.model.events import SCHEMA_VERSION, Progress, QueueOffset
+from udfs.model.events import Progress, QueueOffset, event_fields
 
 
 def compare_offsets(
     volatile: VolatileGroup, observed: ObservedGroup, options: RocketMqOptions, *, is_alone: bool
 ) -> tuple[tuple[QueueOffset, ...], VolatileGroup]:
-    """Return what to report of queues' offsets since their last read, and count moves without members.
-
-    Args:
-        is_alone: The group has no member.
-    """
+    """Return what to report of queues' offsets since their last read, and count moves without members."""
     reported = _reported_offsets(volatile, observed.offsets, options) if observed.offsets is not None else ()
     has_moved = (
         None if observed.offsets is None or volatile.offsets is None else any(progress.moved for progress in reported)
@@ -42,9 +38,7 @@ def compare_offsets(
 
 def progress(name: str, queues: tuple[QueueOffset, ...], at_ms: int, cluster: str) -> Progress:
     """Return the event of queues of a group."""
-    return Progress(
-        schema_version=SCHEMA_VERSION, event_time=at_ms, system="rocketmq", cluster=cluster, group=name, queues=queues
-    )
+    return Progress(**event_fields("rocketmq", cluster, at_ms), group=name, queues=queues)
 
 
 def _reported_offsets(

@@ -15,7 +15,7 @@ from streaming.collectors.rocketmq.diffing.remembered import RememberedGroup, Re
 from streaming.collectors.rocketmq.options import RocketMqOptions
 from streaming.collectors.rocketmq.polling.survey import ObservedGroup
 from streaming.collectors.rocketmq.remoting.messages import MessageQueue, ProcessQueue, RunningInfo
-from udfs.model.events import SCHEMA_VERSION, AnyEvent, AssignmentReported, HeldQueue, QueueRef
+from udfs.model.events import AnyEvent, AssignmentReported, HeldQueue, QueueRef, event_fields
 
 # Only times from 2000 to 2100 are valid.
 _EARLIEST_MS: Final = 946_684_800_000
@@ -82,10 +82,7 @@ def _report(
     group: str, member: RememberedMember, held: tuple[HeldQueue, ...], time_ms: int, host: str | None, cluster: str
 ) -> AssignmentReported:
     return AssignmentReported(
-        schema_version=SCHEMA_VERSION,
-        event_time=time_ms,
-        system="rocketmq",
-        cluster=cluster,
+        **event_fields("rocketmq", cluster, time_ms),
         group=group,
         member_id=member.client_id,
         queues=held,

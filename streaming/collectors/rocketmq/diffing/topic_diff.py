@@ -13,7 +13,7 @@ from typing import Final
 from streaming.collectors.rocketmq.polling.route_schedule import readable
 from streaming.collectors.rocketmq.polling.survey import ObservedBroker, RememberedTopic, Survey
 from streaming.collectors.rocketmq.remoting.messages import TopicRoute
-from udfs.model.events import MAX_QUEUE_COUNT, SCHEMA_VERSION, QueueInfo, TopicQueues
+from udfs.model.events import MAX_QUEUE_COUNT, QueueInfo, TopicQueues, event_fields
 
 _SYSTEM: Final = "rocketmq"
 
@@ -102,7 +102,7 @@ def _within_bounds(queues: Mapping[str, int]) -> dict[str, int]:
 
 
 def _event(topic: str, after: RememberedTopic | None, time_ms: int, cluster: str) -> TopicQueues:
-    event = TopicQueues(schema_version=SCHEMA_VERSION, event_time=time_ms, system=_SYSTEM, cluster=cluster, topic=topic)
+    event = TopicQueues(**event_fields(_SYSTEM, cluster, time_ms), topic=topic)
     if after is None or not after.queues:
         event.queue_count = 0
     else:

@@ -26,11 +26,7 @@ _ALLOCATED_BY_BROKER: Final = frozenset({"AVG", "AVG_BY_CIRCLE"})
 
 
 class MemberPoller:
-    """Sends requests, and remembers answers that came too late for their round.
-
-    Args:
-        now_ms: The clock.
-    """
+    """Requests, and remembers what came too late for its round."""
 
     def __init__(
         self, client: RocketMqClient, options: RocketMqOptions, schedule: MemberSchedule, now_ms: Callable[[], int]

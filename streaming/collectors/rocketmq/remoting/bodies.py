@@ -57,7 +57,6 @@ class BodyError(ValueError):
     """A body that is not what its request is answered with.
 
     Args:
-        code: The request's code.
         problem: The error, with the field and its position, if it has one.
     """
 
@@ -81,13 +80,11 @@ class Page(msgspec.Struct, Generic[T]):
 
 class _ClusterInfo(msgspec.Struct, rename="camel"):
     broker_addr_table: dict[str, BrokerData] = {}
-    cluster_addr_table: dict[str, tuple[str, ...]] = {}
 
 
 class _TopicRoute(msgspec.Struct, rename="camel"):
     broker_datas: tuple[BrokerData, ...] = ()
     queue_datas: tuple[QueueData, ...] = ()
-    order_topic_conf: str | None = None
     topic_queue_mapping_by_broker: dict[str, StaticMapping] | None = None
 
 
@@ -106,7 +103,6 @@ class _Connections(msgspec.Struct, rename="camel"):
     subscription_table: dict[str, Subscription] = {}
     consume_type: str | None = None
     message_model: str | None = None
-    consume_from_where: str | None = None
 
 
 class _RunningInfo(msgspec.Struct, rename="camel"):
@@ -118,7 +114,6 @@ class _RunningInfo(msgspec.Struct, rename="camel"):
 
 class _ConsumeStats(msgspec.Struct, rename="camel"):
     offset_table: dict[Any, QueueOffsets]
-    consume_tps: float = 0.0
 
 
 class _Modes(msgspec.Struct, rename="camel"):
@@ -136,10 +131,7 @@ class _Runtime(msgspec.Struct):
 def cluster_info(body: bytes) -> ClusterInfo:
     """Decode the answer to 106."""
     read = _decode(RequestCode.GET_BROKER_CLUSTER_INFO, body, _ClusterInfo)
-    return ClusterInfo(
-        brokers={name: read.broker_addr_table[name] for name in sorted(read.broker_addr_table)},
-        clusters={name: tuple(sorted(read.cluster_addr_table[name])) for name in sorted(read.cluster_addr_table)},
-    )
+    return ClusterInfo({name: read.broker_addr_table[name] for name in sorted(read.broker_addr_table)})
 
 
 def topic_route(topic: str, body: bytes) -> TopicRoute:
@@ -149,7 +141,6 @@ def topic_route(topic: str, body: bytes) -> TopicRoute:
         topic,
         tuple(sorted(read.broker_datas, key=lambda data: data.broker_name)),
         tuple(sorted(read.queue_datas, key=lambda data: data.broker_name)),
-        read.order_topic_conf,
         read.topic_queue_mapping_by_broker or {},
     )
 
@@ -174,7 +165,6 @@ def connections(body: bytes) -> ConsumerConnections:
         subscriptions=read.subscription_table,
         consume_type=read.consume_type,
         message_model=read.message_model,
-        consume_from_where=read.consume_from_where,
     )
 
 
@@ -194,7 +184,7 @@ def consume_stats(body: bytes) -> ConsumeStats:
     """Decode the answer to 208."""
     code = RequestCode.GET_CONSUME_STATS
     read = _decode(code, body, _ConsumeStats)
-    return ConsumeStats(_by_queue(code, "offsetTable", read.offset_table), read.consume_tps)
+    return ConsumeStats(_by_queue(code, "offsetTable", read.offset_table))
 
 
 def message_request_modes(body: bytes) -> tuple[MessageRequestMode, ...]:

@@ -47,7 +47,6 @@ class RocketMqClient:
     Args:
         name_servers: ``host:port``, at least one. They are tried in turn until one answers; the one that answered last
             is tried first.
-        credentials: To sign with, where servers require it.
         tls: For every connection; None is plain.
     """
 
@@ -139,8 +138,8 @@ class RocketMqClient:
         """Request a member about itself, through a broker. Of several with one client id, one answers.
 
         Raises:
-            Refused: Code 207: it is connected and silent. Code 1 or 206: not connected to this broker, unless
-                `is_denied`. Others: it does not know the question (clients of some languages).
+            Refused: Code 207: it is connected and silent. Code 1 or 206: not connected to this broker, or a missing
+                permission. Others: it does not know the question (clients of some languages).
             TimedOut: The broker did not answer 207 within the timeout (it waits for 10 s itself).
         """
         fields = {"consumerGroup": group, "clientId": client_id, "jstackEnable": "false"}
@@ -149,10 +148,11 @@ class RocketMqClient:
         )
         return _read(broker, bodies.running_info, response.body)
 
-    async def consume_stats(self, broker: str, group: str, topic: str | None = None) -> ConsumeStats:
-        """Request a broker how far a group has come in its queues, of one topic or of all."""
-        fields = {"consumerGroup": group} | ({} if topic is None else {"topic": topic})
-        return await self._request(broker, RequestCode.GET_CONSUME_STATS, fields, bodies.consume_stats)
+    async def consume_stats(self, broker: str, group: str) -> ConsumeStats:
+        """Request a broker how far a group has come in its queues."""
+        return await self._request(
+            broker, RequestCode.GET_CONSUME_STATS, {"consumerGroup": group}, bodies.consume_stats
+        )
 
     async def message_request_modes(self, broker: str) -> tuple[MessageRequestMode, ...]:
         """Request a broker for the modes that were set, sorted by topic and group; () where it knows none (4.x)."""
@@ -163,14 +163,7 @@ class RocketMqClient:
         return modes or ()
 
     async def query_assignment(
-        self,
-        broker: str,
-        group: str,
-        topic: str,
-        client_id: str,
-        *,
-        strategy: str = "AVG",
-        message_model: str = "CLUSTERING",
+        self, broker: str, group: str, topic: str, client_id: str, *, strategy: str = "AVG"
     ) -> tuple[Assignment, ...] | None:
         """Query a broker for a member's assignment; () means none, None that the broker does not decide (also 4.x).
 
@@ -181,7 +174,7 @@ class RocketMqClient:
             "consumerGroup": group,
             "clientId": client_id,
             "strategyName": strategy,
-            "messageModel": message_model,
+            "messageModel": "CLUSTERING",
         }
         response = await _unless(
             ResponseCode.REQUEST_CODE_NOT_SUPPORTED,

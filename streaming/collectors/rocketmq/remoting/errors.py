@@ -2,12 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Final
-
-from streaming.collectors.rocketmq.remoting.codes import ResponseCode
-
-_DENIED_4: Final = "org.apache.rocketmq.acl.common.AclException"
-
 
 class RemotingError(Exception):
     """A request had no usable answer. Every error of the client is one of these.
@@ -49,11 +43,6 @@ class Refused(RemotingError):  # noqa: N818
         self.request_code = request_code
         self.code = code
         self.remark = remark
-
-    @property
-    def is_denied(self) -> bool:
-        """Return whether the caller lacks the permission or the right key: 5.x has a code for that, 4.x only a text."""
-        return self.code == ResponseCode.NO_PERMISSION or _DENIED_4 in (self.remark or "")
 
 
 class ProtocolError(RemotingError):

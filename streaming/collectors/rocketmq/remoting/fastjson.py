@@ -56,7 +56,6 @@ class FastjsonError(ValueError):
     """A text that fastjson could not have written, or one beyond the reader's limits.
 
     Args:
-        problem: What is wrong.
         position: At which character of the text, counted from 0.
     """
 

@@ -29,7 +29,6 @@ _BINARY_START: Final = struct.Struct(">hBhii")  # code, language, version, opaqu
 _KEY_LENGTH: Final = struct.Struct(">h")
 _TEXT_LENGTH: Final = struct.Struct(">i")
 _RESPONSE: Final = 1
-_ONE_WAY: Final = 2
 # org.apache.rocketmq.remoting.protocol.LanguageCode, by code.
 _LANGUAGES: Final = (
     *("JAVA", "CPP", "DOTNET", "PYTHON", "DELPHI", "ERLANG", "RUBY"),
@@ -52,7 +51,6 @@ class Frame(msgspec.Struct, frozen=True):
     """One request or response.
 
     Attributes:
-        opaque: The number that a response has from its request.
         flag: Bit 0: a response; bit 1: a request that wants none.
         fields: ``extFields``; absent values are left out.
     """
@@ -71,11 +69,6 @@ class Frame(msgspec.Struct, frozen=True):
     def is_response(self) -> bool:
         """Return whether it is a response; otherwise it is a request or notice of the server."""
         return bool(self.flag & _RESPONSE)
-
-    @property
-    def is_one_way(self) -> bool:
-        """Return whether no response is expected."""
-        return bool(self.flag & _ONE_WAY)
 
     def answer(self, code: int, body: bytes = b"", **rest: Mapping[str, str] | str | None) -> Frame:
         """Make the response to this request: same number, same form."""

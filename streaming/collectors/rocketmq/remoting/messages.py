@@ -32,7 +32,6 @@ class BrokerData(msgspec.Struct, frozen=True, rename="camel"):
     broker_name: str
     cluster: str = ""
     broker_addrs: Mapping[int, str] = {}  # by broker id; 0 is the master
-    enable_acting_master: bool = False
 
     @property
     def master(self) -> str | None:
@@ -46,15 +45,9 @@ class BrokerData(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class ClusterInfo(msgspec.Struct, frozen=True):
-    """The brokers that a name server knows (request 106).
-
-    Attributes:
-        brokers: By broker name.
-        clusters: The names of the brokers of each RocketMQ cluster, sorted.
-    """
+    """The brokers that a name server knows (request 106), by name."""
 
     brokers: Mapping[str, BrokerData]
-    clusters: Mapping[str, tuple[str, ...]]
 
 
 class QueueData(msgspec.Struct, frozen=True, rename="camel"):
@@ -62,9 +55,7 @@ class QueueData(msgspec.Struct, frozen=True, rename="camel"):
 
     broker_name: str
     read_queue_nums: int
-    write_queue_nums: int
     perm: int  # bits: 4 read, 2 write, 1 inherit, 8 priority
-    topic_sys_flag: int = 0
 
     @property
     def is_readable(self) -> bool:
@@ -76,7 +67,6 @@ class StaticMapping(msgspec.Struct, frozen=True, rename="camel"):
     """A broker's part of a static topic, whose queues keep their numbers when they move between brokers (5.x)."""
 
     total_queues: int = 0
-    epoch: int = -1
     scope: str | None = None
 
 
@@ -86,7 +76,6 @@ class TopicRoute(msgspec.Struct, frozen=True):
     topic: str
     brokers: tuple[BrokerData, ...]
     queues: tuple[QueueData, ...]
-    order_topic_conf: str | None = None  # producers' rule: consumers do not read it
     mappings: Mapping[str, StaticMapping] = {}  # by broker name
 
     @property
@@ -128,26 +117,14 @@ class TopicRoute(msgspec.Struct, frozen=True):
 class TopicConfig(msgspec.Struct, frozen=True, rename="camel"):
     """A topic as one broker has it (request 21)."""
 
-    topic_name: str
     read_queue_nums: int
-    write_queue_nums: int
     perm: int
-    topic_sys_flag: int = 0
-    order: bool = False
-    attributes: Mapping[str, str] = {}
 
 
 class SubscriptionGroupConfig(msgspec.Struct, frozen=True, rename="camel"):
     """A consumer group as one broker has it (request 201). Its existence is no evidence of members."""
 
     group_name: str
-    consume_enable: bool = True
-    consume_broadcast_enable: bool = True
-    consume_message_orderly: bool = False
-    notify_consumer_ids_changed_enable: bool = True  # false: members learn of others only at their own tick
-    retry_queue_nums: int = 1
-    retry_max_times: int = 16
-    attributes: Mapping[str, str] = {}
 
 
 class Subscription(msgspec.Struct, frozen=True, rename="camel"):
@@ -161,7 +138,6 @@ class Subscription(msgspec.Struct, frozen=True, rename="camel"):
     topic: str
     sub_string: str | None = None
     sub_version: int = 0
-    expression_type: str | None = None  # TAG or SQL92
 
 
 class MemberConnection(msgspec.Struct, frozen=True, rename="camel"):
@@ -187,7 +163,6 @@ class ConsumerConnections(msgspec.Struct, frozen=True):
     subscriptions: Mapping[str, Subscription]
     consume_type: str | None = None
     message_model: str | None = None
-    consume_from_where: str | None = None
 
 
 class ProcessQueue(msgspec.Struct, frozen=True, rename="camel"):
@@ -196,7 +171,7 @@ class ProcessQueue(msgspec.Struct, frozen=True, rename="camel"):
     Attributes:
         dropped: It is being given up. ``droped`` on the wire.
         locked: True also for members that do not consume in order.
-        last_pull_timestamp: Until the first pull: when it took the queue. The same with the two others.
+        last_pull_timestamp: Until the first pull: when it took the queue. The same with the other.
         commit_offset: Up to where it has consumed everything, committed at the broker or not.
         cached_msg_count: The messages that it has fetched and not consumed.
     """
@@ -205,8 +180,6 @@ class ProcessQueue(msgspec.Struct, frozen=True, rename="camel"):
     locked: bool | None = None
     last_pull_timestamp: int | None = None
     last_consume_timestamp: int | None = None
-    last_lock_timestamp: int | None = None
-    try_unlock_times: int | None = None
     commit_offset: int | None = None
     cached_msg_count: int | None = None
 
@@ -215,8 +188,6 @@ class PopProcessQueue(msgspec.Struct, frozen=True, rename="camel"):
     """A member's report on a queue from which it pops (5.x)."""
 
     dropped: bool = msgspec.field(default=False, name="droped")
-    last_pop_timestamp: int | None = None
-    wait_ack_count: int | None = None
 
 
 class RunningInfo(msgspec.Struct, frozen=True):
@@ -263,19 +234,12 @@ class RunningInfo(msgspec.Struct, frozen=True):
         """False: it requests its queues from the broker (5.x); None: it does not report it."""
         return _flag(self.properties.get("clientRebalance"))
 
-    @property
-    def started_at_ms(self) -> int | None:
-        """Its start time by its own clock; None: it does not report it."""
-        text = self.properties.get("PROP_CONSUMER_START_TIMESTAMP", "")
-        return int(text) if text.isascii() and text.isdigit() and len(text) < 19 else None
-
 
 class QueueOffsets(msgspec.Struct, frozen=True, rename="camel"):
     """How far a group has come in one queue. A group that never committed there has ``consumer_offset`` −1."""
 
     broker_offset: int
     consumer_offset: int
-    last_timestamp: int = 0  # time of the last consumed message; 0: none
     pull_offset: int | None = None  # 5.x: from where its member pulls next
 
     @property
@@ -288,7 +252,6 @@ class ConsumeStats(msgspec.Struct, frozen=True):
     """How far a group has come, in the queues of one broker (request 208)."""
 
     offsets: Mapping[MessageQueue, QueueOffsets]
-    consume_tps: float = 0.0
 
 
 class MessageRequestMode(msgspec.Struct, frozen=True, rename="camel"):
@@ -305,7 +268,6 @@ class Assignment(msgspec.Struct, frozen=True, rename="camel"):
 
     message_queue: MessageQueue
     mode: str = "PULL"  # or POP
-    attachments: Mapping[str, str] = {}
 
 
 class BrokerRuntime(msgspec.Struct, frozen=True):

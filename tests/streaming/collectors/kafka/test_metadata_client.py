@@ -11,7 +11,7 @@ import pytest
 from confluent_kafka import TIMESTAMP_CREATE_TIME, TIMESTAMP_NOT_AVAILABLE, KafkaError, KafkaException
 
 from streaming.collectors.kafka import metadata_client
-from streaming.collectors.kafka.metadata_client import OFFSETS_TOPIC, MetadataClient, next_few
+from streaming.collectors.kafka.metadata_client import OFFSETS_TOPIC, MetadataClient, answer_of, next_few
 from streaming.collectors.kafka.options import KafkaOptions
 from streaming.collectors.kafka.topic_diff import ObservedTopic
 
@@ -232,3 +232,19 @@ def test_of_many_topics_some_are_described_in_each_round_and_all_few_topics() ->
         after = described[-1][-1]
     assert described == [["t0", "t1"], ["t2", "t3"], ["t4"], ["t0", "t1"]]
     assert next_few(names, "t3", 5) == names
+
+
+def test_an_answer_and_a_refusal_are_passed_on() -> None:
+    answered: Future[int] = Future()
+    answered.set_result(7)
+    assert answer_of(answered, 1.0) == 7
+    refused: Future[int] = Future()
+    refused.set_exception(KafkaException(KafkaError(KafkaError._TRANSPORT)))
+    with pytest.raises(KafkaException, match="_TRANSPORT"):
+        answer_of(refused, 1.0)
+
+
+def test_a_missing_answer_is_an_error_of_the_cluster(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(metadata_client, "_LONGER_S", 0.0)
+    with pytest.raises(KafkaException, match="_TIMED_OUT"):
+        answer_of(Future[int](), 0.01)

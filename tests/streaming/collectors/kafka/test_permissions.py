@@ -12,7 +12,7 @@ import pytest
 
 from streaming.collectors.kafka import permissions
 from streaming.collectors.kafka.options import KafkaOptions
-from streaming.collectors.kafka.permissions import check_rights, offsets_partitions, require_rights, require_topic
+from streaming.collectors.kafka.permissions import check_rights, offsets_partitions, refuse_without, require_topic
 from streaming.setup.errors import SetupError
 from tests.kit.brokers import Broker, kafka_41
 from tests.kit.processes import free_port
@@ -77,7 +77,7 @@ def test_each_missing_right_is_named(guarded: Broker, without: int) -> None:
 def test_without_any_right_all_are_named_with_the_lines_that_give_them(guarded: Broker) -> None:
     assert _give(guarded) == ALL
     with pytest.raises(SetupError) as error:
-        require_rights(_options(guarded))
+        refuse_without(check_rights(_options(guarded)), _options(guarded))
     lines = [line.strip() for line in str(error.value).splitlines() if "kafka-acls.sh" in line]
     begin = f"kafka-acls.sh --bootstrap-server {guarded.bootstrap} --add --allow-principal User:monitor"
     assert lines == [
@@ -89,13 +89,15 @@ def test_without_any_right_all_are_named_with_the_lines_that_give_them(guarded: 
 
 def test_with_all_rights_nothing_is_missing(guarded: Broker) -> None:
     _give(guarded, READ, GROUP, TOPICS)
-    assert require_rights(_options(guarded)) == []
+    assert check_rights(_options(guarded)) == []
     assert offsets_partitions(_options(guarded)) == 1
 
 
 def test_a_right_that_is_not_required_stops_no_start(guarded: Broker) -> None:
     _give(guarded, READ, GROUP)
-    assert [right.name for right in require_rights(_options(guarded))] == ["*"]
+    missing = check_rights(_options(guarded))
+    assert [right.name for right in missing] == ["*"]
+    refuse_without(missing, _options(guarded))
 
 
 def test_a_wrong_password_is_an_error_and_not_shown(guarded: Broker) -> None:

@@ -93,13 +93,13 @@ def route(topic: str, counts: Mapping[str, int], perm: int = 6) -> TopicRoute:
     return TopicRoute(
         topic=topic,
         brokers=tuple(BrokerData(name, "c", {0: f"{name}:10911"}) for name in counts),
-        queues=tuple(QueueData(name, count, count, perm) for name, count in counts.items()),
+        queues=tuple(QueueData(name, count, perm) for name, count in counts.items()),
     )
 
 
 def config(topic: str, count: int, perm: int = 6) -> dict[str, TopicConfig]:
     """Make a broker's settings of one topic."""
-    return {topic: TopicConfig(topic, count, count, perm)}
+    return {topic: TopicConfig(count, perm)}
 
 
 def offsets(**by_queue: int | tuple[int, int]) -> dict[MessageQueue, QueueOffsets]:

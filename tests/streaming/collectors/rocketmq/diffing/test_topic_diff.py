@@ -100,7 +100,7 @@ def test_a_static_topic_has_the_broker_names_of_consumers_and_is_observed_in_its
         topic="t",
         brokers=(),
         queues=route("t", {"a": 5}).queues,
-        mappings={"a": StaticMapping(total_queues=3, epoch=1, scope="__global__")},
+        mappings={"a": StaticMapping(total_queues=3, scope="__global__")},
     )
     rounds = Rounds()
     events = rounds.take({"g": {"a": connections(["c1"])}}, brokers=[A5], topics={"t": mapped}, infos={"c1": info()})

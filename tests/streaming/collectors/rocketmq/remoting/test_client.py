@@ -60,8 +60,8 @@ def test_what_a_cluster_reports():
             assert await client.connections(broker, "none") is None
             running = await client.running_info(broker, "billing", second.client_id)
             assert list(running.queues) == queues[1:]
-            stats = await client.consume_stats(broker, "billing", "orders")
-            assert stats.offsets[queues[1]] == QueueOffsets(10, 3, 0, 3)
+            stats = await client.consume_stats(broker, "billing")
+            assert stats.offsets[queues[1]] == QueueOffsets(10, 3, 3)
             assert await client.message_request_modes(broker) == (MessageRequestMode("orders", "billing", "POP", -1),)
             expected = (Assignment(MessageQueue("orders", "broker-a", -1), "POP"),)
             assert await client.query_assignment(broker, "billing", "orders", first.client_id) == expected
@@ -435,7 +435,6 @@ def test_a_real_cluster_with_access_control_and_tls(version, start, tmp_path, mo
                     cluster, lambda client: failure_of(use(client)), [cluster.address], tls=layer, credentials=stranger
                 )
                 assert isinstance(failure, Refused)
-                assert failure.is_denied
 
 
 def test_tls_is_used_for_every_connection(tls_of_this_machine):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from streaming.collectors.rocketmq.remoting.codes import RequestCode, ResponseCode
+from streaming.collectors.rocketmq.remoting.codes import RequestCode
 from streaming.collectors.rocketmq.remoting.errors import ProtocolError, Refused, RemotingError, TimedOut, Unreachable
 
 
@@ -21,17 +21,3 @@ def test_each_names_the_server_and_what_happened(error, text):
     assert isinstance(error, RemotingError)
     assert (str(error), error.address) == (text, "h:1")
     assert f"{error.address}: {error.problem}" == text
-
-
-@pytest.mark.parametrize(
-    ("code", "remark", "is_denied"),
-    [
-        (ResponseCode.NO_PERMISSION, None, True),
-        # 4.9 writes it like this, with the code of any failure.
-        (ResponseCode.SYSTEM_ERROR, "org.apache.rocketmq.acl.common.AclException: No accessKey is configured", True),
-        (ResponseCode.SYSTEM_ERROR, "java.lang.NullPointerException", False),
-        (ResponseCode.CONSUMER_NOT_ONLINE, None, False),
-    ],
-)
-def test_a_missing_permission_is_recognized_by_its_code_or_its_text(code, remark, is_denied):
-    assert Refused("h:1", 203, code, remark).is_denied is is_denied

@@ -1,4 +1,4 @@
-"""Shell: whether what the tables show meets the objectives: findings, rates, outages, delays. Reads without Spark."""
+"""Dashboard: whether what the tables show meets the objectives: findings, rates, outages, delays."""
 
 from __future__ import annotations
 
@@ -10,11 +10,14 @@ from typing import Any, Literal, TypeAlias
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from dashboard.reading.opened_tables import OpenedTables
+from streaming.machine.clock import now_ms
 from streaming.settings.model import Check, Widespread
 from streaming.tables.arrow_rows import from_arrow_columns
 from streaming.tables.schema import Row
-from streaming.views.freshness import ClusterFreshness, Freshness
+from streaming.views.freshness import ClusterFreshness
 from streaming.views.group_health import SEVERITIES
+from streaming.views.name_checks import known_clusters
 from streaming.views.reader import Reader, holds_at, time_scalar
 from streaming.views.widespread import WidespreadKind, widespread_kinds
 
@@ -32,7 +35,6 @@ class Figure:
     Attributes:
         value: None: there is nothing to measure.
         warning, critical: The least value of this state; 0: never.
-        cluster, group_id: Where the value is.
     """
 
     name: str
@@ -58,7 +60,6 @@ class Evaluation:
 
     Attributes:
         findings: Open findings that count, the most severe first.
-        figures: Every objective.
         widespread: What is open in many groups at once; findings of it do not count.
         blind: The clusters of which the present is not known, or not wholly.
         blind_state: What that is: ``unknown``, or ``critical``.
@@ -93,33 +94,29 @@ _WORST_FIRST: Sequence[State] = ("critical", "unknown", "warning")
 
 
 def evaluate(
-    reader: Reader,
+    tables: OpenedTables,
     objectives: Check,
     widespread: Widespread,
-    now_ms: int,
+    at_ms: int | None,
     *,
     cluster: str | None = None,
     group: str | None = None,
     ignored: Iterable[str] = (),
-    freshness: Freshness,
-    is_present: bool = False,
 ) -> Evaluation:
     """Return what was open, and the state of the objectives, at a time.
 
     Args:
         widespread: What is open in many groups at once, and does not count.
-        now_ms: Only what was so at this time counts; rates are those of ``objectives.window_ms`` before it.
+        at_ms: Only what was so at this time counts; rates are those of ``objectives.window_ms`` before it. None: now.
         cluster, group: Only of these.
         ignored: Kinds of findings that do not count, beside those of severity info.
-        freshness: What is known of the present of each cluster. is_present: The time is that of the present.
     """
+    at = now_ms() if at_ms is None else at_ms
     where = {"cluster": cluster, "group_id": group}
     left_out = {*ignored, *objectives.ignored_findings}
-    found = reader.rows("findings", where=where, keep=holds_at("opened_at", "closed_at", now_ms))
+    found = tables.rows("findings", where=where, keep=holds_at("opened_at", "closed_at", at))
     among = [
-        spread
-        for spread in widespread_kinds(reader, widespread, now_ms, cluster=cluster)
-        if spread.kind not in left_out
+        spread for spread in widespread_kinds(tables, widespread, at, cluster=cluster) if spread.kind not in left_out
     ]
     counted = [
         row
@@ -127,26 +124,19 @@ def evaluate(
         if row["severity"] != "info" and row["kind"] not in left_out and not any(spread.has(row) for spread in among)
     ]
     counted.sort(key=lambda row: (SEVERITIES.index(row["severity"]), row["kind"], row["opened_at"], row["finding_id"]))
+    names = {cluster} if cluster is not None else known_clusters(tables, group)
     # A cluster without groups is in no table yet, but it is known.
-    names = {*clusters_of(reader, where), *(freshness.clusters if cluster is None and group is None else ())}
-    reported = [freshness.of(name) for name in sorted(names)] or [freshness.nothing()]
+    names |= {*tables.freshness.clusters} if cluster is None and group is None else set()
+    reported = [tables.freshness.of(name) for name in sorted(names)] or [tables.freshness.nothing()]
     return Evaluation(
         counted,
-        _figures(reader, objectives, now_ms, where),
+        _figures(tables, objectives, at, where),
         among,
-        blind=[status for status in reported if not status.knows(None if is_present else now_ms)],
+        blind=[status for status in reported if not status.knows(at_ms)],
         blind_state=objectives.blind_state,
         recordings=[status for status in reported if status.state == "recording"],
         info=sum(row["severity"] == "info" for row in found),
     )
-
-
-def clusters_of(reader: Reader, where: Mapping[str, str | None]) -> list[str]:
-    """Return the clusters that the tables know, by name; of a group, where one is named."""
-    tables = ("groups", "topics") if where.get("group_id") is None else ("groups",)
-    wanted = {name: value for name, value in where.items() if value is not None}
-    names = (reader.read(name, columns=["cluster"], where=wanted)["cluster"] for name in tables)
-    return sorted({name for column in names for name in pc.unique(column).to_pylist() if name is not None})
 
 
 def _state_of(finding: Row) -> State:

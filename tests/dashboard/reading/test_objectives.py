@@ -7,12 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from dashboard.reading.objectives import OBJECTIVES, Evaluation, Figure, evaluate
+from dashboard.reading.opened_tables import OpenedTables
 from streaming.settings.model import Check, load
 from streaming.tables.liveness import JobLiveness
 from streaming.views.freshness import Now, evaluate_liveness
-from streaming.views.liveness_reader import read_freshness
-from streaming.views.objectives import OBJECTIVES, Evaluation, Figure, evaluate
-from streaming.views.reader import Reader
 from tests.streaming.tables.journals import T0
 from tests.streaming.tables.signs import known, sign
 from tests.streaming.views.story import store
@@ -25,7 +24,7 @@ def objectives(**values: object) -> Check:
 
 
 def evaluated(tables: Path, at_ms: int, **values: object) -> Evaluation:
-    return evaluate(Reader(tables), objectives(**values), WIDESPREAD, at_ms, freshness=read_freshness(tables))
+    return evaluate(OpenedTables(tables), objectives(**values), WIDESPREAD, at_ms)
 
 
 def test_each_objective_is_named_by_two_settings() -> None:
@@ -33,8 +32,8 @@ def test_each_objective_is_named_by_two_settings() -> None:
     assert names - {"window_ms", "ignored_findings", "blind_state"} == set(OBJECTIVES)
 
 
-def test_the_worst_group_is_named_with_its_value(tables: Path) -> None:
-    found = evaluated(tables, T0 + 80_000)
+def test_the_worst_group_is_named_with_its_value(story_tables: Path) -> None:
+    found = evaluated(story_tables, T0 + 80_000)
     figures = {figure.name: (figure.value, figure.cluster, figure.group_id) for figure in found.figures}
     assert figures == {
         "rebalances_per_hour": (3.0, "c1", "orders"),
@@ -44,22 +43,22 @@ def test_the_worst_group_is_named_with_its_value(tables: Path) -> None:
     assert tuple(figures) == OBJECTIVES
 
 
-def test_the_window_ends_at_the_time_and_does_not_include_its_beginning(tables: Path) -> None:
+def test_the_window_ends_at_the_time_and_does_not_include_its_beginning(story_tables: Path) -> None:
     def number(at_ms: int) -> float | None:
-        return evaluated(tables, at_ms, window_ms=3_600_000).figures[0].value
+        return evaluated(story_tables, at_ms, window_ms=3_600_000).figures[0].value
 
     # At 0, 10 and 70 s.
     assert [number(T0 + at) for at in (-1, 0, 9_999, 10_000, 70_000)] == [0, 1, 1, 2, 3]
     assert [number(T0 + 3_600_000 + at) for at in (-1, 0, 10_000, 70_000)] == [3, 2, 1, 0]
 
 
-def test_findings_count_from_opening_to_closing(tables: Path) -> None:
+def test_findings_count_from_opening_to_closing(story_tables: Path) -> None:
     def kinds(at_ms: int) -> list[tuple[str, str]]:
-        return [*evaluated(tables, at_ms).kinds]
+        return [*evaluated(story_tables, at_ms).kinds]
 
     assert kinds(T0 + 69_999) == []
     assert kinds(T0 + 70_000) == [("warning", "expected_differs")]
-    assert evaluated(tables, T0 + 70_000, ignored_findings=["expected_differs"]).state == "ok"
+    assert evaluated(story_tables, T0 + 70_000, ignored_findings=["expected_differs"]).state == "ok"
 
 
 @pytest.mark.parametrize(
@@ -86,37 +85,33 @@ DEAD = sign(known("c1", known_until=T0 + 60_000, is_live=True), state="running",
 def evaluated_with(tables: Path, *jobs: JobLiveness, is_present: bool = False, **values: object) -> Evaluation:
     """Evaluate with these signs, of all clusters but c2 a live one, 100 s after the story began."""
     whole = [*jobs, sign(known("c2"), app_id="recorded")]
-    freshness = evaluate_liveness(whole, NOW)
-    asked, now_ms = objectives(**values), NOW.wall_ms
-    return evaluate(Reader(tables), asked, WIDESPREAD, now_ms, freshness=freshness, is_present=is_present)
+    opened = OpenedTables(tables)
+    opened.freshness = evaluate_liveness(whole, NOW)
+    return evaluate(opened, objectives(**values), WIDESPREAD, None if is_present else NOW.wall_ms)
 
 
-def test_findings_open_when_a_cluster_was_last_known_say_nothing_of_it_now(tables: Path) -> None:
-    found = evaluated_with(tables, DEAD)
+def test_findings_open_when_a_cluster_was_last_known_say_nothing_of_it_now(story_tables: Path) -> None:
+    found = evaluated_with(story_tables, DEAD)
     assert (found.state, [cluster.cluster for cluster in found.blind]) == ("unknown", ["c1"])
     assert found.kinds == {("warning", "expected_differs"): 1}
-    assert evaluated_with(tables, DEAD, blind_state="critical").state == "critical"
+    assert evaluated_with(story_tables, DEAD, blind_state="critical").state == "critical"
 
 
-def test_events_dated_later_than_now_are_no_knowledge_of_the_present(tables: Path) -> None:
+def test_events_dated_later_than_now_are_no_knowledge_of_the_present(story_tables: Path) -> None:
     ahead = sign(known("c1", known_until=NOW.wall_ms + 60_000, is_live=True), state="running", written_at=T0 + 62_000)
-    assert not evaluated_with(tables, ahead).blind, "at that time as it was asked for"
-    assert [cluster.cluster for cluster in evaluated_with(tables, ahead, is_present=True).blind] == ["c1"]
+    assert not evaluated_with(story_tables, ahead).blind, "at that time as it was asked for"
+    assert [cluster.cluster for cluster in evaluated_with(story_tables, ahead, is_present=True).blind] == ["c1"]
 
 
-def test_a_cluster_without_a_sign_of_life_is_unknown(tables: Path) -> None:
-    assert [cluster.text for cluster in evaluated_with(tables).blind] == [
+def test_a_cluster_without_a_sign_of_life_is_unknown(story_tables: Path) -> None:
+    assert [cluster.text for cluster in evaluated_with(story_tables).blind] == [
         "blind: no job has left its liveness beside these tables"
     ]
 
 
 def test_tables_without_a_cluster_are_unknown_and_why(tmp_path: Path) -> None:
     store(tmp_path, [])
-    found = evaluate(
-        Reader(tmp_path),
-        objectives(),
-        WIDESPREAD,
-        T0,
-        freshness=evaluate_liveness([sign(state="starting")], replace(NOW, wall_ms=T0)),
-    )
+    opened = OpenedTables(tmp_path)
+    opened.freshness = evaluate_liveness([sign(state="starting")], replace(NOW, wall_ms=T0))
+    found = evaluate(opened, objectives(), WIDESPREAD, T0)
     assert (found.state, [cluster.reason for cluster in found.blind]) == ("unknown", ["the job starts"])
