@@ -129,6 +129,7 @@ $(VENV)/.set-up-dev: $(LOCKED) requirements/dev.lock $(KIT)
 	@$(PYTHON) -m streaming.setup.virtualenv dev
 	@$(BIN)/python -m streaming.setup.jars
 	@$(BIN)/python -m tests.kit.jars
+	@$(BIN)/python -m tests.kit.class_archives
 	@$(BIN)/python -m streaming.spark.class_archive
 	@touch $@
 

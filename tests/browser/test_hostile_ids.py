@@ -17,7 +17,7 @@ SCRIPTS = ["/static/theme.js", "/static/vendor/htmx.min.js", "/static/pages.js"]
 # Ids share an open page, taken at equal distances so that each batch has all kinds. The first batch has the clusters.
 BATCHES = 10
 # It takes a second to draw the pages of one id. Every id is in the listings; `make soak` opens the pages of each.
-SAMPLE = (0, 3, 7)
+SAMPLE = (0,)
 # Opens pages inside an open one: their elements live in it, their charts and timelines are drawn. Returns of each page
 # its status, scripts, elements that are none of ours, heading, and ids that are shown.
 OPEN_ALL = """async (paths) => {
@@ -138,20 +138,19 @@ def test_the_routes_of_burrow_answer_each_id_as_json(page: Page, hostile_url: st
     # A browser takes "." and ".." for steps in a path.
     reachable = [number for number, name in enumerate(HOSTILE) if name not in (".", "..") and cluster_of(number) == "c"]
     page.goto(f"{hostile_url}/questions")
-    for suffix in ("", "/lag", "/status"):
-        paths = [f"/v3/kafka/c/consumer/{quote(HOSTILE[number], safe='')}{suffix}" for number in reachable]
+    # One route reads the ids of all three.
+    for suffix, asked in (("/status", reachable), ("/lag", reachable[::10]), ("", reachable[::10])):
+        paths = [f"/v3/kafka/c/consumer/{quote(HOSTILE[number], safe='')}{suffix}" for number in asked]
         answers = page.evaluate(FETCH_JSON, paths)
         assert {answer["type"] for answer in answers} == {"application/json"}
         wrong = [
             (HOSTILE[number][:40], answer["status"])
-            for number, answer in zip(reachable, answers, strict=True)
+            for number, answer in zip(asked, answers, strict=True)
             if answer["status"] != 200
         ]
         assert wrong == []
         if suffix:
-            assert [answer["body"]["status"]["group"] for answer in answers] == [
-                HOSTILE[number] for number in reachable
-            ]
+            assert [answer["body"]["status"]["group"] for answer in answers] == [HOSTILE[number] for number in asked]
 
 
 def test_each_id_is_listed_as_it_is(hostile_url: str) -> None:

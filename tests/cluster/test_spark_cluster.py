@@ -58,7 +58,7 @@ def test_a_worker_has_the_dependencies_and_not_the_project(spark_cluster: SparkC
     assert done.stderr.strip().endswith("No module named 'streaming'")
 
 
-# The tests below compare the same of runs in which something happens: a worker or a driver dies, a store has all files.
+# The tests below compare the same of runs in which something happens: a worker dies, a store has all files.
 @pytest.mark.slow
 def test_on_a_cluster_the_tables_are_those_of_a_local_run(
     expected: Path, start: Callable[[], Running], tables: str
@@ -85,8 +85,11 @@ def test_a_worker_that_is_killed_within_a_batch_changes_nothing(
     assert_same_rows(expected, tables)
 
 
+# Killed drivers without a cluster are in every run of the tests: tests/crash/test_crash.py.
+@pytest.mark.slow
+@pytest.mark.timeout(3600)
 @pytest.mark.usefixtures("one_executor")
-@pytest.mark.parametrize("kills", [1, pytest.param(10, marks=[pytest.mark.slow, pytest.mark.timeout(3600)])])
+@pytest.mark.parametrize("kills", [1, 10])
 def test_a_driver_killed_at_random_times_changes_nothing(
     kills: int, expected: Path, lines: list[Line], start: Callable[[Path], Running], tables: str, tmp_path: Path
 ) -> None:

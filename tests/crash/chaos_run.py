@@ -25,8 +25,8 @@ _REPORTED_WITHIN_S = 240.0
 _UNNOTICED_MS = 30_000
 _CONFIG = """
 [job]
-materialize_interval_ms = 300
-trigger_interval_ms = 500
+materialize_interval_ms = 1000
+trigger_interval_ms = 1000
 
 [spark]
 driver_memory = "1g"

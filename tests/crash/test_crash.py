@@ -26,7 +26,7 @@ _SHUFFLE_PARTITIONS = 2
 _AT_ONCE = f"{CONFIG}\n[time]\nqueue_progress_ms = 2000\n"
 _BESIDE_THE_BATCHES = _AT_ONCE.replace("materialize_interval_ms = 0", "materialize_interval_ms = 300")
 # Far below the time between two commits of a batch.
-_POLL_EVERY_S = 0.0003
+_POLL_EVERY_S = 0.001
 # A kill that comes a moment too late is tried again, this many times in all.
 _MORE_TRIES = 10
 _LONGEST_LIFE_S = 240

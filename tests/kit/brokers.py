@@ -20,9 +20,8 @@ from pathlib import Path
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 
-from streaming.setup.java import find_java
 from tests.kit.certificates import Certificates
-from tests.kit.jars import class_path
+from tests.kit.jars import class_path, java
 from tests.kit.processes import QUICK_START, JavaServer, free_port, listens
 from tests.kit.zookeeper import running_zookeeper
 
@@ -352,7 +351,7 @@ def _formatted(version: str, features: tuple[str, ...], unstable: str) -> tempfi
         tool = ["kafka.tools.StorageTool", "format", "-t", "cmViYWxhbmNlLW1vbml0bw", "-c", written]
         wanted = [part for feature in features for part in ("--feature", feature)]
         done = subprocess.run(
-            [find_java().java, *options, *tool, *wanted],
+            [java(), *options, *tool, *wanted],
             capture_output=True,
             text=True,
             timeout=_FORMAT_TIMEOUT_S,

@@ -1,13 +1,16 @@
 """The jars and compiled classes of the kit: fetched like Spark's own, checked, kept in the same cache."""
 
+import contextlib
 import hashlib
 import os
 import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+import zipfile
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from pathlib import Path
 
 from streaming.setup import ivy
@@ -32,9 +35,16 @@ _PROGRAMS = {
 }
 # Compiled with each of them: how members talk.
 _SHARED = ("Conversation",)
+_CLASSES = "classes.jar"
 _COMPILE_TIMEOUT_S = 300
 # Fetched and compiled by the tests that take long, when they need them.
 LATER = ("kafka-3.9.1", "kafka-4.0.0", "kafka-4.4.0", "kafka-clients-3.7.1", "trino-431")
+
+
+@cache
+def java() -> str:
+    """Return the Java that the kit's programs run on, asked for once: asking starts one."""
+    return str(find_java().java)
 
 
 def kit_jars(name: str) -> list[Path]:
@@ -43,18 +53,21 @@ def kit_jars(name: str) -> list[Path]:
 
 
 def class_path(name: str, program: str) -> str:
-    """Return a class path of a set of jars with one of the kit's own programs in front."""
+    """Return a class path of a set of jars with one of the kit's own programs in front: jars alone."""
     return f"{_compiled(name, program)}:{kit_jars(name)[0].parent}/*"
 
 
 def compiled(name: str, program: str, sources: Sequence[Path], *, beside: str = "") -> Path:
     """Return the folder of a program's classes, compiled once for each set of jars and wording of its sources.
 
+    A jar in it has the same: Java archives no classes that it reads from a folder.
+
     Args:
         beside: Of the jars of the set: what else is on the class path.
     """
     jars = kit_jars(name)[0].parent
-    digest = hashlib.sha256(b"".join(source.read_bytes() for source in sources) + jars.name.encode()).hexdigest()[:12]
+    text = b"".join([*(source.read_bytes() for source in sources), f"{jars.name} {_CLASSES}".encode()])
+    digest = hashlib.sha256(text).hexdigest()[:12]
     folder = ivy.cache_folder() / "classes" / f"{program}-{name}-{digest}"
     if folder.is_dir():
         return folder
@@ -67,6 +80,9 @@ def compiled(name: str, program: str, sources: Sequence[Path], *, beside: str = 
             timeout=_COMPILE_TIMEOUT_S,
         )
         shutil.copytree(unfinished, f"{unfinished}.whole")
+        with zipfile.ZipFile(Path(f"{unfinished}.whole") / _CLASSES, "w") as jar:
+            for file in sorted(Path(unfinished).rglob("*.class")):
+                jar.write(file, file.relative_to(unfinished))
         try:
             os.rename(f"{unfinished}.whole", folder)
         except OSError:
@@ -77,13 +93,30 @@ def compiled(name: str, program: str, sources: Sequence[Path], *, beside: str = 
     return folder
 
 
+def jar_of(name: str, texts: Mapping[str, str]) -> Path:
+    """Return a jar of these texts by file name, made once."""
+    digest = hashlib.sha256(repr(sorted(texts.items())).encode()).hexdigest()[:12]
+    made = ivy.cache_folder() / "classes" / f"{name}-{digest}.jar"
+    if not made.exists():
+        made.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=made.parent) as folder:
+            unfinished = Path(folder) / made.name
+            with zipfile.ZipFile(unfinished, "w") as jar:
+                for file, text in texts.items():
+                    jar.writestr(file, text)
+            # Java takes an archive only for the very file: that of who was faster stays.
+            with contextlib.suppress(FileExistsError):
+                os.link(unfinished, made)
+    return made
+
+
 def compiled_guard() -> Path:
-    """Return the folder of `Guarded`, which needs no jar."""
+    """Return the classes of `Guarded`, which needs no other jar."""
     return _compiled("s3proxy-4.1.0", "Guarded")
 
 
 def _compiled(name: str, program: str) -> Path:
-    return compiled(name, program, [JAVA / f"{class_name}.java" for class_name in (program, *_SHARED)])
+    return compiled(name, program, [JAVA / f"{class_name}.java" for class_name in (program, *_SHARED)]) / _CLASSES
 
 
 def main() -> int:

@@ -9,11 +9,20 @@ from typing import Generic, Protocol, Self, TypeVar
 
 import msgspec
 
+from tests.kit import class_archives
+from tests.kit.jars import java
 from tests.kit.processes import QUICK_START
 
 WAIT_S = 120.0
 # A small heap, a quick start; and what the machine itself has to say is no line of the member.
 JVM_OPTIONS = ("-Xmx64m", *QUICK_START, "-XX:+DisplayVMOutputToStderr")
+
+
+def java_command(class_path: str, *options: str) -> list[str]:
+    """Return what starts a program of this class path, but for its name and its arguments."""
+    return [java(), *JVM_OPTIONS, *class_archives.options_of(class_path), *options, "-cp", class_path]
+
+
 # One for all members: a claim may be about several of them.
 _NEWS = threading.Condition()
 

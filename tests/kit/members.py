@@ -9,10 +9,9 @@ from collections.abc import Collection, Mapping, Sequence
 
 import msgspec
 
-from streaming.setup.java import find_java
 from tests.kit.brokers import NEWEST, Broker
 from tests.kit.jars import class_path
-from tests.kit.java_members import JVM_OPTIONS, WAIT_S, JavaMember, wait_until
+from tests.kit.java_members import WAIT_S, JavaMember, java_command, wait_until
 
 _STRATEGIES = {
     "range": "org.apache.kafka.clients.consumer.RangeAssignor",
@@ -173,10 +172,11 @@ def start_member(
     jars = f"kafka-{version}" if version in ("1.0.2", "4.1.1", NEWEST) else f"kafka-clients-{version}"
     member = Member(
         [
-            str(find_java().java),
-            *JVM_OPTIONS,
-            "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn",
-            *("-cp", ":".join(filter(None, (class_path(jars, "GroupMember"), classes))), "GroupMember"),
+            *java_command(
+                ":".join(filter(None, (class_path(jars, "GroupMember"), classes))),
+                "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn",
+            ),
+            "GroupMember",
             *(f"{key}={value}" for key, value in properties.items()),
         ]
     )

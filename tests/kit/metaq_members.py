@@ -9,9 +9,8 @@ from collections.abc import Sequence
 
 import msgspec
 
-from streaming.setup.java import find_java
 from tests.kit.jars import class_path
-from tests.kit.java_members import JVM_OPTIONS, JavaMember, wait_until
+from tests.kit.java_members import JavaMember, java_command, wait_until
 from tests.kit.metaq import JARS, MetaqCluster
 
 Partition = tuple[str, str, int]  # topic, broker, number
@@ -102,10 +101,12 @@ def start_metaq_member(
     home.mkdir(exist_ok=True)
     return MetaqMember(
         [
-            str(find_java().java),
-            *(*JVM_OPTIONS, f"-Duser.home={home}"),
-            f"-Dlog4j.configuration=file:{cluster.folder / 'broker-0' / 'log4j.properties'}",
-            *("-cp", class_path(JARS, "MetaqMember"), "MetaqMember"),
+            *java_command(
+                class_path(JARS, "MetaqMember"),
+                f"-Duser.home={home}",
+                f"-Dlog4j.configuration=file:{cluster.folder / 'broker-0' / 'log4j.properties'}",
+            ),
+            "MetaqMember",
             *(f"{key}={value}" for key, value in settings.items()),
         ]
     )

@@ -9,7 +9,8 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from streaming.setup.java import find_java
+from tests.kit import class_archives
+from tests.kit.jars import java
 
 # Below the range from which systems take ports for outgoing connections: a port is asked for again after a restart.
 _PORTS = range(20_000, 32_000)
@@ -73,8 +74,9 @@ class JavaServer:
         self.folder = folder
         self.log = folder / f"{name}.log"
         self._command = [
-            str(find_java().java),
+            java(),
             *QUICK_START,
+            *class_archives.options_of(class_path),
             *options,
             *("-cp", class_path, "Guarded"),
             *main,

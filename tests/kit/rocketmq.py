@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tests.kit import rocketmq_admin as admin
-from tests.kit.jars import class_path
+from tests.kit.jars import class_path, jar_of
 from tests.kit.processes import JavaServer, free_port, wait_until
 
 CLUSTER = "kit"
@@ -39,6 +39,8 @@ _ONLY_55 = {
     "mappedFileSizeTimerLog": "1048576",
     # Of messages for later, of which there are none: writing its wheel each second is what an idle broker does most.
     "timerFlushIntervalMs": "60000",
+    # Its thread does not wait before the first time: by default it computes through its first ten seconds.
+    "transactionMetricFlushInterval": "500",
 }
 # 5.5 looks for rmq.logback.xml on the class path, 4.9 for files of these names in its home; its own
 # configurations write dozens of files.
@@ -50,10 +52,6 @@ _LOGGING = """\
   <root level="WARN"><appender-ref ref="CONSOLE"/></root>
 </configuration>
 """
-_LOGGING_FILES = {
-    "5.5.0": {"rmq.logback.xml": "org.apache.rocketmq.logging."},
-    "4.9.7": {"logback_namesrv.xml": "", "logback_broker.xml": ""},
-}
 
 
 class RocketMqServer:
@@ -75,7 +73,7 @@ class RocketMqServer:
         written = folder / "server.properties"
         written.write_text("".join(f"{key}={value}\n" for key, value in settings.items()))
         jars = f"rocketmq-server-{version}"
-        conf = quiet_logging(folder / "conf", version)
+        _log_quietly(folder / "conf")
         self._is_broker = main.endswith("BrokerStartup")
         options = [
             *("-Xms48m", "-Xmx256m" if self._is_broker else "-Xmx96m"),
@@ -86,7 +84,7 @@ class RocketMqServer:
             # Making the key of its test certificate takes seconds on a busy machine.
             f"-Dtls.server.mode={'permissive' if tls else 'disabled'}",
         ]
-        classes = f"{conf}:{class_path(jars, 'Guarded')}:{class_path(jars, 'RocketMqLoopback')}"
+        classes = f"{quiet_logging()}:{class_path(jars, 'Guarded')}:{class_path(jars, 'RocketMqLoopback')}"
         self.process = JavaServer(name, folder, classes, options, ["RocketMqLoopback", main, "-c", str(written)])
 
     @property
@@ -276,14 +274,16 @@ class RocketMq:
         wait_until(claim, what, timeout_s)
 
 
-def quiet_logging(folder: Path, version: str = "5.5.0") -> Path:
-    """Write into this folder what makes servers (and clients of 5.5) write warnings to their output and no files."""
+def quiet_logging() -> Path:
+    """Return a jar that makes servers and clients of 5.5 write warnings to their output and no files."""
+    return jar_of("rocketmq-logging", {"rmq.logback.xml": _LOGGING.format(package="org.apache.rocketmq.logging.")})
+
+
+def _log_quietly(folder: Path) -> None:
+    """Write what makes servers of 4.9 write warnings to their output and no files."""
     folder.mkdir(parents=True, exist_ok=True)
-    for file, package in _LOGGING_FILES[version].items():
-        # Once: a member that starts may be reading it while the next one is made.
-        if not (folder / file).exists():
-            (folder / file).write_text(_LOGGING.format(package=package))
-    return folder
+    for file in ("logback_namesrv.xml", "logback_broker.xml"):
+        (folder / file).write_text(_LOGGING.format(package=""))
 
 
 @contextlib.contextmanager

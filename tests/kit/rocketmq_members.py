@@ -9,9 +9,8 @@ from collections.abc import Collection, Mapping, Sequence
 
 import msgspec
 
-from streaming.setup.java import find_java
 from tests.kit.jars import class_path
-from tests.kit.java_members import JVM_OPTIONS, WAIT_S, JavaMember, wait_until
+from tests.kit.java_members import WAIT_S, JavaMember, java_command, wait_until
 from tests.kit.rocketmq import RocketMq, quiet_logging
 
 _RETRY = "%RETRY%"
@@ -182,17 +181,19 @@ def start_member(
         **({"unit": unit} if unit else {}),
         **(settings or {}),
     }
-    home = quiet_logging(cluster.folder / "members")
+    home = cluster.folder / "members"
+    home.mkdir(exist_ok=True)
     return RocketMqMember(
         [
-            str(find_java().java),
-            *JVM_OPTIONS,
-            # Where its logs go, and its offsets when it is broadcasting.
-            *(f"-Duser.home={home}", f"-Drocketmq.client.localOffsetStoreDir={home}/offsets"),
-            f"-Drocketmq.client.rebalance.waitInterval={rebalance_interval_ms}",
-            # Else it hangs up on a server that is late, and is no member until its next heartbeat.
-            "-Dcom.rocketmq.remoting.client.closeSocketIfTimeout=false",
-            *("-cp", f"{home}:{class_path(_JARS[version], 'RocketMqMember')}", "RocketMqMember"),
+            *java_command(
+                f"{quiet_logging()}:{class_path(_JARS[version], 'RocketMqMember')}",
+                # Where its logs go, and its offsets when it is broadcasting.
+                *(f"-Duser.home={home}", f"-Drocketmq.client.localOffsetStoreDir={home}/offsets"),
+                f"-Drocketmq.client.rebalance.waitInterval={rebalance_interval_ms}",
+                # Else it hangs up on a server that is late, and is no member until its next heartbeat.
+                "-Dcom.rocketmq.remoting.client.closeSocketIfTimeout=false",
+            ),
+            "RocketMqMember",
             *(f"{key}={value}" for key, value in arguments.items()),
         ]
     )

@@ -2,10 +2,9 @@
 
 from pathlib import Path
 
-from streaming.setup.java import find_java
 from tests.kit.brokers import Broker
 from tests.kit.jars import class_path
-from tests.kit.java_members import JVM_OPTIONS
+from tests.kit.java_members import java_command
 from tests.kit.members import Member
 
 
@@ -30,10 +29,10 @@ def start_streams_member(broker: Broker, application: str, topic: str, *, client
     }
     return Member(
         [
-            str(find_java().java),
-            *JVM_OPTIONS,
-            "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn",
-            *("-cp", class_path("kafka-streams-4.1.1", "StreamsMember"), "StreamsMember"),
+            *java_command(
+                class_path("kafka-streams-4.1.1", "StreamsMember"), "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn"
+            ),
+            "StreamsMember",
             *(f"{key}={value}" for key, value in properties.items()),
         ]
     )

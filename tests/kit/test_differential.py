@@ -10,6 +10,13 @@ from tests.kit.jars import LATER
 from tests.kit.oracles import ORACLES, OracleResult, Running, line_of
 from tests.kit.python_assignors import PYTHON_ORACLES, RunningInProcess
 
+
+@pytest.fixture(autouse=True)
+def _quick_java(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Few cases never earn back what the second compiler and a parallel collector cost."""
+    monkeypatch.setenv("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+
+
 _PAIRS = [
     pytest.param(oracle, strategy, marks=[pytest.mark.slow] if oracle.jars in LATER else [])
     for oracle in ORACLES

@@ -11,7 +11,7 @@ from tests.udfs.shard.shard_script import FAR
 from udfs.group import coordinator
 
 
-@settings(max_examples=300, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=150, suppress_health_check=[HealthCheck.too_slow])
 @given(dice=dice, length=lengths, shards=st.integers(1, 3), tasks=st.integers(1, 3))
 # A group is deleted while commits of the next one of its name wait for the clock.
 @example(dice=Dice(2452), length=48, shards=1, tasks=1)

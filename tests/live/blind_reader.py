@@ -160,14 +160,29 @@ class Reader:
             self._start_serving()
         return "pages: " in self._serve.stderr()
 
+    def state(self) -> str:
+        """Return the state of the cluster in `/api/v1/liveness`."""
+        clusters = self._json("/api/v1/liveness").get("clusters", ())
+        return next((row["state"] for row in clusters if row["cluster"] == CLUSTER), "none")
+
+    def seems_well(self) -> bool:
+        """Return whether the API says so, and nothing is alerted."""
+        return self.state() == "known" and not self._webhook.open
+
+    def seems_blind(self) -> bool:
+        """Return whether the API does not show the present."""
+        return self.state() not in ("known", "recording")
+
     def said(self) -> Said:
         """Return what is said now."""
         page = self._get("/")
         knowledge = _KNOWLEDGE.search(page)
         notices = [html.unescape(_TAG.sub("", found)).strip() for found in _NOTICE.findall(page)]
-        liveness, groups = self._json("/api/v1/liveness"), self._json(f"/api/v1/groups?cluster={CLUSTER}")
-        states = [cluster["state"] for cluster in liveness.get("clusters", ()) if cluster["cluster"] == CLUSTER]
+        state, groups = self.state(), self._json(f"/api/v1/groups?cluster={CLUSTER}")
         metrics = self._get("/metrics")
+        # Where it has turned partly known meanwhile, the metrics may have groups.
+        if (later := self.state()) == "partly_known":
+            state = later
         exit_code, line, took_s = self._check()
         return Said(
             exit_code,
@@ -176,7 +191,7 @@ class Reader:
             _sample(metrics, f'source_known{{cluster="{CLUSTER}"}}'),
             _sample(metrics, "jobs_alive"),
             len(re.findall(rf'^rebalance_monitor_group_members{{cluster="{CLUSTER}"', metrics, re.MULTILINE)),
-            states[0] if states else "none",
+            state,
             sorted({row["health"] for row in groups.get("rows", ())}),
             knowledge.group(1) if knowledge else "none",
             notices[0] if notices else "",

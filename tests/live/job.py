@@ -7,7 +7,7 @@ import signal
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from tests.job.commands import ManyRuns
+from tests.job.commands import CONFIG, ManyRuns
 from tests.kit.brokers import Broker
 from tests.live.tables import Row, rows_of
 from udfs.model.comparability import TOPICS_UNKNOWN
@@ -16,7 +16,9 @@ from udfs.model.comparability import TOPICS_UNKNOWN
 _WAIT_S = 500.0
 CLUSTER = "live"
 # By default a batch begins more often, and each takes computing from the cluster and its members.
-_A_BATCH_A_SECOND = {"REBALANCE_MONITOR_JOB__TRIGGER_INTERVAL_MS": "1000"}
+_SELDOM = {"REBALANCE_MONITOR_JOB__TRIGGER_INTERVAL_MS": "2000"}
+# The same in a file, with tables that follow at once.
+SELDOM = CONFIG.replace("trigger_interval_ms = 200", "trigger_interval_ms = 2000")
 
 
 class RunningJob:
@@ -108,7 +110,7 @@ def job_that_follows(
     command = ["run", *source, "--cluster", CLUSTER]
     command += ["--tables", str(tables), "--checkpoint", str(folder / "checkpoint"), *more]
     job = RunningJob(runs, tables)
-    runs.start(command, environment={**_A_BATCH_A_SECOND, **(settings or {})})
+    runs.start(command, environment={**_SELDOM, **(settings or {})})
     try:
         job.wait_for(lambda: '"batch"' in job.stderr(), "the first batch")
         yield job

@@ -1,4 +1,4 @@
-"""A broker goes away, hangs, or is cut off: nothing says OK any more, each says why, and it is over afterwards."""
+"""A broker goes away, hangs, or is cut off, or the job goes: nothing says OK, each says why, and it is over."""
 
 from __future__ import annotations
 
@@ -8,14 +8,19 @@ import pytest
 
 from tests.live.blind_play import play_scene
 
-pytestmark = [pytest.mark.broker, pytest.mark.spark, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.broker, pytest.mark.spark, pytest.mark.timeout(1200)]
 
 
-def test_a_broker_that_goes_away_or_is_cut_off_is_reported_while_it_lasts(tmp_path: Path) -> None:
+def test_a_broker_or_a_job_that_goes_away_is_reported_while_it_lasts(tmp_path: Path) -> None:
     away = ("shop blind since", "source_silent")
     ways = ("broker killed", "broker stopped", "broker hangs (SIGSTOP)", "cut off: both directions")
     ways += ("cut off: nothing gets there", "cut off: nothing comes back")
-    play_scene("kafka", tmp_path, dict.fromkeys(ways, away))
+    job = {
+        "job hangs (SIGSTOP)": ("is stopped by a signal", "job_silent"),
+        "job stopped (Ctrl-C)": ("the job was stopped at", "job_stopped"),
+        "job killed (SIGKILL)": ("it was killed", "job_silent"),
+    }
+    play_scene("kafka", tmp_path, dict.fromkeys(ways, away) | job)
 
 
 def test_if_one_of_three_brokers_goes_away_partitions_of_others_stay_known(tmp_path: Path) -> None:

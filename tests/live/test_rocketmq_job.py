@@ -9,9 +9,10 @@ from typing import Any
 
 import pytest
 
-from tests.job.commands import CONFIG, ManyRuns
+from tests.job.commands import ManyRuns
 from tests.kit.rocketmq import RocketMq
 from tests.kit.rocketmq_members import RocketMqMember, queues_of, wait_until_assigned, wait_until_held
+from tests.live.job import SELDOM
 from tests.live.pages import live_pages
 from tests.live.tables import Owners, owners, rows_of
 
@@ -53,7 +54,7 @@ def test_tables_and_pages_show_reports_of_members_of_several_groups(
     wait_until_held({broadcast: queues_of("job-news", 3)})
 
     config, tables = tmp_path / "monitor.toml", tmp_path / "tables"
-    config.write_text(f"{CONFIG}\n[rocketmq]\npoll_interval_ms = 1000\nrunning_info_share = 1.0\n")
+    config.write_text(f"{SELDOM}\n[rocketmq]\npoll_interval_ms = 1000\nrunning_info_share = 1.0\n")
     arguments: list[str | Path] = ["run", "--rocketmq", cluster.address, "--cluster", CLUSTER]
     arguments += ["--include-group", "job-.*", "--tables", tables, "--checkpoint", tmp_path / "checkpoint"]
     running = runs.start([*arguments, "--config", config])

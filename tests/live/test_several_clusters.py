@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.job.commands import CONFIG, ManyRuns
+from tests.job.commands import ManyRuns
 from tests.kit.brokers import Broker
 from tests.kit.members import Member
 from tests.kit.metaq import MetaqCluster
@@ -16,6 +16,7 @@ from tests.kit.metaq_members import MetaqMember, partitions_of, wait_until_share
 from tests.kit.rocketmq import RocketMq
 from tests.kit.rocketmq_members import RocketMqMember, queues_of, wait_until_assigned
 from tests.kit.topics import create_topic
+from tests.live.job import SELDOM
 from tests.live.tables import membership, owners, rows_of
 
 pytestmark = [pytest.mark.broker, pytest.mark.spark, pytest.mark.timeout(900)]
@@ -25,7 +26,7 @@ _TOPIC = "both-orders"
 @pytest.fixture
 def config(tmp_path: Path) -> Path:
     path = tmp_path / "monitor.toml"
-    path.write_text(f"{CONFIG}\n[rocketmq]\nrunning_info_share = 1.0\n")
+    path.write_text(f"{SELDOM}\n[rocketmq]\nrunning_info_share = 1.0\n")
     return path
 
 

@@ -14,8 +14,8 @@ from tests.simulation.check import check
 from tests.simulation.core_run import CoreRun, run_core
 
 SPAN_MS = 240_000
-SEEDS = range(12)
-MORE_SEEDS = [pytest.param(seed, marks=pytest.mark.slow) for seed in range(12, 48)]
+SEEDS = range(8)
+MORE_SEEDS = [pytest.param(seed, marks=pytest.mark.slow) for seed in range(8, 48)]
 # Each shard of each cluster is decoded and written in each batch; two shards show everything that eight do.
 RULES = core_config(shards=2)
 _LEADERS = ("kafka.range", "kafka.roundrobin", "kafka.cooperative-sticky")

@@ -94,15 +94,15 @@ def sparse(tmp_path_factory: pytest.TempPathFactory, settings: Dashboard) -> Rea
     return Reading.of(root, settings)
 
 
-@pytest.mark.parametrize("large_rows", [0, 10**9])
 @pytest.mark.parametrize("name", LISTINGS)
 @pytest.mark.parametrize("sign", ["", "-"])
 def test_cursors_lead_over_rows_with_nulls_and_over_equal_rows(
-    sparse: Reading, monkeypatch: pytest.MonkeyPatch, name: str, sign: str, large_rows: int
+    sparse: Reading, monkeypatch: pytest.MonkeyPatch, name: str, sign: str
 ) -> None:
-    monkeypatch.setattr(listing_places, "LARGE_ROWS", large_rows)
     listing = LISTINGS[name]
-    for order in listing.orders:
+    for number, order in enumerate(listing.orders):
+        # Each order one way as of a large table, the other way as of a small one: that they give the same is elsewhere.
+        monkeypatch.setattr(listing_places, "LARGE_ROWS", (0, 10**9)[(number + len(sign)) % 2])
         whole, total = walked(sparse, listing, sign + order, 1_000)
         assert len(whole) == total > 12
         for limit in (1, 3) if name == "rejected-events" else (4,):

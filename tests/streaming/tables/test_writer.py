@@ -271,7 +271,7 @@ def test_of_two_commits_with_one_mark_that_race_one_is_written(opened: Open, roo
     assert names(root) == ["a"]
 
 
-@pytest.mark.parametrize("commits", [4, pytest.param(200, marks=[pytest.mark.slow, pytest.mark.timeout(3600)])])
+@pytest.mark.parametrize("commits", [3, pytest.param(200, marks=[pytest.mark.slow, pytest.mark.timeout(3600)])])
 def test_two_writers_on_one_table_lose_nothing(opened: Open, root: Location, commits: int) -> None:
     """One writer adds and changes rows like the job; another compacts and vacuums beside it, like `optimize`."""
     job, upkeep = opened(root, GROUPS), opened(root, GROUPS)
@@ -425,7 +425,7 @@ def test_history_loses_old_rows_once_it_no_longer_promises_to_be_append_only(ope
     assert delta(root, "rejected_events").to_pyarrow_table().num_rows == 2
 
 
-@pytest.mark.parametrize("rounds", [4, pytest.param(40, marks=[pytest.mark.slow, pytest.mark.timeout(3600)])])
+@pytest.mark.parametrize("rounds", [3, pytest.param(40, marks=[pytest.mark.slow, pytest.mark.timeout(3600)])])
 def test_rows_are_dropped_beside_a_job_that_appends_and_changes(opened: Open, root: Location, rounds: int) -> None:
     """Each row of the job is older than the row after it; its last open rows are never dropped."""
     job, upkeep = opened(root, ASSIGNMENTS), opened(root, ASSIGNMENTS)

@@ -40,7 +40,7 @@ def drain(cluster: Cluster, rows: Sequence[Row]) -> list[Row]:
     return found
 
 
-@settings(max_examples=200, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=100, suppress_health_check=[HealthCheck.too_slow])
 @given(
     work=st.sampled_from([1, 3, 40]),
     dice=st.integers(0, 2**64).map(Dice),
