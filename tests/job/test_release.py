@@ -1,0 +1,35 @@
+"""Checkpoints and tables of former releases are continued."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.job.commands import Ended
+from tests.job.recordings import write_files
+from tests.job.release import RELEASES, unpacked
+from tests.job.table_bags import bags_of, differences, repeated_keys
+
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(900)]
+
+
+@pytest.mark.parametrize("archive", sorted(RELEASES.iterdir()), ids=lambda path: path.name.removesuffix(".tar.xz"))
+def test_what_a_release_left_is_continued_as_if_it_had_all_been_read_today(
+    archive: Path, run_once: Callable[..., Ended], tmp_path: Path
+) -> None:
+    with unpacked(archive) as left:
+        write_files(tmp_path / "events", [*left.read, *left.unread])
+        ended = run_once(tmp_path / "events", tmp_path, "--flush")
+        assert ended.exit_code == 0, ended.stderr[-3000:]
+
+        tables = left.place / "tables"
+        before = bags_of(tables)
+        write_files(left.place / "events", left.unread, first=len(left.read))
+        ended = run_once(left.place / "events", left.place, "--flush")
+        assert ended.exit_code == 0, ended.stderr[-3000:]
+        after = bags_of(tables)
+        assert after["rebalances"].total() > before["rebalances"].total() > 0
+        assert differences(bags_of(tmp_path / "tables"), after) == []
+        assert repeated_keys(tables) == []
