@@ -92,8 +92,8 @@ class Segments:
         if not is_marked:
             write_deleted(self._folder, self._name, self._deleted)
 
-    def _read_up_to(self, now_ns: int) -> float:
-        """Return the number of the newest file that all readers have read; without readers all count as read."""
+    def _read_up_to(self, now_ns: int) -> int:
+        """Return the number of the newest file that all readers have read; without readers none is read yet."""
         limit_ms = self._limits.unread_retention_ms
         return min(
             (
@@ -101,7 +101,7 @@ class Segments:
                 for reader in read_readers(self._folder)
                 if limit_ms is None or now_ns // _NS_PER_MS - reader.renewed_ms <= limit_ms
             ),
-            default=float("inf"),
+            default=0,
         )
 
     def _is_due(self, now_ns: int, segment: _Segment, *, is_read: bool) -> bool:

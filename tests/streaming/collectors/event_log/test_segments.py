@@ -62,6 +62,21 @@ def kept(folder: Place, limits: LogLimits) -> list[int]:
 def test_files_are_deleted_for_their_age_and_the_room_they_take_but_never_young_ones(
     tmp_path: Path, limits: LogLimits, stay: tuple[int, ...]
 ) -> None:
+    reads(tmp_path, "quick", up_to_age_ms=0)
+    assert kept(tmp_path, limits) == list(stay)
+
+
+@pytest.mark.parametrize(
+    ("limits", "stay"),
+    [
+        (LogLimits(retention_ms=150), _AGES_MS),
+        (LogLimits(retention_ms=150, unread_retention_ms=250), (200, 100, 0)),
+        (LogLimits(retention_ms=150, retention_bytes=20), (100, 0)),
+    ],
+)
+def test_what_is_collected_before_a_job_has_begun_waits_for_it_like_all_that_is_unread(
+    tmp_path: Path, limits: LogLimits, stay: tuple[int, ...]
+) -> None:
     assert kept(tmp_path, limits) == list(stay)
 
 
@@ -112,6 +127,7 @@ def test_what_a_reader_has_not_read_stays_but_for_the_limits_of_unread_files(
 def test_a_reader_is_waited_for_until_its_mark_is_too_old(
     tmp_path: Path, read_ms_ago: int, stay: tuple[int, ...]
 ) -> None:
+    reads(tmp_path, "quick", up_to_age_ms=0)
     reads(tmp_path, "slow", up_to_age_ms=None, read_ms_ago=read_ms_ago)
     assert kept(tmp_path, LogLimits(retention_ms=150, unread_retention_ms=700)) == list(stay)
 
@@ -122,13 +138,13 @@ def test_a_reader_of_another_writer_s_files_only_has_read_none_of_these(tmp_path
 
 
 def test_deletions_are_noted_with_their_clusters_for_later_readers(tmp_path: Path) -> None:
-    segments = Segments(tmp_path, "kafka", LogLimits(retention_ms=150))
+    segments = Segments(tmp_path, "kafka", LogLimits(retention_ms=150, unread_retention_ms=150))
     for age in _AGES_MS:
         segments.add(_NOW - age * MS, 10)
     segments.retain(_NOW, {"c2", "c1"})
     mark = read_deleted(tmp_path, "kafka")
     assert (mark.clusters, mark.ranges) == (["c1", "c2"], [(_NOW - 500 * MS, _NOW - 200 * MS)])
-    again = Segments(tmp_path, "kafka", LogLimits(retention_ms=150))
+    again = Segments(tmp_path, "kafka", LogLimits(retention_ms=150, unread_retention_ms=150))
     # A deleted file's name is never used again, whatever the machine's clock says.
     assert again.next(0)[0] > mark.newest
     again.add(_NOW - 150 * MS, 10)
@@ -138,7 +154,7 @@ def test_deletions_are_noted_with_their_clusters_for_later_readers(tmp_path: Pat
 
 
 def test_the_note_of_what_was_deleted_is_bounded_and_keeps_first_and_last(tmp_path: Path) -> None:
-    segments = Segments(tmp_path, "kafka", LogLimits(retention_ms=0))
+    segments = Segments(tmp_path, "kafka", LogLimits(retention_ms=0, unread_retention_ms=0))
     for number in range(1, 300):
         segments.add(number * MS, 10)
         segments.retain((number + 20_000 * number) * MS)
@@ -149,5 +165,5 @@ def test_the_note_of_what_was_deleted_is_bounded_and_keeps_first_and_last(tmp_pa
 def test_a_mark_that_cannot_be_read_deletes_nothing_more_than_age_does(tmp_path: Path) -> None:
     (tmp_path / ".broken.reader").write_text("{")
     (tmp_path / ".kafka.deleted").write_text("[]")
-    assert kept(tmp_path, LogLimits(retention_ms=150)) == [100, 0]
+    assert kept(tmp_path, LogLimits(retention_ms=150, unread_retention_ms=150)) == [100, 0]
     assert read_deleted(tmp_path, "kafka").newest == _NOW - 200 * MS
