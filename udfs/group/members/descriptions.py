@@ -87,13 +87,14 @@ def timeout_with(view: GroupView, member: Member, reported: MemberFields, own: i
 def timeout_at(view: GroupView, member: Member, reported: MemberFields, own: int) -> int:
     """Return a member's session timeout as of the time of an event of its own.
 
-    Where a newer event has changed it, nobody reported what it was: the default.
+    Where a newer event has changed it, nobody reported what it was: the default, or the new one if that is shorter.
     """
     if reported.session_timeout_ms is not None:
         return reported.session_timeout_ms
+    timeout = view.timeout_of(member)
     if own < member.field_times.get("session_timeout_ms", own):
-        return view.config.session_timeouts_ms[view.system]
-    return view.timeout_of(member)
+        return min(timeout, view.config.session_timeouts_ms[view.system])
+    return timeout
 
 
 def has_description(reported: MemberFields) -> bool:
