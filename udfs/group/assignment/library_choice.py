@@ -101,8 +101,8 @@ def choose(
     if reported is not None and is_reported and _is_stale(problem, list(found), compute, owners, reported):
         return LibraryChoice(assignment=assignments[names[0]], library=label, incomparable=LEADER_METADATA_STALE)
     first = found.get(names[0])
-    versions_agree = all(one == first for name, one in found.items() if _is_of_a_version(name))
-    agree = versions_agree if len(libraries) == 1 else all(one == first for one in found.values())
+    versions_agree = all(assignment == first for name, assignment in found.items() if _is_of_a_version(name))
+    agree = versions_agree if len(libraries) == 1 else all(assignment == first for assignment in found.values())
     if agree and not failures and all(_is_exact(name, strategy, problem) for name in names):
         return LibraryChoice(assignment=assignments[names[0]], library=label)
     of_version = LIBRARY_NOT_RECOMPUTED if versions_agree else LIBRARY_VERSION_UNKNOWN

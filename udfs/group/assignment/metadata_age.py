@@ -27,9 +27,11 @@ def metadata_age_ms(members: Iterable[Member]) -> int:
 def unshown_growth(group: Group, topic: str) -> list[Evidence]:
     """Return the evidence of changes of a topic's queues that no generation has shown since."""
     return [
-        one
-        for one in group.evidence
-        if one.kind == "queue_count_changed" and one.topic == topic and one.detail in (None, NOT_FOLLOWED)
+        evidence
+        for evidence in group.evidence
+        if evidence.kind == "queue_count_changed"
+        and evidence.topic == topic
+        and evidence.detail in (None, NOT_FOLLOWED)
     ]
 
 

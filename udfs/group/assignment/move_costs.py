@@ -64,7 +64,7 @@ def move_costs(
     offsets = view.facts.offsets
     if not offsets:
         return {}
-    taken = [(queue, old) for queue, old, new in changed if any(one not in old for one in new)]
+    taken = [(queue, old) for queue, old, new in changed if any(owner not in old for owner in new)]
     if not taken:
         return {}
     revoked = {*view.group.revoked_pending, *view.group.idle_queues}
@@ -95,14 +95,14 @@ def _until(commit: tuple[int, int] | None, until: int) -> tuple[int, int] | None
 def add_costs(row: Rebalance, costs: Mapping[Queue, MoveCost]) -> None:
     """Set the sums over all queues in a rebalance's row; a sum of nothing is none."""
     values = costs.values()
-    row.repeated_messages = _sum(one.repeated for one in values)
-    row.repeated_estimated_messages = _sum(one.repeated_estimated for one in values)
-    row.waiting_messages = _sum(one.waiting for one in values)
-    row.waiting_estimated_messages = _sum(one.waiting_estimated for one in values)
+    row.repeated_messages = _sum(cost.repeated for cost in values)
+    row.repeated_estimated_messages = _sum(cost.repeated_estimated for cost in values)
+    row.waiting_messages = _sum(cost.waiting for cost in values)
+    row.waiting_estimated_messages = _sum(cost.waiting_estimated for cost in values)
 
 
 def _sum(values: Iterable[int | None]) -> int | None:
-    observed = [one for one in values if one is not None]
+    observed = [value for value in values if value is not None]
     return sum(observed) if observed else None
 
 
@@ -186,7 +186,7 @@ def _polled_cost(
 ) -> MoveCost:
     left_at = _departed_at(view, queue, old)
     until = at if left_at is None else left_at
-    commits = [one for one in (newest.commit, newest.former) if one is not None and one[0] <= until]
+    commits = [commit for commit in (newest.commit, newest.former) if commit is not None and commit[0] <= until]
     # Brokers report 0 for a queue without any commit.
     if newest.undated is not None and newest.undated[0] <= until and newest.undated[1]:
         commits = [(0, newest.undated[1])]
@@ -203,12 +203,14 @@ def _polled_cost(
 def _departed_at(view: GroupView, queue: Queue, old: Sequence[str]) -> int | None:
     """Return when the last owner departed without leaving in order; None: it lives on, or it left in order."""
     departed = view.group.departed
-    losses = [departed[one] for one in old if one in departed and one not in view.group.members]
+    losses = [departed[owner] for owner in old if owner in departed and owner not in view.group.members]
     if not old:
         idle = view.group.idle_queues.get(queue)
         released_at = None if idle is None else idle.released_at
-        losses = [one for one in departed.values() if released_at is not None and one.left_at >= released_at]
-    return max((one.left_at for one in losses if one.left_reason != "left"), default=None)
+        losses = [
+            departure for departure in departed.values() if released_at is not None and departure.left_at >= released_at
+        ]
+    return max((departure.left_at for departure in losses if departure.left_reason != "left"), default=None)
 
 
 def _ahead(newest: Newest, commits: Sequence[tuple[int, int]], left_at: int) -> MoveCost:
@@ -218,7 +220,7 @@ def _ahead(newest: Newest, commits: Sequence[tuple[int, int]], left_at: int) -> 
         commits: The last ones until then, the newest first.
     """
     position = newest.position
-    base = None if position is None else next((one for one in commits if one[0] <= position[0]), None)
+    base = None if position is None else next((commit for commit in commits if commit[0] <= position[0]), None)
     if position is None or position[0] > left_at or base is None:
         return _by_rate(newest, commits)
     ahead = max(0, position[1] - base[1])

@@ -148,7 +148,7 @@ def _with_reports_and_pauses(view: GroupView, plan: RebalancePlan) -> RebalanceP
     measured = measured_pauses(view, moved, pulls, at)
     estimated = estimates(view, before, after, waits, kinds)
     existing = set(queues_of(view, plan.topic_queues)) if group.idle_queues or group.pulls else set()
-    idle = {queue: one for queue, one in group.idle_queues.items() if queue in existing}
+    idle = {queue: idle_queue for queue, idle_queue in group.idle_queues.items() if queue in existing}
     return msgspec.structs.replace(
         plan,
         pauses=Pauses(

@@ -258,7 +258,7 @@ def _differing(view: GroupView, expected: Owners, reported: Owners) -> list[Audi
 def _stale(view: GroupView, audit: Audit, target: TargetAssignment, reported: Owners) -> Audited:
     """Return the verdict on a generation whose leader did not know whole topics, and was right otherwise."""
     differing = _differing(view, target.owners, reported)
-    topics = sorted({one.topic for one in differing})
+    topics = sorted({queue.topic for queue in differing})
     reason = LikelyReason(reasons.STALE_METADATA, f"It is as expected but for whole topics: {named(topics)}.")
     return _verdict(audit, "differs", reason, differing)
 
@@ -293,8 +293,8 @@ def _wrong_in_any_case(view: GroupView, queues: Iterable[Queue], reported: Owner
         holders = reported.get(queue, ())
         if view.is_quiet(queue[0]):
             continue
-        members = [view.group.members.get(one) for one in holders]
-        is_foreign = any(one is not None and queue[0] not in (one.subscriptions or ()) for one in members)
+        members = [view.group.members.get(holder) for holder in holders]
+        is_foreign = any(member is not None and queue[0] not in (member.subscriptions or ()) for member in members)
         if len(holders) != 1 or is_foreign:
             kind: DifferenceKind = "missing" if not holders else "duplicate" if len(holders) > 1 else "unexpected_owner"
             found.append(AuditedQueue(*queue, kind, [], list(holders)))
@@ -311,7 +311,7 @@ def _verdict(
     reason: LikelyReason | None,
     differing: Sequence[AuditedQueue] = (),
 ) -> Audited:
-    kinds = Counter(one.kind for one in differing)
+    kinds = Counter(queue.kind for queue in differing)
     return Audited(
         rebalance_id=audit.rebalance_id,
         system=audit.system,

@@ -32,7 +32,7 @@ def likely_reason(view: GroupView, basis: Basis, used: str | None, expected: Own
     Args:
         basis: What the generation was computed from. used: Its qualified strategy.
     """
-    changed = [one for one in changed_queues(expected, reported) if not view.is_quiet(one[0][0])]
+    changed = [change for change in changed_queues(expected, reported) if not view.is_quiet(change[0][0])]
     is_for_itself = view.kind is GroupKind.CLIENT_ASSIGNED
     if is_for_itself and (silent := _silent_owners(changed, reported)):
         return LikelyReason(OWNER_HOLDS_NOTHING, f"{named(silent)} report no queue.")

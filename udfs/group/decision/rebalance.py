@@ -113,7 +113,7 @@ def rebalance(view: GroupView, plan: RebalancePlan) -> RebalanceResult:
     if reported is None and group.has_reported:
         reported = held_only_by(group.reported, group.members)
     reporters, compare_at = _expected_reports(view, plan, reported is not None)
-    is_quiet = all(one.topic is not None and view.is_quiet(one.topic) for one in row.triggers)
+    is_quiet = all(trigger.topic is not None and view.is_quiet(trigger.topic) for trigger in row.triggers)
     recent, usual, clients = group.recent, group.usual, group.recent_clients
     if not is_quiet:
         recent, usual = remember(recent, usual, at, view.config)
@@ -221,7 +221,7 @@ def _logical_id(view: GroupView, plan: RebalancePlan, triggers: Sequence[Trigger
     """
     group = view.group
     owners = plan.target.owners if plan.reported is None else plan.reported
-    continues = any(one.kind == "cooperative_follow_up" for one in triggers)
+    continues = any(trigger.kind == "cooperative_follow_up" for trigger in triggers)
     continues |= bool(plan.waiting_since) or any(queue in owners for queue in group.revoked_pending)
     if not continues or not group.members or not group.members_decided:
         return None
@@ -278,7 +278,11 @@ def _expected_reports(view: GroupView, plan: RebalancePlan, has_reported: bool) 
     if view.kind is not GroupKind.CLIENT_ASSIGNED:
         return (sorted(group.members) if plan.reported is not None else []), None
     # A member that reports nothing holds what it reported last: reports come when something changed.
-    kept = group.members if plan.reported is not None else [one for one in group.reporters if one in group.members]
+    kept = (
+        group.members
+        if plan.reported is not None
+        else [member_id for member_id in group.reporters if member_id in group.members]
+    )
     kinds = {trigger.kind for trigger in plan.triggers}
     return sorted(kept), taken_over_by(view, plan.at, kinds) if has_reported else None
 
@@ -292,17 +296,17 @@ def taken_over_by(view: GroupView, at: int, kinds: Collection[str]) -> int:
 
 def differing_from(view: GroupView, computed: Owners, reported: Owners) -> list[Changed]:
     """Return the queues on which members differ; topics for retries are left out."""
-    return [one for one in changed_queues(computed, reported) if not view.is_quiet(one[0][0])]
+    return [change for change in changed_queues(computed, reported) if not view.is_quiet(change[0][0])]
 
 
 def with_clients(view: GroupView, triggers: Sequence[Trigger]) -> list[Trigger]:
     """Return causes with the clients and hosts of their members, as far as these are remembered."""
     found: list[Trigger] = []
-    for one in triggers:
-        member = None if one.member_id is None else view.member_of_id(one.member_id)
+    for trigger in triggers:
+        member = None if trigger.member_id is None else view.member_of_id(trigger.member_id)
         if member is not None:
-            one = msgspec.structs.replace(one, client=view.client_of(member), host=host_of(member.host))
-        found.append(one)
+            trigger = msgspec.structs.replace(trigger, client=view.client_of(member), host=host_of(member.host))
+        found.append(trigger)
     return found
 
 
@@ -310,13 +314,13 @@ def _causing_clients(triggers: Sequence[Trigger]) -> set[str]:
     """Return the clients of the causes; a group's first members cause nothing."""
     if triggers[0].kind == "group_created":
         return set()
-    return {one.client for one in triggers if one.client}
+    return {trigger.client for trigger in triggers if trigger.client}
 
 
 def in_order(triggers: Sequence[Trigger]) -> list[Trigger]:
     """Return causes, the main one first."""
     return sorted(
-        triggers, key=lambda one: (_RANKS[one.kind], one.member_id or "", one.topic or "", one.event_id or "")
+        triggers, key=lambda item: (_RANKS[item.kind], item.member_id or "", item.topic or "", item.event_id or "")
     )
 
 
@@ -387,8 +391,8 @@ def _findings(view: GroupView, plan: RebalancePlan, row: Rebalance, outcome: Out
             continue  # the epoch that overtook it shows it
         if kind == "idle_members" and _is_moving(view, plan):
             continue  # a member that takes part in a cooperative move has nothing yet: its second half shows it
-        one = rule(outcome)
-        if one is None and kind in _OF_OWNERS and is_shown_later:
+        finding = rule(outcome)
+        if finding is None and kind in _OF_OWNERS and is_shown_later:
             continue  # what members report once they had the time shows whether it is over
-        found.append((kind, one))
+        found.append((kind, finding))
     return with_causes(found, view.group.findings)

@@ -42,7 +42,9 @@ def apply_expiry(context: GroupContext, due: MemberDue, deadline: int) -> None:
 def _expire(context: GroupContext, member_id: str, ends_at: int) -> None:
     """End the session of a member without a heartbeat for its session timeout."""
     if context.kind is GroupKind.REPORTED:
-        if not any(one.kind == "member_left" and one.member_id == member_id for one in context.group.evidence):
+        if not any(
+            evidence.kind == "member_left" and evidence.member_id == member_id for evidence in context.group.evidence
+        ):
             context.applied(ends_at)
             context.learn(Evidence("session_expired", ends_at, member_id))
         context.end_heartbeats(member_id)

@@ -97,7 +97,7 @@ def queues_shown(
     """
     counts = view.group.counts
     # But for those of which no generation since has shown a change of the metadata.
-    kept = view.group.current_topics() - {one.topic for one in view.group.evidence if one.time <= at}
+    kept = view.group.current_topics() - {evidence.topic for evidence in view.group.evidence if evidence.time <= at}
     named: dict[str, set[Queue]] = {}
     for queue in reported or ():
         named.setdefault(queue[0], set()).add(queue)
@@ -134,7 +134,7 @@ def queues_shown(
 def _outlasted_metadata(view: GroupView, topic: str, at: int) -> bool:
     """Return whether a topic has grown so long ago that the metadata of all clients must have shown it."""
     # Topics that an earlier batch changed may show more queues than there were: of a later growth, too.
-    grown_at = max((one.time for one in unshown_growth(view.group, topic)), default=None)
+    grown_at = max((evidence.time for evidence in unshown_growth(view.group, topic)), default=None)
     return grown_at is None or grown_at <= at - metadata_age_ms(view.group.members.values())
 
 
@@ -162,7 +162,7 @@ def sizes(
     before = group.counts.get(topic)
     if before is not None:
         known = _named([*group.reported, *group.revoked_pending], topic)
-        is_grown = group.recorded is None and any(one.time <= at for one in unshown_growth(group, topic))
+        is_grown = group.recorded is None and any(evidence.time <= at for evidence in unshown_growth(group, topic))
         if is_grown and reported is not None and 0 < known < before:
             # Its queues count already, but the leader of the current generation did not know them.
             before = known

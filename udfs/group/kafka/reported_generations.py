@@ -185,7 +185,7 @@ def topics_after(view: GroupView, snapshot: GroupSnapshot, reported: Owners | No
         return topics
     assigned = {queue[0] for queue in reported or ()}
     left = view.group.counts.keys() - assigned
-    return topics | assigned | {one for one in left if is_converging(snapshot) or not view.queues_at(one, at)}
+    return topics | assigned | {topic for topic in left if is_converging(snapshot) or not view.queues_at(topic, at)}
 
 
 def subscribed_after(view: GroupView, snapshot: GroupSnapshot) -> set[str]:

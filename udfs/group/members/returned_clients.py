@@ -84,8 +84,8 @@ def _former_sessions(group: Group, present: Iterable[str]) -> dict[_Client, Depa
             sessions.setdefault(client, []).append(departed)
     found: dict[_Client, Departed] = {}
     for client, former in sessions.items():
-        last = max(former, key=lambda one: (one.left_at, one.member.member_id))
-        if all(one is last or one.left_at <= last.member.joined_at for one in former):
+        last = max(former, key=lambda session: (session.left_at, session.member.member_id))
+        if all(session is last or session.left_at <= last.member.joined_at for session in former):
             found[client] = last
     return found
 
