@@ -59,7 +59,7 @@ def move_costs(
 
     Args:
         changed: The queues whose owners change, with the owners before and after. began: When the rebalance began.
-        taken_at: When queues got their new owners, where that was before: what was committed since is theirs.
+        taken_at: When queues got their new owners, where that was earlier: later commits are the new owners'.
     """
     offsets = view.facts.offsets
     if not offsets:
@@ -93,7 +93,7 @@ def _until(commit: tuple[int, int] | None, until: int) -> tuple[int, int] | None
 
 
 def add_costs(row: Rebalance, costs: Mapping[Queue, MoveCost]) -> None:
-    """Set the sums over all queues in a rebalance's row; a sum of nothing is none."""
+    """Set the sums over all queues in a rebalance's row; without any figure there is no sum."""
     values = costs.values()
     row.repeated_messages = _sum(cost.repeated for cost in values)
     row.repeated_estimated_messages = _sum(cost.repeated_estimated for cost in values)
@@ -129,7 +129,7 @@ def _came_since(newest: Newest, waited: int, commit: tuple[int, int], since: int
     came = _read_within(since - commit[0], newest.commit, newest.former)
     step = newest.commit[1] - newest.former[1]
     if came is None or waited > came + step:
-        return 0  # it did not keep up: what it read shows nothing of what came
+        return 0  # it did not keep up: how much it read does not show how much came
     return _read_within(at - since, newest.commit, newest.former) or 0
 
 
@@ -165,7 +165,7 @@ def _repeated(newest: Newest, stopped_at: int, began: int | None) -> MoveCost:
     read = 0 if position is None else max(0, position[1] - committed)
     if newest.former is None:
         return _NOTHING if position is None else MoveCost(repeated_estimated=read)
-    # As long as it had to commit again at the latest.
+    # It read on for at most as long as it took until it had to commit again.
     read_for = max(0, min(committed_at - newest.former[0], stopped_at - committed_at))
     ahead = _read_within(read_for, newest.commit, newest.former)
     if ahead is None:
@@ -195,7 +195,7 @@ def _polled_cost(
     if view.profile.offsets_count_bytes:
         return _NOTHING_REPEATED if has_owner and left_at is None else _NOTHING
     cost = _NOTHING
-    if has_owner and view.mode != "message":  # where no member owns a queue alone
+    if has_owner and view.mode != "message":  # in message mode no member owns a queue alone
         cost = _NOTHING_REPEATED if left_at is None else _ahead(newest, commits, left_at)
     return _with_waiting(cost, newest, commits[0], at)
 

@@ -144,7 +144,7 @@ def listed(found: Mapping[Queue, Outage]) -> list[QueueOutage]:
 
 
 def add_outages(row: Rebalance, found: Mapping[Queue, Outage]) -> None:
-    """Set the figures of a rebalance's row; of what is not known there is none."""
+    """Set the figures of a rebalance's row; what is not known has none."""
     least = [outage.at_least for outage in found.values() if outage.at_least is not None]
     most = [outage.at_most for outage in found.values() if outage.at_most is not None]
     evidence = sorted({outage.evidence for outage in found.values() if outage.evidence is not None})
@@ -188,7 +188,7 @@ def _changes(
             yield queue, before.get(queue, ()), holders
         return
     for queue, old, new in moves:
-        if new and not set(old) & set(new):  # where a member reads on, nobody waits
+        if new and not set(old) & set(new):  # a queue that a former owner goes on reading has no outage
             yield queue, old, new
 
 
@@ -232,7 +232,7 @@ class _Stops:
         at, joined_at = plan.at, plan.phases.joined_at
         # Members that live on have stopped by then; those of an epoch when they gave each queue up.
         self._stopped_by = at + self._learning if joined_at is None or plan.steps else min(joined_at, at)
-        # What a generation of polls shows has happened since the poll before.
+        # What a polled generation shows may have happened at any time since the poll before.
         self._earliest_start = None if view.group.polled else at
 
     def of(self, queue: Queue, key: int, former: tuple[str, ...], until: int) -> _Stop | None:
@@ -336,7 +336,7 @@ def _stopped(progress: LastProgress, heartbeat: int | None, latest: int) -> _Sto
         latest = max(latest, read_at)
         return _Stop(read_at if progress.idle_until is None else min(progress.idle_until, latest), latest, PROGRESS)
     if progress.is_stuck or heartbeat is None:
-        return _Stop(None, latest)  # it was alive and read nothing: since when is not known
+        return _Stop(None, latest)  # it was alive and read nothing, and nothing shows since when
     return _Stop(min(heartbeat, latest), latest, SESSIONS)
 
 

@@ -207,7 +207,7 @@ def _take_over(
     """Note that a queue has a new owner; return for how long it had none: measured, estimated."""
     idle_queue = found.idle_queues.get(queue)
     if pulled is None and view.profile.owns_by_node:
-        pulled = at  # an owner's node is the owning itself
+        pulled = at  # a member owns a queue by its node, so the node dates the takeover
     if idle_queue is None:
         return None, None
     released = idle_queue.released_at

@@ -112,7 +112,7 @@ def compute_target_assignment(
         if error.code == "unknown_strategy" and (strategy or group.reported_strategy):
             return _not_recomputable(_named(view, named))
         if error.code == "unknown_strategy" and named is None and view.kind is GroupKind.REPORTED:
-            chosen = select_protocol(voters, tie_order)  # its members know it, the coordinator took it
+            chosen = select_protocol(voters, tie_order)  # members know the strategy, and the coordinator selected it
             return _not_recomputable(chosen)
         return TargetAssignment(
             owners=current_owners(view, topic_queues, at),
@@ -216,7 +216,7 @@ def _problem(
     generation: int,
 ) -> Problem:
     group = view.group
-    former = max(generation - 1, 0)  # the one in which they held it
+    former = max(generation - 1, 0)  # members held their queues in this generation
     stayed = _stayed(group, names)
     return Problem(
         group=view.facts.group_id,

@@ -1,8 +1,8 @@
 """Core: the audit of one generation: its recomputed and its reported assignment compared, queue by queue. No I/O.
 
-A coordinator's generation is audited as it is reported; one with topics that have no metadata yet once they have it.
-Where each member assigns for itself, as soon as all report what is expected, and else when they have had the time to
-follow. A generation that the next one overtakes before is audited as it is then.
+A coordinator's generation is audited as it is reported, or, if topics have no metadata yet, once they have it.
+Where each member assigns for itself, it is audited as soon as all report what is expected, or else when they have had
+the time to follow. A generation that the next one overtakes before that is audited as it is then.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from udfs.model.comparability import CUSTOM_STRATEGY, LEADER_METADATA_STALE, SEN
 from udfs.model.journal import Rebalance
 from udfs.strategies.registry import ignores_owned
 
-# An audit lists so many differing queues, in their order; beside them is their whole number.
+# An audit lists at most so many differing queues, in their order, and says how many there are in all.
 MAX_LISTED: Final = 50
 
 

@@ -29,7 +29,7 @@ LIBRARIES: Final = (
     *("java-4.1", "java-3.7", "java-3.4", "java-3.2", "java-2.8", "java-2.4", "java-2.3"),
     *("librdkafka", "kafka-python", "aiokafka", "franz-go", "sarama"),
 )
-# Of so many members at most it is tried what each would do if it did not know one of the others.
+# Only groups of at most so many members are computed again with one of them left out.
 MAX_MEMBERS_LEFT_OUT: Final = 20
 
 
@@ -88,7 +88,7 @@ def leader_variants(view: GroupView, basis: Basis, used: str | None, reported: O
     if any(member.rack for member in view.group.members.values()):
         yield variant(reasons.RACKS_IGNORED, "without the racks of members and queues", _without_racks)
     if not is_server_side(used):
-        # Without what is reported: no older version is searched that fits; of two members some order by hash would.
+        # Without the report no older version that fits is searched for: with two members some hash order would fit.
         of_today = msgspec.structs.replace(basis, reported=None)
         for library in LIBRARIES:
             compute = partial(recomputed, view, of_today, _as_library(library))
@@ -217,7 +217,7 @@ def _without_claims(problem: Problem) -> Problem:
 
 
 def _with_former_members(view: GroupView, since: int) -> Callable[[Problem], Problem] | None:
-    """Return what puts the members before a generation in place of those of today; None: they are the same."""
+    """Return a change that replaces today's members by those before a generation; None: they are the same."""
     group = view.group
     joined = {member.member_id for member in group.members.values() if member.joined_at >= since}
     departed = [

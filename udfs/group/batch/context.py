@@ -38,7 +38,7 @@ class GroupContext(GroupSessions):
         self.work = 0
         self.has_new_reports = False
         self.had_members = False
-        self._caused: set[tuple[str, str | None, str | None]] = set()  # what is pending names already
+        self._caused: set[tuple[str, str | None, str | None]] = set()  # what the pending rebalance names already
 
     # ---- what the group remembers of its events
 

@@ -9,7 +9,7 @@ from udfs.model.finding_names import NOT_SUBSCRIBED, NamedClient, NamedMember, N
 # A sentence names at most so many of each; a finding's data has more.
 NAMED_AT_MOST = 3
 _RUNS_AT_MOST = 6
-_BY_DASH = 3  # so many queues that follow each other are written as a range
+_BY_DASH = 3  # from so many on, queues that follow each other are written as a range
 
 
 def counted(number: int, noun: str) -> str:
@@ -67,7 +67,7 @@ def queues_text(queues: Iterable[NamedQueue], total: int | None = None) -> str:
     Example:
         >>> queues_text([NamedQueue("pay", "broker-b", 1), NamedQueue("pay", "broker-b", 2)])
         'pay@broker-b-1 and -2'
-        >>> queues_text([NamedQueue("t", None, one) for one in (0, 1, 2, 5)], 18)
+        >>> queues_text([NamedQueue("t", None, queue_id) for queue_id in (0, 1, 2, 5)], 18)
         't-0 to -2, t-5 and 14 more'
     """
     runs: list[tuple[str, list[int]]] = []
@@ -86,7 +86,7 @@ def queues_text(queues: Iterable[NamedQueue], total: int | None = None) -> str:
 
 def _run(place: str, ids: Sequence[int]) -> str:
     if ids[0] < 0:
-        return place  # shared by message: it has no number
+        return place  # a topic that is shared by message has no queue numbers
     first, others = f"{place}-{ids[0]}", ids[1:]
     if not others:
         return first
@@ -111,7 +111,7 @@ def ownerless_text(queues: Sequence[NamedQueue], strategy: str, shown: Mapping[s
 
 
 def differing_text(queues: Sequence[NamedQueue], total: int, shown: Mapping[str, str]) -> str:
-    """Return which queues have which owners instead of which."""
+    """Return which queues have other owners than computed, with both."""
     groups: dict[tuple[tuple[str, ...], str | None], list[NamedQueue]] = {}
     for queue in queues:
         groups.setdefault((queue.owners, queue.member_id), []).append(queue)

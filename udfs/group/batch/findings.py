@@ -71,14 +71,14 @@ class Outcome(msgspec.Struct, kw_only=True):
     """One rebalance as the rules evaluate it.
 
     Attributes:
-        agrees: Computed = reported; None where they cannot be compared.
+        agrees: Whether the computed assignment is the reported one; None: they cannot be compared.
         names: Client ids with several live members, with their number. strategies: The strategies in use.
-        subscription_sets: How many different ones.
+        subscription_sets: How many different subscriptions there are.
         duplicates: Members that share a client id. by_strategy: Members with their strategies. subscriptions: Each with
             its members. ownerless, differing: Queues without an owner, and with another than computed. idlers: Members
             without queues. grown: Topics whose new queues no generation has assigned.
-            culprits: Clients by the rebalances that they caused, most first. Of each of these at most
-            ``MAX_NAMED``, in order; and only where a rule may need them.
+            culprits: Clients by the rebalances that they caused, most first. Each of these lists has
+            at most ``MAX_NAMED`` entries, in order, and only where a rule may need it.
         shown: How sentences name members, by their ids.
         handing_over: Some queues have no owner because a cooperative rebalance is in progress.
         flapping: How much more often than usual it rebalances; None: not so often.

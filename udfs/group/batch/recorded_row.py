@@ -10,7 +10,7 @@ from udfs.group.state.recorded_group import RecordedGroup, merged
 from udfs.model.journal import TOPOLOGY_NOT_READY, GroupChanged
 
 _OF_RECORDS = ("protocol", "epoch", "assignment_epoch", "waits", "member_epochs", "reconciling")
-MAX_SHOWN = 20  # waiting members; beyond it only their number
+MAX_SHOWN = 20  # a row lists at most so many waiting members, else only their number
 
 
 def with_epochs(recorded: RecordedGroup, row: GroupChanged, sessions: Collection[str] = ()) -> GroupChanged:
@@ -101,7 +101,7 @@ def _sentences(recorded: RecordedGroup, waiting: Sequence[str]) -> Iterator[str]
             ]
             missing = [queue for queue in missing if queue not in owned]
             others = sorted({holders[queue] for queue in missing if queue in holders})
-            # Of a streams group it may be standby or warm-up tasks alone.
+            # In a streams group these may be standby or warm-up tasks alone.
             queues = _named(recorded, missing) or "tasks"
             yield f"{member_id} waits for {queues}" + (f" of {', '.join(others)}" if others else "")
         else:

@@ -275,7 +275,7 @@ def commit_pulls(
 
 
 def end_comparison(context: GroupContext) -> None:
-    """Note that the time is over in which members may still own other queues than computed."""
+    """Note that the time in which members may still own other queues than computed is over."""
     context.group.compare_at = None
 
 

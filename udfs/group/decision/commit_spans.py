@@ -48,7 +48,7 @@ def commit_spans(
         at = group.reported_at = max(at, group.reported_at or at)
     split_replaced(context, at)
     if costs is None:
-        costs = move_costs(context, changed, at)  # before the queues between two owners are forgotten
+        costs = move_costs(context, changed, at)  # they need the queues between two owners, which are forgotten below
     handover: Handover | None = None
     if changed and origin == "reported" and context.kind is GroupKind.CLIENT_ASSIGNED:
         handover = hand_over(context, changed, pulled or {}, at)

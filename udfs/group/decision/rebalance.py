@@ -45,7 +45,7 @@ from udfs.model.journal import (
     Trigger,
 )
 
-# The error of an epoch that a newer one overtook begins so.
+# The error of an epoch that a newer one overtook begins with this word.
 OVERTAKEN = "overtaken"
 _OF_COMPLETED = ("expected_differs", "unassigned_queues", "idle_members")
 _OF_OWNERS = ("unassigned_queues", "idle_members")
@@ -62,7 +62,7 @@ class RebalanceResult(msgspec.Struct, frozen=True, kw_only=True):
         reporters: Members that have reported what they hold. compare_at: When that should be the target; None: their
             reports are not compared, or only when more come.
         recent, usual, recent_clients: How often the group rebalances and by whom, see ``flapping``.
-        ordinals: Of this time: how many rebalances of each generation.
+        ordinals: How many rebalances each generation has at this time.
         findings: What each rule found, by kind; None: it found nothing.
         costs: Of queues that get an owner, as far as offsets are known. outages: Of those that changed or lost theirs.
         audit: Of this generation, where it can be compared already.
@@ -266,7 +266,7 @@ def _evaluated_owners(view: GroupView, plan: RebalancePlan, after: Owners) -> Ow
     """Return the owners by which figures and findings are evaluated; None: they are not known."""
     group = view.group
     if plan.awaited is not None and plan.reported is None and plan.topic_queues:
-        return None  # nothing is computed yet of queues that exist
+        return None  # queues exist, and nothing is computed for them yet
     if plan.target.error == NOT_RECOMPUTABLE and plan.reported is None:
         return group.reported if group.has_reported else None
     return after
@@ -325,7 +325,7 @@ def in_order(triggers: Sequence[Trigger]) -> list[Trigger]:
 
 
 def source_of(view: GroupView) -> GenerationSource:
-    """Return which of the two counts the generations: the coordinator or the monitor."""
+    """Return whether the coordinator or the monitor counts the generations."""
     return "reported" if view.kind is GroupKind.REPORTED and not view.group.polled else "counted"
 
 
@@ -386,13 +386,13 @@ def _findings(view: GroupView, plan: RebalancePlan, row: Rebalance, outcome: Out
         if kind == "expected_differs" and is_followed_later:
             if row.agrees or not plan.target.recomputed:
                 found.append((kind, None))
-            continue  # else it is evaluated once members had time to follow
+            continue  # otherwise it is evaluated once members have had time to follow
         if plan.overtaken is not None and kind in _OF_COMPLETED:
             continue  # the epoch that overtook it shows it
         if kind == "idle_members" and _is_moving(view, plan):
             continue  # a member that takes part in a cooperative move has nothing yet: its second half shows it
         finding = rule(outcome)
         if finding is None and kind in _OF_OWNERS and is_shown_later:
-            continue  # what members report once they had the time shows whether it is over
+            continue  # what members report once they have had time to follow shows whether it is over
         found.append((kind, finding))
     return with_causes(found, view.group.findings)

@@ -15,7 +15,8 @@ def apply_heartbeat(context: GroupContext, due: MemberDue, at: int, own: int) ->
     departed = context.group.departed.get(member_id)
     if departed is not None and own <= departed.over_at and member_id not in context.group.members:
         context.note_former_member(at, own)
-        context.await_heartbeat(member_id, departed.over_at)  # as old as its departure: only a later one is a join
+        # It is not newer than the departure: only a later one is a join.
+        context.await_heartbeat(member_id, departed.over_at)
         return
     if context.kind is not GroupKind.NOT_FOLLOWED:
         on_heartbeat(context, member_id, at, own)

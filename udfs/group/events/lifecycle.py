@@ -39,7 +39,7 @@ def change_settings(context: GroupContext, due: DueEvent, event: GroupSettings, 
     """
     group = context.group
     (in_use, *_), *_ = context.note_settings(at)
-    if due.late:  # what came late before it counts
+    if due.late:  # settings that came late before this event count, too
         in_use = context.strategy_now()
     strategy = False
     settings: list[str] = []
@@ -79,7 +79,7 @@ def change_settings(context: GroupContext, due: DueEvent, event: GroupSettings, 
 
 
 def correct_system(context: GroupContext, due: DueEvent, at: int) -> None:
-    """Believe the system that an event of the group names: what was computed by another one is computed anew."""
+    """Take the system that an event of the group names: what was computed for another one is computed anew."""
     before, system = context.system, due.event.system
     if system == before or due.late:
         return

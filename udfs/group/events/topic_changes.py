@@ -96,7 +96,7 @@ def queues_shown(
     Returns: the queues, and the topics without metadata so far.
     """
     counts = view.group.counts
-    # But for those of which no generation since has shown a change of the metadata.
+    # Topics whose metadata changed, and of which no generation has shown that, are not among them.
     kept = view.group.current_topics() - {evidence.topic for evidence in view.group.evidence if evidence.time <= at}
     named: dict[str, set[Queue]] = {}
     for queue in reported or ():
@@ -115,7 +115,7 @@ def queues_shown(
             # Queues of an earlier assignment still exist, even if a cooperative rebalance has not assigned them yet,
             # unless newer metadata lacks them.
             used = used | {queue for queue in view.group.reported if queue[0] == topic}
-            if view.group.members:  # where none was left, it may have been made again
+            if view.group.members:  # if no member was left, the topic may have been made again
                 used |= {queue for queue in view.group.revoked_pending if queue[0] == topic}
         listed = {key_of(info, view.system, topic): info for info in infos or ()}
         before = counts.get(topic)
@@ -215,7 +215,7 @@ def compute_generation(
     )
     if not guessed or not group.members:
         return target, None
-    if target.failed:  # perhaps only for want of the topics
+    if target.failed:  # it may have failed only because topics are missing
         without = compute_target_assignment(view, {}, strategy, at, generation, {})
         target = msgspec.structs.replace(without, owners=target.owners) if without.failed else without
     if not target.recomputed and target.incomparable not in OF_LIBRARIES:

@@ -95,7 +95,7 @@ class _PackedMember(msgspec.Struct, array_like=True, gc=False):
 
     member_id: str
     joined_ago: int
-    by_heartbeats: int | list[int]  # with times: ``pack_field_times``
+    by_heartbeats: int | list[int]  # a list has the times of ``pack_field_times``, too
     kind: int
     client_id: str | int | None = None
     host: str | None = None

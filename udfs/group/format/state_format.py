@@ -131,7 +131,7 @@ def encode_group(group: Group) -> bytes:
         ],
         others,
         pack_owners(group.computed, [*group.members, *others], table),
-        # Reported and computed owners are mostly equal: then they are written once.
+        # Reported and computed owners are mostly equal, and equal ones are written once.
         True
         if group.reported and group.reported == group.computed
         else pack_owners(group.reported, [*group.members, *others], table),

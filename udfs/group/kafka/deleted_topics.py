@@ -1,9 +1,9 @@
 """Core: topics of a classic group that were deleted, and perhaps made again under their names. No I/O.
 
-A coordinator deletes what a group has committed of a topic as soon as that is deleted: a sign that comes before the
-generation that follows, where a poll of the metadata comes after it, or never saw the topic away. Members are assigned
-queues by name: what the next generation assigns is the new topic's. Where a group has no commits, or they are not
-known, the assignment itself is the sign: one that nothing else has caused and that leaves out what it assigned before.
+A coordinator deletes a group's commits of a topic as soon as the topic is deleted. This sign comes before the
+generation that follows; a poll of the metadata comes after it, or never sees that the topic was away. Members are
+assigned queues by name: what the next generation assigns is the new topic's. Where a group has no commits, or they are
+not known, the assignment itself is the sign: nothing else has caused it, and it leaves out what was assigned before.
 """
 
 from __future__ import annotations

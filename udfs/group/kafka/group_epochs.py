@@ -39,8 +39,9 @@ from udfs.model.events import Departure, DepartureKind, GroupRecord, GroupSnapsh
 from udfs.model.group_api import DueEvent
 from udfs.model.journal import GroupChanged, TriggerKind
 
-MAX_WAITING = 100_000  # members and their assignments in outcomes that wait: beyond it the oldest name topics by ids
-MAX_STEPS = 1_024  # changes of ownership within one epoch: beyond it the newest are taken for one
+# Outcomes that wait have at most so many members and assignments; beyond that the oldest name topics by their ids.
+MAX_WAITING = 100_000
+MAX_STEPS = 1_024  # an epoch has at most so many changes of ownership; beyond that the newest are taken for one
 _EVIDENCE: Final[dict[str, TriggerKind]] = {"left": "member_left", "expired": "session_expired"}
 
 
@@ -168,7 +169,7 @@ def has_record_of_group(records: Sequence[DueEvent], *, deleted: bool) -> bool:
 
 
 def take_back(context: GroupContext, records: Sequence[DueEvent], snapshot: GroupSnapshot, at: int) -> bool:
-    """Have a group be a classic one from the record on that takes the place of its others; its history continues.
+    """Make a group a classic one as of the record that replaces its other ones; its history continues.
 
     Where its generation is the last epoch it is no rebalance: the next one shows the departure of a member that only
     speaks the other protocol.

@@ -38,10 +38,10 @@ _HEARTBEATS_IN_A_TIMEOUT = 3
 _AT_ONCE_MS = 1_000
 # A poll has the time at which it was sent: what it shows may have begun until the coordinator replied.
 _REPLY_MS = 500
-# How long a coordinator waits for members that do not say it: ``max.poll.interval.ms`` of Kafka's clients.
+# A coordinator waits so long for members that report no timeout: ``max.poll.interval.ms`` of Kafka's clients.
 _REBALANCE_TIMEOUT_MS = 300_000
-_AIOKAFKA = "aiokafka"  # the likeliest of the libraries that a member may have
-# So many commits of a queue are needed to know how often its owner commits.
+_AIOKAFKA = "aiokafka"  # it is the likeliest of the libraries that a member may have
+# It takes so many commits of a queue to know how often its owner commits.
 _RHYTHM_OF = 3
 # Heartbeat interval and session timeout of the new protocols are settings of the broker
 # (``group.consumer.heartbeat.interval.ms``). By default a member that committed until so shortly before its end was not
@@ -200,15 +200,15 @@ def _infer(silent: _Silence, commits: _Commits, others: Sequence[_Commits], at: 
         may_be_waited_for = silent.ended - last >= timeout - share and abs(silence) >= _AT_ONCE_MS
         return None if may_be_waited_for else Inferred("member_left", evidence)
     if silence < timeout - silent.inaccuracy or last + timeout + share < silent.earliest or commits.is_idle(at):
-        return None  # one that was silent for longer than an expiry takes lived on, and was idle
+        return None  # a member that was silent for longer than an expiry takes lived on, and was idle
     active = [other.last for other in others if _shows_beginning(silent, other, share, at)]
     if others and not active:
-        return None  # theirs stopped before: the group is idle, and silence proves nothing
+        return None  # the others had stopped before: the group is idle, and silence proves nothing
     if active and min(active) < last + share:
         return Inferred("member_left", f"{evidence}; others stopped {max(0, min(active) - last)} ms after it")
     rhythm = commits.rhythm
     if rhythm is None or rhythm + _AT_ONCE_MS >= timeout - share:
-        return None  # so long after its last commit it may have left as well
+        return None  # so long after its last commit the member may as well have left
     until = [other.last for other in others if other.commits_on(last + share, at)]
     if not (until or silent.is_alone):
         return None  # the others may have rejoined late, and each commits once when it does
@@ -256,7 +256,7 @@ def infer_recorded_departure(
     if others and max(other.last for other in others) < at - timeout // _HEARTBEATS_IN_A_TIMEOUT:
         return "gone", None  # nobody commits: the group is idle, and silence proves nothing
     spread, poll_interval = own.rhythm + _AT_ONCE_MS, _poll_interval(members[member_id])
-    # One that was silent for longer than an expiry takes lived on, and was idle.
+    # A member that was silent for longer than an expiry takes lived on, and was idle.
     may_expire = silence <= timeout + spread
     evidence = f"its last commit was {silence} ms before"
     if not _may_be_late(poll_interval, timeout, silence, silence, (spread, spread)):

@@ -21,7 +21,7 @@ from udfs.strategies.registry import qualified_name
 
 # Members of the new protocol still give queues up and take them over (librdkafka has no names for these states).
 _CONVERGING = frozenset({"assigning", "reconciling", "unknown"})
-_NAMED_TOPICS = 10  # in a cause's detail
+_NAMED_TOPICS = 10  # the detail of a cause names at most so many topics
 
 
 def is_polled(snapshot: GroupSnapshot) -> bool:

@@ -33,7 +33,7 @@ class TopicLives(NamedTuple):
     made_again: frozenset[str]
 
     def without_queues(self, topics: Iterable[str]) -> set[str]:
-        """Return those of the topics to which members subscribe of which the coordinator knew no queue."""
+        """Return the subscribed topics of which the coordinator knew no queue."""
         # An id without a name may be of any of them.
         if self.ids is None or any(self.names.get(topic_id, topic_id) == topic_id for topic_id in self.ids.values()):
             return set()

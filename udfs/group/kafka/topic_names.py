@@ -20,7 +20,7 @@ from udfs.group.state.view import GroupView
 
 # How long an epoch waits for metadata of its topics once there is metadata: it is polled every few seconds.
 NAMES_WITHIN_MS = 60_000
-MAX_NAMES = 10_000  # topics of a group, former ones included; beyond it the oldest is forgotten
+MAX_NAMES = 10_000  # a group has at most so many topics, former ones included; beyond that the oldest is forgotten
 _HEXADECIMAL_UUID = 36
 _FOR_URLS = str.maketrans("+/", "-_")
 
@@ -62,7 +62,7 @@ def is_overdue(recorded: RecordedGroup, outcome: EpochOutcome, at: int) -> bool:
 def next_check(recorded: RecordedGroup, outcomes: Sequence[EpochOutcome], at: int) -> int | None:
     """Return when outcomes that wait are looked at again without news: where the oldest is overdue.
 
-    Without any metadata of the cluster each time a quarter later: what comes years after a record costs few looks.
+    Without any metadata of the cluster the wait grows by a quarter each time: years of it cost few looks.
     """
     if not outcomes:
         return None

@@ -61,7 +61,7 @@ class Causes:
         about = min(named or self.triggers, key=lambda trigger: TRIGGER_ORDER.index(trigger.kind))
         is_observed = about.detail is not None and not about.detail.startswith(INFERRED)
         if about.kind in ("member_left", "session_expired") and is_observed:
-            return  # the departure's own event has it
+            return  # the event of the departure has that reason already
         detail = reason if about.detail is None else f"{about.detail}; {reason}"
         self.triggers[self.triggers.index(about)] = msgspec.structs.replace(about, detail=detail)
 
@@ -265,7 +265,7 @@ def _evidence_left(
         if proof.kind in ("session_expired", "member_joined") and proof.member_id in shown_members:
             return False
         if proof.kind == "member_left" and ("member_joined", proof.member_id, None) in shown:
-            return False  # of a session before this one
+            return False  # it is of a session before this one
         if proof.topic is not None and proof.topic not in topics:
             return False
         return (proof.kind, proof.member_id, proof.topic) not in shown and proof.member_id not in departed

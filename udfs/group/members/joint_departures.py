@@ -8,7 +8,7 @@ part of            its evidence, of one group
 ``rolling_restart``  a client left and came back under another member id after another one had done so
 =================  ====================================================================================================
 
-One member alone on its host convicts nobody, nor does a group whose members are all on one host. A process with several
+One member alone on its host is no evidence, nor is a group whose members are all on one host. A process with several
 members that crashes looks as its host does: the sentence says so. A client is one by ``clients``; where several members
 have the same, it is none.
 """

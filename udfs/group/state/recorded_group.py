@@ -28,7 +28,7 @@ from udfs.strategies.kafka.server_vote import preferred_assignors
 # kafka-group-coordinator ``ModernGroupMember``: a static member that left, and may come back until its session ends.
 AWAY: Final = -2
 DEFAULT_ASSIGNOR: Final = "server.uniform"
-# Those of Kafka itself: they give out every partition. A broker's default is the first of ``group.consumer.assignors``.
+# Kafka's own assignors assign every partition. A broker's default is the first of ``group.consumer.assignors``.
 BUILT_IN_ASSIGNORS: Final = (DEFAULT_ASSIGNOR, "server.range")
 SERVER_ASSIGNORS: Final = frozenset(BUILT_IN_ASSIGNORS)
 _SERVER_SIDE: Final = "server."
