@@ -8,9 +8,9 @@ part of            its evidence, of one group
 ``rolling_restart``  a client left and came back under another member id after another one had done so
 =================  ====================================================================================================
 
-One member alone on its host is no evidence, nor is a group whose members are all on one host. A process with several
-members that crashes looks as its host does: the sentence says so. A client is one by ``clients``; where several members
-have the same, it is none.
+One member alone on its host is no evidence, nor is a group whose members are all on one host. When a
+process with several members crashes, it looks like its host: the sentence says so. ``clients`` defines a client; one
+that several members share does not count.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ from udfs.group.state.view import GroupView
 from udfs.model.clients import host_of
 from udfs.model.journal import Trigger
 
-# A client that comes back later than that, or the next one that leaves so much later, is not part of it.
+# A client that comes back later than this, or leaves so long after the one before came back, is not part of it.
 _RESTART_MS = 600_000
 _TOGETHER_MS = 50
 
 
 def with_joint_departures(view: GroupView, triggers: Sequence[Trigger]) -> list[Trigger]:
-    """Return causes, those that are part of a lost host or a rolling restart with that, as data and in words.
+    """Return causes; those that are part of a lost host or a rolling restart say so, as data and in words.
 
     Args:
-        triggers: Of a rebalance; its sessions have ended and begun already.
+        triggers: The causes of a rebalance whose sessions have ended and begun already.
     """
     found: dict[str, tuple[str, str]] = {}
     expired = [
@@ -85,7 +85,7 @@ def _of_lost_hosts(view: GroupView, expired: Sequence[str]) -> dict[str, tuple[s
 
 
 def _lost_host(view: GroupView, host: str, until: int, *, is_whole: bool) -> str | None:
-    """Return what it says that members of a host expired, the last of them at a time; None: no more than that.
+    """Return what the expiry of a host's members shows, the last at that time; None: no more than itself.
 
     Args:
         is_whole: All that departed are remembered.
@@ -107,7 +107,7 @@ def _lost_host(view: GroupView, host: str, until: int, *, is_whole: bool) -> str
         departed.left_reason == "expired" and departed.member.joined_at < first for departed in lost
     )
     is_back = any(host_of(member.host) == host for member in group.members.values())
-    # Others that left in order take nothing away from that.
+    # Members that left in order do not speak against it.
     others = any(host_of(departed.member.host) != host and departed.left_reason != "left" for departed in recent)
     went_on = any(member.joined_at < first for member in group.members.values())
     is_whole |= min(departed.left_at for departed in group.departed.values()) <= until - span

@@ -73,7 +73,7 @@ def under_present_ids(group: Group, snapshot: GroupSnapshot) -> GroupSnapshot:
 def ids_at(group: Group, at: int) -> dict[str, str]:
     """Return the former ids of members that were replaced since then.
 
-    For a generation that is not computed yet, including those replaced at its own time: they were its members.
+    For a generation that is not computed yet, those replaced at its own time count, too: they were its members.
     """
     names: dict[str, str] = {}
     is_awaited = group.awaited is not None and group.awaited.since == at

@@ -13,7 +13,7 @@ import msgspec
 from udfs.model.events import Departure, MemberInfo, TopicPartitions
 
 Partitions: TypeAlias = tuple[TopicPartitions, ...]
-# Of each member what it has.
+# The partitions that each member has.
 Held: TypeAlias = dict[str, Partitions]
 
 

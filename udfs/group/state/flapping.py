@@ -14,9 +14,9 @@ import msgspec
 
 from udfs.model.config import CoreConfig
 
-# Of one rebalance so many clients that caused it are remembered, first those that caused others before.
+# At most so many clients are remembered that caused one rebalance, first those that caused others before.
 MAX_CLIENTS = 8
-# What left the window counts in thousandths: a rebalance of long ago is less than one.
+# Rebalances that left the window are counted in thousandths: one of long ago counts less than one.
 _ONE = 1_000
 
 

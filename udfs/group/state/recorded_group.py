@@ -145,7 +145,7 @@ class RecordedGroup(msgspec.Struct, array_like=True, dict=True):
         return {member_id: partitions for member_id, partitions in held.items() if partitions}
 
     def targets(self) -> Held:
-        """Return what each member shall own."""
+        """Return what the target gives each member."""
         return {member_id: member.target for member_id, member in self.present.items()}
 
     def subscriptions_of(self, member: RecordedMember) -> tuple[str, ...]:
