@@ -44,8 +44,6 @@ NAMED_OTHERWISE = {
 }
 # Rooms whose modules are not named after their classes yet.
 RENAMED_LATER = ("dashboard/pages", "dashboard/reading", "streaming/views", "udfs/group")
-# Rooms whose variables are not named after their contents yet.
-UNNAMED_VARIABLES = ("tests/udfs", "udfs/group")
 # Files there are named after a command or a strategy.
 NAMED_BY_CONTRACT = ("streaming/commands", "udfs/strategies/kafka", "udfs/strategies/metaq", "udfs/strategies/rocketmq")
 
@@ -100,9 +98,8 @@ def test_no_variable_of_shell_pages_or_tests_has_a_name_of_the_dialect():
 
 def test_a_variable_says_what_it_is():
     wrong = [
-        f"{place}:{line}"
+        f"{path.relative_to(rooms.ROOT)}:{line}"
         for path in [*PRODUCT, *rooms.modules("tests")]
-        if not (place := str(path.relative_to(rooms.ROOT))).startswith(UNNAMED_VARIABLES)
         if (line := bound(path).get("one"))
     ]
     assert wrong == []

@@ -84,8 +84,8 @@ from udfs.model.systems import System
 
 __all__ = ["Group", "advance", "decode_group", "encode_group", "members_by_heartbeat", "new_group", "snapshot_of"]
 
-_OF_MEMBERS = (MemberLeft, MemberJoined, Heartbeat, AssignmentReported)  # nothing where a group is not followed
-# What a generation of the same time may show already.
+_OF_MEMBERS = (MemberLeft, MemberJoined, Heartbeat, AssignmentReported)  # no effect where a group is not followed
+# A generation of the same time may show these already.
 _EVIDENCE = (TopicQueues, CommitsDeleted, MemberLeft, MemberJoined, Heartbeat)
 
 _ON_TIMER: dict[TimerKind, Callable[[GroupContext, int], object]] = {
@@ -121,7 +121,7 @@ class Coordinator:
         self.context = context
         self.dedup = dedup
         self.clock = context.facts.clock
-        self.event_time: int | None = None  # whose events are being applied
+        self.event_time: int | None = None  # the time whose events are being applied
         self.done_at: int | None = None
         self.generation_times: set[int] = set()
         self.records: list[DueEvent] = []  # what the coordinator recorded at this event time: new protocols
@@ -198,7 +198,7 @@ class Coordinator:
         if at is None:
             return False
         if self._must_stop(at):
-            # What is left is of this time or later: as if the clock had come no further.
+            # The rest is of this time or later: the next batch goes on as if the clock had come no further.
             self.clock = context.output.stopped_at = at
             return False
         self.done_at = at
@@ -260,7 +260,7 @@ class Coordinator:
             return None
         applied = Applied(changed=True)
         if due.late and event.event_time < (context.group.deleted_at or 0):
-            return Applied()  # of a group that is no more
+            return Applied()  # it is of a group that was deleted since
         correct_system(context, due, at)
         match event:
             case GroupSettings():

@@ -124,7 +124,7 @@ def _snapshot(script: Script, verb: str, at: int, words: list[str]) -> None:
         topics = ("t",) if found["topics"] is None else None if found["topics"] == "none" else _list(found["topics"])
         members.append(MemberInfo(member_id=found["name"], **{"subscriptions": topics} | described))
         if found["held"] is not None:
-            held[found["name"]] = tuple(_queue(one) for one in _list(found["held"]))
+            held[found["name"]] = tuple(_queue(queue_text) for queue_text in _list(found["held"]))
     script.event(GroupSnapshot, at, members=tuple(members), **({"assignments": held} if held else {}) | fields)
 
 
@@ -166,9 +166,9 @@ def value_of(text: str, kind: Any, name: str = "") -> Any:
     if name in ("partitions", "revoking", "standby", "warmup"):
         return _held_by(text)
     if name == "owned":
-        return tuple(_queue(one) for one in _list(text))
+        return tuple(_queue(word) for word in _list(text))
     if name == "queues":
-        return tuple(_described(one) for one in _list(text))
+        return tuple(_described(word) for word in _list(text))
     if text == "''":
         return ""
     if text[:2] in ("[]", '["', "[{", "{}", '{"'):
@@ -182,14 +182,14 @@ def value_of(text: str, kind: Any, name: str = "") -> Any:
 
 def _timed(value: Any) -> Any:
     if isinstance(value, dict):
-        return {key: _timed(one) for key, one in value.items()}
+        return {key: _timed(inner) for key, inner in value.items()}
     if isinstance(value, list):
-        return [_timed(one) for one in value]
+        return [_timed(item) for item in value]
     return T0 + int(value[1:]) if isinstance(value, str) and re.fullmatch(r"\+-?\d+", value) else value
 
 
 def _list(text: str) -> tuple[str, ...]:
-    return tuple(one.replace("~", " ") for one in text.split(",") if one)
+    return tuple(word.replace("~", " ") for word in text.split(",") if word)
 
 
 def _queue(text: str) -> QueueRef:
@@ -213,9 +213,9 @@ def _described(text: str) -> QueueInfo:
 
 
 def _held_by(text: str) -> tuple[TopicPartitions, ...]:
-    return tuple(_partitions(one) for one in text.split("+") if one not in ("", "-"))
+    return tuple(_partitions(part) for part in text.split("+") if part not in ("", "-"))
 
 
 def _partitions(text: str) -> TopicPartitions:
     topic, _, numbers = text.rpartition("/")
-    return TopicPartitions(IDS.get(topic or "t", topic), tuple(int(one) for one in numbers.split(",")))
+    return TopicPartitions(IDS.get(topic or "t", topic), tuple(int(number) for number in numbers.split(",")))

@@ -102,11 +102,11 @@ def differences(script: Script, step: Step) -> list[str]:
     """Return what is not as an example says, a line each."""
     verb, *rest = step.verb.removesuffix(":").split(" ")
     wanted = [] if step.words == ("none",) else list(step.words)
-    if verb in _FIELDS and not (one := _fields_of(script, verb, rest))[1]:
+    if verb in _FIELDS and not (subject_and_path := _fields_of(script, verb, rest))[1]:
         wanted = [word for item in wanted for word in item.split()]
-        found = [f"{path}={text_of(at_path(one[0], path))}" for path in map(_path, wanted)]
+        found = [f"{path}={text_of(at_path(subject_and_path[0], path))}" for path in map(_path, wanted)]
     elif verb in _FIELDS or verb == "each":
-        several = at_path(*one) if verb in _FIELDS else _changes(script, rest)
+        several = at_path(*subject_and_path) if verb in _FIELDS else _changes(script, rest)
         wanted = [" ".join(sorted(item.split())) for item in wanted]
         paths = sorted({_path(word) for item in wanted for word in item.split() if "=" in word})
         found = [" ".join(f"{path}={text_of(at_path(item, path))}" for path in paths) for item in several]
@@ -136,14 +136,14 @@ def _path(word: str) -> str:
 def _fields_of(script: Script, verb: str, rest: list[str]) -> tuple[Any, str]:
     """Return whose fields a line shows, and which list of it if it is a line of such a list."""
     if verb == "row":
-        one: Any = script.row()
+        subject: Any = script.row()
     elif verb in ("group", "last"):
-        one = getattr(script, verb)
+        subject = getattr(script, verb)
     else:
         several = {"rebalance": script.rebalances, "audit": script.audits()}.get(verb) or _changes(script, rest[:1])
         rest = rest[1:] if verb == "change" else rest
-        one, rest = several[int(rest[0]) - 1], rest[1:]
-    return one, rest[0] if rest else ""
+        subject, rest = several[int(rest[0]) - 1], rest[1:]
+    return subject, rest[0] if rest else ""
 
 
 class _Body:
@@ -161,7 +161,9 @@ def _changes(script: Script, rest: list[str]) -> list[_Body]:
     kind, *fields = rest
     bodies = [_Body(change) for change in script.changes if type(change.body).__name__ == kind]
     return [
-        body for body in bodies if all(f"{_path(one)}={text_of(at_path(body, _path(one)))}" == one for one in fields)
+        body
+        for body in bodies
+        if all(f"{_path(field)}={text_of(at_path(body, _path(field)))}" == field for field in fields)
     ]
 
 
@@ -204,7 +206,7 @@ def text_of(value: Any) -> str:
 
 def _spelled(value: Any) -> Any:
     if isinstance(value, dict):
-        return {key: _spelled(one) for key, one in value.items()}
+        return {key: _spelled(inner) for key, inner in value.items()}
     if isinstance(value, list | tuple | set | frozenset):
-        return [_spelled(one) for one in value]
+        return [_spelled(item) for item in value]
     return f"+{value - T0}" if isinstance(value, int) and value > T0 - 10**9 else value

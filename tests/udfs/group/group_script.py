@@ -70,32 +70,32 @@ class Topics:
         self.events: list[TopicQueues] = []
 
     def take(self, event: TopicQueues) -> bool:
-        if any(one.topic == event.topic and one.event_time > event.event_time for one in self.events):
+        if any(known.topic == event.topic and known.event_time > event.event_time for known in self.events):
             return False  # older than what is known of its topic
         if event not in self.events:
             self.events.append(event)
-            self.events.sort(key=lambda one: (one.event_time, one.event_id or ""))
+            self.events.sort(key=lambda listed: (listed.event_time, listed.event_id or ""))
         times = (event.event_time - 1, event.event_time)
         was, now = ((self.at(event.topic, at), self.topic_id(event.topic, at)) for at in times)
         return was != now
 
     def at(self, topic: str, time_ms: int) -> tuple[QueueInfo, ...] | None:
-        found = [one for one in self.events if one.topic == topic and one.event_time <= time_ms]
+        found = [event for event in self.events if event.topic == topic and event.event_time <= time_ms]
         if not found:
             return None
         if found[-1].queues is not None:
-            return tuple(sorted(found[-1].queues, key=lambda one: (one.broker or "", one.queue_id)))
+            return tuple(sorted(found[-1].queues, key=lambda queue: (queue.broker or "", queue.queue_id)))
         return tuple(QueueInfo(number) for number in range(found[-1].queue_count or 0))
 
     def before(self, topic: str, time_ms: int) -> tuple[QueueInfo, ...] | None:
         return self.at(topic, time_ms - 1)
 
     def first_description(self, topic: str) -> tuple[QueueInfo, ...] | None:
-        first = next((one for one in self.events if one.topic == topic), None)
+        first = next((event for event in self.events if event.topic == topic), None)
         return None if first is None else self.at(topic, first.event_time)
 
     def has_any(self, time_ms: int) -> bool:
-        return any(one.event_time <= time_ms for one in self.events)
+        return any(event.event_time <= time_ms for event in self.events)
 
     def topic_id(self, topic: str, time_ms: int) -> str | None:
         lives = self._lives(topic)
@@ -106,12 +106,12 @@ class Topics:
 
     def _lives(self, topic: str) -> list[tuple[int, str | None]]:
         lives: list[tuple[int, str | None]] = []
-        for one in self.events:
-            if one.topic == topic and (lives or self.at(topic, one.event_time)):
-                name = one.topic_id or (lives[-1][1] if lives else None) or None
-                name = name if self.at(topic, one.event_time) else ""
+        for event in self.events:
+            if event.topic == topic and (lives or self.at(topic, event.event_time)):
+                name = event.topic_id or (lives[-1][1] if lives else None) or None
+                name = name if self.at(topic, event.event_time) else ""
                 if not lives or lives[-1][1] != name:
-                    lives.append((one.event_time, name))
+                    lives.append((event.event_time, name))
         return lives
 
 
@@ -190,7 +190,7 @@ class Script:
 
     def poll(self, at: int, *connections: tuple[str, str | None] | str, **fields: Any) -> None:
         """Have a poll show these connections (id, address), all of them subscribed to ``t``."""
-        reported = [(one, None) if isinstance(one, str) else one for one in connections]
+        reported = [(connection, None) if isinstance(connection, str) else connection for connection in connections]
         infos = tuple(MemberInfo(member_id=name, host=host, subscriptions=("t",)) for name, host in reported)
         self.event(GroupSnapshot, at, members=infos, **fields)
 
@@ -222,7 +222,7 @@ class Script:
         events: list[DueEvent] = []
         beats: dict[str, list[int]] = {}
         last_applied = self.last.last_applied_ms
-        for event in sorted(due, key=lambda one: one.event_time):
+        for event in sorted(due, key=lambda queued: queued.event_time):
             if isinstance(event, Progress):
                 for queue in event.queues:
                     key = queue_key(queue.topic, queue.broker, queue.queue_id)
@@ -268,8 +268,8 @@ class Script:
         lines = []
         for row in self.rebalances:
             causes = " ".join(
-                one.kind + (f":{one.member_id or one.topic}" if one.member_id or one.topic else "")
-                for one in row.triggers
+                trigger.kind + (f":{trigger.member_id or trigger.topic}" if trigger.member_id or trigger.topic else "")
+                for trigger in row.triggers
             )
             assert row.trigger == row.triggers[0].kind
             lines.append(f"{row.event_time - T0} #{row.generation} {row.members_before}->{row.members_after} {causes}")
@@ -284,9 +284,9 @@ class Script:
             if isinstance(body, SpansWithdrawn) and origin == "computed":
                 opened = {key: start for key, start in opened.items() if start.valid_from < body.since}
                 over = [(start, member, end) for start, member, end in over if start.valid_from < body.since]
-                for start, member, _ in [one for one in over if one[2] >= body.since]:
+                for start, member, _ in [ended_span for ended_span in over if ended_span[2] >= body.since]:
                     opened[start.topic, start.broker, start.queue_id, member] = start
-                over = [one for one in over if one[2] < body.since]
+                over = [ended_span for ended_span in over if ended_span[2] < body.since]
             if isinstance(body, MemberReplaced):
                 for key in [key for key in opened if key[3] == body.former_member_id]:
                     start = opened.pop(key)
@@ -348,7 +348,7 @@ class Script:
 
     def audits(self) -> list[Audited]:
         """Return the last audit of each generation."""
-        return list({one.rebalance_id: one for one in self.bodies(Audited)}.values())
+        return list({audited.rebalance_id: audited for audited in self.bodies(Audited)}.values())
 
     def bodies(self, *kinds: type) -> list[Any]:
         """Return the changes of these kinds that were written, without their times."""

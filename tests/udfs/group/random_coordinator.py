@@ -76,7 +76,7 @@ class RandomCoordinator:
 
     def join(self) -> None:
         instance = f"i{self.dice.randrange(20)}" if self.has_static and self.dice.random() < 0.8 else None
-        if instance is not None and any(one.instance == instance for one in self.members.values()):
+        if instance is not None and any(consumer.instance == instance for consumer in self.members.values()):
             return
         member = self._new_id()
         self.members[member] = Consumer(self.dice.choice(self.subscriptions), instance)
@@ -87,11 +87,11 @@ class RandomCoordinator:
 
     def leave(self) -> None:
         member = self.dice.choice(sorted(self.members))
-        one = self.members[member]
-        if one.epoch == AWAY:
+        consumer = self.members[member]
+        if consumer.epoch == AWAY:
             return
-        if one.instance is not None and self.dice.random() < 0.7:
-            one.epoch, one.state, one.revoking = AWAY, "stable", set()
+        if consumer.instance is not None and self.dice.random() < 0.7:
+            consumer.epoch, consumer.state, consumer.revoking = AWAY, "stable", set()
             self._current(member)
             return
         del self.members[member]
@@ -101,20 +101,20 @@ class RandomCoordinator:
 
     def rejoin(self) -> None:
         """Have a static member come back under another id, some with other topics."""
-        away = [member for member, one in sorted(self.members.items()) if one.epoch == AWAY]
+        away = [member for member, consumer in sorted(self.members.items()) if consumer.epoch == AWAY]
         if not away:
             return
         former, member = self.dice.choice(away), self._new_id()
-        self.members[member] = one = self.members.pop(former)
+        self.members[member] = consumer = self.members.pop(former)
         self.target[member] = self.target.pop(former, set())
         self.script.delete_member(self.at, former)
-        one.epoch = 0
+        consumer.epoch = 0
         self._describe(member)
         self._write_target(member)
         self._current(member)
         topics = self.dice.choice(self.subscriptions)
-        if self.dice.random() < 0.3 and topics != one.topics:
-            one.topics = topics
+        if self.dice.random() < 0.3 and topics != consumer.topics:
+            consumer.topics = topics
             self._describe(member)
             self._bump()
         self._compute()
@@ -163,8 +163,8 @@ class RandomCoordinator:
         counts = self.counts.items()
         topics = {name: Topic(name=name, queues=_queues(count), topic_id=IDS[name]) for name, count in counts}
         members = tuple(
-            Participant(member_id=member, name=member, subscriptions=one.topics, instance_id=one.instance)
-            for member, one in self.members.items()
+            Participant(member_id=member, name=member, subscriptions=consumer.topics, instance_id=consumer.instance)
+            for member, consumer in self.members.items()
         )
         previous = {
             member: tuple(QueueRef(*partition) for partition in sorted(self.target.get(member, ())))
@@ -181,29 +181,33 @@ class RandomCoordinator:
 
     def _reconcile(self, member: str) -> None:
         """Have a member give up what its target lacks, in one heartbeat, and take what is free, in a later one."""
-        one, target = self.members[member], self.target.get(member, set())
-        if one.state == "stable" and one.epoch == self.target_epoch:
+        consumer, target = self.members[member], self.target.get(member, set())
+        if consumer.state == "stable" and consumer.epoch == self.target_epoch:
             return
-        one.revoking = set()
-        if one.owned - target:
-            one.revoking, one.owned, one.state = one.owned - target, one.owned & target, "unrevoked"
+        consumer.revoking = set()
+        if consumer.owned - target:
+            consumer.revoking, consumer.owned, consumer.state = (
+                consumer.owned - target,
+                consumer.owned & target,
+                "unrevoked",
+            )
             self._current(member)
         else:
             self._take(member)
 
     def _take(self, member: str) -> None:
-        one, target = self.members[member], self.target.get(member, set())
+        consumer, target = self.members[member], self.target.get(member, set())
         held = {
             queue for name, other in self.members.items() if name != member for queue in other.owned | other.revoking
         }
-        one.owned, one.epoch = target - held, self.target_epoch
-        one.state = "stable" if one.owned == target else "unreleased"
+        consumer.owned, consumer.epoch = target - held, self.target_epoch
+        consumer.state = "stable" if consumer.owned == target else "unreleased"
         self._current(member)
 
     def _note_owners(self) -> None:
         held: dict[str, list[str]] = {}
-        for member, one in self.members.items():
-            for topic, number in one.owned | one.revoking:
+        for member, consumer in self.members.items():
+            for topic, number in consumer.owned | consumer.revoking:
                 held.setdefault(f"{topic}/{number}", []).append(member)
         self.owners[self.at] = {queue: "+".join(sorted(members)) for queue, members in sorted(held.items())}
 
@@ -214,21 +218,23 @@ class RandomCoordinator:
         self.script.epoch(self.at, self.epoch)
 
     def _describe(self, member: str) -> None:
-        one = self.members[member]
-        static = {} if one.instance is None else {"instance_id": one.instance}
-        self.script.member(self.at, member, one.topics, **static)
+        consumer = self.members[member]
+        static = {} if consumer.instance is None else {"instance_id": consumer.instance}
+        self.script.member(self.at, member, consumer.topics, **static)
 
     def _write_target(self, member: str) -> None:
         partitions = _by_topic(self.target[member])
         self.script.record(self.at, "member_target", member_id=member, partitions=partitions)
 
     def _current(self, member: str) -> None:
-        one = self.members[member]
-        held = {"partitions": _by_topic(one.owned), "revoking": _by_topic(one.revoking)}
-        self.script.record(self.at, "member_current", member_id=member, epoch=one.epoch, state=one.state, **held)
+        consumer = self.members[member]
+        held = {"partitions": _by_topic(consumer.owned), "revoking": _by_topic(consumer.revoking)}
+        self.script.record(
+            self.at, "member_current", member_id=member, epoch=consumer.epoch, state=consumer.state, **held
+        )
 
     def _present(self) -> str | None:
-        present = [member for member, one in sorted(self.members.items()) if one.epoch != AWAY]
+        present = [member for member, consumer in sorted(self.members.items()) if consumer.epoch != AWAY]
         return self.dice.choice(present) if present else None
 
     def _new_id(self) -> str:
@@ -242,5 +248,5 @@ def _queues(count: int) -> tuple[QueueInfo, ...]:
 def _by_topic(partitions: set[Partition]) -> tuple[TopicPartitions, ...]:
     topics = sorted({topic for topic, _ in partitions}, key=lambda topic: IDS[topic])
     return tuple(
-        TopicPartitions(IDS[one], tuple(sorted(n for topic, n in partitions if topic == one))) for one in topics
+        TopicPartitions(IDS[name], tuple(sorted(n for topic, n in partitions if topic == name))) for name in topics
     )

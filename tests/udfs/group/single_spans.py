@@ -51,12 +51,12 @@ class SingleSpans:
 
     def _holders(self, group: Group, origin: Origin) -> Holders:
         held = self._open.get((group, origin), {})
-        return lambda queue: [(one, span.instance_id) for one, span in sorted(held.get(queue, {}).items())]
+        return lambda queue: [(member_id, span.instance_id) for member_id, span in sorted(held.get(queue, {}).items())]
 
     def _split(self, group: Group, body: MemberReplaced, at: int) -> None:
-        for (one, origin), queues in self._open.items():
+        for (span_group, origin), queues in self._open.items():
             for queue, members in queues.items():
-                span = members.pop(body.former_member_id, None) if one == group else None
+                span = members.pop(body.former_member_id, None) if span_group == group else None
                 if span is not None:
                     span.end = at
                     self._begin(group, origin, Span(queue, body.member_id, body.instance_id, at))

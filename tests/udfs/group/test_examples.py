@@ -10,7 +10,11 @@ import pytest
 from tests.udfs.group.example import EXAMPLES, UNCUT, Example, read_examples
 from tests.udfs.group.example_play import Play
 
-_ALL = {f"{path.stem}: {one.title}": one for path in sorted(EXAMPLES.glob("*.txt")) for one in read_examples(path)}
+_ALL = {
+    f"{path.stem}: {example.title}": example
+    for path in sorted(EXAMPLES.glob("*.txt"))
+    for example in read_examples(path)
+}
 
 
 @pytest.mark.parametrize("example", _ALL.values(), ids=_ALL)
@@ -40,4 +44,4 @@ def test_an_example_that_comes_out_otherwise_is_noticed(tmp_path: Path) -> None:
     (tmp_path / "wrong.txt").write_text(_WRONG.replace(";\n ", ";"), encoding="utf-8")
     examples = read_examples(tmp_path / "wrong.txt")
     assert len(examples) == 16
-    assert [one.title for one in examples if not Play(one).as_written().wrong] == []
+    assert [example.title for example in examples if not Play(example).as_written().wrong] == []

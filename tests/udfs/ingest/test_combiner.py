@@ -231,7 +231,7 @@ def test_records_of_consumer_offsets_become_commits_events_and_rejections() -> N
     packets = combiner.packets()
     commits = [found for _, _, packet in packets for found in commits_of(packet)]
     assert commits == [(group_key("live", "g1"), queue_key("orders", None, 3), NOW - 9)]
-    found = sorted((event for _, _, packet in packets for event in packet.events), key=lambda one: one.position)
+    found = sorted((event for _, _, packet in packets for event in packet.events), key=lambda event: event.position)
     assert [(json.loads(event.content)["type"], event.position, event.event_time) for event in found] == [
         ("commits_deleted", "row 2", NOW),
         ("group_deleted", "row 4", NOW - 7),

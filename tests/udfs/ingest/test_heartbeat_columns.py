@@ -23,7 +23,7 @@ def beat(cluster: str, group: str, member: str, at: int, system: str = "kafka") 
 
 
 def columns(*beats: Heartbeat) -> HeartbeatColumns:
-    return HeartbeatColumns.of(beats, np.array([one.event_time for one in beats], np.int64))
+    return HeartbeatColumns.of(beats, np.array([heartbeat.event_time for heartbeat in beats], np.int64))
 
 
 def rows(of: HeartbeatColumns) -> list[tuple[str, str, str, str, int]]:

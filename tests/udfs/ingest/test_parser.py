@@ -259,7 +259,8 @@ def test_the_same_content_has_the_same_id_whatever_its_notation() -> None:
     event = {**VALID["member_left"], "event_time": "2026-11-21T08:12:00.000+01:00", "note": "not of the contract"}
     backwards = dict(reversed(VALID["member_left"].items()))
     ids = {
-        carry_event(parse(line(one), NOW, RULES), "", "").event_id for one in (event, backwards, VALID["member_left"])
+        carry_event(parse(line(content), NOW, RULES), "", "").event_id
+        for content in (event, backwards, VALID["member_left"])
     }
     other = carry_event(parse(with_field("reason", "crash", "member_left"), NOW, RULES), "", "").event_id
     assert len(ids) == 1
@@ -275,7 +276,7 @@ def test_times_inside_of_lists_may_be_text_too() -> None:
     departure = {"member_id": "m", "kind": "left", "at": "2026-11-21T08:11:58.5+01:00"}
     snapshot = parse(with_field("departures", [departure], "group_snapshot"), NOW, RULES)
     assert isinstance(snapshot, GroupSnapshot)
-    assert [one.at for one in snapshot.departures or ()] == [NOW - 1_500]
+    assert [departed.at for departed in snapshot.departures or ()] == [NOW - 1_500]
 
 
 def test_blank_lines_are_nothing() -> None:

@@ -27,7 +27,7 @@ def columns(spoken: list[tuple[str, int]]) -> HeartbeatColumns:
 
 def two_newest(spoken: list[tuple[int, int]]) -> list[tuple[int, int]]:
     """Return the newest time of all, and the newest of any other producer, with the smallest effort of thought."""
-    newest = {producer: max(at for at, one in spoken if one == producer) for _, producer in spoken}
+    newest = {producer: max(at for at, name in spoken if name == producer) for _, producer in spoken}
     return sorted(((at, producer) for producer, at in newest.items()), reverse=True)[:2]
 
 
@@ -47,7 +47,7 @@ def test_each_producer_counts_once_with_its_newest_time_up_to_the_latest_and_bey
     spoken += [(at, group_key("c1", group)) for group, at in commits]
     values = {at for at, _ in spoken}
     for part, kept in ((0, [at for at in values if at <= LATEST]), (1, [at for at in values if at > LATEST])):
-        expected = two_newest([one for one in spoken if one[0] in kept])
+        expected = two_newest([pair for pair in spoken if pair[0] in kept])
         result = found.get("c1", ([], []))[part]
         assert [at for at, _ in result] == [at for at, _ in expected]
         # Of equal times either producer may be named; two are never the same one.

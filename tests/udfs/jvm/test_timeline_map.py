@@ -29,5 +29,5 @@ def test_maps_iterate_as_real_timeline_hash_maps_do(line: str) -> None:
 
 def test_the_recorded_maps_have_shrunk_and_grown() -> None:
     recorded = [json.loads(line) for line in _ORDERS.read_text().splitlines()]
-    assert sum(any(change[0] == "-" for change in one["changes"]) for one in recorded) > 10
-    assert max(len(one["iterated"]) for one in recorded) > 80
+    assert sum(any(change[0] == "-" for change in recording["changes"]) for recording in recorded) > 10
+    assert max(len(recording["iterated"]) for recording in recorded) > 80

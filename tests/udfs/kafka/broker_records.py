@@ -35,10 +35,10 @@ def _read(file: str) -> list[dict[str, Any]]:
 # Of groups of the new protocols, by 4.1.1.
 _FIRST, *_OTHERS = _read("broker.jsonl")
 TOPIC_IDS: dict[str, str] = _FIRST["topics"]
-LINES = [_line(one) for one in _OTHERS]
+LINES = [_line(row) for row in _OTHERS]
 # Of a classic group that commits, with the version of the broker.
-OF_VERSIONS: list[tuple[str, Line]] = [(one["broker"], _line(one)) for one in _read("commits.jsonl")]
+OF_VERSIONS: list[tuple[str, Line]] = [(row["broker"], _line(row)) for row in _read("commits.jsonl")]
 # Of groups of the new protocols, by 3.9.1 and 4.4.0.
-GROUPS_OF_VERSIONS: list[tuple[str, Line]] = [(one["broker"], _line(one)) for one in _read("groups_of_versions.jsonl")]
+GROUPS_OF_VERSIONS: list[tuple[str, Line]] = [(row["broker"], _line(row)) for row in _read("groups_of_versions.jsonl")]
 # That Kafka's classes wrote: all versions of commits and classic groups, streams groups with all that they may have.
-CONSTRUCTED = [_line(one) for one in _read("constructed.jsonl")]
+CONSTRUCTED = [_line(row) for row in _read("constructed.jsonl")]

@@ -103,10 +103,12 @@ def test_records_of_real_brokers_are_what_kafka_shows_of_them() -> None:
     for broker, line in OF_VERSIONS:
         event = read_as_shown(line)
         kinds.add((broker, type(event), line.value and int.from_bytes(line.value[:2], "big")))
-    later = [(one, kind, None) for one in ("3.9.1", "4.1.1", "4.4.0") for kind in (CommitsDeleted, GroupDeleted)]
+    later = [
+        (version, kind, None) for version in ("3.9.1", "4.1.1", "4.4.0") for kind in (CommitsDeleted, GroupDeleted)
+    ]
     assert kinds == {
         *(("1.0.2", Progress, 1), ("3.9.1", Progress, 3), ("4.1.1", Progress, 4), ("4.4.0", Progress, 4)),
-        *(("1.0.2", GroupSnapshot, 1), *((one, GroupSnapshot, 3) for one in ("3.9.1", "4.1.1", "4.4.0"))),
+        *(("1.0.2", GroupSnapshot, 1), *((version, GroupSnapshot, 3) for version in ("3.9.1", "4.1.1", "4.4.0"))),
         *later,
     }
 
@@ -144,7 +146,9 @@ def read_as_shown(line: Line) -> AnyEvent | Rejection:
             line.shown["leader"],
         )
         assert event.joined_at == line.shown.get("currentStateTimestamp")
-        assert [one.member_id for one in event.members] == [one["memberId"] for one in line.shown["members"]]
+        assert [member.member_id for member in event.members] == [
+            member["memberId"] for member in line.shown["members"]
+        ]
     return event
 
 

@@ -29,7 +29,7 @@ def read(line: Line) -> GroupRecord:
 
 
 def held(shown: list[dict[str, Any]]) -> tuple[TopicPartitions, ...]:
-    named = [(one.get("topicId", one.get("subtopologyId")), one["partitions"]) for one in shown]
+    named = [(topic.get("topicId", topic.get("subtopologyId")), topic["partitions"]) for topic in shown]
     return tuple(sorted(TopicPartitions(name, tuple(sorted(numbers))) for name, numbers in named))
 
 
@@ -59,10 +59,12 @@ def test_each_record_of_a_broker_reads_as_kafka_shows_it(line: Line) -> None:
     match kind:
         case "group" | "topology":
             assert record.epoch == shown["epoch"]
-            subtopologies = {one["subtopologyId"]: sources(one) for one in shown.get("subtopologies", [])}
+            subtopologies = {
+                subtopology["subtopologyId"]: sources(subtopology) for subtopology in shown.get("subtopologies", [])
+            }
             assert (record.subtopologies or {}) == subtopologies
         case "topics":
-            assert record.topic_ids == {one["topicId"]: one["topicName"] for one in shown["topics"]}
+            assert record.topic_ids == {topic["topicId"]: topic["topicName"] for topic in shown["topics"]}
         case "target":
             assert record.epoch == shown["assignmentEpoch"]
         case "pattern":
@@ -75,8 +77,8 @@ def test_each_record_of_a_broker_reads_as_kafka_shows_it(line: Line) -> None:
             if protocol == "streams":
                 assert (record.standby, record.warmup) == (held(shown["standbyTasks"]), held(shown["warmupTasks"]))
             if protocol == "consumer":
-                assert [list(one.partitions) for one in sorted(record.partitions or ())] == [
-                    one["partitions"] for one in sorted(listed, key=lambda one: one["topicId"])
+                assert [list(topic.partitions) for topic in sorted(record.partitions or ())] == [
+                    topic["partitions"] for topic in sorted(listed, key=lambda topic: topic["topicId"])
                 ]
         case _:
             states = STREAMS_STATES if protocol == "streams" else STATES[protocol]
@@ -88,12 +90,12 @@ def test_each_record_of_a_broker_reads_as_kafka_shows_it(line: Line) -> None:
             elif protocol == "streams":
                 assert (record.standby, record.warmup) == (held(shown["standbyTasks"]), held(shown["warmupTasks"]))
                 revoking = [shown[f"{kind}TasksPendingRevocation"] for kind in ("active", "standby", "warmup")]
-                assert record.revoking == tuple(one for listed in revoking for one in held(listed))
+                assert record.revoking == tuple(partitions for listed in revoking for partitions in held(listed))
 
 
 def sources(shown: dict[str, Any]) -> tuple[str, ...]:
     """Return the topics that a subtopology consumes, those that another one repartitions for it included."""
-    repartitioned = (one["name"] for one in shown["repartitionSourceTopics"])
+    repartitioned = (topic["name"] for topic in shown["repartitionSourceTopics"])
     return tuple(sorted({*shown["sourceTopics"], *repartitioned}))
 
 
@@ -114,7 +116,7 @@ def check_member(record: GroupRecord, shown: dict[str, Any]) -> None:
         process_id=shown.get("processId"),
     )
     assert record.pattern == (shown.get("subscribedTopicRegex") or None)
-    named = tuple(one["name"] for one in classic["supportedProtocols"]) if classic else None
+    named = tuple(protocol["name"] for protocol in classic["supportedProtocols"]) if classic else None
     assert record.classic_strategies == named
 
 
@@ -137,7 +139,7 @@ def test_a_target_keeps_the_order_in_which_its_partitions_are_written() -> None:
     line = next(
         line
         for line in RECORDED
-        if [one["partitions"] for one in (line.shown or {}).get("topicPartitions", [])] == [[0, 1]]
+        if [topic["partitions"] for topic in (line.shown or {}).get("topicPartitions", [])] == [[0, 1]]
     )
     assert line.value is not None
     swapped = line.value.replace(b"\x00\x00\x00\x00\x00\x00\x00\x01", b"\x00\x00\x00\x01\x00\x00\x00\x00")
@@ -148,16 +150,16 @@ def test_a_target_keeps_the_order_in_which_its_partitions_are_written() -> None:
 def test_a_target_keeps_the_order_in_which_its_topics_are_written() -> None:
     """The coordinator's map has them in it; what a member has now is compared with it, so that is sorted."""
     ids = [bytes([number]) * 16 for number in (3, 1, 2)]
-    topics = b"".join(one + b"\x02\x00\x00\x00\x00" + b"\x00" for one in ids)
-    names = [base64.urlsafe_b64encode(one).decode().rstrip("=") for one in ids]
+    topics = b"".join(topic_id + b"\x02\x00\x00\x00\x00" + b"\x00" for topic_id in ids)
+    names = [base64.urlsafe_b64encode(topic_id).decode().rstrip("=") for topic_id in ids]
     target = next(line for line in RECORDED if line.key[:2] == b"\x00\x07" and line.value)
     now = next(line for line in RECORDED if line.key[:2] == b"\x00\x08" and line.value)
     assert now.value is not None
     held = read(target._replace(value=b"\x00\x00" + b"\x04" + topics + b"\x00")).partitions or ()
-    assert [one.topic for one in held] == names
+    assert [partitions.topic for partitions in held] == names
     written = b"\x00\x00" + bytes(4) + bytes(4) + b"\x00" + b"\x04" + topics + b"\x01" + b"\x00"
     owned = read(now._replace(value=written)).partitions or ()
-    assert [one.topic for one in owned] == sorted(names)
+    assert [partitions.topic for partitions in owned] == sorted(names)
     assert ascending(held) == owned
 
 

@@ -15,7 +15,7 @@ def test_the_coordinator_has_every_function_that_a_shard_calls_with_its_argument
     wanted = list(inspect.signature(getattr(GroupLogic, name)).parameters)[1:]
     offered = inspect.signature(getattr(coordinator, name)).parameters
     assert len(offered) == len(wanted)
-    assert all(one.default is inspect.Parameter.empty for one in offered.values())
+    assert all(parameter.default is inspect.Parameter.empty for parameter in offered.values())
 
 
 def test_there_are_functions_to_call() -> None:
@@ -27,12 +27,12 @@ def test_two_groups_share_none_of_their_lists_and_maps() -> None:
     first.changes.append(None)  # type: ignore[arg-type]
     first.last_heartbeat["m"] = 1
     assert (second.changes, second.last_heartbeat) == ([], {})
-    one, other = (
+    group_input, other = (
         GroupInput(cluster="c", system="kafka", group_id="g", clock_before=None, clock=1, detected_at=1) for _ in "ab"
     )
-    assert one.heartbeats is not other.heartbeats
+    assert group_input.heartbeats is not other.heartbeats
     # Without a limit a group does all that is due.
-    assert one.work_limit is None
+    assert group_input.work_limit is None
 
 
 def test_an_event_is_on_time_unless_it_is_marked_as_late() -> None:

@@ -6,6 +6,6 @@ from udfs.model.spans import QueueCost, ReassignedTopic
 
 
 def test_topics_do_not_share_their_costs() -> None:
-    one, other = ReassignedTopic("t", None, [], []), ReassignedTopic("t", None, [], [])
-    one.costs.append(QueueCost(0, 5))
+    first, other = ReassignedTopic("t", None, [], []), ReassignedTopic("t", None, [], [])
+    first.costs.append(QueueCost(0, 5))
     assert other.costs == []

@@ -64,7 +64,7 @@ def decided_by_name(tree: ast.AST) -> Iterator[int]:
             case ast.Compare(left=left, comparators=others):
                 parts = [left, *others]
                 parts += [
-                    one for part in parts if isinstance(part, ast.Tuple | ast.Set | ast.List) for one in part.elts
+                    item for part in parts if isinstance(part, ast.Tuple | ast.Set | ast.List) for item in part.elts
                 ]
             case ast.Dict(keys=keys):
                 parts = list(keys)

@@ -47,7 +47,7 @@ def main() -> None:
         | {"after_ms": row["event_time"] - CLOCK_MS}
         for row in run.rows()
     ]
-    sys.stdout.write(json.dumps({"rows": rows, "rejected": [one.reason for one in run.rejected]}))
+    sys.stdout.write(json.dumps({"rows": rows, "rejected": [rejection.reason for rejection in run.rejected]}))
 
 
 if __name__ == "__main__":

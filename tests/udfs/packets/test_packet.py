@@ -87,8 +87,8 @@ def test_keys_spread_evenly_over_shards() -> None:
 
 
 def test_the_order_of_a_mix_matters() -> None:
-    one, two = hash_texts(["a", "b"])[:1], hash_texts(["a", "b"])[1:]
-    assert mix(one, two) != mix(two, one)
+    first, second = hash_texts(["a", "b"])[:1], hash_texts(["a", "b"])[1:]
+    assert mix(first, second) != mix(second, first)
 
 
 @pytest.mark.parametrize("name", VALID)

@@ -147,7 +147,7 @@ class Dice(random.Random):
         self.snapshots = self.random() < 0.5
         drawn = [(self.event(), self.randrange(delay + 1)) for _ in range(length)]
         drawn += [(self.choice(drawn)[0], self.randrange(delay + 1)) for _ in range(length // 10)]
-        return [event for event, delay in sorted(drawn, key=lambda one: one[0].event_time + one[1])]
+        return [event for event, delay in sorted(drawn, key=lambda pair: pair[0].event_time + pair[1])]
 
     def cut(self, stream: Sequence[AnyEvent]) -> list[Sequence[AnyEvent]]:
         """Cut a stream into batches: anything from one to one for each event."""

@@ -95,8 +95,8 @@ def packet_for(shard: int, events: Sequence[AnyEvent], config: CoreConfig, batch
     packet = Packet(newest_ms=max((event.event_time for event in events), default=None))
     packet.system = min((SYSTEMS[event.system].number for event in events), default=None)
     spoken = [(event.event_time, _producer(event)) for event in events if not isinstance(event, _CLOCKLESS)]
-    packet.speakers = two_newest(one for one in spoken if one[0] <= batch_ms + READ_AFTER_MS)
-    packet.ahead = two_newest(one for one in spoken if one[0] > batch_ms + READ_AFTER_MS)
+    packet.speakers = two_newest(pair for pair in spoken if pair[0] <= batch_ms + READ_AFTER_MS)
+    packet.ahead = two_newest(pair for pair in spoken if pair[0] > batch_ms + READ_AFTER_MS)
     old = [event.event_time for event in events if event.event_time <= batch_ms - config.max_clock_skew_ms]
     packet.recorded_ms = max(old, default=None)
     if shard_of(cluster_key(CLUSTER), config.shards) == shard:

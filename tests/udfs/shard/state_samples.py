@@ -19,9 +19,10 @@ def snapshot(at: int, group: str, generation: int, members: tuple[str, ...]) -> 
         state="Stable",
         strategy="range",
         members=tuple(
-            MemberInfo(member_id=one, subscriptions=("orders",), host=f"/10.0.0.{len(one)}") for one in members
+            MemberInfo(member_id=member_id, subscriptions=("orders",), host=f"/10.0.0.{len(member_id)}")
+            for member_id in members
         ),
-        assignments={one: (QueueRef("orders", number),) for number, one in enumerate(members)},
+        assignments={member_id: (QueueRef("orders", number),) for number, member_id in enumerate(members)},
     )
 
 

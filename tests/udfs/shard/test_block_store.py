@@ -40,7 +40,7 @@ def test_a_write_leaves_the_blocks_that_it_does_not_touch_as_they_are() -> None:
     blocks.write({5_000: b"other"})
     after = [bytes(block) for block in blocks._blocks]
     assert len(before) == len(after) > 50
-    assert sum(one != other for one, other in zip(before, after, strict=True)) == 1
+    assert sum(block != other for block, other in zip(before, after, strict=True)) == 1
 
 
 def test_every_block_of_many_is_found_again_in_the_bytes() -> None:

@@ -62,7 +62,7 @@ def rows_of_crew(run: CornerRun) -> dict[str, list[str]]:
     """Return all that was decided, but for what is of the foreign event."""
     found = {}
     for table, rows in run.outcome().items():
-        found[table] = [row for row in rows if not any(one in row for one in _FOREIGN)]
+        found[table] = [row for row in rows if not any(word in row for word in _FOREIGN)]
     return found
 
 
@@ -182,7 +182,9 @@ def test_the_newest_producers_do_not_depend_on_how_tasks_and_batches_are_cut() -
     for size in (1, 2, 3, 6):
         time = ClusterTime()
         for start in range(0, len(events), size):
-            packets = [Packet(newest_ms=BASE_MS + 9, speakers=_spoken([one])) for one in events[start : start + size]]
+            packets = [
+                Packet(newest_ms=BASE_MS + 9, speakers=_spoken([event])) for event in events[start : start + size]
+            ]
             time.advance(packets, BASE_MS + 9, BASE_MS + 100, RULES)
         times.append((time.spoken, time.clock))
     assert times == [times[0]] * 4

@@ -75,7 +75,10 @@ def test_a_group_gets_the_last_two_commits_the_last_end_and_what_is_due() -> Non
 def test_what_a_poll_finds_committed_counts_at_no_certain_time_until_a_commit() -> None:
     commits = Commits()
     found = ProgressColumns(
-        *(np.array([one], like.dtype) for one, like in zip((1, SEVEN, 5, 100, 180, -1, 0), NO_PROGRESS, strict=True))
+        *(
+            np.array([value], like.dtype)
+            for value, like in zip((1, SEVEN, 5, 100, 180, -1, 0), NO_PROGRESS, strict=True)
+        )
     )
     commits.add(found, [NAMES])
     commits.make_due(20)
@@ -87,8 +90,8 @@ def test_what_a_poll_finds_committed_counts_at_no_certain_time_until_a_commit() 
     commits.make_due(40)
     commits = after(commits, 40)
     assert commits.offsets_of(1) == {SEVEN: [(5, UNKNOWN, 180, UNKNOWN), (25, 130, UNKNOWN, UNKNOWN)]}
-    assert [undated_offset(undated(one)) for one in (0, 1, 2**62)] == [0, 1, 2**62]
-    assert [undated_offset(one) for one in (UNKNOWN, -2, -3, 0, 7)] == [None] * 5
+    assert [undated_offset(undated(offset)) for offset in (0, 1, 2**62)] == [0, 1, 2**62]
+    assert [undated_offset(stored) for stored in (UNKNOWN, -2, -3, 0, 7)] == [None] * 5
 
 
 def test_an_end_from_before_the_first_commit_counts_in_no_way_of_cutting() -> None:

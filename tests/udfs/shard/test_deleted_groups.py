@@ -46,8 +46,8 @@ def after(commits: Commits, before: int | None, now: int, *, deleted: list[int])
 
 
 def commit(commits: Commits, at: int, offset: int) -> None:
-    one = np.array([1], np.uint64), np.array([QUEUE], np.uint64)
-    commits.add(ProgressColumns.of_commits(*one, np.array([at]), np.array([offset])), [NAMES])
+    group_and_queue = np.array([1], np.uint64), np.array([QUEUE], np.uint64)
+    commits.add(ProgressColumns.of_commits(*group_and_queue, np.array([at]), np.array([offset])), [NAMES])
 
 
 def test_queues_of_a_deleted_group_give_no_rows_though_they_go_on_growing() -> None:
@@ -59,9 +59,9 @@ def test_queues_of_a_deleted_group_give_no_rows_though_they_go_on_growing() -> N
         rows += cluster.batch(ends("t", at, q0=at), clock(at + 40))
     rows += cluster.batch(committed(360, 2), clock(500))
     found = [row for row in rows if isinstance(row, QueueProgress)]
-    shown = [((one.span_start - T0) // SPAN, one.queues[0][1]) for one in found if one.group_id == "g"]
+    shown = [((row.span_start - T0) // SPAN, row.queues[0][1]) for row in found if row.group_id == "g"]
     assert shown == [(0, None), (3, 2)]
-    others = [((one.span_start - T0) // SPAN, one.queues[0][1]) for one in found if one.group_id == "other"]
+    others = [((row.span_start - T0) // SPAN, row.queues[0][1]) for row in found if row.group_id == "other"]
     assert others == [(0, 7), (1, 7), (2, 7), (3, 7)]
 
 
@@ -84,18 +84,18 @@ def test_a_deleted_commit_shows_once_more_without_offsets(cuts: tuple[int, ...])
     ]
     cluster, rows = Cluster(coordinator, config), []
     for start, end in pairwise((0, *cuts, 600)):
-        rows += cluster.batch(*(one for one in events if start <= one.event_time - T0 < end), clock(end))
+        rows += cluster.batch(*(event for event in events if start <= event.event_time - T0 < end), clock(end))
     rows += cluster.batch(clock(900))
     found = [row for row in rows if isinstance(row, QueueProgress)]
     shown = {
-        ((one.span_start - T0) // SPAN, queue): (offset, end)
-        for one in found
-        for queue, offset, _, end, _ in one.queues
+        ((row.span_start - T0) // SPAN, queue): (offset, end)
+        for row in found
+        for queue, offset, _, end, _ in row.queues
     }
     first = {(0, 0): (5, 30), (1, 0): (5, 130), (2, 0): (None, None), (3, 0): (None, None)}
     other = {(0, 1): (6, 30), (1, 1): (6, 130), (2, 1): (6, 260), (3, 1): (6, 320), (4, 1): (None, None)}
     assert shown == first | other
-    assert sum(len(one.queues) for one in found) == len(shown)
+    assert sum(len(row.queues) for row in found) == len(shown)
 
 
 def test_what_was_never_committed_leaves_nothing_when_it_is_deleted() -> None:
@@ -125,8 +125,8 @@ def test_a_queue_that_is_deleted_with_its_group_and_by_itself_is_one_row_of_both
     for number in range(3):
         queue = queue_key("t", None, number)
         names = PackedNames.pack({1: NamedGroup("g", "kafka")}, {queue: ("t", None, number)})
-        one = np.array([1], np.uint64), np.array([queue], np.uint64)
-        commits.add(ProgressColumns.of_commits(*one, np.array([10]), np.array([5])), [names])
+        group_and_queue = np.array([1], np.uint64), np.array([queue], np.uint64)
+        commits.add(ProgressColumns.of_commits(*group_and_queue, np.array([10]), np.array([5])), [names])
     deletions = deletions_of_rows(commits.table, {1: [40, 60]}, DeletedQueues(np.array([1, 1]), np.array([40, 50])))
     assert [(rows.tolist(), list(times)) for rows, times in deletions] == [([0, 2], [40, 60]), ([1], [40, 50, 60])]
 
@@ -145,7 +145,7 @@ def test_a_new_group_pays_nothing_for_the_commits_of_the_old_one(cuts: tuple[int
     ]
     cluster, rows = Cluster(coordinator), []
     for start, end in pairwise((0, *cuts, 100)):
-        rows += cluster.batch(*(one for one in events if start <= one.event_time - T0 < end), clock(end))
+        rows += cluster.batch(*(event for event in events if start <= event.event_time - T0 < end), clock(end))
     [row] = [row for row in rows if isinstance(row, Rebalance)]
     assert row.waiting_messages is None
 
@@ -215,7 +215,7 @@ def test_a_commit_that_is_deleted_is_no_commit_until_the_next_one(cuts: tuple[in
     ]
     cluster, rows = Cluster(coordinator, config), []
     for first, last in pairwise((0, *cuts, 300)):
-        part = [one for one in events if first <= one.event_time - T0 < last]
+        part = [event for event in events if first <= event.event_time - T0 < last]
         rows += cluster.batch(*part, clock(last))
     shown = [row.queues[0] for row in rows if isinstance(row, QueueProgress)]
     assert [(committed, end) for _, committed, _, end, _ in shown] == [(None, None), (2, None)]

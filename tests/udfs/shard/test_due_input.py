@@ -94,8 +94,10 @@ def due(
     found = sort_due(
         CLUSTER, record, last_heartbeats or {}, given, heartbeats, [], DedupStore(b"", None, 600_000).of(7)
     )
-    events = [(type(one.event).__name__, one.event.event_time - T0, one.late) for one in found.events]
-    assert set(found.late_rows) == {one.event_id for one in found.events if one.late}
+    events = [
+        (type(due_event.event).__name__, due_event.event.event_time - T0, due_event.late) for due_event in found.events
+    ]
+    assert set(found.late_rows) == {due_event.event_id for due_event in found.events if due_event.late}
     return events, {member: [at - T0 for at in times] for member, times in heartbeats.items()}
 
 

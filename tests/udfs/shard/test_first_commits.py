@@ -36,8 +36,8 @@ def test_a_group_begins_with_its_first_commit(what: str, times: list[int], is_re
     )
     rows = table.find(groups, keys)
     table.columns["times"][rows], table.applied[rows] = [*times, 60], np.array([*times, 60]) != UNKNOWN
-    one = np.array([QUEUES[0]] * 2, np.uint64)
-    due = ProgressColumns.of_commits(np.array([3, 5], np.uint64), one, np.array([100, 100]))
+    queues = np.array([QUEUES[0]] * 2, np.uint64)
+    due = ProgressColumns.of_commits(np.array([3, 5], np.uint64), queues, np.array([100, 100]))
     numbers = np.array([0 if is_remembered else -1, 1])
     found = beginning_groups(table, due, lambda requested: numbers[: len(requested)], 50)
     assert found == ([(3, NamedGroup("g", "rocketmq"))] if begins else []), what

@@ -30,7 +30,7 @@ def columns(rows: list[tuple[int, int, int, int, int, bool]], scale: int = 1) ->
         np.ones(len(rows), np.uint64),
         np.asarray(queues, np.uint64),
         np.asarray(times, np.int64) * scale,
-        *(np.asarray(one, np.int64) for one in offsets),
+        *(np.asarray(column, np.int64) for column in offsets),
         np.asarray(commits, np.bool_),
     )
 

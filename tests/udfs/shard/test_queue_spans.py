@@ -49,30 +49,30 @@ def batches(
     for number, clock in enumerate(clocks):
         commits = Commits(*state)  # type: ignore[arg-type]
         since = before or 0
-        mine = [one for one in events if since <= one.at < clock]
+        mine = [event for event in events if since <= event.at < clock]
         for at, group, *queue in deletions:
             if queue and since <= at < clock:
-                one = np.array([group], np.uint64), np.array(queue, np.uint64)
-                by_itself.append(ProgressColumns.of_commits(*one, np.array([at]), np.array([DELETED])))
-        reported = [one for one in mine if one.group]
+                group_and_queue = np.array([group], np.uint64), np.array(queue, np.uint64)
+                by_itself.append(ProgressColumns.of_commits(*group_and_queue, np.array([at]), np.array([DELETED])))
+        reported = [event for event in mine if event.group]
         if reported:
             columns = ProgressColumns(
-                np.array([one.group for one in reported], np.uint64),
-                np.array([one.queue for one in reported], np.uint64),
-                np.array([one.at for one in reported], np.int64),
-                np.array([one.offset for one in reported], np.int64),
-                np.array([one.end for one in reported], np.int64),
+                np.array([event.group for event in reported], np.uint64),
+                np.array([event.queue for event in reported], np.uint64),
+                np.array([event.at for event in reported], np.int64),
+                np.array([event.offset for event in reported], np.int64),
+                np.array([event.end for event in reported], np.int64),
                 np.full(len(reported), UNKNOWN, np.int64),
-                np.array([one.is_commit for one in reported], np.bool_),
+                np.array([event.is_commit for event in reported], np.bool_),
             )
             commits.add(columns, [NAMES])
-        ends = [one for one in mine if not one.group]
+        ends = [event for event in mine if not event.group]
         if ends:
             commits.add_ends(
                 PackedEnds.pack(
-                    np.array([one.queue for one in ends], np.uint64),
-                    np.array([one.at for one in ends]),
-                    np.array([one.end for one in ends]),
+                    np.array([event.queue for event in ends], np.uint64),
+                    np.array([event.at for event in ends]),
+                    np.array([event.end for event in ends]),
                 )
             )
         for columns in by_itself:
@@ -81,7 +81,8 @@ def batches(
         commits.make_due(clock)
         for group in (1, 2):
             commits.note_deletions(
-                group, sorted(at for at, one, *own in deletions if one == group and not own and since <= at < clock)
+                group,
+                sorted(at for at, deleted, *own in deletions if deleted == group and not own and since <= at < clock),
             )
         last = number == len(clocks) - 1
         found = commits.apply_due(span_ms=SPAN, before=before, clock=clock, flush=flush and last)
@@ -99,11 +100,11 @@ def one_by_one(events: Iterable[Observed], clock: int, deletions: Iterable[Delet
     remembered: dict[tuple[int, int], list[int]] = {}  # time and offset of the commit, of the end
     rows: dict[tuple[int, int, int], list[int]] = {}
     merged: dict[tuple[int, int, int], Observed] = {}
-    for one in events:
-        key = (one.at, one.group, one.queue)
-        other = merged.get(key, one)
-        is_commit = one.is_commit or other.is_commit
-        merged[key] = Observed(*key, max(one.offset, other.offset), max(one.end, other.end), is_commit)
+    for event in events:
+        key = (event.at, event.group, event.queue)
+        other = merged.get(key, event)
+        is_commit = event.is_commit or other.is_commit
+        merged[key] = Observed(*key, max(event.offset, other.offset), max(event.end, other.end), is_commit)
     to_come = sorted(deletions)
 
     def delete_up_to(time: int) -> None:
@@ -113,24 +114,26 @@ def one_by_one(events: Iterable[Observed], clock: int, deletions: Iterable[Delet
                 del remembered[key]
                 rows[*key, at // SPAN] = [at, UNKNOWN, UNKNOWN, UNKNOWN]
 
-    for at, of_time in groupby(sorted(merged.values(), key=lambda one: (one.at, one.end)), key=lambda one: one.at):
+    for at, of_time in groupby(
+        sorted(merged.values(), key=lambda event: (event.at, event.end)), key=lambda event: event.at
+    ):
         delete_up_to(at)
         before: dict[tuple[int, int], list[int]] = {}
-        for one in of_time:
-            if one.group:
-                remembered.setdefault((one.group, one.queue), [UNKNOWN] * 4)
-                touched = [(one.group, one.queue)]
+        for event in of_time:
+            if event.group:
+                remembered.setdefault((event.group, event.queue), [UNKNOWN] * 4)
+                touched = [(event.group, event.queue)]
             else:
-                touched = [key for key in remembered if key[1] == one.queue]
+                touched = [key for key in remembered if key[1] == event.queue]
             for key in touched:
                 now = remembered[key]
                 before.setdefault(key, list(now))
-                if one.group and one.is_commit:
-                    now[:2] = one.at, one.offset
-                elif one.group and now[0] == UNKNOWN and one.offset != UNKNOWN:
-                    now[1] = one.offset
-                if one.end != UNKNOWN:
-                    now[2:] = one.at, one.end
+                if event.group and event.is_commit:
+                    now[:2] = event.at, event.offset
+                elif event.group and now[0] == UNKNOWN and event.offset != UNKNOWN:
+                    now[1] = event.offset
+                if event.end != UNKNOWN:
+                    now[2:] = event.at, event.end
         # What cancels out within one time is no change.
         for key, former in before.items():
             now = remembered[key]
@@ -207,8 +210,8 @@ def test_what_comes_late_changes_nothing_that_is_newer_and_opens_no_span_again()
     commits = Commits()
 
     def commit(at: int, offset: int) -> None:
-        one = np.array([1], np.uint64)
-        commits.add(ProgressColumns.of_commits(one, one, np.array([at]), np.array([offset])), [NAMES])
+        numbers = np.array([1], np.uint64)
+        commits.add(ProgressColumns.of_commits(numbers, numbers, np.array([at]), np.array([offset])), [NAMES])
 
     commit(5, 50)
     commits.make_due(12)

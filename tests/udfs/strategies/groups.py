@@ -43,11 +43,11 @@ def group(
 
 def in_racks(problem: Problem, racks: list[str | None], of_brokers: int) -> Problem:
     """Give members their racks, and each partition one replica: of partition p in the rack p mod the brokers."""
-    members = (msgspec.structs.replace(one, rack=rack) for one, rack in zip(problem.members, racks, strict=True))
+    members = (msgspec.structs.replace(member, rack=rack) for member, rack in zip(problem.members, racks, strict=True))
     topics = {
         name: Topic(
             name=name,
-            queues=tuple(QueueInfo(one.queue_id, racks=(f"r{one.queue_id % of_brokers}",)) for one in topic.queues),
+            queues=tuple(QueueInfo(info.queue_id, racks=(f"r{info.queue_id % of_brokers}",)) for info in topic.queues),
         )
         for name, topic in problem.topics.items()
     }
@@ -97,11 +97,15 @@ def shares_of_two_rooms(strategy: Strategy, settings: Mapping[str, object]) -> l
     queues = tuple(QueueInfo(queue_id=number, broker=broker) for broker in brokers.values() for number in range(6))
     problem = Problem(
         group="g",
-        members=tuple(Participant(member_id=one, name=one, subscriptions=("TopicA",)) for one in ROOM_IDS),
+        members=tuple(
+            Participant(member_id=member_id, name=member_id, subscriptions=("TopicA",)) for member_id in ROOM_IDS
+        ),
         topics={"TopicA": Topic(name="TopicA", queues=queues)},
         settings=settings,
     )
     letters = {broker: letter for letter, broker in brokers.items()}
     held = strategy(problem)
-    shares = [sorted(f"{letters[queue.broker or '']}{queue.queue_id}" for queue in held[one]) for one in ROOM_IDS]
+    shares = [
+        sorted(f"{letters[queue.broker or '']}{queue.queue_id}" for queue in held[member_id]) for member_id in ROOM_IDS
+    ]
     return list(map(" ".join, shares))

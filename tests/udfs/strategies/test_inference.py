@@ -66,7 +66,9 @@ def _group(reported: dict[str, Any]) -> tuple[dict[str, list[str]], dict[str, li
     case = reported["case"]
     subscribed = {member["member_id"]: member["subscriptions"] for member in case["members"]}
     topics = {
-        topic: [QueueInfo(queue_id=one["queue_id"], broker=one["broker"]) for one in topic_case.get("queues") or ()]
+        topic: [
+            QueueInfo(queue_id=queue["queue_id"], broker=queue["broker"]) for queue in topic_case.get("queues") or ()
+        ]
         or [QueueInfo(queue_id=number, broker="") for number in range(topic_case.get("queue_count") or 0)]
         for topic, topic_case in case["topics"].items()
     }

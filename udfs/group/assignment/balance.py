@@ -22,7 +22,7 @@ def idle_members(view: GroupView, owners: Owners) -> list[str]:
     """Return the members that ``balance_of`` counts as idle."""
     subscribers, quiet = _subscribers(view, owners)
     holding = {member for queue, holders in owners.items() if queue[0] not in quiet for member in holders}
-    return [one for one in subscribers if one not in holding]
+    return [member_id for member_id in subscribers if member_id not in holding]
 
 
 def _subscribers(view: GroupView, owners: Owners) -> tuple[list[str], set[str]]:
@@ -33,13 +33,14 @@ def _subscribers(view: GroupView, owners: Owners) -> tuple[list[str], set[str]]:
     # Kafka's admin call does not return the subscriptions of new-protocol members: all take part.
     unknown = view.group.polled
     subscribers = [
-        one.member_id
-        for one in members
-        if (one.subscriptions and not quiet.issuperset(one.subscriptions)) or (unknown and one.subscriptions is None)
+        member.member_id
+        for member in members
+        if (member.subscriptions and not quiet.issuperset(member.subscriptions))
+        or (unknown and member.subscriptions is None)
     ]
     return subscribers, quiet
 
 
 def distinct_subscriptions(members: Iterable[Member]) -> set[tuple[str, ...]]:
     """Return the distinct topic lists to which members subscribe: usually one."""
-    return {one.subscriptions for one in members if one.subscriptions}
+    return {member.subscriptions for member in members if member.subscriptions}

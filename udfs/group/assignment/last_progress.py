@@ -33,7 +33,7 @@ def last_progress(view: GroupView, queue: Queue, key: int, until: int, now: int)
     """Return the last progress in a queue up to a time, of which the last two commits are remembered.
 
     Args:
-        key: Of the queue, see ``queue_keys``. now: The time of what is decided: what came since then is not there yet.
+        key: Of the queue, see ``queue_keys``. now: The time of the decision; what came later does not count.
     """
     newest = view.facts.offsets.newest(key, now)
     if until < now and newest.commit is not None and newest.commit[0] > until:

@@ -44,8 +44,8 @@ RANGE, ROUNDROBIN, STICKY, COOPERATIVE = (
     "kafka.cooperative-sticky",
 )
 DEPENDS_ON_LIBRARY = frozenset({RANGE, ROUNDROBIN, STICKY, COOPERATIVE})
-# kafka-clients whose sticky assignors were compared with the real classes: from 3.7.1 on in all cases. Of 3.4 to 3.7.0
-# each has another general path, uses racks otherwise, or settles claims otherwise.
+# The sticky assignors of kafka-clients were compared with the real classes: from 3.7.1 on in all cases. Each version
+# from 3.4 to 3.7.0 has a general path of its own, uses racks differently, or settles claims differently.
 _EXACT_STICKY_SINCE, _EXACT_IN_PLAIN_CASES_SINCE = (3, 7, 1), (3, 4)
 # librdkafka writes since 2.2 which version it is; before 1.6 roundrobin, before 1.5 all were wrong in some cases.
 _EXACT_RDKAFKA_SINCE = (2, 2)
@@ -73,7 +73,7 @@ def choose(
     """Compute a generation as each library that may have assigned it.
 
     Args:
-        owners: Makes of an assignment what ``reported``, the reported assignment, is compared with.
+        owners: Turns an assignment into what ``reported``, the reported assignment, is compared with.
     Raises:
         StrategyError: The only library that is possible fails.
     """
@@ -101,8 +101,8 @@ def choose(
     if reported is not None and is_reported and _is_stale(problem, list(found), compute, owners, reported):
         return LibraryChoice(assignment=assignments[names[0]], library=label, incomparable=LEADER_METADATA_STALE)
     first = found.get(names[0])
-    versions_agree = all(one == first for name, one in found.items() if _is_of_a_version(name))
-    agree = versions_agree if len(libraries) == 1 else all(one == first for one in found.values())
+    versions_agree = all(assignment == first for name, assignment in found.items() if _is_of_a_version(name))
+    agree = versions_agree if len(libraries) == 1 else all(assignment == first for assignment in found.values())
     if agree and not failures and all(_is_exact(name, strategy, problem) for name in names):
         return LibraryChoice(assignment=assignments[names[0]], library=label)
     of_version = LIBRARY_NOT_RECOMPUTED if versions_agree else LIBRARY_VERSION_UNKNOWN
@@ -115,7 +115,7 @@ def _plain(name: str) -> str:
 
 
 def _is_of_a_version(name: str) -> bool:
-    """Return whether it is an older version read as source, not compared with results of real ones, as Java's were."""
+    """Return whether it is an older version read as source and, unlike Java's, not compared with real results."""
     library = library_of(name)
     return library.name != JAVA and not library.lists_differ and not library.racks_ignored
 
@@ -129,13 +129,13 @@ def _is_exact(name: str, strategy: str, problem: Problem) -> bool:
     """Return whether what is computed here is certainly what the library assigns."""
     library = library_of(name)
     if library.name in (LIBRDKAFKA, FRANZ_GO) and strategy != ROUNDROBIN and has_near_queues(problem):
-        return False  # no results of real ones with racks are recorded
+        return False  # no results of real clients with racks are recorded
     if library.name == LIBRDKAFKA:
         return _is_exact_librdkafka(library, strategy, problem)
     if strategy in (RANGE, ROUNDROBIN):
         return True
     if library.name in (KAFKA_PYTHON, AIOKAFKA):
-        # Of partitions that were claimed in two generations it takes any first, in the order of a set.
+        # It takes partitions that were claimed in two generations in the arbitrary order of a set.
         return len({member.generation for member in problem.members if member.owned}) <= 1
     if library.is_since(_EXACT_STICKY_SINCE):
         return library.name == JAVA
@@ -148,7 +148,7 @@ def _is_exact_librdkafka(library: Library, strategy: str, problem: Problem) -> b
     if strategy not in (RANGE, ROUNDROBIN):
         return strategy == COOPERATIVE and is_new and not _is_claimed_twice(problem)
     if len({member.instance_id is None for member in problem.members}) > 1:
-        return False  # they are sorted by what is no order: it depends on the C library
+        return False  # its comparison is no consistent order: the C library decides what comes first
     return is_new or (_has_equal_subscriptions(problem) and len(problem.topics) <= len(problem.members))
 
 

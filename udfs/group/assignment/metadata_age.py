@@ -8,13 +8,13 @@ from typing import Final
 from udfs.group.state.group import Evidence, Group, Member
 from udfs.group.state.view import GroupView
 
-# How old the metadata of clients may be, by their defaults. A generation within it may lack new queues; a later one
+# By default the metadata of clients may be this old. A generation within that age may lack new queues; a later one
 # leaves them out. Source: kafka-clients ``METADATA_MAX_AGE_CONFIG``, ``metadata_max_age_ms`` of kafka-python and
 # aiokafka, librdkafka ``topic.metadata.refresh.interval.ms``, franz-go ``MetadataMaxAge``; sarama
 # ``Metadata.RefreshFrequency``.
 METADATA_MAX_AGE_MS: Final = 300_000
 SARAMA_METADATA_MAX_AGE_MS: Final = 600_000
-# The detail of evidence of a growth that was not followed within that age: the group's row shows its queues already.
+# Evidence of a growth that was not followed within that age has this detail: the group's row shows its queues already.
 NOT_FOLLOWED: Final = "not followed"
 
 
@@ -27,9 +27,11 @@ def metadata_age_ms(members: Iterable[Member]) -> int:
 def unshown_growth(group: Group, topic: str) -> list[Evidence]:
     """Return the evidence of changes of a topic's queues that no generation has shown since."""
     return [
-        one
-        for one in group.evidence
-        if one.kind == "queue_count_changed" and one.topic == topic and one.detail in (None, NOT_FOLLOWED)
+        evidence
+        for evidence in group.evidence
+        if evidence.kind == "queue_count_changed"
+        and evidence.topic == topic
+        and evidence.detail in (None, NOT_FOLLOWED)
     ]
 
 
@@ -37,7 +39,7 @@ def unshown_queues(view: GroupView, counts: Mapping[str, int], at: int | None = 
     """Return how many queues metadata shows beyond those of a generation, which had not learned them yet.
 
     Args:
-        counts: How many queues each topic has in the generation. at: Of a time; None: as of the last growth.
+        counts: How many queues each topic has in the generation. at: As of this time; None: as of the last growth.
     """
     topics = {evidence.topic for evidence in view.group.evidence if evidence.topic is not None}
     if not topics:

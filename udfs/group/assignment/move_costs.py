@@ -59,12 +59,12 @@ def move_costs(
 
     Args:
         changed: The queues whose owners change, with the owners before and after. began: When the rebalance began.
-        taken_at: When queues got their new owners, where that was before: what was committed since is theirs.
+        taken_at: When queues got their new owners, where that was earlier: later commits are the new owners'.
     """
     offsets = view.facts.offsets
     if not offsets:
         return {}
-    taken = [(queue, old) for queue, old, new in changed if any(one not in old for one in new)]
+    taken = [(queue, old) for queue, old, new in changed if any(owner not in old for owner in new)]
     if not taken:
         return {}
     revoked = {*view.group.revoked_pending, *view.group.idle_queues}
@@ -93,16 +93,16 @@ def _until(commit: tuple[int, int] | None, until: int) -> tuple[int, int] | None
 
 
 def add_costs(row: Rebalance, costs: Mapping[Queue, MoveCost]) -> None:
-    """Set the sums over all queues in a rebalance's row; a sum of nothing is none."""
+    """Set the sums over all queues in a rebalance's row; without any figure there is no sum."""
     values = costs.values()
-    row.repeated_messages = _sum(one.repeated for one in values)
-    row.repeated_estimated_messages = _sum(one.repeated_estimated for one in values)
-    row.waiting_messages = _sum(one.waiting for one in values)
-    row.waiting_estimated_messages = _sum(one.waiting_estimated for one in values)
+    row.repeated_messages = _sum(cost.repeated for cost in values)
+    row.repeated_estimated_messages = _sum(cost.repeated_estimated for cost in values)
+    row.waiting_messages = _sum(cost.waiting for cost in values)
+    row.waiting_estimated_messages = _sum(cost.waiting_estimated for cost in values)
 
 
 def _sum(values: Iterable[int | None]) -> int | None:
-    observed = [one for one in values if one is not None]
+    observed = [value for value in values if value is not None]
     return sum(observed) if observed else None
 
 
@@ -129,7 +129,7 @@ def _came_since(newest: Newest, waited: int, commit: tuple[int, int], since: int
     came = _read_within(since - commit[0], newest.commit, newest.former)
     step = newest.commit[1] - newest.former[1]
     if came is None or waited > came + step:
-        return 0  # it did not keep up: what it read shows nothing of what came
+        return 0  # it did not keep up: how much it read does not show how much came
     return _read_within(at - since, newest.commit, newest.former) or 0
 
 
@@ -165,7 +165,7 @@ def _repeated(newest: Newest, stopped_at: int, began: int | None) -> MoveCost:
     read = 0 if position is None else max(0, position[1] - committed)
     if newest.former is None:
         return _NOTHING if position is None else MoveCost(repeated_estimated=read)
-    # As long as it had to commit again at the latest.
+    # It read on for at most as long as it took until it had to commit again.
     read_for = max(0, min(committed_at - newest.former[0], stopped_at - committed_at))
     ahead = _read_within(read_for, newest.commit, newest.former)
     if ahead is None:
@@ -186,7 +186,7 @@ def _polled_cost(
 ) -> MoveCost:
     left_at = _departed_at(view, queue, old)
     until = at if left_at is None else left_at
-    commits = [one for one in (newest.commit, newest.former) if one is not None and one[0] <= until]
+    commits = [commit for commit in (newest.commit, newest.former) if commit is not None and commit[0] <= until]
     # Brokers report 0 for a queue without any commit.
     if newest.undated is not None and newest.undated[0] <= until and newest.undated[1]:
         commits = [(0, newest.undated[1])]
@@ -195,7 +195,7 @@ def _polled_cost(
     if view.profile.offsets_count_bytes:
         return _NOTHING_REPEATED if has_owner and left_at is None else _NOTHING
     cost = _NOTHING
-    if has_owner and view.mode != "message":  # where no member owns a queue alone
+    if has_owner and view.mode != "message":  # in message mode no member owns a queue alone
         cost = _NOTHING_REPEATED if left_at is None else _ahead(newest, commits, left_at)
     return _with_waiting(cost, newest, commits[0], at)
 
@@ -203,12 +203,14 @@ def _polled_cost(
 def _departed_at(view: GroupView, queue: Queue, old: Sequence[str]) -> int | None:
     """Return when the last owner departed without leaving in order; None: it lives on, or it left in order."""
     departed = view.group.departed
-    losses = [departed[one] for one in old if one in departed and one not in view.group.members]
+    losses = [departed[owner] for owner in old if owner in departed and owner not in view.group.members]
     if not old:
         idle = view.group.idle_queues.get(queue)
         released_at = None if idle is None else idle.released_at
-        losses = [one for one in departed.values() if released_at is not None and one.left_at >= released_at]
-    return max((one.left_at for one in losses if one.left_reason != "left"), default=None)
+        losses = [
+            departure for departure in departed.values() if released_at is not None and departure.left_at >= released_at
+        ]
+    return max((departure.left_at for departure in losses if departure.left_reason != "left"), default=None)
 
 
 def _ahead(newest: Newest, commits: Sequence[tuple[int, int]], left_at: int) -> MoveCost:
@@ -218,7 +220,7 @@ def _ahead(newest: Newest, commits: Sequence[tuple[int, int]], left_at: int) -> 
         commits: The last ones until then, the newest first.
     """
     position = newest.position
-    base = None if position is None else next((one for one in commits if one[0] <= position[0]), None)
+    base = None if position is None else next((commit for commit in commits if commit[0] <= position[0]), None)
     if position is None or position[0] > left_at or base is None:
         return _by_rate(newest, commits)
     ahead = max(0, position[1] - base[1])

@@ -133,19 +133,21 @@ def listed(found: Mapping[Queue, Outage]) -> list[QueueOutage]:
     longest = heapq.nsmallest(
         MAX_LISTED_OUTAGES,
         found.items(),
-        key=lambda one: (one[1].at_most is not None, -(one[1].at_most or 0), queue_order(one[0])),
+        key=lambda item: (item[1].at_most is not None, -(item[1].at_most or 0), queue_order(item[0])),
     )
     return [
-        QueueOutage(topic, broker, queue_id, one.former, one.owner, one.at_least, one.at_most, one.evidence)
-        for (topic, broker, queue_id), one in longest
+        QueueOutage(
+            topic, broker, queue_id, outage.former, outage.owner, outage.at_least, outage.at_most, outage.evidence
+        )
+        for (topic, broker, queue_id), outage in longest
     ]
 
 
 def add_outages(row: Rebalance, found: Mapping[Queue, Outage]) -> None:
-    """Set the figures of a rebalance's row; of what is not known there is none."""
-    least = [one.at_least for one in found.values() if one.at_least is not None]
-    most = [one.at_most for one in found.values() if one.at_most is not None]
-    evidence = sorted({one.evidence for one in found.values() if one.evidence is not None})
+    """Set the figures of a rebalance's row; what is not known has none."""
+    least = [outage.at_least for outage in found.values() if outage.at_least is not None]
+    most = [outage.at_most for outage in found.values() if outage.at_most is not None]
+    evidence = sorted({outage.evidence for outage in found.values() if outage.evidence is not None})
     if least or not found:
         row.outage_min_ms, row.queue_outage_min_ms = sum(least), max(least, default=0)
     if most or not found:
@@ -186,7 +188,7 @@ def _changes(
             yield queue, before.get(queue, ()), holders
         return
     for queue, old, new in moves:
-        if new and not set(old) & set(new):  # where a member reads on, nobody waits
+        if new and not set(old) & set(new):  # a queue that a former owner goes on reading has no outage
             yield queue, old, new
 
 
@@ -196,7 +198,7 @@ def _stops_all(view: GroupView, plan: RebalancePlan) -> bool:
     if not view.profile.coordinator_assigns or target.failed or plan.converging:
         return False
     strategies = {target.strategy, view.group.last_strategy}
-    return COOPERATIVE not in strategies and not any(is_server_side(one) for one in strategies)
+    return COOPERATIVE not in strategies and not any(is_server_side(strategy) for strategy in strategies)
 
 
 def _lost(view: GroupView, plan: RebalancePlan, moves: Sequence[Changed], existing: Collection[Queue]) -> list[Queue]:
@@ -230,7 +232,7 @@ class _Stops:
         at, joined_at = plan.at, plan.phases.joined_at
         # Members that live on have stopped by then; those of an epoch when they gave each queue up.
         self._stopped_by = at + self._learning if joined_at is None or plan.steps else min(joined_at, at)
-        # What a generation of polls shows has happened since the poll before.
+        # What a polled generation shows may have happened at any time since the poll before.
         self._earliest_start = None if view.group.polled else at
 
     def of(self, queue: Queue, key: int, former: tuple[str, ...], until: int) -> _Stop | None:
@@ -334,7 +336,7 @@ def _stopped(progress: LastProgress, heartbeat: int | None, latest: int) -> _Sto
         latest = max(latest, read_at)
         return _Stop(read_at if progress.idle_until is None else min(progress.idle_until, latest), latest, PROGRESS)
     if progress.is_stuck or heartbeat is None:
-        return _Stop(None, latest)  # it was alive and read nothing: since when is not known
+        return _Stop(None, latest)  # it was alive and read nothing, and nothing shows since when
     return _Stop(min(heartbeat, latest), latest, SESSIONS)
 
 
@@ -363,7 +365,7 @@ def _of_steps(view: GroupView, plan: RebalancePlan, before: Owners, existing: Co
                 taken.append((queue, since, at, former, holders[0]))
         now = owners
     found: dict[Queue, Outage] = {}
-    keys = queue_keys([one[0] for one in taken]).tolist() if taken else []
+    keys = queue_keys([handover[0] for handover in taken]).tolist() if taken else []
     for (queue, since, at, former, owner), key in zip(taken, keys, strict=True):
         if former is None:
             stop = stops.of(queue, key, (), at)

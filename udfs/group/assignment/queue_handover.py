@@ -34,8 +34,8 @@ def moved_queues(changed: Iterable[Changed]) -> dict[Queue, tuple[str, str]]:
     """Return the queues that move from one owner to another, with both; of several owners the first that changed."""
     found: dict[Queue, tuple[str, str]] = {}
     for queue, old, new in changed:
-        losers = [one for one in old if one not in new]
-        takers = [one for one in new if one not in old]
+        losers = [owner for owner in old if owner not in new]
+        takers = [owner for owner in new if owner not in old]
         if losers and takers:
             found[queue] = (losers[0], takers[0])
     return found
@@ -64,7 +64,7 @@ def estimates(
     """Estimate an unobserved duration of a rebalance; nothing where there were or are no owners."""
     if not before or not after:
         return {}
-    takers = {one for _, old, new in view.changed_queues(before, after) for one in new if one not in old}
+    takers = {owner for _, old, new in view.changed_queues(before, after) for owner in new if owner not in old}
     # The last of several new owners learns later than the middle one.
     whole = whole_wait_ms(learning_ms(view.profile, kinds), len(takers))
     return {
@@ -131,7 +131,7 @@ def measured_pauses(
     departure_times = [
         view.group.departed[loser].left_at for loser, _ in moved.values() if loser in view.group.departed
     ]
-    began = min((one for one in departure_times if one < at), default=None)
+    began = min((departed_at for departed_at in departure_times if departed_at < at), default=None)
     pauses = {"queue_pause_ms": total}
     return pauses if began is None or began > end else {**pauses, "pause_ms": end - began}
 
@@ -207,7 +207,7 @@ def _take_over(
     """Note that a queue has a new owner; return for how long it had none: measured, estimated."""
     idle_queue = found.idle_queues.get(queue)
     if pulled is None and view.profile.owns_by_node:
-        pulled = at  # an owner's node is the owning itself
+        pulled = at  # a member owns a queue by its node, so the node dates the takeover
     if idle_queue is None:
         return None, None
     released = idle_queue.released_at

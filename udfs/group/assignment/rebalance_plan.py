@@ -56,13 +56,13 @@ class RebalancePlan(msgspec.Struct, frozen=True, kw_only=True):
         topic_queues: Of the subscribed topics. guessed: Topics without metadata. awaited: What is needed to compute the
             generation once they have it.
         reported: The whole assignment as it was reported, where it was. compared: What all members
-            reported at that very time each for itself: what they held as it began.
+            reported at that very time, each for itself: they held this as the rebalance began.
         revoked_pending: Queues that cooperative generations revoked and this one does not assign yet.
-        waiting_since: When those among them were revoked that an earlier one revoked; None: it is not known.
+        waiting_since: When those that an earlier generation revoked were revoked; None: it is not known.
         converging: A poll shows it while members still give queues up and take them over.
         steps: The owners from each time on, ascending. step_pauses: For how long queues that moved had none.
         overtaken: The newer generation that came before its members had taken it over.
-        made_again: Topics that are other ones than before, under their names: their queues are none of those before.
+        made_again: Topics that were deleted and made again under their names: none of their queues existed before.
         idle_queues, pulls: Of the queues that exist now: those between two owners, and when each was last pulled.
         first_pulls: The member that was observed to pull each queue at the time of the rebalance, and when.
     """
@@ -92,7 +92,7 @@ class RebalancePlan(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def plan_counted(view: GroupView, pending: Pending) -> RebalancePlan:
-    """Return what the rebalance is decided from that takes pending changes in."""
+    """Return what the rebalance that takes in the pending changes is decided from."""
     group, at = view.group, pending.changed_at
     generation = group.counted + 1
     triggers = list(pending.triggers)
@@ -104,7 +104,8 @@ def plan_counted(view: GroupView, pending: Pending) -> RebalancePlan:
     revoked: list[Queue] = []
     waiting: list[Queue] = []
     if reported is None and (target.failed or not group.members):
-        waiting = [queue for queue in group.revoked_pending if queue not in target.owners]  # for a later generation
+        # They wait for a later generation.
+        waiting = [queue for queue in group.revoked_pending if queue not in target.owners]
     elif reported is None and target.strategy == COOPERATIVE:
         previous = previous_owners(group)
         free = set(queues_of(view, topic_queues)).difference(target.owners)
@@ -148,7 +149,7 @@ def _with_reports_and_pauses(view: GroupView, plan: RebalancePlan) -> RebalanceP
     measured = measured_pauses(view, moved, pulls, at)
     estimated = estimates(view, before, after, waits, kinds)
     existing = set(queues_of(view, plan.topic_queues)) if group.idle_queues or group.pulls else set()
-    idle = {queue: one for queue, one in group.idle_queues.items() if queue in existing}
+    idle = {queue: idle_queue for queue, idle_queue in group.idle_queues.items() if queue in existing}
     return msgspec.structs.replace(
         plan,
         pauses=Pauses(

@@ -185,7 +185,7 @@ def unpack_reassignment(change: QueuesReassigned, holders: Holders) -> list[Queu
     spans: list[QueueReleased | QueueAssigned] = []
     for topic in change.topics:
         opening = _opening(change, topic, holders)
-        taken = {(one.queue_id, one.member_id) for one in opening}
+        taken = {(span.queue_id, span.member_id) for span in opening}
         for run in topic.released:
             named = None if run.member is None else change.members[run.member][0]
             for queue_id in range(run.first, run.last + 1):

@@ -112,7 +112,7 @@ def compute_target_assignment(
         if error.code == "unknown_strategy" and (strategy or group.reported_strategy):
             return _not_recomputable(_named(view, named))
         if error.code == "unknown_strategy" and named is None and view.kind is GroupKind.REPORTED:
-            chosen = select_protocol(voters, tie_order)  # its members know it, the coordinator took it
+            chosen = select_protocol(voters, tie_order)  # members know the strategy, and the coordinator selected it
             return _not_recomputable(chosen)
         return TargetAssignment(
             owners=current_owners(view, topic_queues, at),
@@ -204,7 +204,7 @@ def _voters(group: Group, names: Mapping[str, str]) -> Collection[Voter]:
     members = group.members.values()
     if not names:
         return members
-    return [_PastVoter(names.get(one.member_id, one.member_id), one.strategies) for one in members]
+    return [_PastVoter(names.get(member.member_id, member.member_id), member.strategies) for member in members]
 
 
 def _problem(
@@ -216,7 +216,7 @@ def _problem(
     generation: int,
 ) -> Problem:
     group = view.group
-    former = max(generation - 1, 0)  # the one in which they held it
+    former = max(generation - 1, 0)  # members held their queues in this generation
     stayed = _stayed(group, names)
     return Problem(
         group=view.facts.group_id,
@@ -280,17 +280,21 @@ def _stayed(group: Group, names: Mapping[str, str]) -> set[str]:
     """Return the members of the last counted generation that are in the pending one too, by the ids of that time."""
     if group.pending is None:
         return set()
-    joined = {one.member_id for one in group.pending.triggers if one.kind == "member_joined"}
+    joined = {trigger.member_id for trigger in group.pending.triggers if trigger.kind == "member_joined"}
     # A member that joined, and came back under another id before its first generation, has not been in one.
-    joined |= {one.member_id for one in group.replaced if one.at >= group.pending.opened_at and one.former_id in joined}
-    return {names.get(one, one) for one in group.members} - joined
+    joined |= {
+        replacement.member_id
+        for replacement in group.replaced
+        if replacement.at >= group.pending.opened_at and replacement.former_id in joined
+    }
+    return {names.get(member_id, member_id) for member_id in group.members} - joined
 
 
 def _by_former_ids(owners: Owners, names: Mapping[str, str]) -> Owners:
     """Return an assignment by the ids that members had then."""
     if not names:
         return owners
-    return {queue: tuple(sorted(names.get(one, one) for one in holders)) for queue, holders in owners.items()}
+    return {queue: tuple(sorted(names.get(holder, holder) for holder in holders)) for queue, holders in owners.items()}
 
 
 def _by_member(owners: Owners) -> Previous:

@@ -45,9 +45,9 @@ def with_would_be_owners(
 
 
 def _without_subscription(view: GroupView, topic: str, holders: Sequence[str]) -> tuple[str | None, QueueReason | None]:
-    for one in holders:
-        if topic not in (view.group.members[one].subscriptions or ()):
-            return one, NOT_SUBSCRIBED
+    for holder in holders:
+        if topic not in (view.group.members[holder].subscriptions or ()):
+            return holder, NOT_SUBSCRIBED
     return None, None
 
 

@@ -1,8 +1,8 @@
 """Core: the audit of one generation: its recomputed and its reported assignment compared, queue by queue. No I/O.
 
-A coordinator's generation is audited as it is reported; one with topics that have no metadata yet once they have it.
-Where each member assigns for itself, as soon as all report what is expected, and else when they have had the time to
-follow. A generation that the next one overtakes before is audited as it is then.
+A coordinator's generation is audited as it is reported, or, if topics have no metadata yet, once they have it.
+Where each member assigns for itself, it is audited as soon as all report what is expected, or else when they have had
+the time to follow. A generation that the next one overtakes before that is audited as it is then.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from udfs.model.comparability import CUSTOM_STRATEGY, LEADER_METADATA_STALE, SEN
 from udfs.model.journal import Rebalance
 from udfs.strategies.registry import ignores_owned
 
-# An audit lists so many differing queues, in their order; beside them is their whole number.
+# An audit lists at most so many differing queues, in their order, and says how many there are in all.
 MAX_LISTED: Final = 50
 
 
@@ -258,7 +258,7 @@ def _differing(view: GroupView, expected: Owners, reported: Owners) -> list[Audi
 def _stale(view: GroupView, audit: Audit, target: TargetAssignment, reported: Owners) -> Audited:
     """Return the verdict on a generation whose leader did not know whole topics, and was right otherwise."""
     differing = _differing(view, target.owners, reported)
-    topics = sorted({one.topic for one in differing})
+    topics = sorted({queue.topic for queue in differing})
     reason = LikelyReason(reasons.STALE_METADATA, f"It is as expected but for whole topics: {named(topics)}.")
     return _verdict(audit, "differs", reason, differing)
 
@@ -293,8 +293,8 @@ def _wrong_in_any_case(view: GroupView, queues: Iterable[Queue], reported: Owner
         holders = reported.get(queue, ())
         if view.is_quiet(queue[0]):
             continue
-        members = [view.group.members.get(one) for one in holders]
-        is_foreign = any(one is not None and queue[0] not in (one.subscriptions or ()) for one in members)
+        members = [view.group.members.get(holder) for holder in holders]
+        is_foreign = any(member is not None and queue[0] not in (member.subscriptions or ()) for member in members)
         if len(holders) != 1 or is_foreign:
             kind: DifferenceKind = "missing" if not holders else "duplicate" if len(holders) > 1 else "unexpected_owner"
             found.append(AuditedQueue(*queue, kind, [], list(holders)))
@@ -311,7 +311,7 @@ def _verdict(
     reason: LikelyReason | None,
     differing: Sequence[AuditedQueue] = (),
 ) -> Audited:
-    kinds = Counter(one.kind for one in differing)
+    kinds = Counter(queue.kind for queue in differing)
     return Audited(
         rebalance_id=audit.rebalance_id,
         system=audit.system,

@@ -29,7 +29,7 @@ LIBRARIES: Final = (
     *("java-4.1", "java-3.7", "java-3.4", "java-3.2", "java-2.8", "java-2.4", "java-2.3"),
     *("librdkafka", "kafka-python", "aiokafka", "franz-go", "sarama"),
 )
-# Of so many members at most it is tried what each would do if it did not know one of the others.
+# Only groups of at most so many members are computed again with one of them left out.
 MAX_MEMBERS_LEFT_OUT: Final = 20
 
 
@@ -88,7 +88,7 @@ def leader_variants(view: GroupView, basis: Basis, used: str | None, reported: O
     if any(member.rack for member in view.group.members.values()):
         yield variant(reasons.RACKS_IGNORED, "without the racks of members and queues", _without_racks)
     if not is_server_side(used):
-        # Without what is reported: no older version is searched that fits; of two members some order by hash would.
+        # Without the report no older version that fits is searched for: with two members some hash order would fit.
         of_today = msgspec.structs.replace(basis, reported=None)
         for library in LIBRARIES:
             compute = partial(recomputed, view, of_today, _as_library(library))
@@ -136,7 +136,7 @@ def _by_other(view: GroupView, basis: Basis, strategy: str) -> Callable[[], Owne
 
 
 def _left_out(view: GroupView, basis: Basis, member_id: str) -> Callable[[], Owners | None]:
-    return lambda: recomputed(view, basis, lambda problem: _with_members(problem, lambda one: one != member_id))
+    return lambda: recomputed(view, basis, lambda problem: _with_members(problem, lambda other: other != member_id))
 
 
 # ---- what members claim to have owned
@@ -171,8 +171,10 @@ def as_owned_before(view: GroupView, basis: Basis, members: Iterable[str]) -> Ow
         held = problem.previous or {}
         return _each(
             problem,
-            lambda one: (
-                msgspec.structs.replace(one, owned=held.get(one.member_id, ())) if one.member_id in wrong else one
+            lambda member: (
+                msgspec.structs.replace(member, owned=held.get(member.member_id, ()))
+                if member.member_id in wrong
+                else member
             ),
         )
 
@@ -191,7 +193,9 @@ def _each(problem: Problem, change: Callable[[Participant], Participant]) -> Pro
 
 
 def _with_members(problem: Problem, keeps: Callable[[str], bool]) -> Problem:
-    return msgspec.structs.replace(problem, members=tuple(one for one in problem.members if keeps(one.member_id)))
+    return msgspec.structs.replace(
+        problem, members=tuple(member for member in problem.members if keeps(member.member_id))
+    )
 
 
 def _as_library(library: str) -> Callable[[Problem], Problem]:
@@ -199,30 +203,36 @@ def _as_library(library: str) -> Callable[[Problem], Problem]:
 
 
 def _without_racks(problem: Problem) -> Problem:
-    return _each(problem, lambda one: msgspec.structs.replace(one, rack=None))
+    return _each(problem, lambda member: msgspec.structs.replace(member, rack=None))
 
 
 def _without_owned(problem: Problem) -> Problem:
     problem = msgspec.structs.replace(problem, previous=None)
-    return _each(problem, lambda one: msgspec.structs.replace(one, owned=None, generation=None))
+    return _each(problem, lambda member: msgspec.structs.replace(member, owned=None, generation=None))
 
 
 def _without_claims(problem: Problem) -> Problem:
     held = problem.previous or {}
-    return _each(problem, lambda one: msgspec.structs.replace(one, owned=held.get(one.member_id, ())))
+    return _each(problem, lambda member: msgspec.structs.replace(member, owned=held.get(member.member_id, ())))
 
 
 def _with_former_members(view: GroupView, since: int) -> Callable[[Problem], Problem] | None:
-    """Return what puts the members before a generation in place of those of today; None: they are the same."""
+    """Return a change that replaces today's members by those before a generation; None: they are the same."""
     group = view.group
-    joined = {one.member_id for one in group.members.values() if one.joined_at >= since}
-    departed = [one.member for one in group.departed.values() if one.left_at == since and one.left_reason != "replaced"]
+    joined = {member.member_id for member in group.members.values() if member.joined_at >= since}
+    departed = [
+        departed_member.member
+        for departed_member in group.departed.values()
+        if departed_member.left_at == since and departed_member.left_reason != "replaced"
+    ]
     if not joined and not departed:
         return None
 
     def altered(problem: Problem) -> Problem:
-        problem = _with_members(problem, lambda one: one not in joined)
-        former = tuple(participant(view.system, one, None, {}, 0) for one in departed if one.member_id not in joined)
+        problem = _with_members(problem, lambda member_id: member_id not in joined)
+        former = tuple(
+            participant(view.system, member, None, {}, 0) for member in departed if member.member_id not in joined
+        )
         return msgspec.structs.replace(problem, members=problem.members + former)
 
     return altered

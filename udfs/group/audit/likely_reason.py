@@ -32,7 +32,7 @@ def likely_reason(view: GroupView, basis: Basis, used: str | None, expected: Own
     Args:
         basis: What the generation was computed from. used: Its qualified strategy.
     """
-    changed = [one for one in changed_queues(expected, reported) if not view.is_quiet(one[0][0])]
+    changed = [change for change in changed_queues(expected, reported) if not view.is_quiet(change[0][0])]
     is_for_itself = view.kind is GroupKind.CLIENT_ASSIGNED
     if is_for_itself and (silent := _silent_owners(changed, reported)):
         return LikelyReason(OWNER_HOLDS_NOTHING, f"{named(silent)} report no queue.")
@@ -42,12 +42,12 @@ def likely_reason(view: GroupView, basis: Basis, used: str | None, expected: Own
     if recomputed(view, basis) != expected:
         return LikelyReason(UNEXPLAINED, "What it was computed from is no longer known.")
     variants = member_variants(view, basis, used) if is_for_itself else leader_variants(view, basis, used, reported)
-    texts: dict[str, list[str]] = {}  # of each reason: which of its variants gives what is reported
+    texts: dict[str, list[str]] = {}  # by reason: the variants that give what is reported
     for variant in variants:
         if any(texts.values()) and not texts.get(variant.reason):
             continue  # the first reason that explains it is the likely one
         of_reason = texts.setdefault(variant.reason, [])
-        # What some members hold may be another strategy's by chance: it takes what all of them hold.
+        # By chance some members may hold what another strategy gives: it has to explain what all of them hold.
         is_of_some = is_for_itself and variant.reason != ANOTHER_STRATEGY
         if _explains(view, variant, expected, reported, changed if is_of_some else None):
             of_reason.append(variant.text)

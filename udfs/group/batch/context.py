@@ -38,7 +38,7 @@ class GroupContext(GroupSessions):
         self.work = 0
         self.has_new_reports = False
         self.had_members = False
-        self._caused: set[tuple[str, str | None, str | None]] = set()  # what is pending names already
+        self._caused: set[tuple[str, str | None, str | None]] = set()  # what the pending rebalance names already
 
     # ---- what the group remembers of its events
 
@@ -156,7 +156,7 @@ class GroupContext(GroupSessions):
         group.pending.changed_at = max(at, group.pending.changed_at)
         triggers = group.pending.triggers
         if len(self._caused) != len(triggers):
-            self._caused = {(one.kind, one.member_id, one.topic) for one in triggers}
+            self._caused = {(known_cause.kind, known_cause.member_id, known_cause.topic) for known_cause in triggers}
         trigger = Trigger(kind=kind, member_id=member_id, topic=topic, detail=detail, event_id=event_id)
         if (kind, member_id, topic) in self._caused:
             self.before.repeated.append(trigger)
@@ -172,7 +172,9 @@ class GroupContext(GroupSessions):
         remembered = self.group.evidence
         if evidence in remembered:
             return False
-        bisect.insort(remembered, evidence, key=lambda one: (one.time, one.kind, one.member_id or "", one.topic or ""))
+        bisect.insort(
+            remembered, evidence, key=lambda item: (item.time, item.kind, item.member_id or "", item.topic or "")
+        )
         del remembered[:-MAX_EVIDENCE]
         return True
 
@@ -205,10 +207,10 @@ class GroupContext(GroupSessions):
         pending, first = self.group.pending, self.before.triggers
         if pending is not None:
             pending.triggers[first:] = [
-                msgspec.structs.replace(one, member_id=member_id)
-                if one.member_id == former_id and one.kind in _NAMED_BY_PRESENT_ID
-                else one
-                for one in pending.triggers[first:]
+                msgspec.structs.replace(trigger, member_id=member_id)
+                if trigger.member_id == former_id and trigger.kind in _NAMED_BY_PRESENT_ID
+                else trigger
+                for trigger in pending.triggers[first:]
             ]
         self._caused = set()
 
@@ -224,21 +226,22 @@ class GroupContext(GroupSessions):
     def take_back_evidence(self, member_id: str, at: int) -> None:
         """Forget departures of a member that has been alive since."""
         self.group.evidence = [
-            one
-            for one in self.group.evidence
-            if one.member_id != member_id
-            or one.kind not in ("member_left", "session_expired")
-            or one.time > at
-            or (one.time == at and one.kind == "member_left")
+            evidence
+            for evidence in self.group.evidence
+            if evidence.member_id != member_id
+            or evidence.kind not in ("member_left", "session_expired")
+            or evidence.time > at
+            or (evidence.time == at and evidence.kind == "member_left")
         ]
 
     def explain_silence(self, member_id: str, left_at: int) -> None:
         """Forget an expiry that was concluded from the silence of a member that had left before."""
         if (self.last_heartbeat_or_none(member_id, left_at) or left_at) <= left_at:
             self.group.evidence = [
-                one
-                for one in self.group.evidence
-                if (one.member_id, one.kind, one.event_id) != (member_id, "session_expired", None) or one.time < left_at
+                evidence
+                for evidence in self.group.evidence
+                if (evidence.member_id, evidence.kind, evidence.event_id) != (member_id, "session_expired", None)
+                or evidence.time < left_at
             ]
 
     def use_up_evidence(self, left: list[Evidence]) -> None:

@@ -24,14 +24,14 @@ def differing_sentence(queues: Sequence[NamedQueue], total: int, shown: Mapping[
     """
     parts = [
         _part(
-            [one for one in queues if not one.owners],
+            [queue for queue in queues if not queue.owners],
             "has no owner, though the strategy gives it one",
             "have no owner, though the strategy gives one",
             shown,
         ),
-        _part([one for one in queues if len(one.owners) > 1], "has several owners", "have several owners", shown),
+        _part([queue for queue in queues if len(queue.owners) > 1], "has several owners", "have several owners", shown),
         _part(
-            [one for one in queues if len(one.owners) == 1],
+            [queue for queue in queues if len(queue.owners) == 1],
             "has another owner than the strategy computes",
             "have other owners than the strategy computes",
             shown,
@@ -42,8 +42,8 @@ def differing_sentence(queues: Sequence[NamedQueue], total: int, shown: Mapping[
     return "; ".join(part for part in (*parts, left) if part)
 
 
-def _part(queues: Sequence[NamedQueue], one: str, many: str, shown: Mapping[str, str]) -> str:
+def _part(queues: Sequence[NamedQueue], singular: str, plural: str, shown: Mapping[str, str]) -> str:
     if not queues:
         return ""
-    number = f"1 queue {one}" if len(queues) == 1 else f"{len(queues)} queues {many}"
+    number = f"1 queue {singular}" if len(queues) == 1 else f"{len(queues)} queues {plural}"
     return f"{number}: {differing_text(queues, len(queues), shown)}"

@@ -13,7 +13,7 @@ from typing import Literal, NamedTuple
 from udfs.model.events import ORDER_AT_ONE_TIME, Heartbeat
 from udfs.model.group_api import DueEvent
 
-# Places of what is no event with a description, after all events with one.
+# Bare heartbeats and expiries have these places among the events of one time.
 HEARTBEAT = 2 * ORDER_AT_ONE_TIME[Heartbeat] + 1
 EXPIRY = 100
 

@@ -23,7 +23,7 @@ class BeforeEventTime:
     """What is remembered of a group while the events of one time are applied.
 
     Attributes:
-        members: Of members that these events touched: their state before; None: no members.
+        members: The former state of each member that these events touched; None: it was no member.
         objects: The members themselves, to distinguish one that stayed from one that came back.
         settings: The group's settings before; None: not touched.
         renamed: Members that were replaced by another id at this time: the last id -> the one before all events.
@@ -91,7 +91,7 @@ class EventTimeView(GroupView):
         self.output = GroupOutput()
         self.before = BeforeEventTime(group, 0)
         self.awaited_before = group.awaited
-        self._first_change = 0  # of this time, even if the group is deleted at it
+        self._first_change = 0  # the first change of this time, even if the group is deleted at it
         self._earlier_spans: list[QueuesReassigned | MemberReplaced] | None = []
 
     def changes_of_now(self) -> list[Body]:

@@ -52,7 +52,7 @@ def with_causes(
 
 
 def _with_cause(kind: str, found: Found, is_open: Callable[[str], bool]) -> Found:
-    cause = next((by for one, by, holds in _FOLLOWS if one == kind and is_open(by) and holds(found)), None)
+    cause = next((by for effect, by, holds in _FOLLOWS if effect == kind and is_open(by) and holds(found)), None)
     if cause is None:
         return found
     return msgspec.structs.replace(found, caused_by=cause, message=f"{found.message} It follows from {cause}.")

@@ -9,7 +9,7 @@ from udfs.model.finding_names import NOT_SUBSCRIBED, NamedClient, NamedMember, N
 # A sentence names at most so many of each; a finding's data has more.
 NAMED_AT_MOST = 3
 _RUNS_AT_MOST = 6
-_BY_DASH = 3  # so many queues that follow each other are written as a range
+_BY_DASH = 3  # from so many on, queues that follow each other are written as a range
 
 
 def counted(number: int, noun: str) -> str:
@@ -17,9 +17,9 @@ def counted(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
-def phrase(number: int, one: str, many: str, *rest: int) -> str:
+def phrase(number: int, singular: str, plural: str, *rest: int) -> str:
     """Return the sentence for one or for many, with the number in it."""
-    return (one if number == 1 else many).format(number, *rest)
+    return (singular if number == 1 else plural).format(number, *rest)
 
 
 def named(names: Sequence[str], total: int | None = None) -> str:
@@ -41,7 +41,7 @@ def named(names: Sequence[str], total: int | None = None) -> str:
 
 def members_text(members: Sequence[NamedMember], total: int, shown: Mapping[str, str]) -> str:
     """Return members by their shown names."""
-    return named([shown.get(one.member_id, one.member_id) for one in members], total)
+    return named([shown.get(member.member_id, member.member_id) for member in members], total)
 
 
 def clients_text(clients: Sequence[NamedClient], total: int) -> str:
@@ -53,7 +53,7 @@ def clients_text(clients: Sequence[NamedClient], total: int) -> str:
     """
     first, *others = clients[:NAMED_AT_MOST]
     text = f"{first.client} caused {first.rebalances} of them"
-    text += "".join(f", {one.client} {one.rebalances}" for one in others)
+    text += "".join(f", {client.client} {client.rebalances}" for client in others)
     more = total - 1 - len(others)
     return f"{text}, {counted(more, 'other client')} the rest" if more > 0 else text
 
@@ -67,18 +67,18 @@ def queues_text(queues: Iterable[NamedQueue], total: int | None = None) -> str:
     Example:
         >>> queues_text([NamedQueue("pay", "broker-b", 1), NamedQueue("pay", "broker-b", 2)])
         'pay@broker-b-1 and -2'
-        >>> queues_text([NamedQueue("t", None, one) for one in (0, 1, 2, 5)], 18)
+        >>> queues_text([NamedQueue("t", None, queue_id) for queue_id in (0, 1, 2, 5)], 18)
         't-0 to -2, t-5 and 14 more'
     """
     runs: list[tuple[str, list[int]]] = []
     number = 0
-    for one in queues:
+    for queue in queues:
         number += 1
-        place = one.topic if one.broker is None else f"{one.topic}@{one.broker}"
-        if runs and runs[-1][0] == place and runs[-1][1][-1] + 1 == one.queue_id:
-            runs[-1][1].append(one.queue_id)
+        place = queue.topic if queue.broker is None else f"{queue.topic}@{queue.broker}"
+        if runs and runs[-1][0] == place and runs[-1][1][-1] + 1 == queue.queue_id:
+            runs[-1][1].append(queue.queue_id)
         else:
-            runs.append((place, [one.queue_id]))
+            runs.append((place, [queue.queue_id]))
     texts = [_run(place, ids) for place, ids in runs[:_RUNS_AT_MOST]]
     more = (number if total is None else total) - sum(len(ids) for _, ids in runs[:_RUNS_AT_MOST])
     return f"{', '.join(texts)} and {more} more" if more > 0 else ", ".join(texts)
@@ -86,7 +86,7 @@ def queues_text(queues: Iterable[NamedQueue], total: int | None = None) -> str:
 
 def _run(place: str, ids: Sequence[int]) -> str:
     if ids[0] < 0:
-        return place  # shared by message: it has no number
+        return place  # a topic that is shared by message has no queue numbers
     first, others = f"{place}-{ids[0]}", ids[1:]
     if not others:
         return first
@@ -96,13 +96,13 @@ def _run(place: str, ids: Sequence[int]) -> str:
 def ownerless_text(queues: Sequence[NamedQueue], strategy: str, shown: Mapping[str, str]) -> str:
     """Return why queues have no owner, as another sentence; empty where it is not known."""
     groups: dict[tuple[str, str | None], list[NamedQueue]] = {}
-    for one in queues:
-        if one.member_id is not None:
-            groups.setdefault((one.member_id, one.reason), []).append(one)
+    for queue in queues:
+        if queue.member_id is not None:
+            groups.setdefault((queue.member_id, queue.reason), []).append(queue)
     sentences = []
     for (member_id, reason), some in list(groups.items())[:NAMED_AT_MOST]:
         them = queues_text(some) if len(some) < len(queues) else "them" if len(some) > 1 else "it"
-        topics = named(sorted({one.topic for one in some}))
+        topics = named(sorted({queue.topic for queue in some}))
         why = f"does not subscribe to {topics}" if reason == NOT_SUBSCRIBED else f"does not own {them}"
         sentences.append(f"{strategy} assigns {them} to {shown.get(member_id, member_id)}, which {why}")
     if len(groups) > NAMED_AT_MOST:
@@ -111,14 +111,14 @@ def ownerless_text(queues: Sequence[NamedQueue], strategy: str, shown: Mapping[s
 
 
 def differing_text(queues: Sequence[NamedQueue], total: int, shown: Mapping[str, str]) -> str:
-    """Return which queues have which owners instead of which."""
+    """Return which queues have other owners than computed, with both."""
     groups: dict[tuple[tuple[str, ...], str | None], list[NamedQueue]] = {}
-    for one in queues:
-        groups.setdefault((one.owners, one.member_id), []).append(one)
+    for queue in queues:
+        groups.setdefault((queue.owners, queue.member_id), []).append(queue)
     texts, number = [], 0
     for (owners, member_id), some in list(groups.items())[:NAMED_AT_MOST]:
         number += len(some)
-        held = named([shown.get(one, one) for one in owners]) or "nobody"
+        held = named([shown.get(owner, owner) for owner in owners]) or "nobody"
         due = "nobody" if member_id is None else shown.get(member_id, member_id)
         texts.append(f"{queues_text(some)}: {held} instead of {due}")
     more = total - number

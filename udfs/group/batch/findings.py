@@ -71,14 +71,14 @@ class Outcome(msgspec.Struct, kw_only=True):
     """One rebalance as the rules evaluate it.
 
     Attributes:
-        agrees: Computed = reported; None where they cannot be compared.
+        agrees: Whether the computed assignment is the reported one; None: they cannot be compared.
         names: Client ids with several live members, with their number. strategies: The strategies in use.
-        subscription_sets: How many different ones.
+        subscription_sets: How many different subscriptions there are.
         duplicates: Members that share a client id. by_strategy: Members with their strategies. subscriptions: Each with
             its members. ownerless, differing: Queues without an owner, and with another than computed. idlers: Members
             without queues. grown: Topics whose new queues no generation has assigned.
-            culprits: Clients by the rebalances that they caused, most first. Of each of these at most
-            ``MAX_NAMED``, in order; and only where a rule may need them.
+            culprits: Clients by the rebalances that they caused, most first. Each of these lists has
+            at most ``MAX_NAMED`` entries, in order, and only where a rule may need it.
         shown: How sentences name members, by their ids.
         handing_over: Some queues have no owner because a cooperative rebalance is in progress.
         flapping: How much more often than usual it rebalances; None: not so often.
@@ -121,11 +121,11 @@ def of_members(members: Sequence[NamedMember], total: int | None = None) -> dict
         total: How many there are, where ``members`` are the first of them.
     """
     shown = members[:MAX_NAMED]
-    clients = sorted({one.client for one in shown})
+    clients = sorted({member.client for member in shown})
     return {
         "members": tuple(shown),
         "members_left_out": max(0, (len(members) if total is None else total) - len(shown)),
-        "clients": tuple(NamedClient(one) for one in clients),
+        "clients": tuple(NamedClient(client) for client in clients),
     }
 
 
@@ -135,150 +135,155 @@ def of_queues(queues: Sequence[NamedQueue], total: int) -> dict[str, Any]:
     return {"queues": shown, "queues_left_out": max(0, total - len(shown)) if shown else 0}
 
 
-def _strategy_failed(one: Outcome) -> Found | None:
-    if one.error is None or one.error == "not_recomputable":
+def _strategy_failed(outcome: Outcome) -> Found | None:
+    if outcome.error is None or outcome.error == "not_recomputable":
         return None
     return Found(
         severity="critical",
-        message=f"The strategy failed: {one.error}. Members keep their previous queues."
-        + _strategies_text(one, " Their strategies: {}."),
+        message=f"The strategy failed: {outcome.error}. Members keep their previous queues."
+        + _strategies_text(outcome, " Their strategies: {}."),
         advice="Configure one strategy for all members of the group, and one that this monitor supports.",
-        evidence=one.evidence,
-        **of_members(one.by_strategy, one.members),
+        evidence=outcome.evidence,
+        **of_members(outcome.by_strategy, outcome.members),
     )
 
 
-def _expected_differs(one: Outcome) -> Found | None:
-    if one.agrees is not False:
+def _expected_differs(outcome: Outcome) -> Found | None:
+    if outcome.agrees is not False:
         return None
     return Found(
         severity="warning",
-        message=differing_sentence(one.differing, one.queues_differing or 0, one.shown)
-        + f" (generation {one.generation}).",
+        message=differing_sentence(outcome.differing, outcome.queues_differing or 0, outcome.shown)
+        + f" (generation {outcome.generation}).",
         advice="Compare the computed and the reported assignment; check for members with another client version"
         " or other settings.",
-        evidence=one.evidence,
-        **of_queues(one.differing, one.queues_differing or 0),
+        evidence=outcome.evidence,
+        **of_queues(outcome.differing, outcome.queues_differing or 0),
     )
 
 
-def _generations_missed(one: Outcome) -> Found | None:
-    if not one.generations_missed:
+def _generations_missed(outcome: Outcome) -> Found | None:
+    if not outcome.generations_missed:
         return None
     return Found(
         severity="warning",
         message=phrase(
-            one.generations_missed,
+            outcome.generations_missed,
             "{} generation before generation {} was not observed.",
             "{} generations before generation {} were not observed.",
-            one.generation,
+            outcome.generation,
         ),
         advice="Records were compacted before they were read, or the source was not read: the causes in between are"
         " unknown.",
-        evidence=one.evidence,
+        evidence=outcome.evidence,
     )
 
 
-def _duplicate_ids(one: Outcome) -> Found | None:
-    if not one.names:
+def _duplicate_ids(outcome: Outcome) -> Found | None:
+    if not outcome.names:
         return None
     return Found(
         severity="critical",
-        message=f"Several live connections use the same client id, {named(one.names)}: they own the same queues"
-        + _colon(named([f"{member.member_id} ({member.detail})" for member in one.duplicates])),
+        message=f"Several live connections use the same client id, {named(outcome.names)}: they own the same queues"
+        + _colon(named([f"{member.member_id} ({member.detail})" for member in outcome.duplicates])),
         advice="Give each consumer a unique client id (instance name, or one address for each process).",
-        evidence=one.evidence,
-        **of_members(one.duplicates),
+        evidence=outcome.evidence,
+        **of_members(outcome.duplicates),
     )
 
 
-def _strategies_differ(one: Outcome) -> Found | None:
-    if len(one.strategies) < 2 or SYSTEMS[one.system].members_vote:
+def _strategies_differ(outcome: Outcome) -> Found | None:
+    if len(outcome.strategies) < 2 or SYSTEMS[outcome.system].members_vote:
         return None
     return Found(
         severity="critical",
-        message=f"Members use different strategies: {_strategies_text(one, '{}') or named(one.strategies)}.",
+        message=f"Members use different strategies: {_strategies_text(outcome, '{}') or named(outcome.strategies)}.",
         advice="Configure one strategy for all consumers of the group: until then queues may have two owners or none.",
-        evidence=one.evidence,
-        **of_members(one.by_strategy, one.members),
+        evidence=outcome.evidence,
+        **of_members(outcome.by_strategy, outcome.members),
     )
 
 
-def _subscriptions_differ(one: Outcome) -> Found | None:
-    if not SYSTEMS[one.system].needs_equal_subscriptions or one.subscription_sets < 2:
+def _subscriptions_differ(outcome: Outcome) -> Found | None:
+    if not SYSTEMS[outcome.system].needs_equal_subscriptions or outcome.subscription_sets < 2:
         return None
     return Found(
         severity="warning",
-        message=f"Members of the group have {one.subscription_sets} different subscriptions"
-        + _colon("; ".join(_subscription_text(each, one.shown) for each in one.subscriptions[:_SUBSCRIPTIONS_SHOWN])),
-        advice=f"{SYSTEMS[one.system].title} requires identical subscriptions for all consumers of a group: each"
+        message=f"Members of the group have {outcome.subscription_sets} different subscriptions"
+        + _colon(
+            "; ".join(_subscription_text(each, outcome.shown) for each in outcome.subscriptions[:_SUBSCRIPTIONS_SHOWN])
+        ),
+        advice=f"{SYSTEMS[outcome.system].title} requires identical subscriptions for all consumers of a group: each"
         " heartbeat overwrites the previous subscription.",
-        evidence=one.evidence,
-        subscriptions=tuple(one.subscriptions),
-        subscriptions_left_out=max(0, one.subscription_sets - len(one.subscriptions)) if one.subscriptions else 0,
+        evidence=outcome.evidence,
+        subscriptions=tuple(outcome.subscriptions),
+        subscriptions_left_out=max(0, outcome.subscription_sets - len(outcome.subscriptions))
+        if outcome.subscriptions
+        else 0,
     )
 
 
-def _unassigned_queues(one: Outcome) -> Found | None:
-    if not one.unassigned or not one.members or one.handing_over:
+def _unassigned_queues(outcome: Outcome) -> Found | None:
+    if not outcome.unassigned or not outcome.members or outcome.handing_over:
         return None
     return Found(
         severity="warning",
         message=phrase(
-            one.unassigned,
+            outcome.unassigned,
             "{} queue has no owner, and nobody consumes it",
             "{} queues have no owner, and nobody consumes them",
         )
-        + _colon(queues_text(one.ownerless, one.unassigned))
-        + ownerless_text(one.ownerless, (one.strategy or "").rpartition(".")[2], one.shown)
-        + (f" No generation has followed the growth of {named(one.grown)}." if one.grown else ""),
+        + _colon(queues_text(outcome.ownerless, outcome.unassigned))
+        + ownerless_text(outcome.ownerless, (outcome.strategy or "").rpartition(".")[2], outcome.shown)
+        + (f" No generation has followed the growth of {named(outcome.grown)}." if outcome.grown else ""),
         advice="Check that all members subscribe to the topic, that their strategy assigns every queue, and for a"
         " member that has not taken its queues.",
-        evidence=one.evidence,
-        **of_queues(one.ownerless, one.unassigned),
+        evidence=outcome.evidence,
+        **of_queues(outcome.ownerless, outcome.unassigned),
     )
 
 
-def _flapping(one: Outcome) -> Found | None:
-    if one.flapping is None:
+def _flapping(outcome: Outcome) -> Found | None:
+    if outcome.flapping is None:
         return None
-    much = one.flapping
+    much = outcome.flapping
     return Found(
         severity="warning",
         message=f"{counted(much.rebalances, 'rebalance')} within {much.within_ms / 60_000:.1f} minutes; usual for this"
-        f" group: {much.usual:.1f}." + (f" {clients_text(one.culprits, len(one.culprits))}." if one.culprits else ""),
+        f" group: {much.usual:.1f}."
+        + (f" {clients_text(outcome.culprits, len(outcome.culprits))}." if outcome.culprits else ""),
         advice="Check which members join and leave: crash loops, short session timeouts, polls that take too long.",
-        evidence=one.evidence,
+        evidence=outcome.evidence,
         closes_at=much.closes_at,
-        clients=tuple(one.culprits[:MAX_NAMED]),
-        clients_left_out=max(0, len(one.culprits) - MAX_NAMED),
+        clients=tuple(outcome.culprits[:MAX_NAMED]),
+        clients_left_out=max(0, len(outcome.culprits) - MAX_NAMED),
     )
 
 
-def _idle_members(one: Outcome) -> Found | None:
-    if not one.idle or not one.queues:
+def _idle_members(outcome: Outcome) -> Found | None:
+    if not outcome.idle or not outcome.queues:
         return None
     return Found(
         severity="info",
         message=(
-            phrase(one.idle, "{} of {} members owns no queue", "{} of {} members own no queue", one.members)
-            if one.members > 1
+            phrase(outcome.idle, "{} of {} members owns no queue", "{} of {} members own no queue", outcome.members)
+            if outcome.members > 1
             else "The only member owns no queue"
         )
-        + _colon(members_text(one.idlers, one.idle, one.shown)),
-        advice=_advice_for_idle(one),
-        evidence=one.evidence,
-        **of_members(one.idlers, one.idle),
+        + _colon(members_text(outcome.idlers, outcome.idle, outcome.shown)),
+        advice=_advice_for_idle(outcome),
+        evidence=outcome.evidence,
+        **of_members(outcome.idlers, outcome.idle),
     )
 
 
-def _advice_for_idle(one: Outcome) -> str:
-    if one.queues < one.members:
+def _advice_for_idle(outcome: Outcome) -> str:
+    if outcome.queues < outcome.members:
         return "There are more members than queues to assign: add queues or run fewer consumers."
-    if one.unassigned:
+    if outcome.unassigned:
         return "There are queues without an owner: look why nobody has taken them before adding or removing anything."
     even = "There are enough queues, but they are shared out evenly only within each topic, among its subscribers. "
-    if SYSTEMS[one.system].members_vote:
+    if SYSTEMS[outcome.system].members_vote:
         return even + "Use a strategy that shares out all of them together: roundrobin, sticky or cooperative-sticky."
     return even + "Give each topic as many queues as it has consumers, or run fewer."
 
@@ -359,16 +364,21 @@ def _colon(names: str) -> str:
     return f": {names}." if names else "."
 
 
-def _subscription_text(one: NamedSubscription, shown: Mapping[str, str]) -> str:
-    members = named([shown.get(each, each) for each in one.members], len(one.members) + one.members_left_out)
-    return f"{members} to {named(one.topics) or 'nothing'}"
+def _subscription_text(subscription: NamedSubscription, shown: Mapping[str, str]) -> str:
+    members = named(
+        [shown.get(each, each) for each in subscription.members],
+        len(subscription.members) + subscription.members_left_out,
+    )
+    return f"{members} to {named(subscription.topics) or 'nothing'}"
 
 
-def _strategies_text(one: Outcome, sentence: str) -> str:
+def _strategies_text(outcome: Outcome, sentence: str) -> str:
     """Return which members have which strategy."""
     by_strategy: dict[str, list[str]] = {}
-    for member in one.by_strategy:
-        by_strategy.setdefault(member.detail or "none", []).append(one.shown.get(member.member_id, member.member_id))
+    for member in outcome.by_strategy:
+        by_strategy.setdefault(member.detail or "none", []).append(
+            outcome.shown.get(member.member_id, member.member_id)
+        )
     if not by_strategy:
         return ""
     return sentence.format("; ".join(f"{strategy} ({named(ids)})" for strategy, ids in sorted(by_strategy.items())))

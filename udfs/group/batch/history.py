@@ -75,7 +75,7 @@ class GroupHistory(EventTimeView):
         left = [change for change in written if counts(change.body)]
         number = self.group.number - len(written)
         self.output.changes[self.before.changes :] = [
-            msgspec.structs.replace(one, number=number + place) for place, one in enumerate(left, start=1)
+            msgspec.structs.replace(change, number=number + place) for place, change in enumerate(left, start=1)
         ]
         self.group.number = number + len(left)
 
@@ -119,8 +119,10 @@ class GroupHistory(EventTimeView):
                 if m.state != "stable"
             ]
         return [
-            NamedMember(one.member_id, self.client_of_id(one.member_id) or one.member_id, f"at epoch {one.epoch}")
-            for one in row.member_epochs or ()
+            NamedMember(
+                member.member_id, self.client_of_id(member.member_id) or member.member_id, f"at epoch {member.epoch}"
+            )
+            for member in row.member_epochs or ()
         ]
 
     def set_finding(self, key: str, found: Found | None, at: int, kind: str | None = None) -> None:

@@ -71,7 +71,7 @@ def is_over(group: Group, snapshot: GroupSnapshot) -> bool:
     """
     if group.last_rebalance_at is not None and snapshot.event_time < group.last_rebalance_at:
         return True
-    if snapshot.generation is None:  # of a poll: one that completed in the same millisecond is the one it shows
+    if snapshot.generation is None:  # a poll shows the rebalance that completed in its own millisecond
         return snapshot.event_time == group.last_rebalance_at
     return group.generation is not None and snapshot.generation < group.generation + has_joined(snapshot)
 

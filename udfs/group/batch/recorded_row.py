@@ -10,7 +10,7 @@ from udfs.group.state.recorded_group import RecordedGroup, merged
 from udfs.model.journal import TOPOLOGY_NOT_READY, GroupChanged
 
 _OF_RECORDS = ("protocol", "epoch", "assignment_epoch", "waits", "member_epochs", "reconciling")
-MAX_SHOWN = 20  # waiting members; beyond it only their number
+MAX_SHOWN = 20  # a row lists at most so many waiting members, else only their number
 
 
 def with_epochs(recorded: RecordedGroup, row: GroupChanged, sessions: Collection[str] = ()) -> GroupChanged:
@@ -52,7 +52,9 @@ def _waits(recorded: RecordedGroup) -> str:
         return ""
     if recorded.is_without_tasks:
         return TOPOLOGY_NOT_READY
-    unnamed = sorted({one for outcome in recorded.waiting for one in outcome.topic_ids()} - recorded.names.keys())
+    unnamed = sorted(
+        {topic_id for outcome in recorded.waiting for topic_id in outcome.topic_ids()} - recorded.names.keys()
+    )
     if unnamed:
         more = f" and {len(unnamed) - MAX_SHOWN} more" if len(unnamed) > MAX_SHOWN else ""
         first = recorded.waiting[0].epoch
@@ -60,8 +62,8 @@ def _waits(recorded: RecordedGroup) -> str:
     has_target = recorded.assignment_epoch == recorded.epoch
     waiting = [
         member_id
-        for member_id, one in recorded.present.items()
-        if one.state != "stable" or (has_target and one.epoch != recorded.assignment_epoch)
+        for member_id, member in recorded.present.items()
+        if member.state != "stable" or (has_target and member.epoch != recorded.assignment_epoch)
     ]
     more = f"; {len(waiting) - MAX_SHOWN} more" if len(waiting) > MAX_SHOWN else ""
     return "; ".join(_sentences(recorded, sorted(waiting)[:MAX_SHOWN])) + more
@@ -72,22 +74,34 @@ def _sentences(recorded: RecordedGroup, waiting: Sequence[str]) -> Iterator[str]
         return
     present = recorded.present
     holders = {
-        (one.topic, number): member_id
+        (topic_partitions.topic, number): member_id
         for member_id, member in present.items()
-        for one in merged(member.owned, member.revoking)
-        for number in one.partitions
+        for topic_partitions in merged(member.owned, member.revoking)
+        for number in topic_partitions.partitions
     }
     for member_id in waiting:
         member = present[member_id]
         if member.state == "unrevoked":
-            revoking = [(one.topic, number) for one in member.revoking for number in one.partitions]
+            revoking = [
+                (topic_partitions.topic, number)
+                for topic_partitions in member.revoking
+                for number in topic_partitions.partitions
+            ]
             yield f"{member_id} has yet to revoke {_named(recorded, revoking)}"
         elif member.state == "unreleased":
-            owned = {(one.topic, number) for one in member.owned for number in one.partitions}
-            missing = [(one.topic, number) for one in member.target for number in one.partitions]
+            owned = {
+                (topic_partitions.topic, number)
+                for topic_partitions in member.owned
+                for number in topic_partitions.partitions
+            }
+            missing = [
+                (topic_partitions.topic, number)
+                for topic_partitions in member.target
+                for number in topic_partitions.partitions
+            ]
             missing = [queue for queue in missing if queue not in owned]
             others = sorted({holders[queue] for queue in missing if queue in holders})
-            # Of a streams group it may be standby or warm-up tasks alone.
+            # In a streams group these may be standby or warm-up tasks alone.
             queues = _named(recorded, missing) or "tasks"
             yield f"{member_id} waits for {queues}" + (f" of {', '.join(others)}" if others else "")
         else:

@@ -65,7 +65,7 @@ def commit(context: GroupContext, result: RebalanceResult) -> None:
     group.last_rebalance_at, group.last_rebalance_id = at, row.rebalance_id
     group.rebalance_ordinals = result.ordinals
     group.idle_queues, group.pulls = plan.idle_queues, plan.pulls
-    stopped = {queue: (one.at_least, one.at_most) for queue, one in result.outages.items()}
+    stopped = {queue: (outage.at_least, outage.at_most) for queue, outage in result.outages.items()}
     for time, owners in plan.steps:
         commit_spans(context, "reported", owners, time, costs=result.costs, paused=plan.step_pauses, outages=stopped)
     if plan.made_again:
@@ -193,12 +193,16 @@ def _correct_spans(context: GroupContext, awaited: Awaited, owners: Owners) -> N
     if awaited.before or before:
         now = {then: member for member, then in ids_at(group, since).items()}
         before = {
-            queue: tuple(sorted(now.get(one, one) for one in holders)) for queue, holders in awaited.before.items()
+            queue: tuple(sorted(now.get(holder, holder) for holder in holders))
+            for queue, holders in awaited.before.items()
         }
         if awaited.again is None and not group.replaced:
             # What a batch before ended at that time stays ended: only what began with this generation is withdrawn.
             held = by_owner(group.computed)
-            kept = {one: [queue for queue in held[one] if one in before.get(queue, ())] for one in held}
+            kept = {
+                member_id: [queue for queue in held[member_id] if member_id in before.get(queue, ())]
+                for member_id in held
+            }
             commit_spans(context, "computed", owners_of(kept), since, costs={})
         else:
             context.write(since, SpansWithdrawn(since=since))
@@ -209,8 +213,8 @@ def _correct_spans(context: GroupContext, awaited: Awaited, owners: Owners) -> N
     commit_spans(context, "computed", owners, since, inferred=True, costs={})
     if not group.has_reported:
         note_holdings(group, context.changed_queues(before, owners), since)
-    for one in group.replaced:
-        split_span_of(context, one)
+    for replacement in group.replaced:
+        split_span_of(context, replacement)
 
 
 # ---- what members report to hold
@@ -220,7 +224,7 @@ def keep_waiting_report(context: GroupContext, report: WaitingReport) -> None:
     """Keep a report until the generation that it names is there; beyond the limit the oldest is forgotten."""
     waiting = context.group.waiting_reports
     if report not in waiting:
-        bisect.insort(waiting, report, key=lambda one: one.time)
+        bisect.insort(waiting, report, key=lambda waiting_report: waiting_report.time)
         del waiting[:-MAX_WAITING_REPORTS]
 
 
@@ -228,8 +232,8 @@ def take_out_waiting_reports(context: GroupContext) -> list[WaitingReport]:
     """Return the reports of the current generation; later ones go on waiting, older ones are dropped."""
     group, now = context.group, context.group.current_generation
     waiting = group.waiting_reports
-    group.waiting_reports = [one for one in waiting if one.generation > now]
-    return [one for one in waiting if one.generation == now]
+    group.waiting_reports = [report for report in waiting if report.generation > now]
+    return [report for report in waiting if report.generation == now]
 
 
 def newest_reports(context: GroupContext, reported: Owners, own: int) -> Owners:
@@ -271,7 +275,7 @@ def commit_pulls(
 
 
 def end_comparison(context: GroupContext) -> None:
-    """Note that the time is over in which members may still own other queues than computed."""
+    """Note that the time in which members may still own other queues than computed is over."""
     context.group.compare_at = None
 
 

@@ -48,7 +48,7 @@ def commit_spans(
         at = group.reported_at = max(at, group.reported_at or at)
     split_replaced(context, at)
     if costs is None:
-        costs = move_costs(context, changed, at)  # before the queues between two owners are forgotten
+        costs = move_costs(context, changed, at)  # they need the queues between two owners, which are forgotten below
     handover: Handover | None = None
     if changed and origin == "reported" and context.kind is GroupKind.CLIENT_ASSIGNED:
         handover = hand_over(context, changed, pulled or {}, at)
@@ -87,7 +87,9 @@ def _packed(
         generation=group.current_generation,
         rebalance_id=group.last_rebalance_id or "",
         names=ids_at(group, at),
-        instance_ids={name: one.instance_id for name, one in group.members.items() if one.instance_id is not None},
+        instance_ids={
+            name: member.instance_id for name, member in group.members.items() if member.instance_id is not None
+        },
         inferred=inferred,
         pauses=pauses,
         costs=costs,
@@ -114,22 +116,22 @@ def end_spans(context: GroupContext, at: int) -> None:
 
 def split_replaced(context: GroupContext, until: int | None) -> None:
     """Split the open spans of static members that were replaced up to a time; None: of all."""
-    for one in context.group.replaced:
-        if not one.written and (until is None or one.at <= until):
-            one.written = True
-            split_span_of(context, one)
+    for replacement in context.group.replaced:
+        if not replacement.written and (until is None or replacement.at <= until):
+            replacement.written = True
+            split_span_of(context, replacement)
 
 
-def split_span_of(context: GroupContext, one: Replacement) -> None:
+def split_span_of(context: GroupContext, replacement: Replacement) -> None:
     """Split the open spans of one static member that was replaced."""
     body = MemberReplaced(
-        former_member_id=one.former_id,
-        member_id=one.member_id,
-        instance_id=one.instance_id,
-        replaced_at=one.at,
-        outages=one.outages,
+        former_member_id=replacement.former_id,
+        member_id=replacement.member_id,
+        instance_id=replacement.instance_id,
+        replaced_at=replacement.at,
+        outages=replacement.outages,
     )
-    context.write(one.at, body)
+    context.write(replacement.at, body)
 
 
 def replace_members(
@@ -163,7 +165,7 @@ def replace_members(
         group.replaced = [*group.replaced, replacement][-MAX_REPLACEMENTS:]
     group.computed = _renamed(group.computed, renamed)
     group.reported = _renamed(group.reported, renamed)
-    group.reporters = sorted(renamed.get(one, one) for one in group.reporters)
+    group.reporters = sorted(renamed.get(reporter, reporter) for reporter in group.reporters)
     if group.leader is not None:
         group.leader = renamed.get(group.leader, group.leader)
     if group.pending is None:
@@ -187,7 +189,8 @@ def _outages_of_replaced(
 def _release_shared(context: GroupContext, origin: Origin, owners: Owners, renamed: Mapping[str, str], at: int) -> None:
     """End the spans of former ids on queues that the new ids hold too: one of that name has departed in between."""
     kept = {
-        queue: tuple(one for one in holders if renamed.get(one) not in holders) for queue, holders in owners.items()
+        queue: tuple(holder for holder in holders if renamed.get(holder) not in holders)
+        for queue, holders in owners.items()
     }
     if kept != owners:
         commit_spans(context, origin, kept, at, costs={})
@@ -201,7 +204,9 @@ def settle_replaced(context: GroupContext) -> None:
 
 
 def _renamed(owners: Owners, renamed: Mapping[str, str]) -> Owners:
-    return {queue: tuple(sorted({renamed.get(one, one) for one in holders})) for queue, holders in owners.items()}
+    return {
+        queue: tuple(sorted({renamed.get(holder, holder) for holder in holders})) for queue, holders in owners.items()
+    }
 
 
 def note_holdings(group: Group, changed: Iterable[Changed], at: int) -> None:

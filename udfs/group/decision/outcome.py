@@ -74,9 +74,9 @@ def outcome_of(
         handing_over=is_moving,
         idle=row.idle_members,
         flapping=much,
-        evidence=sorted({one.event_id for one in row.triggers if one.event_id}),
+        evidence=sorted({trigger.event_id for trigger in row.triggers if trigger.event_id}),
         strategy=row.strategy,
-        duplicates=[view.named(one, _address(one)) for one in _by_id(members) if names[one.name] > 1][:MAX_NAMED],
+        duplicates=[view.named(twin, _address(twin)) for twin in _by_id(members) if names[twin.name] > 1][:MAX_NAMED],
     )
     if much is not None:
         after = row.event_time - much.within_ms
@@ -131,7 +131,7 @@ def name_unread(
         outcome.ownerless = with_would_be_owners(view, free, computed, topic_queues, outcome.at, outcome.generation)
     if outcome.idle:
         ids = idle_members(view, evaluated)
-        outcome.idlers = [view.named(view.group.members[one]) for one in sorted(ids)[:MAX_NAMED]]
+        outcome.idlers = [view.named(view.group.members[member_id]) for member_id in sorted(ids)[:MAX_NAMED]]
     named = (outcome.ownerless, outcome.idlers, outcome.differing, outcome.subscriptions, outcome.by_strategy)
     if any(named):
         outcome.shown = view.shown_names()
@@ -152,20 +152,20 @@ def culprits(view: GroupView, caused: Iterable[Sequence[int]]) -> list[NamedClie
     numbers = Counter(mark for marks in caused for mark in marks)
     if not numbers:
         return []
-    members = [*view.group.members.values(), *(one.member for one in view.group.departed.values())]
+    members = [*view.group.members.values(), *(departed.member for departed in view.group.departed.values())]
     named: Counter[str] = Counter()
     for client in {view.client_of(member) for member in members}:
         named[client] = numbers[mark_of(client)]
-    ordered = sorted(named.items(), key=lambda one: (-one[1], one[0]))
+    ordered = sorted(named.items(), key=lambda item: (-item[1], item[0]))
     return [NamedClient(client, number) for client, number in ordered if number]
 
 
 def _by_strategy(view: GroupView) -> list[NamedMember]:
     """Return members with their strategies, those of the rarest first."""
-    names = {one.member_id: ", ".join(one.strategies or ()) for one in view.group.members.values()}
+    names = {member.member_id: ", ".join(member.strategies or ()) for member in view.group.members.values()}
     numbers = Counter(names.values())
-    ordered = sorted(names, key=lambda one: (numbers[names[one]], names[one], one))
-    return [view.named(view.group.members[one], names[one] or None) for one in ordered[:MAX_NAMED]]
+    ordered = sorted(names, key=lambda member_id: (numbers[names[member_id]], names[member_id], member_id))
+    return [view.named(view.group.members[member_id], names[member_id] or None) for member_id in ordered[:MAX_NAMED]]
 
 
 def _by_subscription(view: GroupView) -> list[NamedSubscription]:
@@ -175,7 +175,7 @@ def _by_subscription(view: GroupView) -> list[NamedSubscription]:
         topics = tuple(topic for topic in member.subscriptions or () if not view.is_quiet(topic))
         if topics:
             found.setdefault(topics, []).append(member.member_id)
-    ordered = sorted(found.items(), key=lambda one: (len(one[1]), one[0]))[:MAX_SUBSCRIPTIONS]
+    ordered = sorted(found.items(), key=lambda item: (len(item[1]), item[0]))[:MAX_SUBSCRIPTIONS]
     return [
         NamedSubscription(topics[:MAX_NAMED], tuple(ids[:MAX_NAMED]), max(0, len(ids) - MAX_NAMED))
         for topics, ids in ordered
@@ -183,7 +183,7 @@ def _by_subscription(view: GroupView) -> list[NamedSubscription]:
 
 
 def _by_id(members: Iterable[Member]) -> list[Member]:
-    return sorted(members, key=lambda one: one.member_id)
+    return sorted(members, key=lambda member: member.member_id)
 
 
 def _address(member: Member) -> str:

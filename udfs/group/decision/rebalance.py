@@ -45,7 +45,7 @@ from udfs.model.journal import (
     Trigger,
 )
 
-# The error of an epoch that a newer one overtook begins so.
+# The error of an epoch that a newer one overtook begins with this word.
 OVERTAKEN = "overtaken"
 _OF_COMPLETED = ("expected_differs", "unassigned_queues", "idle_members")
 _OF_OWNERS = ("unassigned_queues", "idle_members")
@@ -62,7 +62,7 @@ class RebalanceResult(msgspec.Struct, frozen=True, kw_only=True):
         reporters: Members that have reported what they hold. compare_at: When that should be the target; None: their
             reports are not compared, or only when more come.
         recent, usual, recent_clients: How often the group rebalances and by whom, see ``flapping``.
-        ordinals: Of this time: how many rebalances of each generation.
+        ordinals: How many rebalances each generation has at this time.
         findings: What each rule found, by kind; None: it found nothing.
         costs: Of queues that get an owner, as far as offsets are known. outages: Of those that changed or lost theirs.
         audit: Of this generation, where it can be compared already.
@@ -113,7 +113,7 @@ def rebalance(view: GroupView, plan: RebalancePlan) -> RebalanceResult:
     if reported is None and group.has_reported:
         reported = held_only_by(group.reported, group.members)
     reporters, compare_at = _expected_reports(view, plan, reported is not None)
-    is_quiet = all(one.topic is not None and view.is_quiet(one.topic) for one in row.triggers)
+    is_quiet = all(trigger.topic is not None and view.is_quiet(trigger.topic) for trigger in row.triggers)
     recent, usual, clients = group.recent, group.usual, group.recent_clients
     if not is_quiet:
         recent, usual = remember(recent, usual, at, view.config)
@@ -221,7 +221,7 @@ def _logical_id(view: GroupView, plan: RebalancePlan, triggers: Sequence[Trigger
     """
     group = view.group
     owners = plan.target.owners if plan.reported is None else plan.reported
-    continues = any(one.kind == "cooperative_follow_up" for one in triggers)
+    continues = any(trigger.kind == "cooperative_follow_up" for trigger in triggers)
     continues |= bool(plan.waiting_since) or any(queue in owners for queue in group.revoked_pending)
     if not continues or not group.members or not group.members_decided:
         return None
@@ -266,7 +266,7 @@ def _evaluated_owners(view: GroupView, plan: RebalancePlan, after: Owners) -> Ow
     """Return the owners by which figures and findings are evaluated; None: they are not known."""
     group = view.group
     if plan.awaited is not None and plan.reported is None and plan.topic_queues:
-        return None  # nothing is computed yet of queues that exist
+        return None  # queues exist, and nothing is computed for them yet
     if plan.target.error == NOT_RECOMPUTABLE and plan.reported is None:
         return group.reported if group.has_reported else None
     return after
@@ -278,7 +278,11 @@ def _expected_reports(view: GroupView, plan: RebalancePlan, has_reported: bool) 
     if view.kind is not GroupKind.CLIENT_ASSIGNED:
         return (sorted(group.members) if plan.reported is not None else []), None
     # A member that reports nothing holds what it reported last: reports come when something changed.
-    kept = group.members if plan.reported is not None else [one for one in group.reporters if one in group.members]
+    kept = (
+        group.members
+        if plan.reported is not None
+        else [member_id for member_id in group.reporters if member_id in group.members]
+    )
     kinds = {trigger.kind for trigger in plan.triggers}
     return sorted(kept), taken_over_by(view, plan.at, kinds) if has_reported else None
 
@@ -292,17 +296,17 @@ def taken_over_by(view: GroupView, at: int, kinds: Collection[str]) -> int:
 
 def differing_from(view: GroupView, computed: Owners, reported: Owners) -> list[Changed]:
     """Return the queues on which members differ; topics for retries are left out."""
-    return [one for one in changed_queues(computed, reported) if not view.is_quiet(one[0][0])]
+    return [change for change in changed_queues(computed, reported) if not view.is_quiet(change[0][0])]
 
 
 def with_clients(view: GroupView, triggers: Sequence[Trigger]) -> list[Trigger]:
     """Return causes with the clients and hosts of their members, as far as these are remembered."""
     found: list[Trigger] = []
-    for one in triggers:
-        member = None if one.member_id is None else view.member_of_id(one.member_id)
+    for trigger in triggers:
+        member = None if trigger.member_id is None else view.member_of_id(trigger.member_id)
         if member is not None:
-            one = msgspec.structs.replace(one, client=view.client_of(member), host=host_of(member.host))
-        found.append(one)
+            trigger = msgspec.structs.replace(trigger, client=view.client_of(member), host=host_of(member.host))
+        found.append(trigger)
     return found
 
 
@@ -310,18 +314,18 @@ def _causing_clients(triggers: Sequence[Trigger]) -> set[str]:
     """Return the clients of the causes; a group's first members cause nothing."""
     if triggers[0].kind == "group_created":
         return set()
-    return {one.client for one in triggers if one.client}
+    return {trigger.client for trigger in triggers if trigger.client}
 
 
 def in_order(triggers: Sequence[Trigger]) -> list[Trigger]:
     """Return causes, the main one first."""
     return sorted(
-        triggers, key=lambda one: (_RANKS[one.kind], one.member_id or "", one.topic or "", one.event_id or "")
+        triggers, key=lambda item: (_RANKS[item.kind], item.member_id or "", item.topic or "", item.event_id or "")
     )
 
 
 def source_of(view: GroupView) -> GenerationSource:
-    """Return which of the two counts the generations: the coordinator or the monitor."""
+    """Return whether the coordinator or the monitor counts the generations."""
     return "reported" if view.kind is GroupKind.REPORTED and not view.group.polled else "counted"
 
 
@@ -382,13 +386,13 @@ def _findings(view: GroupView, plan: RebalancePlan, row: Rebalance, outcome: Out
         if kind == "expected_differs" and is_followed_later:
             if row.agrees or not plan.target.recomputed:
                 found.append((kind, None))
-            continue  # else it is evaluated once members had time to follow
+            continue  # otherwise it is evaluated once members have had time to follow
         if plan.overtaken is not None and kind in _OF_COMPLETED:
             continue  # the epoch that overtook it shows it
         if kind == "idle_members" and _is_moving(view, plan):
             continue  # a member that takes part in a cooperative move has nothing yet: its second half shows it
-        one = rule(outcome)
-        if one is None and kind in _OF_OWNERS and is_shown_later:
-            continue  # what members report once they had the time shows whether it is over
-        found.append((kind, one))
+        finding = rule(outcome)
+        if finding is None and kind in _OF_OWNERS and is_shown_later:
+            continue  # what members report once they have had time to follow shows whether it is over
+        found.append((kind, finding))
     return with_causes(found, view.group.findings)

@@ -15,7 +15,8 @@ def apply_heartbeat(context: GroupContext, due: MemberDue, at: int, own: int) ->
     departed = context.group.departed.get(member_id)
     if departed is not None and own <= departed.over_at and member_id not in context.group.members:
         context.note_former_member(at, own)
-        context.await_heartbeat(member_id, departed.over_at)  # as old as its departure: only a later one is a join
+        # It is not newer than the departure: only a later one is a join.
+        context.await_heartbeat(member_id, departed.over_at)
         return
     if context.kind is not GroupKind.NOT_FOLLOWED:
         on_heartbeat(context, member_id, at, own)
@@ -42,7 +43,9 @@ def apply_expiry(context: GroupContext, due: MemberDue, deadline: int) -> None:
 def _expire(context: GroupContext, member_id: str, ends_at: int) -> None:
     """End the session of a member without a heartbeat for its session timeout."""
     if context.kind is GroupKind.REPORTED:
-        if not any(one.kind == "member_left" and one.member_id == member_id for one in context.group.evidence):
+        if not any(
+            evidence.kind == "member_left" and evidence.member_id == member_id for evidence in context.group.evidence
+        ):
             context.applied(ends_at)
             context.learn(Evidence("session_expired", ends_at, member_id))
         context.end_heartbeats(member_id)

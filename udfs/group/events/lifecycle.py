@@ -39,7 +39,7 @@ def change_settings(context: GroupContext, due: DueEvent, event: GroupSettings, 
     """
     group = context.group
     (in_use, *_), *_ = context.note_settings(at)
-    if due.late:  # what came late before it counts
+    if due.late:  # settings that came late before this event count, too
         in_use = context.strategy_now()
     strategy = False
     settings: list[str] = []
@@ -79,7 +79,7 @@ def change_settings(context: GroupContext, due: DueEvent, event: GroupSettings, 
 
 
 def correct_system(context: GroupContext, due: DueEvent, at: int) -> None:
-    """Believe the system that an event of the group names: what was computed by another one is computed anew."""
+    """Take the system that an event of the group names: what was computed for another one is computed anew."""
     before, system = context.system, due.event.system
     if system == before or due.late:
         return
@@ -117,10 +117,10 @@ def _was_made_again(view: GroupView, due: DueEvent, at: int) -> bool:
     """
     group, own = view.group, due.event.event_time
     shown_at = [group.last_snapshot_at, *group.settings_at.values(), *view.applied_heartbeats.values()]
-    shown_at += [one.last_heartbeat_at for one in group.departed.values()]
+    shown_at += [departed.last_heartbeat_at for departed in group.departed.values()]
     if view.kind is GroupKind.REPORTED:
         shown_at.append(group.last_rebalance_at)
-    return any(own < one < at for one in shown_at if one is not None)
+    return any(own < heartbeat_at < at for heartbeat_at in shown_at if heartbeat_at is not None)
 
 
 def survives(context: GroupContext, due: DueEvent, at: int) -> bool:
@@ -229,18 +229,18 @@ def show_unfollowed(context: GroupContext, at: int) -> None:
     stop_deciding(context, at)
     for member_id in sorted(group.members.keys() - present.keys()):
         context.close_session(member_id, at, at, "absent_from_snapshot")
-    for member_id, one in present.items():
-        if one.info is None:
+    for member_id, recorded_member in present.items():
+        if recorded_member.info is None:
             continue
-        info = msgspec.structs.replace(one.info, subscriptions=recorded.subscriptions_of(one))
+        info = msgspec.structs.replace(recorded_member.info, subscriptions=recorded.subscriptions_of(recorded_member))
         member = group.members.get(member_id)
         if member is None:
-            arrive_by_snapshot(context, member_id, info, at, one.joined_at)
+            arrive_by_snapshot(context, member_id, info, at, recorded_member.joined_at)
         elif update_description(context, member, info, at, at)[0] - set(HIDDEN_FIELDS):
             context.change_session(member, at)
     held = {member_id: _queues(recorded, partitions) for member_id, partitions in recorded.owned().items()}
-    for member_id, one in present.items():
-        for kind, tasks in (("standby", one.standby), ("warm-up", one.warmup)):
+    for member_id, recorded_member in present.items():
+        for kind, tasks in (("standby", recorded_member.standby), ("warm-up", recorded_member.warmup)):
             held.setdefault(member_id, []).extend(_queues(recorded, tasks, f" ({kind})"))
     show_owners(context, owners_of(held), at)
     row = group.row or GroupChanged(system=context.system, state="not_followed")
@@ -252,7 +252,12 @@ def show_unfollowed(context: GroupContext, at: int) -> None:
 
 def _queues(group: RecordedGroup, held: Iterable[TopicPartitions], kind: str = "") -> list[Queue]:
     """Return the queues or tasks that a member has; ``kind``: of its tasks, where they are not active ones."""
-    return [(topic + kind, None, number) for one in held for topic in _topics(group, one) for number in one.partitions]
+    return [
+        (topic + kind, None, number)
+        for topic_partitions in held
+        for topic in _topics(group, topic_partitions)
+        for number in topic_partitions.partitions
+    ]
 
 
 def _topics(group: RecordedGroup, held: TopicPartitions) -> list[str]:
@@ -269,16 +274,16 @@ def take_observations(context: GroupContext, due: DueEvent, snapshot: GroupSnaps
         return
     details: dict[str, set[str]] = {}
     member_ids: dict[str, set[str]] = {}
-    for one in observations:
-        details.setdefault(one.kind, set()).update([one.detail] if one.detail else [])
-        member_ids.setdefault(one.kind, set()).update(one.members)
+    for observation in observations:
+        details.setdefault(observation.kind, set()).update([observation.detail] if observation.detail else [])
+        member_ids.setdefault(observation.kind, set()).update(observation.members)
     clients = {info.member_id: _client(info) for info in snapshot.members} if any(member_ids.values()) else {}
     kinds = sorted(details)[:MAX_OBSERVATIONS]
     for key in sorted(group.findings):
         if key.startswith(_OBSERVED) and key.removeprefix(_OBSERVED) not in kinds:
             context.set_finding(key, None, at)
     for kind in kinds:
-        members = [NamedMember(one, clients.get(one, one)) for one in sorted(member_ids[kind])]
+        members = [NamedMember(member_id, clients.get(member_id, member_id)) for member_id in sorted(member_ids[kind])]
         found = observed(kind, sorted(details[kind]), due.event_id, members)
         context.set_finding(_OBSERVED + kind, found, at, kind)
 

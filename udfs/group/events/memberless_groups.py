@@ -1,7 +1,7 @@
 """Core: groups that commit and have no members: only their commits show them. No I/O.
 
 Kafka and its tools list every client that commits as a group: consumers that assign themselves their queues, and other
-systems that keep their offsets there. Such a group is empty, as long as a commit of it is there.
+systems that keep their offsets there. Such a group is empty as long as one of its commits exists.
 """
 
 from __future__ import annotations

@@ -69,7 +69,7 @@ def on_join(context: GroupContext, due: DueEvent, event: MemberJoined | Heartbea
         if departed is not None and not _may_return(departed, event):
             context.note_former_member(at, own)
             took_place = _take_over_instance(context, departed.member, event.instance_id, at, due)
-            changed, outdated = set_description(departed.member, event, own)  # for when it comes back
+            changed, outdated = set_description(departed.member, event, own)  # it applies when the member comes back
             return Applied(took_place or bool(changed), outdated)
         former = place_of(context, member_id, event.instance_id or _instance_of(departed))
         if former is not None and not (due.late and is_alive_after(context, former, own)):
@@ -116,13 +116,13 @@ def on_leave(context: GroupContext, due: DueEvent, event: MemberLeft, at: int) -
     member = group.members.get(member_id)
     if member is None:
         recorded = None if group.recorded is None else group.recorded.present.get(member_id)
-        if recorded is not None and recorded.joined_at <= event.event_time:  # of an epoch that is not decided yet
+        if recorded is not None and recorded.joined_at <= event.event_time:  # it is of an epoch that is not decided yet
             context.learn(Evidence(kind, event.event_time, member_id, None, due.event_id, event.reason))
         if context.kind is not GroupKind.REPORTED:
             context.note_absence(member_id, event.event_time)
         return
     if context.kind is GroupKind.REPORTED:
-        if member.joined_at > event.event_time:  # late, and of a session before this one
+        if member.joined_at > event.event_time:  # it came late, and is of a session before this one
             return
         if due.late and kind == "member_left":
             context.explain_silence(member_id, event.event_time)
@@ -309,7 +309,7 @@ def apply_description(context: GroupContext, member: Member, reported: MemberFie
     if changed - set(HIDDEN_FIELDS):
         context.change_session(member, at)
     if was_lists[1] is None and uses_default_strategy(context, member):
-        changed.discard("strategies")  # as assumed
+        changed.discard("strategies")  # they are what was assumed
     if changed & {"subscriptions", "strategies", "strategy_settings"}:
         late_cause(context, due, at)
     is_first_report = was_lists == (None, None) and "subscriptions" in changed
@@ -330,14 +330,14 @@ def _learn(
     if member is None:
         departed = group.departed.get(event.member_id)
         if departed is not None and not _may_return(departed, event):
-            # Sent before it departed: no sign of a new session, but how it is described when it comes back.
+            # It was sent before the departure: it begins no session, but describes the member when it comes back.
             if not due.late:
                 return Applied()
             fields, outdated = set_description(departed.member, of_session(event), own)
             return Applied(bool(fields), outdated)
         return Applied(context.learn(Evidence("member_joined", own, event.member_id, None, due.event_id)))
     if group.returned_after.get(event.member_id, -1) < own < member.begins_at:
-        return Applied()  # before a generation had it: sent in time, it would not have described it either
+        return Applied()  # no generation had the member then: an event in time would not have described it either
     before = (member.by_heartbeats, context.applied_heartbeats.get(member.member_id), len(group.evidence))
     context.begin_heartbeats(member, own, timeout_with(context, member, event, own))
     context.take_back_evidence(event.member_id, own)

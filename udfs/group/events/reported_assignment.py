@@ -76,7 +76,7 @@ def take_snapshot_assignment(context: GroupContext, snapshot: GroupSnapshot, at:
         return reported != group.reported
     reported = newest_reports(context, reported, snapshot.event_time)
     if group.pending is not None:
-        context.note_pending_assignment(sorted(reported.items(), key=lambda one: queue_order(one[0])))
+        context.note_pending_assignment(sorted(reported.items(), key=lambda item: queue_order(item[0])))
     elif group.last_rebalance_id is not None:
         take_reported_assignment(context, reported, at)
     return False

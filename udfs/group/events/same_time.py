@@ -36,16 +36,20 @@ def end_event_time(context: GroupContext, at: int) -> None:
     kept = [
         trigger for place, trigger in enumerate(pending.triggers) if place < first or not _cancels_out(context, trigger)
     ]
-    again = {one: was for one, was in before.items() if was is not None and _departed_again(context, one)}
+    again = {
+        touched_id: was
+        for touched_id, was in before.items()
+        if was is not None and _departed_again(context, touched_id)
+    }
     kept = _last_departures(kept, first, again)
-    stayed = [one for one in before if _left_and_rejoined(context, one)]
-    joined_by = {one.member_id: one.event_id for one in pending.triggers if one.kind == "member_joined"}
+    stayed = [touched_id for touched_id in before if _left_and_rejoined(context, touched_id)]
+    joined_by = {trigger.member_id: trigger.event_id for trigger in pending.triggers if trigger.kind == "member_joined"}
     struck = len(kept) < len(pending.triggers)
     context.keep_causes(kept)
     fleeting = {
-        one
-        for one, was in before.items()
-        if was is None and one not in group.members and one not in context.before.exempt
+        touched_id
+        for touched_id, was in before.items()
+        if was is None and touched_id not in group.members and touched_id not in context.before.exempt
     }
     moved = _moved_anew(context)
     again |= dict(moved.values())
@@ -61,7 +65,9 @@ def end_event_time(context: GroupContext, at: int) -> None:
         if was_member is not None:
             context.continue_session(was_member, at)
     _begin_sessions(context, opened, at)
-    described = {one: before[one] for one in stayed} | {one: was for one, (_, was) in moved.items()}
+    described = {touched_id: before[touched_id] for touched_id in stayed} | {
+        moved_id: was for moved_id, (_, was) in moved.items()
+    }
     for member_id, was in described.items():
         _name_changes(context, member_id, was, joined_by.get(member_id), at)
     repeated = context.before.repeated
@@ -178,11 +184,14 @@ def _departed_again(view: EventTimeView, member_id: str) -> bool:
 
 def _last_departures(triggers: list[Trigger], first: int, again: Container[str]) -> list[Trigger]:
     """Return the causes without those departures that another one of this event time followed."""
-    last = {one.member_id: one for one in triggers[first:] if one.kind in _DEPARTURES}
+    last = {trigger.member_id: trigger for trigger in triggers[first:] if trigger.kind in _DEPARTURES}
     return [
-        one
-        for place, one in enumerate(triggers)
-        if place < first or one.member_id not in again or one.kind not in _DEPARTURES or one is last[one.member_id]
+        trigger
+        for place, trigger in enumerate(triggers)
+        if place < first
+        or trigger.member_id not in again
+        or trigger.kind not in _DEPARTURES
+        or trigger is last[trigger.member_id]
     ]
 
 

@@ -96,8 +96,8 @@ def queues_shown(
     Returns: the queues, and the topics without metadata so far.
     """
     counts = view.group.counts
-    # But for those of which no generation since has shown a change of the metadata.
-    kept = view.group.current_topics() - {one.topic for one in view.group.evidence if one.time <= at}
+    # Topics whose metadata changed, and of which no generation has shown that, are not among them.
+    kept = view.group.current_topics() - {evidence.topic for evidence in view.group.evidence if evidence.time <= at}
     named: dict[str, set[Queue]] = {}
     for queue in reported or ():
         named.setdefault(queue[0], set()).add(queue)
@@ -115,7 +115,7 @@ def queues_shown(
             # Queues of an earlier assignment still exist, even if a cooperative rebalance has not assigned them yet,
             # unless newer metadata lacks them.
             used = used | {queue for queue in view.group.reported if queue[0] == topic}
-            if view.group.members:  # where none was left, it may have been made again
+            if view.group.members:  # if no member was left, the topic may have been made again
                 used |= {queue for queue in view.group.revoked_pending if queue[0] == topic}
         listed = {key_of(info, view.system, topic): info for info in infos or ()}
         before = counts.get(topic)
@@ -134,7 +134,7 @@ def queues_shown(
 def _outlasted_metadata(view: GroupView, topic: str, at: int) -> bool:
     """Return whether a topic has grown so long ago that the metadata of all clients must have shown it."""
     # Topics that an earlier batch changed may show more queues than there were: of a later growth, too.
-    grown_at = max((one.time for one in unshown_growth(view.group, topic)), default=None)
+    grown_at = max((evidence.time for evidence in unshown_growth(view.group, topic)), default=None)
     return grown_at is None or grown_at <= at - metadata_age_ms(view.group.members.values())
 
 
@@ -162,7 +162,7 @@ def sizes(
     before = group.counts.get(topic)
     if before is not None:
         known = _named([*group.reported, *group.revoked_pending], topic)
-        is_grown = group.recorded is None and any(one.time <= at for one in unshown_growth(group, topic))
+        is_grown = group.recorded is None and any(evidence.time <= at for evidence in unshown_growth(group, topic))
         if is_grown and reported is not None and 0 < known < before:
             # Its queues count already, but the leader of the current generation did not know them.
             before = known
@@ -215,7 +215,7 @@ def compute_generation(
     )
     if not guessed or not group.members:
         return target, None
-    if target.failed:  # perhaps only for want of the topics
+    if target.failed:  # it may have failed only because topics are missing
         without = compute_target_assignment(view, {}, strategy, at, generation, {})
         target = msgspec.structs.replace(without, owners=target.owners) if without.failed else without
     if not target.recomputed and target.incomparable not in OF_LIBRARIES:

@@ -19,7 +19,7 @@ def growth_outlasts_metadata_at(view: GroupView) -> int | None:
     As long as topics lack metadata the whole generation is not known, and neither is what it leaves out.
     """
     group = view.group
-    grown = [one.time for one in group.evidence if _is_growth(one)]
+    grown = [evidence.time for evidence in group.evidence if _is_growth(evidence)]
     if not grown or not group.members or group.row is None or group.topics_without_metadata:
         return None
     if view.kind is not GroupKind.REPORTED:
@@ -32,15 +32,18 @@ def show_unfollowed_growth(context: GroupContext, at: int) -> None:
     """Count the queues that no generation has assigned, though the metadata of all members must show them."""
     group, row = context.group, context.group.row
     latest = at - metadata_age_ms(group.members.values())
-    due = [one for one in group.evidence if _is_growth(one) and one.time <= latest]
+    due = [evidence for evidence in group.evidence if _is_growth(evidence) and evidence.time <= latest]
     context.use_up_evidence(
-        [msgspec.structs.replace(one, detail=NOT_FOLLOWED) if one in due else one for one in group.evidence]
+        [
+            msgspec.structs.replace(evidence, detail=NOT_FOLLOWED) if evidence in due else evidence
+            for evidence in group.evidence
+        ]
     )
     shown = topics_with_metadata(context, at)
     grown = {
-        one.topic: one
-        for one in due
-        if one.topic in group.counts and len(shown.get(one.topic, ())) > group.counts[one.topic]
+        evidence.topic: evidence
+        for evidence in due
+        if evidence.topic in group.counts and len(shown.get(evidence.topic, ())) > group.counts[evidence.topic]
     }
     if row is None or not grown:
         return
@@ -56,5 +59,5 @@ def show_unfollowed_growth(context: GroupContext, at: int) -> None:
     context.write_row(at, row)
 
 
-def _is_growth(one: Evidence) -> bool:
-    return one.kind == "queue_count_changed" and one.topic is not None and one.detail is None
+def _is_growth(evidence: Evidence) -> bool:
+    return evidence.kind == "queue_count_changed" and evidence.topic is not None and evidence.detail is None

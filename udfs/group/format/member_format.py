@@ -74,7 +74,7 @@ def pack_member(member: Member, kinds: Kinds, base: int) -> list[Any]:
     seldom = _SELDOM(member)
     if name is not None or seldom != _NOTHING:
         instance_id, rack, owned, owned_generation, *times = seldom
-        packed += [instance_id, rack, name, owned, owned_generation, *(time_before(one, base) for one in times)]
+        packed += [instance_id, rack, name, owned, owned_generation, *(time_before(time, base) for time in times)]
     while packed[-1] is None:
         packed.pop()
     return packed
@@ -95,7 +95,7 @@ class _PackedMember(msgspec.Struct, array_like=True, gc=False):
 
     member_id: str
     joined_ago: int
-    by_heartbeats: int | list[int]  # with times: ``pack_field_times``
+    by_heartbeats: int | list[int]  # a list has the times of ``pack_field_times``, too
     kind: int
     client_id: str | int | None = None
     host: str | None = None
@@ -133,23 +133,27 @@ class KindsRead:
 
 def unpack_members(packed: list[Any], kinds: KindsRead, base: int) -> Iterator[Member]:
     """Yield the members that ``pack_member`` encoded."""
-    for one in msgspec.convert(packed, list[_PackedMember]):
-        member = kinds.member(one.kind)
-        member_id, client_id = one.member_id, one.client_id
+    for stored in msgspec.convert(packed, list[_PackedMember]):
+        member = kinds.member(stored.kind)
+        member_id, client_id = stored.member_id, stored.client_id
         member.member_id = member_id
-        member.name = member_id if one.name is None else one.name
-        member.joined_at = base - one.joined_ago
-        by_heartbeats, *times = one.by_heartbeats if isinstance(one.by_heartbeats, list) else [one.by_heartbeats]
+        member.name = member_id if stored.name is None else stored.name
+        member.joined_at = base - stored.joined_ago
+        by_heartbeats, *times = (
+            stored.by_heartbeats if isinstance(stored.by_heartbeats, list) else [stored.by_heartbeats]
+        )
         member.by_heartbeats = bool(by_heartbeats)
         member.client_id = member_id[:client_id] if isinstance(client_id, int) else client_id
-        member.host = one.host
-        member.holds_since = base - (one.joined_ago if one.holds_ago is None else one.holds_ago)
-        member.instance_id = one.instance_id
-        member.rack = one.rack
-        member.owned = one.owned
-        member.owned_generation = one.owned_generation
-        member.timeout_since = None if one.timeout_ago is None else base - one.timeout_ago
-        member.reported_at = None if one.reported_ago is None else base - one.reported_ago
-        member.own_joined_at = None if one.own_joined_ago is None else base - one.own_joined_ago
-        member.field_times = unpack_field_times(member, kinds.present.of(member, one.kind), times, kinds.values, base)
+        member.host = stored.host
+        member.holds_since = base - (stored.joined_ago if stored.holds_ago is None else stored.holds_ago)
+        member.instance_id = stored.instance_id
+        member.rack = stored.rack
+        member.owned = stored.owned
+        member.owned_generation = stored.owned_generation
+        member.timeout_since = None if stored.timeout_ago is None else base - stored.timeout_ago
+        member.reported_at = None if stored.reported_ago is None else base - stored.reported_ago
+        member.own_joined_at = None if stored.own_joined_ago is None else base - stored.own_joined_ago
+        member.field_times = unpack_field_times(
+            member, kinds.present.of(member, stored.kind), times, kinds.values, base
+        )
         yield member

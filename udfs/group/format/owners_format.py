@@ -45,7 +45,7 @@ def pack_owners(owners: Owners, names: list[str], table: SharedValues) -> list[A
             if queue_id == next_id and holders == last_holders:
                 runs[-2] += 1
             else:
-                now = numbers[holders[0]] if len(holders) == 1 else [numbers[one] for one in holders]
+                now = numbers[holders[0]] if len(holders) == 1 else [numbers[holder] for holder in holders]
                 runs += [queue_id - next_id, 1, now]
             next_id, last_holders = queue_id + 1, holders
         packed.append([table.number(topic, topic), None if broker is None else table.number(broker, broker), runs])
@@ -61,7 +61,7 @@ def unpack_owners(packed: list[Any], names: list[str], values: list[Any]) -> Own
     for topic, broker, runs in packed:
         name, place, next_id = values[topic], None if broker is None else values[broker], 0
         for gap, length, holder in zip(runs[::3], runs[1::3], runs[2::3], strict=True):
-            held = alone[holder] if isinstance(holder, int) else tuple(names[one] for one in holder)
+            held = alone[holder] if isinstance(holder, int) else tuple(names[number] for number in holder)
             next_id += gap
             for queue_id in range(next_id, next_id + length):
                 owners[(name, place, queue_id)] = held

@@ -121,17 +121,17 @@ def encode_group(group: Group) -> bytes:
         [pack_member(member, kinds, base) for member in members],
         [
             [
-                pack_member(one.member, kinds, base),
-                base - one.left_at,
-                _REASONS.index(one.left_reason),
-                time_before(one.last_heartbeat_at, base),
-                time_before(one.own_at, base),
+                pack_member(departed.member, kinds, base),
+                base - departed.left_at,
+                _REASONS.index(departed.left_reason),
+                time_before(departed.last_heartbeat_at, base),
+                time_before(departed.own_at, base),
             ]
-            for one in group.departed.values()
+            for departed in group.departed.values()
         ],
         others,
         pack_owners(group.computed, [*group.members, *others], table),
-        # Reported and computed owners are mostly equal: then they are written once.
+        # Reported and computed owners are mostly equal, and equal ones are written once.
         True
         if group.reported and group.reported == group.computed
         else pack_owners(group.reported, [*group.members, *others], table),
@@ -196,7 +196,7 @@ def _unpack(values: list[Any], body: list[Any]) -> Group:
         pulls, idle_queues, *awaited = taken_over
         group.pulls = {queue: base - ago for queue, ago in unpack_by_queue(pulls, values)}
         group.idle_queues = {
-            queue: IdleQueue(estimate, None if ago is None else base - ago, taker, *(base - one for one in read_ago))
+            queue: IdleQueue(estimate, None if ago is None else base - ago, taker, *(base - age for age in read_ago))
             for queue, (estimate, ago, taker, *read_ago) in unpack_by_queue(idle_queues, values)
         }
         if awaited:
@@ -254,10 +254,10 @@ def _pack_times(times: dict[Queue, int], table: SharedValues, base: int) -> list
 
 def _pack_idle_queues(idle_queues: dict[Queue, IdleQueue], table: SharedValues, base: int) -> list[Any]:
     packed: dict[Queue, Any] = {}
-    for queue, one in idle_queues.items():
-        packed[queue] = [one.estimate, time_before(one.released_at, base), one.taker]
-        if one.read_at is not None:
-            packed[queue].append(base - one.read_at)
+    for queue, idle_queue in idle_queues.items():
+        packed[queue] = [idle_queue.estimate, time_before(idle_queue.released_at, base), idle_queue.taker]
+        if idle_queue.read_at is not None:
+            packed[queue].append(base - idle_queue.read_at)
     return pack_by_queue(packed, table)
 
 
@@ -291,7 +291,7 @@ def _pack_epochs(group: Group, row: GroupChanged) -> list[Any]:
     written = (row.member_epochs, row.reconciling)
     return [
         *(row.protocol, row.epoch, row.assignment_epoch, row.waits),
-        *(None if one == other else [one] for one, other in zip(written, derived, strict=True)),
+        *(None if value == other else [value] for value, other in zip(written, derived, strict=True)),
     ]
 
 

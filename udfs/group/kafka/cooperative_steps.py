@@ -59,7 +59,7 @@ def _still_waiting(group: Group, snapshot: GroupSnapshot, reported: Owners, caus
     if all(info.owned is not None for info in snapshot.members):
         claimed = {(ref.topic, None, ref.queue_id) for info in snapshot.members for ref in info.owned or ()}
         return [queue for queue in waiting if queue in claimed]
-    return waiting if any(one.kind == "member_joined" for one in causes.triggers) else []
+    return waiting if any(trigger.kind == "member_joined" for trigger in causes.triggers) else []
 
 
 def waiting_since(

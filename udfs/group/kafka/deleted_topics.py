@@ -1,9 +1,9 @@
 """Core: topics of a classic group that were deleted, and perhaps made again under their names. No I/O.
 
-A coordinator deletes what a group has committed of a topic as soon as that is deleted: a sign that comes before the
-generation that follows, where a poll of the metadata comes after it, or never saw the topic away. Members are assigned
-queues by name: what the next generation assigns is the new topic's. Where a group has no commits, or they are not
-known, the assignment itself is the sign: one that nothing else has caused and that leaves out what it assigned before.
+A coordinator deletes a group's commits of a topic as soon as the topic is deleted. This sign comes before the
+generation that follows; a poll of the metadata comes after it, or never sees that the topic was away. Members are
+assigned queues by name: what the next generation assigns is the new topic's. Where a group has no commits, or they are
+not known, the assignment itself is the sign: nothing else has caused it, and it leaves out what was assigned before.
 """
 
 from __future__ import annotations
@@ -49,7 +49,10 @@ def note_deleted_commits(context: GroupContext, event: CommitsDeleted, at: int, 
         return
     wanted = set(group.subscribed_topics())
     for topic in sorted({queue.topic for queue in event.queues} & wanted):
-        if not any(one.detail == _DELETED and (one.topic, one.time) == (topic, at) for one in group.evidence):
+        if not any(
+            evidence.detail == _DELETED and (evidence.topic, evidence.time) == (topic, at)
+            for evidence in group.evidence
+        ):
             context.learn(Evidence("queue_count_changed", at, None, topic, event_id, _DELETED))
 
 
@@ -64,19 +67,23 @@ def topics_now(
     """
     found, made_again, awaited = dict(topic_queues), set[str](), list[Evidence]()
     since = view.group.last_rebalance_at or 0
-    deleted = {one.topic: one for one in view.group.evidence if one.detail == _DELETED and one.time <= at}
+    deleted = {
+        evidence.topic: evidence
+        for evidence in view.group.evidence
+        if evidence.detail == _DELETED and evidence.time <= at
+    }
     for topic in sorted(topics):
-        one, renewed = deleted.get(topic), view.topics.renewed_at(topic, at)
-        is_new = one is not None and one.time > since
-        if one is not None and reported is not None and (renewed is None or renewed < one.time):
-            awaited.append(one)
+        deletion, renewed = deleted.get(topic), view.topics.renewed_at(topic, at)
+        is_new = deletion is not None and deletion.time > since
+        if deletion is not None and reported is not None and (renewed is None or renewed < deletion.time):
+            awaited.append(deletion)
             numbers = [queue[2] for queue in reported if queue[0] == topic]
             if numbers:
                 found[topic] = numbered(max(numbers) + 1)
             else:
                 found.pop(topic, None)
         has_id = view.topics.topic_id(topic, at) is not None
-        is_renewed = one is None and has_id and renewed is not None and renewed > since
+        is_renewed = deletion is None and has_id and renewed is not None and renewed > since
         if found.get(topic) and (is_new or is_renewed):
             made_again.add(topic)
     return TopicsNow(found, frozenset(made_again), awaited)
@@ -131,10 +138,12 @@ def evidence_after(
     Args:
         left: What it does not show. subscribed: Its topics. reported: The assignment that it reports.
     """
-    others = [one for one in left if one.detail not in (_DELETED, FIRST_METADATA) or one.time > at]
+    others = [evidence for evidence in left if evidence.detail not in (_DELETED, FIRST_METADATA) or evidence.time > at]
     if reported is None:
         there = {queue for topic, infos in topics.topic_queues.items() for queue in keys_of(infos, view.system, topic)}
         held = {queue[0] for queue in (*view.group.reported, *view.group.revoked_pending) if queue not in there}
-        past = [one for one in view.group.evidence if one.time <= at and one.topic in held & subscribed]
-        others += [one for one in past if one.detail != _DELETED and one not in others]
-    return sorted([*others, *topics.awaited], key=lambda one: one.time)
+        past = [
+            evidence for evidence in view.group.evidence if evidence.time <= at and evidence.topic in held & subscribed
+        ]
+        others += [evidence for evidence in past if evidence.detail != _DELETED and evidence not in others]
+    return sorted([*others, *topics.awaited], key=lambda evidence: evidence.time)

@@ -265,20 +265,22 @@ def _with_likely_assignor(view: GroupView, outcome: EpochOutcome) -> EpochOutcom
     if not outcome.names_assignor:
         name = (None if recorded is None else recorded.default_assignor) or name
     else:
-        name = next((one for one in outcome.assignors if qualified_name(one, view.system) == last), name)
+        name = next((assignor for assignor in outcome.assignors if qualified_name(assignor, view.system) == last), name)
     return outcome if name == outcome.strategy else msgspec.structs.replace(outcome, strategy=name)
 
 
 def _learn_assignor(context: GroupContext, outcome: EpochOutcome, target: TargetAssignment, causes: Causes) -> None:
     """Have an assignor that the target shows be the group's, where members do not show which it is."""
     group, system = context.group, context.system
-    name = next((one for one in outcome.assignors if qualified_name(one, system) == target.strategy), None)
+    name = next(
+        (assignor for assignor in outcome.assignors if qualified_name(assignor, system) == target.strategy), None
+    )
     if name is None or name == outcome.strategy:
         return
     if not outcome.names_assignor and group.recorded is not None:
         group.recorded.note_default_assignor(name)
     before = group.last_strategy
-    causes.triggers = [one for one in causes.triggers if one.kind != "strategy_changed"]
+    causes.triggers = [trigger for trigger in causes.triggers if trigger.kind != "strategy_changed"]
     if before not in (None, target.strategy):
         causes.add("strategy_changed", detail=f"{INFERRED}: {before} -> {target.strategy}", event_id=outcome.event_id)
     if not causes.triggers:

@@ -80,7 +80,9 @@ def target_of(
 
 def _held_before(outcome: EpochOutcome, lives: TopicLives) -> Held:
     """Return the target from which that of the epoch was computed, by the ids that members had then."""
-    return lives.current({outcome.former.get(one, one): partitions for one, partitions in outcome.previous.items()})
+    return lives.current(
+        {outcome.former.get(member_id, member_id): partitions for member_id, partitions in outcome.previous.items()}
+    )
 
 
 def as_published(
@@ -145,16 +147,16 @@ def _orders(view: GroupView, outcome: EpochOutcome) -> Iterator[MembersPut]:
     """Return how the coordinator may have put the members into its assignor's map, the likeliest way first."""
     former = outcome.former
     newest = [info.member_id for info in outcome.members if info.joined_at == outcome.assigned_at]
-    ids = [former.get(one, one) for one in outcome.added or view.group.members]
-    return coordinator_orders(ids, [former.get(one, one) for one in newest])
+    ids = [former.get(member_id, member_id) for member_id in outcome.added or view.group.members]
+    return coordinator_orders(ids, [former.get(member_id, member_id) for member_id in newest])
 
 
 def _with_patterns(outcome: EpochOutcome, problem: Problem) -> Problem:
     """Have members subscribe by their patterns."""
-    patterns = {outcome.former.get(one, one): pattern for one, pattern in outcome.patterns.items()}
+    patterns = {outcome.former.get(member_id, member_id): pattern for member_id, pattern in outcome.patterns.items()}
     if not patterns:
         return problem
-    members = (msgspec.structs.replace(one, pattern=patterns.get(one.member_id)) for one in problem.members)
+    members = (msgspec.structs.replace(member, pattern=patterns.get(member.member_id)) for member in problem.members)
     return msgspec.structs.replace(problem, members=tuple(members))
 
 
@@ -171,7 +173,7 @@ def _as_in_coordinator(
     }
     return msgspec.structs.replace(
         problem,
-        members=tuple(members[one] for one in put.members if one in members),
+        members=tuple(members[member_id] for member_id in put.members if member_id in members),
         member_slots=put.slots,
         settings=settings,
         previous=None if problem.previous is None else previous,

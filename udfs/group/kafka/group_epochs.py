@@ -39,8 +39,9 @@ from udfs.model.events import Departure, DepartureKind, GroupRecord, GroupSnapsh
 from udfs.model.group_api import DueEvent
 from udfs.model.journal import GroupChanged, TriggerKind
 
-MAX_WAITING = 100_000  # members and their assignments in outcomes that wait: beyond it the oldest name topics by ids
-MAX_STEPS = 1_024  # changes of ownership within one epoch: beyond it the newest are taken for one
+# Outcomes that wait have at most so many members and assignments; beyond that the oldest name topics by their ids.
+MAX_WAITING = 100_000
+MAX_STEPS = 1_024  # an epoch has at most so many changes of ownership; beyond that the newest are taken for one
 _EVIDENCE: Final[dict[str, TriggerKind]] = {"left": "member_left", "expired": "session_expired"}
 
 
@@ -113,7 +114,7 @@ def decide_waiting(context: GroupContext, at: int) -> None:
         _learn_names(context, recorded, at)
         ready = recorded.waiting[:-1] if recorded.awaits_effect else recorded.waiting
         last = _last_with_names(context, recorded, ready, at)
-        while sum(one.size for one in recorded.waiting[last + 1 :]) > MAX_WAITING:
+        while sum(later.size for later in recorded.waiting[last + 1 :]) > MAX_WAITING:
             last += 1
         for outcome in recorded.take_waiting(last + 1):
             if is_overdue(recorded, outcome, at):
@@ -129,9 +130,11 @@ def _last_with_names(view: GroupView, recorded: RecordedGroup, outcomes: Sequenc
 
     One that names no topic, because no member is left, does not show that metadata is there.
     """
-    overdue = [is_overdue(recorded, one, at) for one in outcomes]
-    named = [late or has_names(view, recorded, one, at) for one, late in zip(outcomes, overdue, strict=True)]
-    shown = [place for place, one in enumerate(outcomes) if overdue[place] or (named[place] and one.topic_ids())]
+    overdue = [is_overdue(recorded, outcome, at) for outcome in outcomes]
+    named = [late or has_names(view, recorded, outcome, at) for outcome, late in zip(outcomes, overdue, strict=True)]
+    shown = [
+        place for place, outcome in enumerate(outcomes) if overdue[place] or (named[place] and outcome.topic_ids())
+    ]
     last = max(shown, default=-1)
     while last + 1 < len(outcomes) and named[last + 1]:
         last += 1
@@ -161,12 +164,12 @@ def _end_records(context: GroupContext, at: int) -> None:
 
 def has_record_of_group(records: Sequence[DueEvent], *, deleted: bool) -> bool:
     """Return whether the record of a group itself, or its tombstone, is among these."""
-    found = [one.event for one in records if isinstance(one.event, GroupRecord)]
-    return any(one.record == "group" and one.deleted == deleted for one in found)
+    found = [due_event.event for due_event in records if isinstance(due_event.event, GroupRecord)]
+    return any(record.record == "group" and record.deleted == deleted for record in found)
 
 
 def take_back(context: GroupContext, records: Sequence[DueEvent], snapshot: GroupSnapshot, at: int) -> bool:
-    """Have a group be a classic one from the record on that takes the place of its others; its history continues.
+    """Make a group a classic one as of the record that replaces its other ones; its history continues.
 
     Where its generation is the last epoch it is no rebalance: the next one shows the departure of a member that only
     speaks the other protocol.
@@ -215,16 +218,20 @@ def _finish(view: GroupView, recorded: RecordedGroup, event_id: str, at: int, ov
         overtaken=overtaken,
         strategy=recorded.strategy(),
         members=_infos(recorded),
-        described=all(one.info is not None for one in recorded.present.values()),
+        described=all(member.info is not None for member in recorded.present.values()),
         owned=recorded.owned(),
         steps=list(recorded.steps),
         target=recorded.targets() if has_target else None,
         previous=dict(recorded.previous),
-        departures=tuple(recorded.departures[one] for one in sorted(recorded.departures)),
-        event_ids={one: member.event_id for one, member in recorded.present.items() if member.event_id is not None},
+        departures=tuple(recorded.departures[member_id] for member_id in sorted(recorded.departures)),
+        event_ids={
+            member_id: member.event_id for member_id, member in recorded.present.items() if member.event_id is not None
+        },
         former=dict(recorded.former) if has_target else {},
         follows_unrecorded=has_target and recorded.follows_unrecorded,
-        patterns={one: member.pattern for one, member in recorded.present.items() if member.pattern is not None},
+        patterns={
+            member_id: member.pattern for member_id, member in recorded.present.items() if member.pattern is not None
+        },
         added=recorded.added(),
         renamed=list(recorded.renamed),
         assignors=recorded.assignors(),
@@ -251,12 +258,14 @@ def _finish_at_once(
     if recorded.incomplete:
         return
     epoch, overtaken = epochs
-    arrived = sorted(folded.arrived, key=lambda one: (recorded.members[one].epoch or epoch, one))
+    arrived = sorted(folded.arrived, key=lambda member_id: (recorded.members[member_id].epoch or epoch, member_id))
     changes = [*sorted(folded.departed.keys() - folded.renamed.keys()), *arrived][: place + 1]
-    departed, present = {one for one in changes if one in folded.departed}, recorded.present
+    departed, present = {member_id for member_id in changes if member_id in folded.departed}, recorded.present
     members = [info for info in infos if info.member_id not in departed]
-    members += [_info(recorded, one, present[one]) for one in changes if one in present]
-    departures = tuple(recorded.departures[one] for one in sorted(departed) if one in recorded.departures)
+    members += [_info(recorded, member_id, present[member_id]) for member_id in changes if member_id in present]
+    departures = tuple(
+        recorded.departures[member_id] for member_id in sorted(departed) if member_id in recorded.departures
+    )
     outcome = EpochOutcome(
         epoch=epoch,
         at=at,
@@ -267,18 +276,18 @@ def _finish_at_once(
         strategy=recorded.strategy(),
         members=tuple(members),
         described=True,
-        owned={one: held for one, held in owned.items() if one not in departed},
+        owned={member_id: held for member_id, held in owned.items() if member_id not in departed},
         steps=[],
         target=None,
         previous={},
         departures=departures,
-        event_ids={one: present[one].event_id or event_id for one in changes if one in present},
+        event_ids={member_id: present[member_id].event_id or event_id for member_id in changes if member_id in present},
     )
     recorded.waiting.append(outcome)
 
 
 def _infos(recorded: RecordedGroup) -> tuple[MemberInfo, ...]:
-    return tuple(_info(recorded, member_id, one) for member_id, one in recorded.present.items())
+    return tuple(_info(recorded, member_id, member) for member_id, member in recorded.present.items())
 
 
 def _info(recorded: RecordedGroup, member_id: str, member: RecordedMember) -> MemberInfo:
@@ -297,15 +306,19 @@ def _info(recorded: RecordedGroup, member_id: str, member: RecordedMember) -> Me
 
 def _note_step(recorded: RecordedGroup, folded: Folded, before: Held, now: Held, at: int) -> None:
     """Note which members own something else from now on; of those whose topic may be another one, also what before."""
-    renamed = {folded.renamed.get(one, one): held for one, held in before.items()}
-    changed = {one: now.get(one, ()) for one in sorted({*renamed, *now}) if renamed.get(one, ()) != now.get(one, ())}
+    renamed = {folded.renamed.get(member_id, member_id): held for member_id, held in before.items()}
+    changed = {
+        member_id: now.get(member_id, ())
+        for member_id in sorted({*renamed, *now})
+        if renamed.get(member_id, ()) != now.get(member_id, ())
+    }
     if not changed:
         return
-    noted = {one for _, held in recorded.steps for one in held}
+    noted = {member_id for _, held in recorded.steps for member_id in held}
     former = {
-        one: renamed[one]
-        for one in changed
-        if one in renamed and one not in noted and _swaps(renamed[one], now.get(one, ()))
+        member_id: renamed[member_id]
+        for member_id in changed
+        if member_id in renamed and member_id not in noted and _swaps(renamed[member_id], now.get(member_id, ()))
     }
     if former:
         recorded.steps.append((at, former))
@@ -317,7 +330,10 @@ def _note_step(recorded: RecordedGroup, folded: Folded, before: Held, now: Held,
 
 def _swaps(before: Partitions, now: Partitions) -> bool:
     """Return whether a member gives up a partition and gets one of the same number of another topic."""
-    was, is_now = ({(one.topic, number) for one in held for number in one.partitions} for held in (before, now))
+    was, is_now = (
+        {(topic_partitions.topic, number) for topic_partitions in held for number in topic_partitions.partitions}
+        for held in (before, now)
+    )
     return bool({number for _, number in was - is_now} & {number for _, number in is_now - was})
 
 
@@ -325,8 +341,8 @@ def _is_whole(view: GroupView, recorded: RecordedGroup, at: int) -> bool:
     """Return whether the members with an assignment own every queue of the topics that they own some of."""
     held: dict[str, set[int]] = {}
     for partitions in recorded.owned().values():
-        for one in partitions:
-            held.setdefault(one.topic, set()).update(one.partitions)
+        for topic_partitions in partitions:
+            held.setdefault(topic_partitions.topic, set()).update(topic_partitions.partitions)
     names = recorded.names
     counts = {topic: view.queues_at(names[topic], at) for topic in held if topic in names}
     return bool(held) and all(len(counts.get(topic) or ()) == len(numbers) for topic, numbers in held.items())

@@ -38,10 +38,10 @@ _HEARTBEATS_IN_A_TIMEOUT = 3
 _AT_ONCE_MS = 1_000
 # A poll has the time at which it was sent: what it shows may have begun until the coordinator replied.
 _REPLY_MS = 500
-# How long a coordinator waits for members that do not say it: ``max.poll.interval.ms`` of Kafka's clients.
+# A coordinator waits so long for members that report no timeout: ``max.poll.interval.ms`` of Kafka's clients.
 _REBALANCE_TIMEOUT_MS = 300_000
-_AIOKAFKA = "aiokafka"  # the likeliest of the libraries that a member may have
-# So many commits of a queue are needed to know how often its owner commits.
+_AIOKAFKA = "aiokafka"  # it is the likeliest of the libraries that a member may have
+# It takes so many commits of a queue to know how often its owner commits.
 _RHYTHM_OF = 3
 # Heartbeat interval and session timeout of the new protocols are settings of the broker
 # (``group.consumer.heartbeat.interval.ms``). By default a member that committed until so shortly before its end was not
@@ -79,7 +79,7 @@ def infer_departures(
     inferred: dict[str, Inferred] = {}
     for member_id in departed:
         if member_id in newest:
-            others = [newest[one] for one in staying if one in newest]
+            others = [newest[staying_id] for staying_id in staying if staying_id in newest]
             silence = _Silence(
                 last=newest[member_id].last,
                 timeout=view.timeout_of(group.members[member_id]),
@@ -109,7 +109,7 @@ class _Commits:
         offsets, found = self._view.facts.offsets, list[list[int]]()
         for key in queue_keys(self._queues).tolist():
             newest = offsets.newest(key, self._at)
-            times = {one[0] for one in (newest.commit, newest.former) if one is not None} | set(newest.earlier)
+            times = {commit[0] for commit in (newest.commit, newest.former) if commit is not None} | set(newest.earlier)
             found.append(sorted(time for time in times if self._since <= time < self._at))
         return found
 
@@ -200,16 +200,16 @@ def _infer(silent: _Silence, commits: _Commits, others: Sequence[_Commits], at: 
         may_be_waited_for = silent.ended - last >= timeout - share and abs(silence) >= _AT_ONCE_MS
         return None if may_be_waited_for else Inferred("member_left", evidence)
     if silence < timeout - silent.inaccuracy or last + timeout + share < silent.earliest or commits.is_idle(at):
-        return None  # one that was silent for longer than an expiry takes lived on, and was idle
-    active = [one.last for one in others if _shows_beginning(silent, one, share, at)]
+        return None  # a member that was silent for longer than an expiry takes lived on, and was idle
+    active = [other.last for other in others if _shows_beginning(silent, other, share, at)]
     if others and not active:
-        return None  # theirs stopped before: the group is idle, and silence proves nothing
+        return None  # the others had stopped before: the group is idle, and silence proves nothing
     if active and min(active) < last + share:
         return Inferred("member_left", f"{evidence}; others stopped {max(0, min(active) - last)} ms after it")
     rhythm = commits.rhythm
     if rhythm is None or rhythm + _AT_ONCE_MS >= timeout - share:
-        return None  # so long after its last commit it may have left as well
-    until = [one.last for one in others if one.commits_on(last + share, at)]
+        return None  # so long after its last commit the member may as well have left
+    until = [other.last for other in others if other.commits_on(last + share, at)]
     if not (until or silent.is_alone):
         return None  # the others may have rejoined late, and each commits once when it does
     # Some went on until then: so the rebalance began no more than their heartbeat before that, and by ``began``.
@@ -252,11 +252,11 @@ def infer_recorded_departure(
     shortest = timeout - min(_HEARTBEAT_MS, timeout // _HEARTBEATS_IN_A_TIMEOUT)
     if silence < shortest or own.is_idle(at) or own.rhythm is None or own.rhythm + _AT_ONCE_MS >= shortest:
         return "gone", None
-    others = _last_commits(view, held, [one for one in staying if one in members], at).values()
-    if others and max(one.last for one in others) < at - timeout // _HEARTBEATS_IN_A_TIMEOUT:
+    others = _last_commits(view, held, [staying_id for staying_id in staying if staying_id in members], at).values()
+    if others and max(other.last for other in others) < at - timeout // _HEARTBEATS_IN_A_TIMEOUT:
         return "gone", None  # nobody commits: the group is idle, and silence proves nothing
     spread, poll_interval = own.rhythm + _AT_ONCE_MS, _poll_interval(members[member_id])
-    # One that was silent for longer than an expiry takes lived on, and was idle.
+    # A member that was silent for longer than an expiry takes lived on, and was idle.
     may_expire = silence <= timeout + spread
     evidence = f"its last commit was {silence} ms before"
     if not _may_be_late(poll_interval, timeout, silence, silence, (spread, spread)):
@@ -277,7 +277,7 @@ def _last_commits(
     """Return the last commits of members, where they have committed since they own their queues."""
     members = {member_id: view.group.members[member_id] for member_id in member_ids}
     earliest = min((_holds_since(member) for member in members.values()), default=at)
-    commits = newest_commits(view, [queue for one in members for queue in held.get(one, ())], earliest, at)
+    commits = newest_commits(view, [queue for owner in members for queue in held.get(owner, ())], earliest, at)
     found: dict[str, _Commits] = {}
     for member_id, member in members.items():
         queues, since = held.get(member_id, ()), _holds_since(member)

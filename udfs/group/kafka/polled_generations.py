@@ -21,7 +21,7 @@ from udfs.strategies.registry import qualified_name
 
 # Members of the new protocol still give queues up and take them over (librdkafka has no names for these states).
 _CONVERGING = frozenset({"assigning", "reconciling", "unknown"})
-_NAMED_TOPICS = 10  # in a cause's detail
+_NAMED_TOPICS = 10  # the detail of a cause names at most so many topics
 
 
 def is_polled(snapshot: GroupSnapshot) -> bool:
@@ -71,7 +71,7 @@ def add_causes_of_assignment(
             causes.add("queue_count_changed", topic=topic, detail=f"unknown -> {number}", event_id=event_id)
             continue
         detail = f"{INFERRED}: nothing of {topic} was assigned before"
-        for member_id in sorted({one for queue, held in reported.items() if queue[0] == topic for one in held}):
+        for member_id in sorted({holder for queue, held in reported.items() if queue[0] == topic for holder in held}):
             causes.add("subscription_changed", member_id=member_id, detail=detail, event_id=event_id)
     if causes.triggers:
         return
@@ -106,13 +106,15 @@ def _differs(view: GroupView, snapshot: GroupSnapshot) -> bool:
     if group.preparing_since is not None:
         return True
     renamed = returned(group, snapshot.members)
-    if {renamed.get(one, one) for one in group.members} != {info.member_id for info in snapshot.members}:
+    if {renamed.get(member_id, member_id) for member_id in group.members} != {
+        info.member_id for info in snapshot.members
+    }:
         return True
     if not snapshot.members:
         return False
     if snapshot.strategy and qualified_name(snapshot.strategy, view.system) != group.last_strategy:
         return True
-    by_new_id = {renamed.get(one, one): member for one, member in group.members.items()}
+    by_new_id = {renamed.get(member_id, member_id): member for member_id, member in group.members.items()}
     for info in snapshot.members:
         before = by_new_id[info.member_id].subscriptions
         if info.subscriptions is not None and before is not None and distinct(info.subscriptions) != before:
@@ -124,4 +126,4 @@ def _differs(view: GroupView, snapshot: GroupSnapshot) -> bool:
 def _under_new_ids(owners: Owners, renamed: dict[str, str]) -> Owners:
     if not renamed:
         return owners
-    return {queue: tuple(renamed.get(one, one) for one in held) for queue, held in owners.items()}
+    return {queue: tuple(renamed.get(holder, holder) for holder in held) for queue, held in owners.items()}

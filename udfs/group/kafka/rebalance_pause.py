@@ -55,7 +55,7 @@ def span_pauses(
             waited = None if since is None else at - since
         if waited is not None:
             kept = before.get(queue, ())
-            found.update({(queue, one): (waited, None) for one in holders if one not in kept})
+            found.update({(queue, holder): (waited, None) for holder in holders if holder not in kept})
     return found
 
 

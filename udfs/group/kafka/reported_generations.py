@@ -128,8 +128,8 @@ def _take_new_generation(
     if reported is not None:
         reported = newest_reports(context, held_only_by(reported, group.members), snapshot.event_time)
     handed = add_generation_triggers(context, due, snapshot, current, reported, causes, at)
-    # Of a new group, which has generation 0, nothing is missed: members that join one after the other begin generations
-    # that never complete, and those are not recorded.
+    # A new group, which has generation 0, has missed none: members that join one after the other begin generations that
+    # never complete, and those are not recorded.
     missed = generation - current - 1 if current and generation > current + 1 else None
     if lacks_subscriptions(snapshot):
         target, awaited = without_subscriptions(context, snapshot.strategy), None
@@ -185,7 +185,7 @@ def topics_after(view: GroupView, snapshot: GroupSnapshot, reported: Owners | No
         return topics
     assigned = {queue[0] for queue in reported or ()}
     left = view.group.counts.keys() - assigned
-    return topics | assigned | {one for one in left if is_converging(snapshot) or not view.queues_at(one, at)}
+    return topics | assigned | {topic for topic in left if is_converging(snapshot) or not view.queues_at(topic, at)}
 
 
 def subscribed_after(view: GroupView, snapshot: GroupSnapshot) -> set[str]:
@@ -266,7 +266,7 @@ def move_members(
     group, outdated = context.group, False
     for member_id, cause in sorted(causes.departures.items()):
         context.close_session(member_id, at, cause.at, cause.reason)
-    forget_owned(group)  # it is of another generation
+    forget_owned(group)  # what members reported to own is of another generation
     for info in snapshot.members:
         member = group.members.get(info.member_id)
         if member is None:

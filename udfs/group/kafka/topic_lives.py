@@ -33,9 +33,9 @@ class TopicLives(NamedTuple):
     made_again: frozenset[str]
 
     def without_queues(self, topics: Iterable[str]) -> set[str]:
-        """Return those of the topics to which members subscribe of which the coordinator knew no queue."""
+        """Return the subscribed topics of which the coordinator knew no queue."""
         # An id without a name may be of any of them.
-        if self.ids is None or any(self.names.get(one, one) == one for one in self.ids.values()):
+        if self.ids is None or any(self.names.get(topic_id, topic_id) == topic_id for topic_id in self.ids.values()):
             return set()
         return set(topics) - self.ids.keys()
 
@@ -47,7 +47,9 @@ class TopicLives(NamedTuple):
     def current(self, held: Held) -> Held:
         """Return what members have of topics that exist."""
         return {
-            member: tuple(one for one in partitions if self.is_current(one.topic))
+            member: tuple(
+                topic_partitions for topic_partitions in partitions if self.is_current(topic_partitions.topic)
+            )
             for member, partitions in held.items()
         }
 
@@ -57,7 +59,11 @@ class TopicLives(NamedTuple):
 
     def queues(self, held: Partitions) -> list[Queue]:
         """Return queues by name."""
-        return [(self.names.get(one.topic, one.topic), None, number) for one in held for number in one.partitions]
+        return [
+            (self.names.get(topic_partitions.topic, topic_partitions.topic), None, number)
+            for topic_partitions in held
+            for number in topic_partitions.partitions
+        ]
 
 
 def lives_in(recorded: RecordedGroup | None, outcome: EpochOutcome, names: Mapping[str, str]) -> TopicLives:
@@ -65,7 +71,7 @@ def lives_in(recorded: RecordedGroup | None, outcome: EpochOutcome, names: Mappi
     if recorded is None or outcome.target is None or not outcome.members:
         return TopicLives(names, None, frozenset())
     ids = ids_by_name(outcome.target, names)
-    made_again = frozenset(name for name, one in ids.items() if recorded.ids.get(name, one) != one)
+    made_again = frozenset(name for name, topic_id in ids.items() if recorded.ids.get(name, topic_id) != topic_id)
     return TopicLives(names, ids, made_again)
 
 
@@ -115,7 +121,10 @@ def ownership_steps(before: Owners, outcome: EpochOutcome, lives: TopicLives) ->
 
 def _replaced(lives: TopicLives, before: Partitions, now: Partitions) -> set[Queue]:
     """Return the queues of a member that are of another topic than before."""
-    was, is_now = ({(one.topic, number) for one in held for number in one.partitions} for held in (before, now))
+    was, is_now = (
+        {(topic_partitions.topic, number) for topic_partitions in held for number in topic_partitions.partitions}
+        for held in (before, now)
+    )
     names = lives.names
     lost, gained = (
         {(names.get(topic, topic), number) for topic, number in some} for some in (was - is_now, is_now - was)

@@ -20,7 +20,7 @@ from udfs.group.state.view import GroupView
 
 # How long an epoch waits for metadata of its topics once there is metadata: it is polled every few seconds.
 NAMES_WITHIN_MS = 60_000
-MAX_NAMES = 10_000  # topics of a group, former ones included; beyond it the oldest is forgotten
+MAX_NAMES = 10_000  # a group has at most so many topics, former ones included; beyond that the oldest is forgotten
 _HEXADECIMAL_UUID = 36
 _FOR_URLS = str.maketrans("+/", "-_")
 
@@ -33,9 +33,11 @@ def learn_names(view: GroupView, recorded: RecordedGroup, at: int) -> dict[str, 
         if topic_id is not None:
             found |= _name(recorded, topic_id, topic)
     for outcome in recorded.waiting:
-        one = _only_one_left(recorded, outcome)
-        if one is not None and (one[1] in recorded.names.values() or _has_waited(view, recorded, *one, at)):
-            found |= _name(recorded, *one)
+        id_and_name = _only_one_left(recorded, outcome)
+        if id_and_name is not None and (
+            id_and_name[1] in recorded.names.values() or _has_waited(view, recorded, *id_and_name, at)
+        ):
+            found |= _name(recorded, *id_and_name)
     while len(recorded.names) > MAX_NAMES:
         del recorded.names[next(iter(recorded.names))]
     return found
@@ -60,7 +62,7 @@ def is_overdue(recorded: RecordedGroup, outcome: EpochOutcome, at: int) -> bool:
 def next_check(recorded: RecordedGroup, outcomes: Sequence[EpochOutcome], at: int) -> int | None:
     """Return when outcomes that wait are looked at again without news: where the oldest is overdue.
 
-    Without any metadata of the cluster each time a quarter later: what comes years after a record costs few looks.
+    Without any metadata of the cluster the wait grows by a quarter each time: years of it cost few looks.
     """
     if not outcomes:
         return None
@@ -89,7 +91,7 @@ def _has_waited(view: GroupView, recorded: RecordedGroup, topic_id: str, topic: 
 
 def topics_without_metadata(view: GroupView, recorded: RecordedGroup, outcome: EpochOutcome, at: int) -> set[str]:
     """Return the topics of an outcome's target, by name, of which metadata has shown nothing by a time."""
-    names = {recorded.names.get(one, one) for one in _ids(outcome.target or {})}
+    names = {recorded.names.get(topic_id, topic_id) for topic_id in _ids(outcome.target or {})}
     return {topic for topic in names if view.queues_at(topic, at) is None}
 
 
@@ -123,7 +125,7 @@ def has_names(view: GroupView, recorded: RecordedGroup, outcome: EpochOutcome, a
 
 def ids_by_name(target: Held | None, names: Mapping[str, str]) -> dict[str, str]:
     """Return the ids of the topics that a target names, by name."""
-    return {names.get(one, one): one for one in sorted(_ids(target or {}))}
+    return {names.get(topic_id, topic_id): topic_id for topic_id in sorted(_ids(target or {}))}
 
 
 def _is_described(view: GroupView, topic: str, at: int) -> bool:
@@ -150,8 +152,8 @@ def _left(recorded: RecordedGroup, outcome: EpochOutcome) -> tuple[set[str], set
     if outcome.target is None or not outcome.described:
         return set(), set()
     ids = _ids(outcome.target)
-    unnamed = {one for one in ids if recorded.names.get(one, one) == one}
-    return unnamed, _subscribed(outcome) - {recorded.names[one] for one in ids - unnamed}
+    unnamed = {topic_id for topic_id in ids if recorded.names.get(topic_id, topic_id) == topic_id}
+    return unnamed, _subscribed(outcome) - {recorded.names[topic_id] for topic_id in ids - unnamed}
 
 
 def _subscribed(outcome: EpochOutcome) -> set[str]:
@@ -159,4 +161,4 @@ def _subscribed(outcome: EpochOutcome) -> set[str]:
 
 
 def _ids(held: Held) -> set[str]:
-    return {one.topic for partitions in held.values() for one in partitions}
+    return {topic_partitions.topic for partitions in held.values() for topic_partitions in partitions}

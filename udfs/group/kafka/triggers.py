@@ -57,21 +57,21 @@ class Causes:
         """Add the coordinator's own reason to the cause that it is about: of the member it names, else the main one."""
         if reason is None or not self.triggers:
             return
-        named = [one for one in self.triggers if one.member_id is not None and one.member_id in reason]
-        about = min(named or self.triggers, key=lambda one: TRIGGER_ORDER.index(one.kind))
+        named = [trigger for trigger in self.triggers if trigger.member_id is not None and trigger.member_id in reason]
+        about = min(named or self.triggers, key=lambda trigger: TRIGGER_ORDER.index(trigger.kind))
         is_observed = about.detail is not None and not about.detail.startswith(INFERRED)
         if about.kind in ("member_left", "session_expired") and is_observed:
-            return  # the departure's own event has it
+            return  # the event of the departure has that reason already
         detail = reason if about.detail is None else f"{about.detail}; {reason}"
         self.triggers[self.triggers.index(about)] = msgspec.structs.replace(about, detail=detail)
 
     def add_notes(self) -> None:
         """Add to the causes of members what is known of those that are back."""
-        for place, one in enumerate(self.triggers):
-            note = self.notes.get(one.member_id or "")
-            if note is not None and one.kind in _OF_MEMBERS:
-                detail = note if one.detail is None else f"{one.detail}; {note}"
-                self.triggers[place] = msgspec.structs.replace(one, detail=detail)
+        for place, trigger in enumerate(self.triggers):
+            note = self.notes.get(trigger.member_id or "")
+            if note is not None and trigger.kind in _OF_MEMBERS:
+                detail = note if trigger.detail is None else f"{trigger.detail}; {note}"
+                self.triggers[place] = msgspec.structs.replace(trigger, detail=detail)
 
     def began(self, at: int) -> None:
         """Record that the rebalance had begun by then."""
@@ -102,7 +102,7 @@ def compare(
     """
     causes, group = Causes(), view.group
     infos = {info.member_id: info for info in snapshot.members}
-    evidence = [one for one in group.evidence if one.time <= at]
+    evidence = [remembered for remembered in group.evidence if remembered.time <= at]
     departed = [member_id for member_id in group.members if member_id not in infos]
     # Where no member stays, the departure of the last one would have ended the rebalance at once.
     has_other_cause = len(departed) != 1 or not infos or bool(infos.keys() - group.members.keys())
@@ -133,7 +133,11 @@ def compare(
     for topic, (before, now) in sorted(resized.items()):
         if before == now and topic not in made_again:
             continue
-        proofs = (one for one in reversed(evidence) if one.topic == topic and one.detail != FIRST_METADATA)
+        proofs = (
+            topic_proof
+            for topic_proof in reversed(evidence)
+            if topic_proof.topic == topic and topic_proof.detail != FIRST_METADATA
+        )
         proof = next(proofs, None)
         earlier = "unknown" if before is None else before
         detail = f"{earlier} -> {now}" + (MADE_AGAIN if topic in made_again else "")
@@ -183,7 +187,7 @@ def _compare_strategies(
 
 
 def _newest(evidence: Sequence[Evidence], kind: TriggerKind, member_id: str) -> Evidence | None:
-    return next((one for one in reversed(evidence) if one.kind == kind and one.member_id == member_id), None)
+    return next((proof for proof in reversed(evidence) if proof.kind == kind and proof.member_id == member_id), None)
 
 
 def returned_members(view: GroupView, snapshot: GroupSnapshot, at: int, event_id: str) -> dict[str, str]:
@@ -207,11 +211,13 @@ def _departures(
 ) -> dict[str, DepartureCause]:
     """Return how members departed that a generation lacks, sorted."""
     group, found = view.group, dict[str, DepartureCause]()
-    evidence = [one for one in group.evidence if one.time <= at]
-    departures = match_departures([group.members[one] for one in sorted(departed)], snapshot.departures or ())
+    evidence = [proof for proof in group.evidence if proof.time <= at]
+    departures = match_departures(
+        [group.members[departed_id] for departed_id in sorted(departed)], snapshot.departures or ()
+    )
     for member_id in sorted(departed):
         since = view.last_heartbeat_or_none(member_id, at) or 0
-        own = [one for one in evidence if one.member_id == member_id and one.time >= since]
+        own = [proof for proof in evidence if proof.member_id == member_id and proof.time >= since]
         found[member_id] = _departure(own, departures.get(member_id), inferred.get(member_id), at, event_id)
     return found
 
@@ -224,9 +230,9 @@ def _departure(
     event_id: str,
 ) -> DepartureCause:
     """Return how a member departed: from an event or the snapshot, else from its commits, else ``member_gone``."""
-    for one in reversed(own):
-        if one.kind in ("member_left", "session_expired"):
-            return DepartureCause(one.kind, min(one.time, at), one.detail, one.event_id or event_id)
+    for proof in reversed(own):
+        if proof.kind in ("member_left", "session_expired"):
+            return DepartureCause(proof.kind, min(proof.time, at), proof.detail, proof.event_id or event_id)
     if inferred is not None and (departure is None or departure.kind == "gone"):
         return DepartureCause(inferred.kind, at, f"{INFERRED}: {inferred.evidence}", event_id)
     return departure_cause(departure, at, event_id)
@@ -247,24 +253,24 @@ def _evidence_left(
     Args:
         topics: Those of both generations: of another one, this generation shows as many queues as there are.
     """
-    shown = {(one.kind, one.member_id, one.topic) for one in causes.triggers}
+    shown = {(trigger.kind, trigger.member_id, trigger.topic) for trigger in causes.triggers}
     departed = set(causes.departures)
 
-    def is_open(one: Evidence) -> bool:
-        if one.time > at:
+    def is_open(proof: Evidence) -> bool:
+        if proof.time > at:
             return True
-        may_have_departed = members_at is not None and one.time > members_at and one.member_id in shown_members
-        if may_have_departed and one.kind in ("member_left", "session_expired"):
+        may_have_departed = members_at is not None and proof.time > members_at and proof.member_id in shown_members
+        if may_have_departed and proof.kind in ("member_left", "session_expired"):
             return True
-        if one.kind in ("session_expired", "member_joined") and one.member_id in shown_members:
+        if proof.kind in ("session_expired", "member_joined") and proof.member_id in shown_members:
             return False
-        if one.kind == "member_left" and ("member_joined", one.member_id, None) in shown:
-            return False  # of a session before this one
-        if one.topic is not None and one.topic not in topics:
+        if proof.kind == "member_left" and ("member_joined", proof.member_id, None) in shown:
+            return False  # it is of a session before this one
+        if proof.topic is not None and proof.topic not in topics:
             return False
-        return (one.kind, one.member_id, one.topic) not in shown and one.member_id not in departed
+        return (proof.kind, proof.member_id, proof.topic) not in shown and proof.member_id not in departed
 
-    return [one for one in evidence if is_open(one)]
+    return [proof for proof in evidence if is_open(proof)]
 
 
 def released(before: Owners, after: Owners) -> list[Queue]:

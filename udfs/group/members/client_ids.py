@@ -73,7 +73,9 @@ def replaced(group: Group, snapshot: GroupSnapshot) -> dict[str, Departure]:
     shown = {(info.member_id, info.host) for info in snapshot.members}
     names = {name for name, _ in shown}
     reported: dict[tuple[str, str | None], Departure] = {
-        (one.member_id, one.host): one for one in snapshot.departures if one.host is not None
+        (departure.member_id, departure.host): departure
+        for departure in snapshot.departures
+        if departure.host is not None
     }
     return {
         member.member_id: reported[member.name, member.host]
@@ -89,13 +91,13 @@ def match_departures(departed: Sequence[Member], reported: Iterable[Departure]) 
         departed: In the order in which reports without an address are matched.
     """
     matched: dict[str, Departure] = {}
-    hosts = {(one.name, one.host) for one in departed}
+    hosts = {(member.name, member.host) for member in departed}
     # Those with an address first: others may be about any connection.
-    for departure in sorted(reported, key=lambda one: (one.member_id, one.host) not in hosts):
-        same = [one for one in departed if departure.member_id in (one.name, one.member_id)]
-        left = [one for one in same if one.member_id not in matched]
-        if departure.host is not None and any(one.host == departure.host for one in same):
-            left = [one for one in left if one.host == departure.host]
+    for departure in sorted(reported, key=lambda report: (report.member_id, report.host) not in hosts):
+        same = [member for member in departed if departure.member_id in (member.name, member.member_id)]
+        left = [member for member in same if member.member_id not in matched]
+        if departure.host is not None and any(member.host == departure.host for member in same):
+            left = [member for member in left if member.host == departure.host]
         elif departure.host is not None and len(left) > 1:
             continue  # an unknown address is accepted as long as only one connection matches
         if left:

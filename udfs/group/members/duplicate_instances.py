@@ -36,14 +36,14 @@ def note_replacements(context: GroupContext, member_ids: Sequence[str], at: int)
         instance_id = context.group.members[member_id].instance_id
         present = context.group.members[member_id]
         former = [
-            one.member
-            for one in context.group.departed.values()
-            if one.left_reason == "replaced"
-            and one.member.instance_id == instance_id
-            and one.left_at > at - CONTENDED_WITHIN_MS
+            departed.member
+            for departed in context.group.departed.values()
+            if departed.left_reason == "replaced"
+            and departed.member.instance_id == instance_id
+            and departed.left_at > at - CONTENDED_WITHIN_MS
         ]
-        named = [context.named(one, one.host) for one in (*former, present)]
-        hosts = sorted({one.detail or "unknown" for one in named})
+        named = [context.named(member, member.host) for member in (*former, present)]
+        hosts = sorted({member.detail or "unknown" for member in named})
         if len(former) < CONTENDED_REPLACEMENTS:
             continue
         message = (

@@ -8,9 +8,9 @@ part of            its evidence, of one group
 ``rolling_restart``  a client left and came back under another member id after another one had done so
 =================  ====================================================================================================
 
-One member alone on its host convicts nobody, nor does a group whose members are all on one host. A process with several
-members that crashes looks as its host does: the sentence says so. A client is one by ``clients``; where several members
-have the same, it is none.
+One member alone on its host is no evidence, nor is a group whose members are all on one host. When a
+process with several members crashes, it looks like its host: the sentence says so. ``clients`` defines a client; one
+that several members share does not count.
 """
 
 from __future__ import annotations
@@ -26,25 +26,31 @@ from udfs.group.state.view import GroupView
 from udfs.model.clients import host_of
 from udfs.model.journal import Trigger
 
-# A client that comes back later than that, or the next one that leaves so much later, is not part of it.
+# A client that comes back later than this, or leaves so long after the one before came back, is not part of it.
 _RESTART_MS = 600_000
 _TOGETHER_MS = 50
 
 
 def with_joint_departures(view: GroupView, triggers: Sequence[Trigger]) -> list[Trigger]:
-    """Return causes, those that are part of a lost host or a rolling restart with that, as data and in words.
+    """Return causes; those that are part of a lost host or a rolling restart say so, as data and in words.
 
     Args:
-        triggers: Of a rebalance; its sessions have ended and begun already.
+        triggers: The causes of a rebalance whose sessions have ended and begun already.
     """
     found: dict[str, tuple[str, str]] = {}
-    expired = [one.member_id for one in triggers if one.kind == "session_expired" and one.member_id is not None]
+    expired = [
+        trigger.member_id for trigger in triggers if trigger.kind == "session_expired" and trigger.member_id is not None
+    ]
     if expired:
         found |= _of_lost_hosts(view, expired)
-    joined = [one.member_id for one in triggers if one.kind == "member_joined" and one.member_id is not None]
+    joined = [
+        trigger.member_id for trigger in triggers if trigger.kind == "member_joined" and trigger.member_id is not None
+    ]
     if joined:
         found |= _of_restarts(view, joined)
-    return [_with(one, *found[one.member_id]) if one.member_id in found else one for one in triggers]
+    return [
+        _with(trigger, *found[trigger.member_id]) if trigger.member_id in found else trigger for trigger in triggers
+    ]
 
 
 def _with(trigger: Trigger, part_of: str, text: str) -> Trigger:
@@ -70,33 +76,45 @@ def _of_lost_hosts(view: GroupView, expired: Sequence[str]) -> dict[str, tuple[s
         if host is not None and numbers[host] > 1:
             by_host.setdefault(host, []).append(member_id)
     for host, member_ids in by_host.items():
-        text = _lost_host(view, host, max(group.departed[one].left_at for one in member_ids), is_whole=is_whole)
+        text = _lost_host(
+            view, host, max(group.departed[departed_id].left_at for departed_id in member_ids), is_whole=is_whole
+        )
         if text is not None:
             found |= dict.fromkeys(member_ids, ("host_lost", text))
     return found
 
 
 def _lost_host(view: GroupView, host: str, until: int, *, is_whole: bool) -> str | None:
-    """Return what it says that members of a host expired, the last of them at a time; None: no more than that.
+    """Return what the expiry of a host's members shows, the last at that time; None: no more than itself.
 
     Args:
         is_whole: All that departed are remembered.
     """
     group = view.group
-    span = max(view.timeout_of(one.member) for one in group.departed.values() if host_of(one.member.host) == host)
-    recent = [one for one in group.departed.values() if one.left_reason != "replaced" and one.left_at > until - span]
-    lost = [one for one in recent if host_of(one.member.host) == host]
-    first = min(one.left_at for one in lost)
-    were_together = len(lost) > 1 and all(one.left_reason == "expired" and one.member.joined_at < first for one in lost)
-    is_back = any(host_of(one.host) == host for one in group.members.values())
-    # Others that left in order take nothing away from that.
-    others = any(host_of(one.member.host) != host and one.left_reason != "left" for one in recent)
-    went_on = any(one.joined_at < first for one in group.members.values())
-    is_whole |= min(one.left_at for one in group.departed.values()) <= until - span
+    span = max(
+        view.timeout_of(departed.member)
+        for departed in group.departed.values()
+        if host_of(departed.member.host) == host
+    )
+    recent = [
+        departed
+        for departed in group.departed.values()
+        if departed.left_reason != "replaced" and departed.left_at > until - span
+    ]
+    lost = [departed for departed in recent if host_of(departed.member.host) == host]
+    first = min(departed.left_at for departed in lost)
+    were_together = len(lost) > 1 and all(
+        departed.left_reason == "expired" and departed.member.joined_at < first for departed in lost
+    )
+    is_back = any(host_of(member.host) == host for member in group.members.values())
+    # Members that left in order do not speak against it.
+    others = any(host_of(departed.member.host) != host and departed.left_reason != "left" for departed in recent)
+    went_on = any(member.joined_at < first for member in group.members.values())
+    is_whole |= min(departed.left_at for departed in group.departed.values()) <= until - span
     if not is_whole or not were_together or is_back or others or not went_on:
         return None
     when = f"within {(until - first) / 1_000:.1f} s" if until - first >= _TOGETHER_MS else "together"
-    names = named(sorted(_shown(one.member) for one in lost))
+    names = named(sorted(_shown(departed.member) for departed in lost))
     return (
         f"all {len(lost)} members of host {host} ({names}) expired {when} while those of other hosts went on: the host"
         " was lost, or what ran them all"
@@ -115,7 +133,7 @@ def _of_restarts(view: GroupView, joined: Iterable[str]) -> dict[str, tuple[str,
     found: dict[str, tuple[str, str]] = {}
     for member_id in joined:
         chain: list[tuple[Departed, Member]] = []
-        for former, member in sorted(restarts, key=lambda one: one[1].joined_at, reverse=True):
+        for former, member in sorted(restarts, key=lambda restart: restart[1].joined_at, reverse=True):
             if not chain and member.member_id != member_id:
                 continue
             before = chain[-1][0].left_at if chain else None
@@ -142,11 +160,11 @@ def _restarts(view: GroupView) -> list[tuple[Departed, Member]]:
         if before is None or before.left_at < departed.left_at:
             former[client] = departed
     return [
-        (former[client], one)
-        for client, (one, *others) in present.items()
+        (former[client], returned)
+        for client, (returned, *others) in present.items()
         if not others
         and client in former
         and former[client].left_reason == "left"
-        and former[client].member.member_id != one.member_id
-        and former[client].left_at <= one.joined_at <= former[client].left_at + _RESTART_MS
+        and former[client].member.member_id != returned.member_id
+        and former[client].left_at <= returned.joined_at <= former[client].left_at + _RESTART_MS
     ]

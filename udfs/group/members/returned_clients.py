@@ -36,7 +36,7 @@ def return_notes(
     """Return what is known of clients that departed and are back with a generation: a sentence for each such member.
 
     Args:
-        infos: Its members. departures: Of those of the generation before that it lacks.
+        infos: Its members. departures: How the members departed that only the generation before had.
     """
     group = view.group
     joined = [member_id for member_id in infos if member_id not in group.members]
@@ -62,7 +62,7 @@ def return_notes(
 
 
 def _unique(members: Mapping[str, MemberFields]) -> dict[_Client, str]:
-    """Return the member of each client; without clients that several have, and members without a client id."""
+    """Return the member of each client; shared clients, and members without a client id, are left out."""
     found: dict[_Client, list[str]] = {}
     for member_id, member in members.items():
         client = _client(member)
@@ -76,7 +76,7 @@ def _client(member: MemberFields) -> _Client | None:
 
 
 def _former_sessions(group: Group, present: Iterable[str]) -> dict[_Client, Departed]:
-    """Return the last session of each client that has departed; without those that had two at one time."""
+    """Return the last session of each departed client; clients that had two at one time are left out."""
     known, sessions = set(present), dict[_Client, list[Departed]]()
     for member_id, departed in group.departed.items():
         client = _client(departed.member)
@@ -84,8 +84,8 @@ def _former_sessions(group: Group, present: Iterable[str]) -> dict[_Client, Depa
             sessions.setdefault(client, []).append(departed)
     found: dict[_Client, Departed] = {}
     for client, former in sessions.items():
-        last = max(former, key=lambda one: (one.left_at, one.member.member_id))
-        if all(one is last or one.left_at <= last.member.joined_at for one in former):
+        last = max(former, key=lambda session: (session.left_at, session.member.member_id))
+        if all(session is last or session.left_at <= last.member.joined_at for session in former):
             found[client] = last
     return found
 

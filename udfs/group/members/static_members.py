@@ -20,7 +20,9 @@ def place_of(view: GroupView, member_id: str, instance_id: str | None) -> Member
     if not view.profile.has_static_members or not instance_id:
         return None
     members = view.group.members.values()
-    return next((one for one in members if one.instance_id == instance_id and one.member_id != member_id), None)
+    return next(
+        (member for member in members if member.instance_id == instance_id and member.member_id != member_id), None
+    )
 
 
 def returned(group: Group, infos: Sequence[MemberInfo]) -> dict[str, str]:
@@ -40,7 +42,9 @@ def under_present_ids(group: Group, snapshot: GroupSnapshot) -> GroupSnapshot:
     for member_id, departed in group.departed.items():
         if departed.left_reason == "replaced" and snapshot.event_time <= departed.left_at:
             instance = departed.member.instance_id
-            present = next((one.member_id for one in group.members.values() if one.instance_id == instance), None)
+            present = next(
+                (member.member_id for member in group.members.values() if member.instance_id == instance), None
+            )
             if present is not None:
                 successors[member_id] = present
     if not any(info.member_id in successors for info in snapshot.members):
@@ -58,7 +62,9 @@ def under_present_ids(group: Group, snapshot: GroupSnapshot) -> GroupSnapshot:
     if reported is not None:
         # If both ids are present, the assignment of the new one counts.
         reported = {
-            successors.get(one, one): queues for one, queues in reported.items() if successors.get(one) not in reported
+            successors.get(reported_id, reported_id): queues
+            for reported_id, queues in reported.items()
+            if successors.get(reported_id) not in reported
         }
     leader = snapshot.leader if snapshot.leader is None else successors.get(snapshot.leader, snapshot.leader)
     return msgspec.structs.replace(snapshot, members=tuple(members), assignments=reported, leader=leader)
@@ -67,11 +73,11 @@ def under_present_ids(group: Group, snapshot: GroupSnapshot) -> GroupSnapshot:
 def ids_at(group: Group, at: int) -> dict[str, str]:
     """Return the former ids of members that were replaced since then.
 
-    For a generation that is not computed yet, including those replaced at its own time: they were its members.
+    For a generation that is not computed yet, those replaced at its own time count, too: they were its members.
     """
     names: dict[str, str] = {}
     is_awaited = group.awaited is not None and group.awaited.since == at
-    for one in group.replaced:
-        if one.at > at or (is_awaited and one.at == at):
-            names[one.member_id] = names.get(one.former_id, one.former_id)
+    for replacement in group.replaced:
+        if replacement.at > at or (is_awaited and replacement.at == at):
+            names[replacement.member_id] = names.get(replacement.former_id, replacement.former_id)
     return names

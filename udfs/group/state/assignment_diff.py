@@ -56,12 +56,12 @@ def _in_queue_order(changed: Iterable[Changed]) -> list[Changed]:
     """Sort by topic, broker and id: ids alone are compared, because there are many of them."""
     places: dict[tuple[str, str | None], dict[int, Changed]] = {}
     place: tuple[str | None, str | None] = (None, None)
-    for one in changed:
-        topic, broker, queue_id = one[0]
+    for change in changed:
+        topic, broker, queue_id = change[0]
         if topic is not place[0] or broker is not place[1]:
             place = (topic, broker)
             of_place = places.setdefault((topic, broker), {})
-        of_place[queue_id] = one
+        of_place[queue_id] = change
     ordered: list[Changed] = []
     for place in sorted(places, key=lambda place: (place[0], place[1] or "")):
         by_id = places[place]

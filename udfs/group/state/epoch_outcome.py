@@ -13,7 +13,7 @@ import msgspec
 from udfs.model.events import Departure, MemberInfo, TopicPartitions
 
 Partitions: TypeAlias = tuple[TopicPartitions, ...]
-# Of each member what it has.
+# The partitions that each member has.
 Held: TypeAlias = dict[str, Partitions]
 
 
@@ -69,7 +69,9 @@ class EpochOutcome(msgspec.Struct, array_like=True):
     def topic_ids(self) -> set[str]:
         """Return the ids of the topics that it names."""
         helds = [self.owned, self.target or {}, *(held for _, held in self.steps)]
-        return {one.topic for held in helds for partitions in held.values() for one in partitions}
+        return {
+            topic_partitions.topic for held in helds for partitions in held.values() for topic_partitions in partitions
+        }
 
 
 def continued(first: EpochOutcome, last: EpochOutcome, renamed: Mapping[str, str] | None) -> EpochOutcome:
@@ -83,14 +85,14 @@ def continued(first: EpochOutcome, last: EpochOutcome, renamed: Mapping[str, str
     if first.target is None:  # the newest one has computed what the first one made necessary
         return msgspec.structs.replace(last, epoch=first.epoch, until=last.epoch)
     since = {former: member_id for member_id, former in (renamed or {}).items()}
-    former = {since.get(member_id, member_id): one for member_id, one in first.former.items()}
-    former |= {member_id: one for one, member_id in since.items() if member_id not in former}
+    former = {since.get(member_id, member_id): former_id for member_id, former_id in first.former.items()}
+    former |= {member_id: former_id for former_id, member_id in since.items() if member_id not in former}
     return msgspec.structs.replace(
         last,
         epoch=first.epoch,
         assigned_at=first.assigned_at,
         target=first.target if renamed is None else last.target,
-        previous={since.get(one, one): held for one, held in first.previous.items()},
+        previous={since.get(member_id, member_id): held for member_id, held in first.previous.items()},
         former=former,
         follows_unrecorded=first.follows_unrecorded,
         until=last.epoch,
@@ -101,14 +103,14 @@ def under_new_ids(outcome: EpochOutcome, renamed: Sequence[tuple[int, str, str]]
     """Return an outcome with the ids under which static members have come back since."""
     ids: dict[str, str] = {}
     for _, former_id, member_id in renamed:
-        ids[next((one for one, now in ids.items() if now == former_id), former_id)] = member_id
+        ids[next((earlier_id for earlier_id, now in ids.items() if now == former_id), former_id)] = member_id
     if not ids:
         return outcome
 
     def named(held: Held) -> Held:
-        return {ids.get(one, one): partitions for one, partitions in held.items()}
+        return {ids.get(holder, holder): partitions for holder, partitions in held.items()}
 
-    former = {ids.get(member_id, member_id): one for member_id, one in outcome.former.items()}
+    former = {ids.get(member_id, member_id): earlier_id for member_id, earlier_id in outcome.former.items()}
     return msgspec.structs.replace(
         outcome,
         members=tuple(
@@ -117,5 +119,5 @@ def under_new_ids(outcome: EpochOutcome, renamed: Sequence[tuple[int, str, str]]
         steps=[(at, named(held)) for at, held in outcome.steps],
         target=None if outcome.target is None else named(outcome.target),
         previous=named(outcome.previous),
-        former={member_id: one for one, member_id in ids.items()} | former,
+        former={member_id: earlier_id for earlier_id, member_id in ids.items()} | former,
     )

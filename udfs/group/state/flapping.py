@@ -14,9 +14,9 @@ import msgspec
 
 from udfs.model.config import CoreConfig
 
-# Of one rebalance so many clients that caused it are remembered, first those that caused others before.
+# At most so many clients are remembered that caused one rebalance, first those that caused others before.
 MAX_CLIENTS = 8
-# What left the window counts in thousandths: a rebalance of long ago is less than one.
+# Rebalances that left the window are counted in thousandths: one of long ago counts less than one.
 _ONE = 1_000
 
 
@@ -59,9 +59,9 @@ def remember(recent: Sequence[int], usual: Usual | None, at: int, config: CoreCo
     """
     times = [*recent, at]
     usual = usual or Usual(times[0], times[0])
-    kept = [one for one in times if one > at - config.flapping_within_ms][-config.flapping_always :]
-    for one in times[: len(times) - len(kept)]:
-        usual = Usual(usual.since, max(usual.at, one), _decayed(usual, max(usual.at, one), config) + _ONE)
+    kept = [time for time in times if time > at - config.flapping_within_ms][-config.flapping_always :]
+    for time in times[: len(times) - len(kept)]:
+        usual = Usual(usual.since, max(usual.at, time), _decayed(usual, max(usual.at, time), config) + _ONE)
     return kept, usual
 
 
@@ -93,7 +93,7 @@ def flapping(recent: Sequence[int], usual: Usual | None, config: CoreConfig) -> 
     at = recent[-1]
     age = at - usual.since
     within_ms = min(config.flapping_within_ms, age // 2)
-    number = sum(one > at - within_ms for one in recent)
+    number = sum(time > at - within_ms for time in recent)
     before_ms = age - within_ms
     before = (_decayed(usual, at, config) / _ONE + len(recent) - number) / _mean_span(before_ms, config)
     expected = before * within_ms

@@ -29,8 +29,8 @@ POLLS = "polls"  # how a row names that only polls of its coordinator showed it
 
 MAX_EVIDENCE = 256  # evidence that no reported generation has shown yet
 MAX_WAITING_REPORTS = 4_096  # reported assignments whose generation was not yet observed
-MAX_REPLACEMENTS = 256  # of static members, since a rebalance whose spans are not all written
-MAX_IDLE_QUEUES = 4_096  # queues between two owners: beyond it none is remembered, and pauses are not measured
+MAX_REPLACEMENTS = 256  # replacements of static members, since a rebalance whose spans are not all written
+MAX_IDLE_QUEUES = 4_096  # queues between two owners: if there are more, none is remembered, and pauses are not measured
 
 
 class Member(MemberFields, kw_only=True, omit_defaults=False, gc=False):
@@ -241,7 +241,7 @@ class Group(msgspec.Struct, kw_only=True):
         awaited: The input for computing it once they have metadata; None if it will not be computed.
         replaced: Static members that rejoined since a rebalance whose spans are still to be written.
         revoked_pending: Queues that cooperative generations revoked and have not yet assigned.
-        waiting_since: When those among them were revoked that were before the last generation; None: it is not known.
+        waiting_since: When those revoked before the last generation were revoked; None: it is not known.
         rebalance_ordinals: How many rebalances of each generation the newest event time with rebalances has.
         recomputable: The group's own strategies can be recomputed.
         compare_at: By when members should own what the last rebalance assigned to them.

@@ -65,24 +65,28 @@ def by_epoch(records: Sequence[tuple[GroupRecord, str]]) -> list[list[tuple[Grou
     """
     if any(record.offset is None for record, _ in records):
         return [list(records)]
-    ordered = sorted(records, key=lambda one: (one[0].offset or 0, one[1]))
+    ordered = sorted(records, key=lambda record_and_id: (record_and_id[0].offset or 0, record_and_id[1]))
     parts: list[list[tuple[GroupRecord, str]]] = [[]]
     leading = 0  # how many at the end of the last part may lead to the next epoch
-    for one in ordered:
-        record = one[0]
+    for record_and_id in ordered:
+        record = record_and_id[0]
         if record.record == "group" and not record.deleted:
             begin = len(parts[-1]) - leading
             if begin:
                 parts.append(parts[-1][begin:])
                 del parts[-2][begin:]
-        parts[-1].append(one)
+        parts[-1].append(record_and_id)
         leading = leading + 1 if record.deleted or record.record in _LEADING else 0
     return parts
 
 
 def new_epochs(recorded: RecordedGroup, records: Iterable[GroupRecord]) -> list[int]:
     """Return the group epochs that begin with records of one time, ascending."""
-    epochs = {one.epoch for one in records if one.record == "group" and not one.deleted and one.epoch is not None}
+    epochs = {
+        record.epoch
+        for record in records
+        if record.record == "group" and not record.deleted and record.epoch is not None
+    }
     newest = max((recorded.epoch, recorded.decided), key=lambda epoch: -1 if epoch is None else epoch)
     return sorted(epoch for epoch in epochs if newest is None or epoch > newest)
 
@@ -91,10 +95,10 @@ def fold(recorded: RecordedGroup, records: Sequence[tuple[GroupRecord, str]]) ->
     """Apply records of one time, each with the id of its event."""
     folded, assigned = Folded(), recorded.assignment_epoch
     touched = {record.member_id for record, _ in records}
-    changing = [(member_id, one) for member_id, one in recorded.present.items() if member_id in touched]
-    before = {member_id: msgspec.structs.replace(one) for member_id, one in changing}
+    changing = [(member_id, member) for member_id, member in recorded.present.items() if member_id in touched]
+    before = {member_id: msgspec.structs.replace(member) for member_id, member in changing}
     targets: dict[str, list[GroupRecord]] = {}
-    instances = {one.info.instance_id: one for one in before.values() if one.info is not None}
+    instances = {member.info.instance_id: member for member in before.values() if member.info is not None}
 
     def is_news(record: GroupRecord) -> bool:
         """Return whether a description differs from the one that its member, or the one it replaces, had before."""
@@ -106,7 +110,10 @@ def fold(recorded: RecordedGroup, records: Sequence[tuple[GroupRecord, str]]) ->
 
     is_ordered = all(record.offset is not None for record, _ in records)
     if not is_ordered:
-        records = sorted(records, key=lambda one: (record_order(one[0]), is_news(one[0]), one[1]))
+        records = sorted(
+            records,
+            key=lambda record_and_id: (record_order(record_and_id[0]), is_news(record_and_id[0]), record_and_id[1]),
+        )
     for record, event_id in records:
         if record.record == "member_target" and record.member_id is not None:
             targets.setdefault(record.member_id, []).append(record)
@@ -115,7 +122,11 @@ def fold(recorded: RecordedGroup, records: Sequence[tuple[GroupRecord, str]]) ->
         else:
             _fold_group(recorded, record)
     if recorded.assignment_epoch != assigned:
-        newer = {one.epoch for one, _ in records if one.record == "target" and (one.epoch or 0) > (assigned or 0)}
+        newer = {
+            group_record.epoch
+            for group_record, _ in records
+            if group_record.record == "target" and (group_record.epoch or 0) > (assigned or 0)
+        }
         recorded.follows_unrecorded = len(newer) > 1
     for member_id, several in targets.items():
         if is_ordered:
@@ -125,7 +136,7 @@ def fold(recorded: RecordedGroup, records: Sequence[tuple[GroupRecord, str]]) ->
     recorded.__dict__.pop("present", None)
     present = recorded.present
     folded.arrived = [member_id for member_id in present if member_id in touched and member_id not in before]
-    folded.departed = {member_id: one for member_id, one in before.items() if member_id not in present}
+    folded.departed = {member_id: member for member_id, member in before.items() if member_id not in present}
     for member_id in recorded.members.keys() - present.keys():
         del recorded.members[member_id]
     computed = [record.offset for record, _ in records if record.record == "target"]
@@ -181,7 +192,9 @@ def _replaced(recorded: RecordedGroup, before: Mapping[str, RecordedMember], mem
     info = recorded.members[member_id].info if member_id in recorded.members else None
     if info is None or info.instance_id is None or member_id in before:
         return None
-    same = (one for one in before.values() if one.info is not None and one.info.instance_id == info.instance_id)
+    same = (
+        member for member in before.values() if member.info is not None and member.info.instance_id == info.instance_id
+    )
     return next(same, None)
 
 
@@ -191,7 +204,7 @@ def _fold_targets(recorded: RecordedGroup, member_id: str, records: Sequence[Gro
     A tombstone is none of them: a static member that comes back at once takes the newest one with it.
     """
     newest = records[-1]
-    given = [one for one in records if not one.deleted]
+    given = [record for record in records if not record.deleted]
     first = RecordedMember(records[0].event_time, joined_offset=records[0].offset or 0)
     member = recorded.members.setdefault(member_id, first)
     if newest.event_time < (member.target_at or newest.event_time):
@@ -213,11 +226,11 @@ def _fold_target(
     Args:
         replaced: The static member whose place it takes: its target comes first.
     """
-    newest = max(one.event_time for one in records)
+    newest = max(record.event_time for record in records)
     member = recorded.members.setdefault(member_id, RecordedMember(newest))
     if newest < (member.target_at or newest):
         return
-    several = {ascending(one.partitions or ()): one.deleted for one in records if one.event_time == newest}
+    several = {ascending(record.partitions or ()): record.deleted for record in records if record.event_time == newest}
     if any(several.values()):
         several = {(): True}
     has_all = member.epoch == recorded.assignment_epoch and member.state == "stable"
@@ -235,7 +248,9 @@ def _renamed(recorded: RecordedGroup, folded: Folded, computed: Sequence[int | N
     Args:
         computed: The offsets of targets of that very time.
     """
-    left = {one.info.instance_id: member_id for member_id, one in folded.departed.items() if one.info is not None}
+    left = {
+        member.info.instance_id: member_id for member_id, member in folded.departed.items() if member.info is not None
+    }
     renamed: dict[str, str] = {}
     for member_id in folded.arrived:
         info = recorded.members[member_id].info
@@ -246,7 +261,7 @@ def _renamed(recorded: RecordedGroup, folded: Folded, computed: Sequence[int | N
         recorded.renamed = [*recorded.renamed, (at, former, member_id)][-MAX_REPLACEMENTS:]
         recorded.members[member_id].joined_at = folded.departed[former].joined_at
         back_at = recorded.members[member_id].joined_offset
-        if not any(one is None or one > back_at for one in computed):  # else the target is that of the new id
+        if not any(offset is None or offset > back_at for offset in computed):  # else the target is that of the new id
             recorded.former[member_id] = recorded.former.pop(former, former)
         if former in recorded.previous:
             recorded.previous[member_id] = recorded.previous.pop(former)

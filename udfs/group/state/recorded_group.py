@@ -28,7 +28,7 @@ from udfs.strategies.kafka.server_vote import preferred_assignors
 # kafka-group-coordinator ``ModernGroupMember``: a static member that left, and may come back until its session ends.
 AWAY: Final = -2
 DEFAULT_ASSIGNOR: Final = "server.uniform"
-# Those of Kafka itself: they give out every partition. A broker's default is the first of ``group.consumer.assignors``.
+# Kafka's own assignors assign every partition. A broker's default is the first of ``group.consumer.assignors``.
 BUILT_IN_ASSIGNORS: Final = (DEFAULT_ASSIGNOR, "server.range")
 SERVER_ASSIGNORS: Final = frozenset(BUILT_IN_ASSIGNORS)
 _SERVER_SIDE: Final = "server."
@@ -124,23 +124,29 @@ class RecordedGroup(msgspec.Struct, array_like=True, dict=True):
     def present(self) -> dict[str, RecordedMember]:
         """Return the members in the order in which they joined; ``fold`` makes it anew."""
         there = [
-            (one.joined_at, one.joined_offset, member_id) for member_id, one in self.members.items() if one.is_present
+            (member.joined_at, member.joined_offset, member_id)
+            for member_id, member in self.members.items()
+            if member.is_present
         ]
         return {member_id: self.members[member_id] for _, _, member_id in sorted(there)}
 
     def added(self) -> tuple[str, ...]:
         """Return the members in the order in which the coordinator added them to its map."""
-        return tuple(sorted(self.present, key=lambda one: self.present[one].joined_offset))
+        return tuple(sorted(self.present, key=lambda member_id: self.present[member_id].joined_offset))
 
     def owned(self, members: Collection[str | None] | None = None) -> Held:
         """Return what each of these members owns, what it has yet to give up included; without those with nothing."""
-        some = self.present if members is None else {one: self.present[one] for one in self.present.keys() & members}
-        held = {member_id: merged(one.owned, one.revoking) for member_id, one in some.items()}
+        some = (
+            self.present
+            if members is None
+            else {member_id: self.present[member_id] for member_id in self.present.keys() & members}
+        )
+        held = {member_id: merged(member.owned, member.revoking) for member_id, member in some.items()}
         return {member_id: partitions for member_id, partitions in held.items() if partitions}
 
     def targets(self) -> Held:
-        """Return what each member shall own."""
-        return {member_id: one.target for member_id, one in self.present.items()}
+        """Return what the target gives each member."""
+        return {member_id: member.target for member_id, member in self.present.items()}
 
     def subscriptions_of(self, member: RecordedMember) -> tuple[str, ...]:
         """Return the topics that a member subscribes to, those that its pattern matches included."""
@@ -151,7 +157,7 @@ class RecordedGroup(msgspec.Struct, array_like=True, dict=True):
 
     def topics(self) -> set[str]:
         """Return the topics that members subscribe to, and those of outcomes that wait for their names."""
-        found = {topic for one in self.present.values() for topic in self.subscriptions_of(one)}
+        found = {topic for member in self.present.values() for topic in self.subscriptions_of(member)}
         waiting = (info for outcome in self.waiting for info in outcome.members)
         return found.union(*(info.subscriptions or () for info in waiting))
 
@@ -163,7 +169,7 @@ class RecordedGroup(msgspec.Struct, array_like=True, dict=True):
         """
         if self.protocol != "streams" or not self.present or self.assignment_epoch != self.epoch:
             return False
-        return not any(one.target for one in self.present.values())
+        return not any(member.target for member in self.present.values())
 
     def assignors(self) -> tuple[str, ...]:
         """Return the assignors of which one is the group's, the likeliest first.
@@ -187,7 +193,11 @@ class RecordedGroup(msgspec.Struct, array_like=True, dict=True):
         return bool(self._votes())
 
     def _votes(self) -> list[str]:
-        infos = [one.info for one in self.present.values() if one.info is not None and one.classic_strategies is None]
+        infos = [
+            member.info
+            for member in self.present.values()
+            if member.info is not None and member.classic_strategies is None
+        ]
         return [info.strategies[0].removeprefix(_SERVER_SIDE) for info in infos if info.strategies]
 
     def strategy(self) -> str | None:
@@ -221,7 +231,9 @@ class RecordedGroup(msgspec.Struct, array_like=True, dict=True):
         present = self.present.values()
         if self.epoch is None:
             return False
-        return not present or (self.assignment_epoch == self.epoch and all(self._has_converged(one) for one in present))
+        return not present or (
+            self.assignment_epoch == self.epoch and all(self._has_converged(member) for member in present)
+        )
 
     def _has_converged(self, member: RecordedMember) -> bool:
         if member.epoch == AWAY:
@@ -234,7 +246,11 @@ class RecordedGroup(msgspec.Struct, array_like=True, dict=True):
         Args:
             sessions: Members whose sessions are open; until an epoch is decided, some may have no record any more.
         """
-        others = {member_id: one.epoch for member_id, one in self.present.items() if one.epoch != self.assignment_epoch}
+        others = {
+            member_id: member.epoch
+            for member_id, member in self.present.items()
+            if member.epoch != self.assignment_epoch
+        }
         others |= dict.fromkeys(member_id for member_id in sessions if member_id not in self.present)
         if len(others) > MAX_MEMBER_EPOCHS:
             return None
@@ -251,24 +267,30 @@ class RecordedGroup(msgspec.Struct, array_like=True, dict=True):
             return None
         found = []
         left = MAX_RECONCILING_QUEUES
-        for member_id, one in sorted(self.present.items()):
-            assigned, revoking, target = map(self._named, (one.owned, one.revoking, ascending(one.target)))
-            has, shall_have = (sum(len(one.queue_ids) for one in held) for held in ((*assigned, *revoking), target))
+        for member_id, member in sorted(self.present.items()):
+            assigned, revoking, target = map(self._named, (member.owned, member.revoking, ascending(member.target)))
+            has, shall_have = (
+                sum(len(partitions.queue_ids) for partitions in held) for held in ((*assigned, *revoking), target)
+            )
             left -= max(has, shall_have)
             if left < 0:
                 return None
-            info = one.info or MemberInfo(member_id=member_id)
+            info = member.info or MemberInfo(member_id=member_id)
             described = (member_id, info.instance_id, info.client_id, info.host)
-            found.append(ReconcilingMember(*described, one.epoch, one.state, assigned, revoking, target))
+            found.append(ReconcilingMember(*described, member.epoch, member.state, assigned, revoking, target))
         return found
 
     def _named(self, held: Partitions) -> tuple[AssignedQueues, ...]:
         """Return partitions by their topics' names, several ids may have one, or tasks by their subtopologies."""
         has_tasks = self.protocol == "streams"
         by_name: dict[str, set[int]] = {}
-        for one in held:
-            name = f"subtopology {one.topic}" if has_tasks else self.names.get(one.topic, one.topic)
-            by_name.setdefault(name, set()).update(one.partitions)
+        for topic_partitions in held:
+            name = (
+                f"subtopology {topic_partitions.topic}"
+                if has_tasks
+                else self.names.get(topic_partitions.topic, topic_partitions.topic)
+            )
+            by_name.setdefault(name, set()).update(topic_partitions.partitions)
         return tuple(AssignedQueues(name, tuple(sorted(by_name[name]))) for name in sorted(by_name))
 
     @property
@@ -318,22 +340,25 @@ class RecordedGroup(msgspec.Struct, array_like=True, dict=True):
         self.continued, self.waiting = last, self.waiting[:-1]
         self.began_at, self.steps = last.began_at, [*last.steps, *self.steps]
         self.renamed = [*last.renamed, *self.renamed]
-        self.departures = {one.member_id: one for one in last.departures} | self.departures
+        self.departures = {departure.member_id: departure for departure in last.departures} | self.departures
 
     def _has_grown(self, targets: Held, counts: Mapping[str, int]) -> bool:
         """Return whether a target has queues of a topic that it had not before, or whose name is not known.
 
         Where the group had no topics, all are those of its first target.
         """
-        if not counts and all(one.target is None for one in self.waiting):
+        if not counts and all(outcome.target is None for outcome in self.waiting):
             return False
-        named = {one for partitions in targets.values() for one in partitions}
-        return any(max(one.partitions, default=-1) >= counts.get(self.names.get(one.topic, ""), 0) for one in named)
+        named = {topic_partitions for partitions in targets.values() for topic_partitions in partitions}
+        return any(
+            max(topic_partitions.partitions, default=-1) >= counts.get(self.names.get(topic_partitions.topic, ""), 0)
+            for topic_partitions in named
+        )
 
     def note_ids(self, ids: Mapping[str, str]) -> None:
         """Note which topics a target names; those of topics that it leaves out stay as long as members want these."""
         wanted = self.topics()
-        self.ids = {name: one for name, one in self.ids.items() if name in wanted} | dict(ids)
+        self.ids = {name: topic_id for name, topic_id in self.ids.items() if name in wanted} | dict(ids)
 
     def note_decided(self) -> None:
         """Note that one of its epochs was decided."""
@@ -356,7 +381,9 @@ class RecordedGroup(msgspec.Struct, array_like=True, dict=True):
         if (self.epoch or 0) > (self.assignment_epoch or 0):
             return "assigning"
         epoch = self.assignment_epoch
-        return "stable" if all(one.epoch == epoch and one.state == "stable" for one in present) else "reconciling"
+        return (
+            "stable" if all(member.epoch == epoch and member.state == "stable" for member in present) else "reconciling"
+        )
 
 
 def _in_order(held: Held) -> Held:
@@ -368,6 +395,6 @@ def merged(first: Partitions, second: Partitions) -> Partitions:
     if not second:
         return first
     held: dict[str, set[int]] = {}
-    for one in (*first, *second):
-        held.setdefault(one.topic, set()).update(one.partitions)
+    for topic_partitions in (*first, *second):
+        held.setdefault(topic_partitions.topic, set()).update(topic_partitions.partitions)
     return tuple(TopicPartitions(topic, tuple(sorted(held[topic]))) for topic in sorted(held))

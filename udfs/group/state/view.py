@@ -161,8 +161,8 @@ class GroupView:
         group, last = self.group, self.group.last_applied
         if last is None:
             return None
-        ended = [one.left_at for one in group.departed.values() if one.left_reason == "expired"]
-        ended += [one.time for one in group.evidence if one.kind == "session_expired"]
+        ended = [departed.left_at for departed in group.departed.values() if departed.left_reason == "expired"]
+        ended += [evidence.time for evidence in group.evidence if evidence.kind == "session_expired"]
         return last + 1 if last in ended else last
 
     # ---- sessions

@@ -27,7 +27,7 @@ def _member(library: str | None) -> Member:
     ],
 )
 def test_the_slowest_member_decides(libraries: tuple[str | None, ...], age_ms: int) -> None:
-    assert metadata_age_ms([_member(one) for one in libraries]) == age_ms
+    assert metadata_age_ms([_member(library) for library in libraries]) == age_ms
 
 
 def test_what_a_generation_has_yet_to_show_is_of_that_topic_and_of_metadata() -> None:

@@ -98,7 +98,9 @@ def _feed(script: Script, history: list[tuple[Any, ...]]) -> None:
                     Departure(member_id=member, kind=how, at=None if ago is None else T0 + at + ago)
                     for member, how, ago in departures
                 ),
-                observations=None if observed is None else tuple(Observation(kind=one) for one in sorted(observed)),
+                observations=None
+                if observed is None
+                else tuple(Observation(kind=observed_kind) for observed_kind in sorted(observed)),
             )
         elif kind == "holds":
             pulls = {queue: at + ago for queue, ago in rest[1].items() if ago is not None}
@@ -134,7 +136,7 @@ def test_how_the_events_were_cut_into_batches_leaves_no_trace(
     whole.run(300_000)
     for number, clock in enumerate([*sorted(cuts), 300_000]):
         cut.run(clock, batch_ms=number)
-    assert [msgspec.structs.replace(one, detected_at=0) for one in cut.rebalances] == whole.rebalances
+    assert [msgspec.structs.replace(row, detected_at=0) for row in cut.rebalances] == whole.rebalances
     assert cut.written == whole.written
     assert (cut.last.wake_at, cut.group) == (whole.last.wake_at, whole.group)
     for script in (whole, cut):

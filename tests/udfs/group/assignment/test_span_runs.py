@@ -59,9 +59,10 @@ def test_each_queue_has_its_own_cost_and_runs_stay_whole() -> None:
     change = pack(before, after, costs=costs)
     assert change is not None
     assert len(change.topics[0].assigned) == 1
-    opened = [one for one in unpack(change, before) if isinstance(one, QueueAssigned)]
+    opened = [span for span in unpack(change, before) if isinstance(span, QueueAssigned)]
     assert [
-        (one.queue_id, one.repeated_messages, one.repeated_estimated_messages, one.waiting_messages) for one in opened
+        (span.queue_id, span.repeated_messages, span.repeated_estimated_messages, span.waiting_messages)
+        for span in opened
     ] == [(0, None, None, None), (1, 3, None, 9), (2, None, None, None), (3, None, 5, None)]
 
 
@@ -99,7 +100,9 @@ def test_what_is_unpacked_is_what_ended_and_opened(seed: int, shared: bool, gene
     ended = {((s.topic, s.broker, s.queue_id), s.member_id) for s in spans if isinstance(s, QueueReleased)}
     opened = {((s.topic, s.broker, s.queue_id), s.member_id): s for s in spans if isinstance(s, QueueAssigned)}
     assert len(ended) + len(opened) == len(spans)
-    pairs = [{(queue, member) for queue, held in one.items() for member in held} for one in (before, after)]
+    pairs = [
+        {(queue, member) for queue, held in assignment.items() for member in held} for assignment in (before, after)
+    ]
     assert ended == pairs[0] - pairs[1]
     assert opened.keys() == pairs[1] - pairs[0]
     for key, span in opened.items():
@@ -134,7 +137,7 @@ def test_a_join_that_shifts_thousands_of_members_is_one_small_change(place: int)
     change = pack(before, after)
     assert change is not None
     assert len(msgspec.json.encode(change)) < 2_000
-    assert len([one for one in unpack(change, before) if isinstance(one, QueueAssigned)]) >= 2 * (4_990 - place)
+    assert len([span for span in unpack(change, before) if isinstance(span, QueueAssigned)]) >= 2 * (4_990 - place)
 
 
 def test_every_sixteenth_generation_repeats_all_members_for_readers_that_remember_nothing() -> None:
@@ -143,14 +146,14 @@ def test_every_sixteenth_generation_repeats_all_members_for_readers_that_remembe
     named = pack(before, after, NAMED_EVERY * 3)
     assert named is not None
     spans = unpack_reassignment(named, lambda _queue: [])
-    assert {(one.queue_id, one.member_id) for one in spans} == {
+    assert {(span.queue_id, span.member_id) for span in spans} == {
         (queue[2], held[0]) for queue, held in after.items() if before.get(queue) != held
     }
     shifted = pack(before, after, NAMED_EVERY * 3 + 1)
     assert shifted is not None
     # Who does not know who held what opens nothing that might be wrong.
     spans = unpack_reassignment(shifted, lambda _queue: [])
-    assert {one.member_id for one in spans} == {members[0]}
+    assert {span.member_id for span in spans} == {members[0]}
 
 
 def test_a_queue_of_an_uncertain_former_owner_stays_without_a_span() -> None:
@@ -163,7 +166,7 @@ def test_a_queue_of_an_uncertain_former_owner_stays_without_a_span() -> None:
         held = [(name, None) for name in before.get(queue, ())]
         return [*held, ("stale", None)] if queue[2] == 10 else held
 
-    opened = {one.queue_id: one for one in unpack_reassignment(change, holders) if isinstance(one, QueueAssigned)}
+    opened = {span.queue_id: span for span in unpack_reassignment(change, holders) if isinstance(span, QueueAssigned)}
     assert sorted({queue[2] for queue in after if before.get(queue) != after[queue]} - opened.keys()) == [12]
 
 
@@ -171,10 +174,10 @@ def test_where_all_owners_of_a_queue_change_whatever_is_open_on_it_ends() -> Non
     change = pack({("t", None, 0): ("a",)}, {("t", None, 0): ("b",)})
     assert change is not None
     spans = unpack_reassignment(change, lambda _queue: [("a", None), ("stale", None)])
-    assert {one.member_id for one in spans if isinstance(one, QueueReleased)} == {"a", "stale"}
+    assert {span.member_id for span in spans if isinstance(span, QueueReleased)} == {"a", "stale"}
     # What is open already goes on.
     spans = unpack_reassignment(change, lambda _queue: [("b", None)])
-    assert [type(one) for one in spans] == [QueueAssigned]
+    assert [type(span) for span in spans] == [QueueAssigned]
 
 
 def test_nothing_changed_is_no_change() -> None:

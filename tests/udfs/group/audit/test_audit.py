@@ -40,14 +40,14 @@ def test_the_list_of_differing_queues_is_bounded_and_their_number_is_not() -> No
     script.run(100)
     [audit] = script.audits()
     assert (audit.queues_differing, len(audit.differing)) == (200, MAX_LISTED)
-    assert [one.queue_id for one in audit.differing] == list(range(MAX_LISTED))
+    assert [queue.queue_id for queue in audit.differing] == list(range(MAX_LISTED))
 
 
 def test_epochs_of_the_new_protocol_are_audited_by_their_targets() -> None:
     script = RecordScript()
     script.first_member()
     script.second_member()
-    script.waiting = [one for one in script.waiting if one.event_time < T0 + 30]  # b never gets its queues
+    script.waiting = [event for event in script.waiting if event.event_time < T0 + 30]  # b never gets its queues
     script.delete_member(40, "b")
     script.epoch(40, 3)
     script.member(41, "c")
@@ -57,7 +57,7 @@ def test_epochs_of_the_new_protocol_are_audited_by_their_targets() -> None:
     script.current(43, "c", 4, "2 3")
     script.run(60)
     agreement = {row.generation: row.agrees for row in script.rebalances}
-    audits = {one.generation: one.verdict for one in script.audits()}
+    audits = {audited.generation: audited.verdict for audited in script.audits()}
     assert agreement == {1: True, 2: True, 3: None, 4: True}
     assert audits[1] == audits[2] == audits[4] == "agrees"
     assert audits.get(3, "not_recomputable") == "not_recomputable"

@@ -47,21 +47,21 @@ def test_a_generation_is_computed_again_as_it_was() -> None:
 def test_a_leader_may_be_another_library_or_strategy_or_know_less() -> None:
     view, basis = view_of(kafka("sticky", a={"rack": "r"}), 20)
     tried = list(leader_variants(view, basis, "kafka.sticky", {("t", None, 1): ("a",)}))
-    assert [one.reason for one in tried[: len(LIBRARIES) + 4]] == [
+    assert [variant.reason for variant in tried[: len(LIBRARIES) + 4]] == [
         "racks_ignored",
         *["another_library"] * len(LIBRARIES),
         "stale_metadata",
         "ownership_ignored",
         "other_ownership",
     ]
-    others = [one.text for one in tried if one.reason == "another_strategy"]
+    others = [variant.text for variant in tried if variant.reason == "another_strategy"]
     assert others == ["by kafka.cooperative-sticky", "by kafka.range", "by kafka.roundrobin"]
 
 
 def test_a_leader_may_know_fewer_queues() -> None:
     view, basis = view_of(kafka(), 20)
     tried = leader_variants(view, basis, "kafka.range", {("t", None, 1): ("a",)})
-    stale = next(one for one in tried if one.reason == "stale_metadata")
+    stale = next(variant for variant in tried if variant.reason == "stale_metadata")
     assert stale.text == "with the queues that the assignment names (t: 2 of 4)"
     assert sorted(stale.compute() or {}) == [("t", None, 0), ("t", None, 1)]
 
@@ -70,7 +70,7 @@ def test_a_coordinator_that_assigns_has_no_client_library() -> None:
     view, basis = view_of(kafka("server.range"), 20)
     tried = list(leader_variants(view, basis, "kafka.server.range", script_owners := view.group.reported))
     assert script_owners
-    assert [(one.reason, one.text) for one in tried] == [("another_strategy", "by kafka.server.uniform")]
+    assert [(variant.reason, variant.text) for variant in tried] == [("another_strategy", "by kafka.server.uniform")]
 
 
 def test_members_may_still_act_by_what_was_before() -> None:
@@ -81,14 +81,16 @@ def test_members_may_still_act_by_what_was_before() -> None:
     script.poll(20, "a", "c")
     view, basis = view_of(script.run(30), 30)
     tried = list(member_variants(view, basis, "rocketmq.AVG"))
-    assert [one.reason for one in tried if one.reason != "another_strategy"] == [
+    assert [variant.reason for variant in tried if variant.reason != "another_strategy"] == [
         "stale_metadata",
         "not_followed",
         "not_followed",
         "member_unknown",
         "member_unknown",
     ]
-    both_before = next(one for one in tried if one.text == "with the members and the queues before this generation")
+    both_before = next(
+        variant for variant in tried if variant.text == "with the members and the queues before this generation"
+    )
     before = held_by(both_before.compute() or {}, ["a", "b", "c"])
     assert before == {"a": {("t", None, 0), ("t", None, 1)}, "b": {("t", None, 2), ("t", None, 3)}, "c": set()}
 

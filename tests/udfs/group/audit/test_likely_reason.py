@@ -30,7 +30,7 @@ def audit_of(
 
 def test_a_group_with_very_many_queues_is_not_computed_again() -> None:
     queues = MAX_QUEUES_RECOMPUTED + 2
-    swapped = {"a": [("t", one) for one in range(1, queues)], "b": [("t", 0)]}
+    swapped = {"a": [("t", number) for number in range(1, queues)], "b": [("t", 0)]}
     assert audit_of(swapped, queues=queues).reason == "unexplained"
 
 

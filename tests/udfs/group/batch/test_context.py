@@ -18,37 +18,37 @@ def context(group: Group, **fields: Any) -> GroupContext:
 
 
 def test_one_cause_is_named_once_in_the_rebalance_that_is_pending() -> None:
-    one = context(Group())
-    one.cause(T0 + 5, "member_joined", "a", event_id="first")
-    one.cause(T0 + 9, "member_joined", "a", event_id="again")
-    one.cause(T0 + 7, "member_joined", "b")
-    pending = one.group.pending
+    group_context = context(Group())
+    group_context.cause(T0 + 5, "member_joined", "a", event_id="first")
+    group_context.cause(T0 + 9, "member_joined", "a", event_id="again")
+    group_context.cause(T0 + 7, "member_joined", "b")
+    pending = group_context.group.pending
     assert pending is not None
     assert (pending.opened_at, pending.changed_at) == (T0 + 5, T0 + 9)
     assert [(trigger.member_id, trigger.event_id) for trigger in pending.triggers] == [("a", "first"), ("b", None)]
 
 
 def test_in_a_group_of_reported_generations_a_cause_is_evidence_up_to_a_limit() -> None:
-    one = context(Group(generation=1))
-    one.cause(T0 + 5, "member_left", "a")
-    one.cause(T0 + 4, "member_left", "b")
-    one.cause(T0 + 5, "member_left", "a")
-    assert one.group.pending is None
-    assert [(item.time - T0, item.member_id) for item in one.group.evidence] == [(4, "b"), (5, "a")]
+    group_context = context(Group(generation=1))
+    group_context.cause(T0 + 5, "member_left", "a")
+    group_context.cause(T0 + 4, "member_left", "b")
+    group_context.cause(T0 + 5, "member_left", "a")
+    assert group_context.group.pending is None
+    assert [(item.time - T0, item.member_id) for item in group_context.group.evidence] == [(4, "b"), (5, "a")]
     for number in range(MAX_EVIDENCE):
-        one.cause(T0 + 10 + number, "member_joined", f"m{number}")
-    assert len(one.group.evidence) == MAX_EVIDENCE
-    assert one.group.evidence[0].member_id == "m0"
+        group_context.cause(T0 + 10 + number, "member_joined", f"m{number}")
+    assert len(group_context.group.evidence) == MAX_EVIDENCE
+    assert group_context.group.evidence[0].member_id == "m0"
 
 
 def test_departures_of_a_member_that_was_alive_later_are_no_evidence_any_more() -> None:
-    one = context(Group(generation=1))
+    group_context = context(Group(generation=1))
     for at, kind, name in ((1, "member_left", "a"), (2, "session_expired", "a"), (2, "member_left", "b")):
-        one.cause(T0 + at, kind, name)  # type: ignore[arg-type]
-    one.cause(T0 + 1, "subscription_changed", "a")
-    one.cause(T0 + 5, "member_left", "a")
-    one.take_back_evidence("a", T0 + 5)
-    assert [(item.kind, item.member_id, item.time - T0) for item in one.group.evidence] == [
+        group_context.cause(T0 + at, kind, name)  # type: ignore[arg-type]
+    group_context.cause(T0 + 1, "subscription_changed", "a")
+    group_context.cause(T0 + 5, "member_left", "a")
+    group_context.take_back_evidence("a", T0 + 5)
+    assert [(item.kind, item.member_id, item.time - T0) for item in group_context.group.evidence] == [
         ("subscription_changed", "a", 1),
         ("member_left", "b", 2),
         ("member_left", "a", 5),
@@ -56,7 +56,7 @@ def test_departures_of_a_member_that_was_alive_later_are_no_evidence_any_more() 
 
 
 def test_a_pending_rebalance_is_dropped_when_its_changes_have_cancelled_out() -> None:
-    one = context(Group())
-    one.cause(T0 + 5, "member_joined", "a")
-    one.cancel_pending()
-    assert one.group.pending is None
+    group_context = context(Group())
+    group_context.cause(T0 + 5, "member_joined", "a")
+    group_context.cancel_pending()
+    assert group_context.group.pending is None

@@ -19,7 +19,7 @@ def test_at_one_time_events_come_before_heartbeats_and_heartbeats_before_expirie
     queue.push_event(5, 0, (0, 0), due(5))
     queue.push_expiry(4, 4, "n")
     found = [queue.pop() for _ in range(4)]
-    assert [(one.at, one.order) for one in found] == [(4, EXPIRY), (5, 0), (5, HEARTBEAT), (5, EXPIRY)]
+    assert [(entry.at, entry.order) for entry in found] == [(4, EXPIRY), (5, 0), (5, HEARTBEAT), (5, EXPIRY)]
     assert found[0].what == MemberDue("expiry", "n")
     assert queue.next_at() is None
 
@@ -29,7 +29,7 @@ def test_events_of_one_place_come_by_their_own_times_generations_and_ids() -> No
     for own, generation, event_id in ((7, 0, "a"), (5, 2, "a"), (5, 1, "b"), (5, 1, "a")):
         queue.push_event(9, 3, (generation, 0), due(own, event_id))
     found = [queue.pop() for _ in range(4)]
-    assert [(one.own - T0, one.snapshot_order[0], one.tie) for one in found] == [
+    assert [(entry.own - T0, entry.snapshot_order[0], entry.tie) for entry in found] == [
         (5, 1, "a"),
         (5, 1, "b"),
         (5, 2, "a"),
@@ -44,11 +44,11 @@ def test_two_equal_entries_come_as_they_were_pushed_and_are_never_compared_thems
     queue = EventQueue()
     pushed = []
     for at, order, event_id in entries:
-        one = DueEvent(leave("m", 0), event_id)
-        pushed.append((at, order, event_id, one))
-        queue.push_event(at, order, (0, 0), one)
+        due_event = DueEvent(leave("m", 0), event_id)
+        pushed.append((at, order, event_id, due_event))
+        queue.push_event(at, order, (0, 0), due_event)
     found = [queue.pop().what for _ in entries]
-    expected = [one for *_, one in sorted(pushed, key=lambda entry: entry[:3])]
+    expected = [due_event for *_, due_event in sorted(pushed, key=lambda entry: entry[:3])]
     assert all(left is right for left, right in zip(found, expected, strict=True))
 
 
@@ -60,7 +60,7 @@ def test_all_events_of_the_next_time_are_taken_and_the_rest_stays() -> None:
     queue.push_event(6, 0, (0, 0), due(6, "c"))
     queue.push_expiry(5, 5, "m")
     assert queue.pop_events(4) == []
-    assert [one.event_id for one in queue.pop_events(5)] == ["a", "b"]
+    assert [due_event.event_id for due_event in queue.pop_events(5)] == ["a", "b"]
     assert [queue.pop().order for _ in range(3)] == [HEARTBEAT, EXPIRY, 0]
 
 

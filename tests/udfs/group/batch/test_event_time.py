@@ -26,10 +26,10 @@ def test_a_member_is_kept_as_it_was_before_the_first_event_that_touches_it() -> 
 def test_a_member_joined_if_it_was_none_before_and_did_not_take_the_place_of_another_id() -> None:
     group = Group(members={"a": member("a")})
     before = BeforeEventTime(group, 0)
-    for one in ("a", "b", "c"):
-        before.note_member(one)
+    for member_id in ("a", "b", "c"):
+        before.note_member(member_id)
     before.exempt.add("c")
-    assert [one for one in ("a", "b", "c", "untouched") if before.joined(one)] == ["b"]
+    assert [member_id for member_id in ("a", "b", "c", "untouched") if before.joined(member_id)] == ["b"]
     assert before.members["b"] is None
     assert set(before.objects) == {"a"}
 
@@ -48,21 +48,21 @@ def history(group: Group) -> GroupHistory:
 
 
 def test_a_view_has_what_was_written_at_this_event_time_alone() -> None:
-    one = history(Group())
+    group_history = history(Group())
     first, second = FindingClosed(finding_id="first", closed_at=1), FindingClosed(finding_id="second", closed_at=2)
-    one.write(1, first)
-    assert one.changes_of_now() == [first]
-    one.begin_event_time()
-    assert one.changes_of_now() == []
-    one.write(2, second)
-    assert one.changes_of_now() == [second]
+    group_history.write(1, first)
+    assert group_history.changes_of_now() == [first]
+    group_history.begin_event_time()
+    assert group_history.changes_of_now() == []
+    group_history.write(2, second)
+    assert group_history.changes_of_now() == [second]
 
 
 def test_spans_of_an_event_time_that_a_batch_before_wrote_are_not_there() -> None:
-    one = history(Group(last_rebalance_at=5))
+    group_history = history(Group(last_rebalance_at=5))
     replaced = MemberReplaced(former_member_id="a", member_id="b", instance_id=None, replaced_at=7)
-    one.begin_spans(5)
-    assert one.computed_spans_of_now(5) is None
-    one.begin_spans(7)
-    one.write(7, replaced)
-    assert one.computed_spans_of_now(7) == [replaced]
+    group_history.begin_spans(5)
+    assert group_history.computed_spans_of_now(5) is None
+    group_history.begin_spans(7)
+    group_history.write(7, replaced)
+    assert group_history.computed_spans_of_now(7) == [replaced]

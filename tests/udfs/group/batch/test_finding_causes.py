@@ -8,7 +8,7 @@ from udfs.model.finding_names import NOT_SUBSCRIBED, NamedQueue
 
 
 def found(message: str, *reasons: str | None) -> Found:
-    queues = tuple(NamedQueue("t", None, number, "a", one) for number, one in enumerate(reasons))  # type: ignore[arg-type]
+    queues = tuple(NamedQueue("t", None, number, "a", reason) for number, reason in enumerate(reasons))  # type: ignore[arg-type]
     return Found(severity="warning", message=message, advice="", queues=queues)
 
 

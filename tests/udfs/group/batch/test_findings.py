@@ -80,9 +80,9 @@ def message(kind: str, **differs: Any) -> str:
     ],
 )
 def test_one_is_written_in_the_singular_and_more_in_the_plural(kind: str, field: str, others: dict[str, Any]) -> None:
-    one, two = message(kind, **others, **{field: 1}), message(kind, **others, **{field: 2})
-    assert not re.search(r"\b1 (of \d+ )?(queues|generations)\b|\bmembers hold\b|\b1\b.*\bwere\b", one)
-    assert not re.search(r"\b2 (queue|generation)\b|\bholds no\b|\b2\b.*\bwas\b", two)
+    singular, plural = message(kind, **others, **{field: 1}), message(kind, **others, **{field: 2})
+    assert not re.search(r"\b1 (of \d+ )?(queues|generations)\b|\bmembers hold\b|\b1\b.*\bwere\b", singular)
+    assert not re.search(r"\b2 (queue|generation)\b|\bholds no\b|\b2\b.*\bwas\b", plural)
 
 
 def test_the_rules_are_named_in_the_order_of_their_text() -> None:

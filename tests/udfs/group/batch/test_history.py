@@ -18,36 +18,36 @@ def history(group: Group) -> GroupHistory:
 
 
 def test_changes_are_numbered_within_the_groups_history_also_when_some_are_taken_back() -> None:
-    one = history(Group(number=7))
-    one.write(T0, GroupRemoved())
-    one.begin_event_time()
+    group_history = history(Group(number=7))
+    group_history.write(T0, GroupRemoved())
+    group_history.begin_event_time()
     for member_id in "abc":
-        one.write(T0 + 1, MemberReopened(member_id=member_id, joined_at=T0))
-    one.take_back_changes(lambda body: not isinstance(body, MemberReopened) or body.member_id != "b")
-    assert [(change.number, getattr(change.body, "member_id", "")) for change in one.output.changes] == [
+        group_history.write(T0 + 1, MemberReopened(member_id=member_id, joined_at=T0))
+    group_history.take_back_changes(lambda body: not isinstance(body, MemberReopened) or body.member_id != "b")
+    assert [(change.number, getattr(change.body, "member_id", "")) for change in group_history.output.changes] == [
         (8, ""),
         (9, "a"),
         (10, "c"),
     ]
-    assert one.group.number == 10
+    assert group_history.group.number == 10
 
 
 def test_a_finding_is_written_when_it_opens_and_when_it_closes_and_not_in_between() -> None:
-    one = history(Group())
+    group_history = history(Group())
     found = Found(severity="warning", message="m", advice="a")
     for at, what in ((1, found), (2, found), (3, None), (4, None)):
-        one.set_finding("flapping", what, T0 + at)
-    [opened, closed] = [change.body for change in one.output.changes]
+        group_history.set_finding("flapping", what, T0 + at)
+    [opened, closed] = [change.body for change in group_history.output.changes]
     assert isinstance(opened, FindingOpened)
     assert isinstance(closed, FindingClosed)
     assert (opened.finding_id, opened.opened_at - T0, closed.closed_at - T0) == (closed.finding_id, 1, 3)
-    assert one.group.findings == {}
+    assert group_history.group.findings == {}
 
 
 def test_the_row_of_a_group_is_written_when_it_differs_from_the_last_one() -> None:
-    one = history(Group())
+    group_history = history(Group())
     for at, members in ((1, 2), (2, 2), (3, 1)):
-        one.write_row(T0 + at, GroupChanged(system="kafka", state="stable", members=members))
-    rows = [(change.event_time - T0, change.body) for change in one.output.changes]
+        group_history.write_row(T0 + at, GroupChanged(system="kafka", state="stable", members=members))
+    rows = [(change.event_time - T0, change.body) for change in group_history.output.changes]
     assert [(at, body.members) for at, body in rows if isinstance(body, GroupChanged)] == [(1, 2), (3, 1)]
     assert len(rows) == 2

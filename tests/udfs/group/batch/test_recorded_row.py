@@ -46,7 +46,7 @@ def streams_row(current: Mapping[str, Mapping[str, Any]], targets: Mapping[str, 
     for name, tasks in targets.items():
         held = (TopicPartitions("0", tuple(map(int, tasks.split()))),) if tasks else ()
         records.append(record(1, "member_target", member_id=name, partitions=held))
-    fold(group, [(one, f"e{place}") for place, one in enumerate(records)])
+    fold(group, [(group_record, f"e{place}") for place, group_record in enumerate(records)])
     return with_epochs(group, GroupChanged(system="kafka", state="not_followed"))
 
 

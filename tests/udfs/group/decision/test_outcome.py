@@ -162,15 +162,15 @@ CASES = [(kind, *case) for kind, cases in sorted(KINDS.items()) for case in case
 
 
 def written(script: Script, kind: str) -> list[Any]:
-    return [one for one in script.bodies(FindingOpened, FindingChanged) if one.finding == kind]
+    return [body for body in script.bodies(FindingOpened, FindingChanged) if body.finding == kind]
 
 
 def names_of(body: Any) -> dict[str, Any]:
     return named(
-        {f"{one.topic}-{one.queue_id}" for one in body.queues},
-        {one.member_id for one in body.members},
-        {one.client for one in body.clients},
-        {one.topics: one.members for one in body.subscriptions},
+        {f"{queue.topic}-{queue.queue_id}" for queue in body.queues},
+        {member.member_id for member in body.members},
+        {client.client for client in body.clients},
+        {subscription.topics: subscription.members for subscription in body.subscriptions},
     )
 
 
@@ -180,7 +180,7 @@ def test_every_kind_is_in_the_table() -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "group", "names", "sentence"), CASES, ids=[f"{one[0]}-{one[1].__name__}" for one in CASES]
+    ("kind", "group", "names", "sentence"), CASES, ids=[f"{case[0]}-{case[1].__name__}" for case in CASES]
 )
 def test_a_finding_names_what_it_speaks_of(
     kind: str, group: Callable[[], Script], names: dict[str, Any], sentence: str
@@ -201,7 +201,7 @@ def test_a_flapping_group_counts_the_rebalances_of_each_client() -> None:
     assert later, "each further rebalance makes it current"
     last = later[-1]
     number = int(last.message.split(" ")[0])
-    assert [(one.client, one.rebalances) for one in last.clients] == [("b@10.0.0.7", number)]
+    assert [(client.client, client.rebalances) for client in last.clients] == [("b@10.0.0.7", number)]
     assert last.message.endswith(f"b@10.0.0.7 caused {number} of them.")
     assert opened.finding_id == last.finding_id
 

@@ -43,7 +43,7 @@ def test_snapshots_apply_by_their_generations_and_polls_last() -> None:
     poll = snapshot(0, "g", 0, ())
     poll.generation = None
     snapshots = (snapshot(0, "g", 9, ()), snapshot(0, "g", 10, ()), poll)
-    places = [snapshot_order_of(DueEvent(one, "e")) for one in snapshots]
+    places = [snapshot_order_of(DueEvent(group_snapshot, "e")) for group_snapshot in snapshots]
     assert places == sorted(set(places))
     assert snapshot_order_of(DueEvent(snapshot(0, "g", 2**63 - 1, ()), "e")) < places[-1]
 
@@ -52,5 +52,5 @@ def test_a_rebalance_that_has_joined_is_before_its_generation_and_the_next_one_b
     joined, preparing = snapshot(0, "g", 9, ()), snapshot(0, "g", 9, ())
     joined.state, preparing.state = "CompletingRebalance", "PreparingRebalance"
     snapshots = (joined, snapshot(0, "g", 9, ()), preparing, snapshot(0, "g", 10, ()))
-    places = [snapshot_order_of(DueEvent(one, "e")) for one in snapshots]
+    places = [snapshot_order_of(DueEvent(group_snapshot, "e")) for group_snapshot in snapshots]
     assert places == sorted(set(places))

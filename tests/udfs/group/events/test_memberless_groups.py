@@ -25,7 +25,7 @@ def commits_deleted(t: int, *queues: int) -> Event:
 
 
 def generation(t: int, number: int, *members: str) -> Event:
-    infos = [{"member_id": one, "subscriptions": ["t"], "session_timeout_ms": 10_000} for one in members]
+    infos = [{"member_id": member_id, "subscriptions": ["t"], "session_timeout_ms": 10_000} for member_id in members]
     return {"t": t, "type": "group_snapshot", "group": "g", "generation": number, "members": infos}
 
 
@@ -87,7 +87,7 @@ def test_commits_before_a_group_has_members_change_nothing_of_its_history(cut: C
     assert [row["triggers"] for row in without] != []
     for row in (*without, *found):
         row["detected_at"] = None
-        row["triggers"] = [one | {"event_id": None} for one in row["triggers"]]
+        row["triggers"] = [trigger | {"event_id": None} for trigger in row["triggers"]]
     assert found == without
 
 
@@ -107,9 +107,9 @@ def test_the_list_changes_identically_however_events_are_cut() -> None:
     ]
     found = [
         [
-            (one.event_time, type(one.body).__name__)
-            for one in CornerRun(events, cut, config=RULES).core.changes
-            if one.group_id
+            (change.event_time, type(change.body).__name__)
+            for change in CornerRun(events, cut, config=RULES).core.changes
+            if change.group_id
         ]
         for cut in CUTS
     ]

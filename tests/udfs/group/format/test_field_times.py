@@ -19,7 +19,7 @@ def member(field_times: dict[str, int], **fields: Any) -> Member:
 
 
 @pytest.mark.parametrize(
-    ("one", "packed"),
+    ("described", "packed"),
     [
         (member({}), None),
         (member({"host": 500, "rack": 500}, host="h", rack="r"), None),
@@ -33,19 +33,21 @@ def member(field_times: dict[str, int], **fields: Any) -> Member:
         (member({"host": 500}, host="h", rack="r"), [0, 0]),
     ],
 )
-def test_one_time_is_stored_for_all_fields_where_one_event_reported_them(one: Member, packed: list[int] | None) -> None:
+def test_one_time_is_stored_for_all_fields_where_one_event_reported_them(
+    described: Member, packed: list[int] | None
+) -> None:
     table = SharedValues()
-    present = PresentFields().of(one, 0)
-    times = pack_field_times(one, present, BASE, table.number)
+    present = PresentFields().of(described, 0)
+    times = pack_field_times(described, present, BASE, table.number)
     assert times == packed
-    assert unpack_field_times(one, present, times or [], table.values, BASE) == one.field_times
+    assert unpack_field_times(described, present, times or [], table.values, BASE) == described.field_times
 
 
 def test_members_of_one_poll_share_their_times() -> None:
     table = SharedValues()
     reported = {"host": 700, "rack": 800}
     members = [member(reported, host=f"h{number}", rack="r") for number in range(3)]
-    packed = [pack_field_times(one, ["host", "rack"], BASE, table.number) for one in members]
+    packed = [pack_field_times(described, ["host", "rack"], BASE, table.number) for described in members]
     assert packed == [[0, 0]] * 3
     assert len(table.values) == 1
 

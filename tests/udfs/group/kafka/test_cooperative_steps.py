@@ -15,7 +15,7 @@ def owned(*numbers: int) -> dict:
 
 
 def opened(script: Script) -> list[str]:
-    return [one.finding for one in script.bodies(FindingOpened)]
+    return [opened_finding.finding for opened_finding in script.bodies(FindingOpened)]
 
 
 def logical_parts(script: Script) -> list[int]:

@@ -17,7 +17,7 @@ def test_an_epoch_is_computed_from_the_target_before_it_not_from_what_members_ow
     script = RecordScript()
     script.first_member()
     script.second_member()
-    script.waiting = [one for one in script.waiting if one.event_time < T0 + 30]  # b never gets its queues
+    script.waiting = [event for event in script.waiting if event.event_time < T0 + 30]  # b never gets its queues
     script.delete_member(40, "b")
     script.epoch(40, 3)
     script.member(41, "c")
@@ -46,8 +46,8 @@ def test_every_target_of_a_random_history_is_recomputed_from_the_one_before(firs
         script = RecordScript(partitions=None)
         RandomCoordinator(seed, script).run(60)
         found = [(row.generation, row.agrees, row.agrees_reason) for row in script.run(10**6).rebalances]
-        assert {one[1:] for one in found} <= _VALID, (seed, found)
-        verdicts = [one.verdict for one in script.audits()]
+        assert {answer[1:] for answer in found} <= _VALID, (seed, found)
+        verdicts = [audited.verdict for audited in script.audits()]
         assert "differs" not in verdicts, (seed, found)
         # Of an epoch that never got a target the next one shows what it does.
         caused = [row.trigger for before, row in pairwise(script.rebalances) if before.agrees_reason != "no_target"]
@@ -63,8 +63,8 @@ def test_targets_of_one_millisecond_are_recomputed_in_the_order_of_their_offsets
         script = RecordScript(partitions=None, has_offsets=True)
         RandomCoordinator(seed, script, at_once=0.4).run(60)
         found = [(row.generation, row.agrees, row.agrees_reason) for row in script.run(10**6).rebalances]
-        assert {one[1:] for one in found} <= _VALID, (seed, found)
-        verdicts = [one.verdict for one in script.audits()]
+        assert {answer[1:] for answer in found} <= _VALID, (seed, found)
+        verdicts = [audited.verdict for audited in script.audits()]
         assert "differs" not in verdicts, (seed, found)
         agreed += verdicts.count("agrees")
     assert agreed > 100
@@ -92,11 +92,14 @@ def test_spans_name_the_owners_of_each_time(at_once: float) -> None:
 def costs_of(script: RecordScript) -> dict[tuple[str, int, str], tuple[int | None, int | None]]:
     """Return what the last rebalance cost, of each span that it began: messages read twice, messages that wait."""
     number = script.rebalances[-1].generation
-    spans = [one.body for one in script.changes if isinstance(one.body, QueueAssigned)]
+    spans = [change.body for change in script.changes if isinstance(change.body, QueueAssigned)]
     return {
-        (one.origin, one.queue_id, one.member_id): (one.repeated_estimated_messages, one.waiting_estimated_messages)
-        for one in spans
-        if one.generation == number
+        (span.origin, span.queue_id, span.member_id): (
+            span.repeated_estimated_messages,
+            span.waiting_estimated_messages,
+        )
+        for span in spans
+        if span.generation == number
     }
 
 
@@ -108,7 +111,9 @@ def test_what_the_new_owner_commits_before_the_epoch_ends_is_not_its_predecessor
         for at, committed in commits.items():
             script.observe(at, "t", queue, committed=committed)
     script.second_member(at=20_000)
-    script.waiting = [one for one in script.waiting if getattr(one, "epoch", 0) != 2 or one.event_time != T0 + 20_010]
+    script.waiting = [
+        event for event in script.waiting if getattr(event, "epoch", 0) != 2 or event.event_time != T0 + 20_010
+    ]
     script.current(20_010, "a", 1, "0 1", "unrevoked")
     script.current(20_100, "a", 2, "0 1")
     script.run(30_000)

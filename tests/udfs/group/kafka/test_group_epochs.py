@@ -56,7 +56,7 @@ def test_epochs_of_members_survive_a_state_between_two_records() -> None:
     assert decode_group(encode_group(before)) == before
     before.row.member_epochs = None
     assert decode_group(encode_group(before)) == before
-    assert [one.member_id for one in before.row.reconciling or ()] == ["a", "b"]
+    assert [member.member_id for member in before.row.reconciling or ()] == ["a", "b"]
     before.row.reconciling = (before.row.reconciling or [])[:1]
     assert decode_group(encode_group(before)) == before
     before.row.reconciling = None
@@ -74,7 +74,7 @@ def test_an_overtaken_epoch_has_a_row_that_names_the_next_one() -> None:
     script.current(40, "b", 3, "2")
     script.current(41, "c", 3, "3")
     script.current(42, "a", 3, "0 1")
-    script.waiting = [one for one in script.waiting if one.event_time != T0 + 35]
+    script.waiting = [event for event in script.waiting if event.event_time != T0 + 35]
     script.run(60)
     assert script.decided()[1:] == ["33 #2 1->2 member_joined:b", "42 #3 2->3 member_joined:c"]
     overtaken, last = script.rebalances[1:]
@@ -177,15 +177,17 @@ def history(dice: random.Random) -> Iterator[list[tuple[str, dict[str, object]]]
             shares = [dice.choice(sorted(members)) for _ in range(4)]
             for name in members:
                 members[name]["target"] = " ".join(str(number) for number in range(4) if shares[number] == name)
-            held = {name: str(one["target"]) for name, one in members.items()}
+            held = {name: str(member["target"]) for name, member in members.items()}
             step.append(("target", {"epoch": epoch, "held": held}))
         if what == "beat" and target_epoch:
             name = dice.choice(sorted(members))
-            one = members[name]
-            taken = {number for other in members.values() if other is not one for number in str(other["owned"]).split()}
-            wanted = str(one["target"]).split()
+            member = members[name]
+            taken = {
+                number for other in members.values() if other is not member for number in str(other["owned"]).split()
+            }
+            wanted = str(member["target"]).split()
             free = [number for number in wanted if number not in taken]
-            one["epoch"], one["owned"] = target_epoch, " ".join(free)
+            member["epoch"], member["owned"] = target_epoch, " ".join(free)
             state = "stable" if free == wanted else "unreleased"
             step.append(("current", {"member": name, "epoch": target_epoch, "owned": " ".join(free), "state": state}))
         if step:
@@ -206,7 +208,7 @@ def hash_of(event: AnyEvent) -> str:
 
 
 def beside_spans(script: RecordScript) -> list[object]:
-    return [one.body for one in script.written if not isinstance(one.body, QueuesReassigned | SpansWithdrawn)]
+    return [change.body for change in script.written if not isinstance(change.body, QueuesReassigned | SpansWithdrawn)]
 
 
 # A generation is decided at the end of the time at which its topic becomes known, with what was known when it began.

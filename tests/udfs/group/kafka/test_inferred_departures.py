@@ -30,8 +30,8 @@ def departure(
     script = Script()
     script.queues(0, "t", 3)
     fields = {"session_timeout_ms": 6_000, "rebalance_timeout_ms": rebalance_timeout, "client_library": library}
-    described = {one: dict(fields) for one in "abc"}
-    members = {one: ["t"] for one in "abc"}
+    described = {member_id: dict(fields) for member_id in "abc"}
+    members = {member_id: ["t"] for member_id in "abc"}
     script.snapshot(1_000, 1, members, assigned(a="0", b="1", c="2"), described, strategy="range")
     for queue, times in commits.items():
         for number, time in enumerate(times):
@@ -42,8 +42,8 @@ def departure(
         script.event(GroupSnapshot, preparing_at, state="PreparingRebalance")
     given = assigned(**dict(zip(left, ("0 1", "2", "")[: len(left)], strict=True)))
     end = None if joined_at is None else T0 + joined_at
-    script.snapshot(at, 2, {one: ["t"] for one in left}, given, strategy="range", joined_at=end)
-    (trigger,) = (one for one in script.run(at + 10_000).rebalances[1].triggers if one.member_id == "a")
+    script.snapshot(at, 2, {member_id: ["t"] for member_id in left}, given, strategy="range", joined_at=end)
+    (trigger,) = (cause for cause in script.run(at + 10_000).rebalances[1].triggers if cause.member_id == "a")
     return trigger
 
 

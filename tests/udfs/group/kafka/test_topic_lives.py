@@ -17,8 +17,8 @@ def lives(ids: dict[str, str] | None) -> TopicLives:
 
 def test_an_id_is_of_a_topic_that_exists_unless_the_target_has_another_one_for_its_name() -> None:
     again = lives({"t": AGAIN})
-    assert [again.is_current(one) for one in (T_ID, AGAIN, U_ID, "nameless")] == [False, True, True, True]
-    assert all(lives(None).is_current(one) for one in (T_ID, AGAIN, U_ID, "nameless"))
+    assert [again.is_current(topic_id) for topic_id in (T_ID, AGAIN, U_ID, "nameless")] == [False, True, True, True]
+    assert all(lives(None).is_current(topic_id) for topic_id in (T_ID, AGAIN, U_ID, "nameless"))
 
 
 def test_of_what_members_have_the_topics_that_exist_are_left() -> None:

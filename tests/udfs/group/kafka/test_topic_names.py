@@ -56,7 +56,7 @@ def test_without_any_metadata_an_epoch_waits_on() -> None:
     """Records may be older than the first metadata, which holds for all earlier time."""
     group = HiddenTopics(h=U_ID, i=V_ID)
     script = group.script
-    script.waiting = [one for one in script.waiting if not isinstance(one, TopicQueues)]
+    script.waiting = [event for event in script.waiting if not isinstance(event, TopicQueues)]
     group.run(10_000_000)
     assert script.decided() == []
     assert script.row().waits == f"epoch 1 waits for metadata of topic {T_ID}, {U_ID}, {V_ID}"
@@ -71,7 +71,7 @@ def test_an_epoch_that_is_older_than_the_first_metadata_waits_from_then_on() -> 
     """The first poll may not show all topics."""
     group = HiddenTopics(h=U_ID)
     script = group.script
-    script.waiting = [one for one in script.waiting if not isinstance(one, TopicQueues)]
+    script.waiting = [event for event in script.waiting if not isinstance(event, TopicQueues)]
     script.queues(1_000_000, "t", 4, topic_id=T_ID)
     assert group.run(1_060_000).decided() == []
     script.queues(1_060_000, "h", 4, topic_id=U_ID)
@@ -82,7 +82,7 @@ def test_an_epoch_that_is_older_than_the_first_metadata_waits_from_then_on() -> 
     ]
     group = HiddenTopics(h=U_ID)
     script = group.script
-    script.waiting = [one for one in script.waiting if not isinstance(one, TopicQueues)]
+    script.waiting = [event for event in script.waiting if not isinstance(event, TopicQueues)]
     script.queues(1_000_000, "t", 4, topic_id=T_ID)
     assert len(group.run(1_060_001).decided()) == 2
 

@@ -147,4 +147,4 @@ def test_each_report_of_a_departure_is_of_one_connection(
     reported = [Departure(member_id=name, kind="left", host=host) for name, host in reports]
     found = match_departures(list(live(a="h1", a__2="h2", b="h3").members.values()), reported)
     assert list(found) == matched
-    assert len({id(one) for one in found.values()}) == len(found)
+    assert len({id(departure) for departure in found.values()}) == len(found)

@@ -17,21 +17,24 @@ def member(**fields: Any) -> Member:
 
 
 def test_each_field_has_the_value_of_the_newest_event_time_that_carried_it() -> None:
-    one = member(host="h", field_times={"host": 50, "rack": 50})
-    assert set_description(one, MemberFields(host="older", rack="older", client_id="i"), 49) == ({"client_id"}, True)
-    assert (one.host, one.rack, one.client_id) == ("h", None, "i")
+    described = member(host="h", field_times={"host": 50, "rack": 50})
+    assert set_description(described, MemberFields(host="older", rack="older", client_id="i"), 49) == (
+        {"client_id"},
+        True,
+    )
+    assert (described.host, described.rack, described.client_id) == ("h", None, "i")
     # Of one time the last applied counts; the same value is no change, but newer.
-    assert set_description(one, MemberFields(host="new", client_id="i"), 50) == ({"host"}, False)
-    assert (one.host, one.field_times) == ("new", {"host": 50, "rack": 50, "client_id": 50})
+    assert set_description(described, MemberFields(host="new", client_id="i"), 50) == ({"host"}, False)
+    assert (described.host, described.field_times) == ("new", {"host": 50, "rack": 50, "client_id": 50})
     # An older event with the same value is not outdated: it says nothing else.
-    assert set_description(one, MemberFields(host="new"), 40) == (set(), False)
+    assert set_description(described, MemberFields(host="new"), 40) == (set(), False)
 
 
 def test_subscriptions_are_a_set() -> None:
-    one = member()
-    assert set_description(one, MemberFields(subscriptions=("u", "t", "u")), 1) == ({"subscriptions"}, False)
-    assert one.subscriptions == ("t", "u") == distinct(["u", "t", "t"])
-    assert set_description(one, MemberFields(subscriptions=("u", "t")), 2) == (set(), False)
+    described = member()
+    assert set_description(described, MemberFields(subscriptions=("u", "t", "u")), 1) == ({"subscriptions"}, False)
+    assert described.subscriptions == ("t", "u") == distinct(["u", "t", "t"])
+    assert set_description(described, MemberFields(subscriptions=("u", "t")), 2) == (set(), False)
 
 
 @pytest.mark.parametrize("field", DESCRIBED)

@@ -27,26 +27,26 @@ def causes(
     """
     script = Script()
     script.queues(0, "t", 4)
-    present = {one: host for one, host in hosts.items() if one not in departed} if left is None else left
+    present = {name: host for name, host in hosts.items() if name not in departed} if left is None else left
     for member_id, (time, how) in departed.items():
         script.event(MemberLeft, time, member_id=member_id, how=how)
     for time, generation, members in ((1_000, 1, hosts), (at, 2, present)):
         described = {
-            one: {"session_timeout_ms": 6_000, "client_id": f"client-{one}", **({"host": host} if host else {})}
-            for one, host in members.items()
+            name: {"session_timeout_ms": 6_000, "client_id": f"client-{name}", **({"host": host} if host else {})}
+            for name, host in members.items()
         }
-        script.snapshot(time, generation, {one: ["t"] for one in members}, None, described, strategy="range")
+        script.snapshot(time, generation, {name: ["t"] for name in members}, None, described, strategy="range")
     return script.run(at + 10_000).rebalances[-1].triggers
 
 
 def lost(triggers: list[Trigger]) -> set[tuple[str | None, str | None]]:
-    return {(one.member_id, one.host) for one in triggers if one.part_of == "host_lost"}
+    return {(trigger.member_id, trigger.host) for trigger in triggers if trigger.part_of == "host_lost"}
 
 
 def test_all_members_of_a_host_that_expire_within_a_session_say_that_it_was_lost() -> None:
     found = causes({"a": (22_000, "expired"), "b": (24_500, "expired")})
     assert lost(found) == {("a", "h1"), ("b", "h1")}
-    assert [one.detail for one in found] == [
+    assert [trigger.detail for trigger in found] == [
         "all 2 members of host h1 (client-a and client-b) expired within 2.5 s while those of other hosts went on: the"
         " host was lost, or what ran them all"
     ] * 2
@@ -106,7 +106,7 @@ def test_a_host_is_not_convicted_without_evidence_for_the_whole(
 def test_others_that_leave_in_order_meanwhile_take_nothing_away() -> None:
     found = causes({"a": (22_000, "expired"), "b": (22_000, "expired"), "c": (23_000, "left")})
     assert lost(found) == {("a", "h1"), ("b", "h1")}
-    assert {one.member_id: one.host for one in found} == {"a": "h1", "b": "h1", "c": "h2"}
+    assert {trigger.member_id: trigger.host for trigger in found} == {"a": "h1", "b": "h1", "c": "h2"}
 
 
 def test_members_of_a_host_that_expire_one_by_one_convict_it_with_the_last() -> None:
@@ -135,14 +135,14 @@ def restarts(steps: list[tuple[int, dict[str, str], tuple[str, str] | None]]) ->
     for generation, (at, members, departed) in enumerate(steps, 1):
         if departed is not None:
             script.event(MemberLeft, at - 100, member_id=departed[0], how=departed[1])
-        described = {one: {"client_id": client, "host": "h1"} for one, client in members.items()}
-        script.snapshot(at, generation, {one: ["t"] for one in members}, None, described, strategy="range")
+        described = {member_id: {"client_id": client, "host": "h1"} for member_id, client in members.items()}
+        script.snapshot(at, generation, {member_id: ["t"] for member_id in members}, None, described, strategy="range")
     rows = script.run(steps[-1][0] + 10_000).rebalances
-    return [one for row in rows for one in row.triggers]
+    return [trigger for row in rows for trigger in row.triggers]
 
 
 def rolling(triggers: list[Trigger]) -> list[str | None]:
-    return [one.member_id for one in triggers if one.part_of == "rolling_restart"]
+    return [trigger.member_id for trigger in triggers if trigger.part_of == "rolling_restart"]
 
 
 ALL = {"a1": "a", "b1": "b", "c1": "c"}
@@ -160,7 +160,7 @@ def test_clients_that_leave_and_come_back_one_after_the_other_are_restarted() ->
         ]
     )
     assert rolling(found) == ["b2", "c2"]
-    details = {one.member_id: one.detail or "" for one in found if one.part_of}
+    details = {trigger.member_id: trigger.detail or "" for trigger in found if trigger.part_of}
     assert "a rolling restart: 2 clients left and came back one after the other within 5.1 s (a and b)" in details["b2"]
     assert details["c2"].endswith("3 clients left and came back one after the other within 12.1 s (a, b and c)")
 

@@ -22,10 +22,12 @@ class Story:
 
     def generate(self, at: int, members: dict[str, dict[str, Any]]) -> None:
         self.generation += 1
-        described = {one: {"session_timeout_ms": 6_000, **fields} for one, fields in {"o": OTHER, **members}.items()}
+        described = {
+            member_id: {"session_timeout_ms": 6_000, **fields} for member_id, fields in {"o": OTHER, **members}.items()
+        }
         ids = sorted(described)
-        given = assigned(**{one: str(number) if number < 2 else "" for number, one in enumerate(ids)})
-        subscribed = {one: ["t"] for one in ids}
+        given = assigned(**{member_id: str(number) if number < 2 else "" for number, member_id in enumerate(ids)})
+        subscribed = {member_id: ["t"] for member_id in ids}
         self.script.snapshot(at, self.generation, subscribed, given, described, strategy="range")
 
     def depart(self, at: int, member_id: str, how: str) -> None:
@@ -35,7 +37,7 @@ class Story:
         return self.script.run(100_000).rebalances[-1].triggers
 
     def detail(self, member_id: str) -> str | None:
-        (trigger,) = (one for one in self.causes() if one.member_id == member_id)
+        (trigger,) = (cause for cause in self.causes() if cause.member_id == member_id)
         return trigger.detail
 
 

@@ -39,7 +39,7 @@ def test_without_static_members_that_came_back_an_outcome_is_as_it_was() -> None
 
 def test_a_static_member_that_came_back_has_its_present_id_wherever_the_epoch_named_it() -> None:
     found = under_new_ids(PLAIN, [(50, "a", "a2"), (60, "a2", "a3")])
-    assert [one.member_id for one in found.members] == ["a3", "b"]
+    assert [member.member_id for member in found.members] == ["a3", "b"]
     assert found.steps == [(20, {"a3": BOTH}), (30, {"a3": ZERO, "b": ONE})]
     assert (found.target, found.previous) == ({"a3": ZERO, "b": ONE}, {"a3": BOTH})
     assert found.former == {"a3": "a"}

@@ -31,8 +31,10 @@ def member(at: int, name: str = "a", **fields: Any) -> GroupRecord:
 def folded(*records: GroupRecord) -> RecordedGroup:
     """Fold records one time after the other."""
     group = RecordedGroup("consumer")
-    for _, same in itertools.groupby(sorted(records, key=lambda one: one.event_time), lambda one: one.event_time):
-        fold(group, [(one, f"e{place}") for place, one in enumerate(same)])
+    for _, same in itertools.groupby(
+        sorted(records, key=lambda group_record: group_record.event_time), lambda group_record: group_record.event_time
+    ):
+        fold(group, [(group_record, f"e{place}") for place, group_record in enumerate(same)])
     return group
 
 
@@ -61,7 +63,10 @@ def test_what_a_pattern_matches_counts_until_its_tombstone() -> None:
 
 def test_a_member_joined_where_its_first_record_is() -> None:
     found = folded(member(1, "a"), record(2, "member", member_id="b", member=MemberInfo(member_id="b"), offset=7))
-    assert {name: (one.joined_at, one.joined_offset) for name, one in found.members.items()} == {
+    assert {
+        name: (recorded_member.joined_at, recorded_member.joined_offset)
+        for name, recorded_member in found.members.items()
+    } == {
         "a": (1, 0),
         "b": (2, 7),
     }
@@ -71,7 +76,7 @@ def test_an_older_record_changes_nothing() -> None:
     group = folded(member(10, client_id="new"), current(10, 3, "stable", "0"), record(10, "group", epoch=3))
     former = msgspec.json.encode(group)
     late = [member(5, client_id="old"), current(5, 2, "stable", "1"), record(5, "group", epoch=2)]
-    fold(group, [(one, "late") for one in late])
+    fold(group, [(group_record, "late") for group_record in late])
     assert msgspec.json.encode(group) == former
 
 
@@ -105,7 +110,9 @@ def test_a_static_member_that_comes_back_right_behind_a_new_target_takes_the_one
     taken = record(9, "member_target", member_id="b", partitions=partitions("0"))
     back = [member(9, "b", instance_id="i"), taken, record(9, "member_current", member_id="b", epoch=0)]
     ordered = [*there, *renewed, *deleted, *back]
-    group = folded(*(msgspec.structs.replace(one, offset=place + 1) for place, one in enumerate(ordered)))
+    group = folded(
+        *(msgspec.structs.replace(group_record, offset=place + 1) for place, group_record in enumerate(ordered))
+    )
     assert group.targets() == {"b": partitions("0")}
     assert group.previous == {"b": partitions("0 1")}
 
@@ -182,10 +189,13 @@ def test_records_of_one_time_are_parted_where_what_leads_to_the_next_epoch_begin
         record(5, "group", epoch=3),
         current(5, 3, "stable"),
     ]
-    placed = [(msgspec.structs.replace(one, offset=offset), f"e{offset}") for offset, one in enumerate(written)]
+    placed = [
+        (msgspec.structs.replace(group_record, offset=offset), f"e{offset}")
+        for offset, group_record in enumerate(written)
+    ]
     parts = by_epoch([*placed[::2], *placed[1::2]])
-    assert [[one.offset for one, _ in part] for part in parts] == [[0, 1, 2, 3, 4], [5, 6], [7, 8, 9]]
-    without = [(one, "e") for one in written]
+    assert [[group_record.offset for group_record, _ in part] for part in parts] == [[0, 1, 2, 3, 4], [5, 6], [7, 8, 9]]
+    without = [(group_record, "e") for group_record in written]
     assert by_epoch(without) == [without]
 
 

@@ -135,9 +135,9 @@ def test_only_a_group_that_assigns_or_reconciles_lists_its_members() -> None:
     assert folded(*described).reconciling() is not None
     assert folded(*described, record(1, "target", epoch=2)).reconciling() is None
     group = RecordedGroup("share")
-    fold(group, [(one, "e") for one in described])
+    fold(group, [(group_record, "e") for group_record in described])
     assert (group.state, group.reconciling()) == ("assigning", None)
     group = RecordedGroup("streams")
-    fold(group, [(one, "e") for one in described])
+    fold(group, [(group_record, "e") for group_record in described])
     (found,) = group.reconciling() or ()
     assert found.assigned == (AssignedQueues(f"subtopology {T_ID}", (0,)),)

@@ -223,7 +223,7 @@ def take_to_kind(script: Script, step: Step, before: GroupKind, after: GroupKind
 
 def states_of(step: Step, before: frozenset[Any], after: frozenset[Any]) -> list[tuple[Step, Any, Any]]:
     """Return each way on that one line of a table gives, in order."""
-    pairs = [(one, other) for one in before for other in after if one is not other]
+    pairs = [(state, other) for state in before for other in after if state is not other]
     return [(step, *pair) for pair in sorted(pairs, key=lambda pair: (pair[0].value, pair[1].value))]
 
 

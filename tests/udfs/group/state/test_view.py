@@ -27,20 +27,20 @@ def member(**fields: Any) -> Member:
 
 
 def test_up_to_a_change_of_the_timeout_the_old_one_counts_and_no_session_ends_before_the_change() -> None:
-    one = view(Group(), last_heartbeat={"m": 100})
-    assert one.deadline_of(member()) == 100 + 45_000
-    assert one.deadline_of(member(session_timeout_ms=10)) == 110
+    group_view = view(Group(), last_heartbeat={"m": 100})
+    assert group_view.deadline_of(member()) == 100 + 45_000
+    assert group_view.deadline_of(member(session_timeout_ms=10)) == 110
     # Changed at 150; reported late, it counts from when it was applied.
-    assert one.deadline_of(member(session_timeout_ms=10, field_times={"session_timeout_ms": 150})) == 150
-    assert one.deadline_of(member(session_timeout_ms=10, timeout_since=160)) == 160
-    assert one.deadline_of(member(session_timeout_ms=100, timeout_since=160)) == 200
+    assert group_view.deadline_of(member(session_timeout_ms=10, field_times={"session_timeout_ms": 150})) == 150
+    assert group_view.deadline_of(member(session_timeout_ms=10, timeout_since=160)) == 160
+    assert group_view.deadline_of(member(session_timeout_ms=100, timeout_since=160)) == 200
 
 
 @pytest.mark.parametrize(("until", "last"), [(49, 50), (99, 50), (100, 100), (250, 200), (300, 300)])
 def test_the_last_heartbeat_is_the_newest_up_to_a_time_or_the_one_that_was_applied(until: int, last: int) -> None:
-    one = view(Group(last_heartbeats={"n": 7}), last_heartbeat={"m": 50}, heartbeats={"m": [10, 100, 200, 300]})
-    assert one.last_heartbeat("m", until) == last
-    assert [one.last_heartbeat_or_none(name, until) for name in ("m", "n", "x")] == [last, 7, None]
+    group_view = view(Group(last_heartbeats={"n": 7}), last_heartbeat={"m": 50}, heartbeats={"m": [10, 100, 200, 300]})
+    assert group_view.last_heartbeat("m", until) == last
+    assert [group_view.last_heartbeat_or_none(name, until) for name in ("m", "n", "x")] == [last, 7, None]
 
 
 def test_settings_of_a_group_are_its_own_or_those_last_used_or_the_default() -> None:
@@ -78,14 +78,18 @@ def test_the_first_queues_of_a_topic_count_at_the_time_at_which_it_was_reported(
     for at, count in ((5, 2), (9, 4)):
         event = {"schema_version": 1, "event_time": at, "system": "kafka", "cluster": "c", "topic": "t"}
         topics.take(TopicQueues(**event, queue_count=count))  # type: ignore[arg-type]
-    one = view(Group(), topics=topics)
-    assert [None if (found := one.first_queues("t", at)) is None else len(found) for at in (4, 5, 9)] == [None, 2, 2]
+    group_view = view(Group(), topics=topics)
+    assert [None if (found := group_view.first_queues("t", at)) is None else len(found) for at in (4, 5, 9)] == [
+        None,
+        2,
+        2,
+    ]
 
 
 def test_what_changed_between_two_assignments_is_computed_once() -> None:
-    one = view(Group())
+    group_view = view(Group())
     before, after = {("t", None, 0): ("a",)}, {("t", None, 0): ("b",)}
-    changed = one.changed_queues(before, after)
+    changed = group_view.changed_queues(before, after)
     assert changed == [(("t", None, 0), ("a",), ("b",))]
-    assert one.changed_queues(before, after) is changed
-    assert one.changed_queues(after, before) == [(("t", None, 0), ("b",), ("a",))]
+    assert group_view.changed_queues(before, after) is changed
+    assert group_view.changed_queues(after, before) == [(("t", None, 0), ("b",), ("a",))]

@@ -55,7 +55,9 @@ def test_the_setting_overrides_the_leader_and_the_leader_the_first_that_joined()
 def participants(*members: str) -> list[Participant]:
     """Make members of ``id`` or ``id/instance``."""
     pairs = [member.split("/") for member in members]
-    return [Participant(member_id=one[0], name=one[0], instance_id=one[1] if len(one) > 1 else None) for one in pairs]
+    return [
+        Participant(member_id=pair[0], name=pair[0], instance_id=pair[1] if len(pair) > 1 else None) for pair in pairs
+    ]
 
 
 @pytest.mark.parametrize(

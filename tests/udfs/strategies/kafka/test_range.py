@@ -71,7 +71,7 @@ def test_range_of_an_older_sarama_is_that_of_its_own_tests(
 
 
 def test_blocks_of_an_older_sarama_end_at_rounded_places() -> None:
-    problem = group({one: ["t"] for one in "abc"}, {"t": 4}, settings={"library": "sarama-1.33"})
+    problem = group({member_id: ["t"] for member_id in "abc"}, {"t": 4}, settings={"library": "sarama-1.33"})
     assert sorted(as_text(strategy("range", "kafka")(problem)).values()) == ["t-0", "t-1 t-2", "t-3"]
 
 

@@ -52,11 +52,11 @@ def test_nine_integers_in_one_slot_of_a_small_table_let_it_grow() -> None:
 
 
 def test_uuids_hash_and_compare_as_kafkas() -> None:
-    one = uuid.UUID("ffffffff-0000-0000-0000-000000000001").int
+    negative = uuid.UUID("ffffffff-0000-0000-0000-000000000001").int
     # (high ^ low) folded: 0xffffffff00000001 -> 0xffffffff ^ 0x00000001.
-    assert uuid_hashes([0, 1, one]) == [0, 1, 0xFFFFFFFE]
+    assert uuid_hashes([0, 1, negative]) == [0, 1, 0xFFFFFFFE]
     # Signed longs: a number whose first bit is set comes before zero.
-    assert uuid_order(one) < uuid_order(0) < uuid_order(1)
+    assert uuid_order(negative) < uuid_order(0) < uuid_order(1)
     assert uuid_order((1 << 64) - 1) < uuid_order(0)
 
 

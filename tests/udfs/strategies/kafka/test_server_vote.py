@@ -20,7 +20,7 @@ _VOTES = [
 
 @pytest.mark.parametrize("line", _VOTES, ids=lambda line: " ".join(line["members"]))
 def test_what_a_real_group_prefers_is_among_those_that_are_possible(line: dict) -> None:
-    votes = Counter(dict(one.split("=") for one in line["members"]).values())
+    votes = Counter(dict(member.split("=") for member in line["members"]).values())
     found = preferred_assignors(votes, line["members"][-1].split("=")[1])
     assert line["preferred"] in found
     assert {votes[name] for name in found} == {max(votes.values())}
@@ -28,13 +28,13 @@ def test_what_a_real_group_prefers_is_among_those_that_are_possible(line: dict) 
 
 def of_two(line: dict) -> bool:
     """Return whether the last that joined asks, and all want one of Kafka's own."""
-    members = dict(one.split("=") for one in line["members"])
+    members = dict(member.split("=") for member in line["members"])
     return len(members) == len(line["members"]) and {*members.values()} <= {"range", "uniform"}
 
 
 @pytest.mark.parametrize("line", list(filter(of_two, _VOTES)), ids=lambda line: " ".join(line["members"]))
 def test_the_vote_of_the_last_that_joined_comes_first(line: dict) -> None:
-    wanted = [one.split("=")[1] for one in line["members"]]
+    wanted = [member.split("=")[1] for member in line["members"]]
     assert preferred_assignors(Counter(wanted), wanted[-1])[0] == line["preferred"]
 
 
