@@ -1,4 +1,4 @@
-"""Bench: a million members: the job's batch over parsing alone, over itself without a sink.
+"""Bench: a million members: the job's batch over parsing alone, over itself without a sink, its state, its memory.
 
 Four queries read the same heartbeats in turn, batch by batch, in one session: parsing as the job does it, a plain
 `from_json`, and the job with its real sink and with one that writes nothing (one query, the sink alternates). Figures
@@ -11,22 +11,24 @@ from __future__ import annotations
 import os
 import shutil
 import statistics
+import sys
 import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import psutil
 import pyarrow as pa
 
-from bench.fleet import SPREAD_MS, FleetShape, write_heartbeats, write_seed
-from bench.processes import computed_s, is_below
+from bench.fleet import SPREAD_MS, FleetShape, write_clock, write_heartbeats, write_seed
 from streaming.pipeline.combine import EVENTS
 from streaming.pipeline.query import decisions, packets, start_query
 from streaming.pipeline.sink import Sink
 from streaming.pipeline.sources import folder_source
 from streaming.settings.model import load
 from streaming.spark.session import start_session
+from streaming.spark.state_reader import read_shards
 from streaming.tables.materializer import Materializer
 from udfs.ingest.block_parser import parse_uniform_lines
 from udfs.ingest.parser import decode_lines
@@ -35,10 +37,12 @@ from udfs.model.config import CoreConfig
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming import StreamingQuery
+    from pyspark.sql.streaming.listener import StreamingQueryProgress
 
 HEARTBEATS = int(os.environ.get("BENCH_HEARTBEATS", "333000"))
 WARM_UP = 4
 ROUNDS = int(os.environ.get("BENCH_ROUNDS", "12"))
+MEMORY_BATCHES = int(os.environ.get("BENCH_MEMORY_BATCHES", "200"))
 _PLAIN_SCHEMA = (
     "schema_version INT, type STRING, event_time BIGINT, system STRING, cluster STRING, `group` STRING,"
     " member_id STRING"
@@ -103,10 +107,11 @@ def _measure(spark: SparkSession, config: CoreConfig, work: Path) -> None:
     now_ms = shape.start_ms + 2 * config.repeat_span_ms
     write_heartbeats(shape, [folders["job"]], "settle", range(shape.members), now_ms)
     queries["job"].processAllAvailable()
-    print(f"seeded {shape.members:,} members in {shape.groups:,} groups in {time.monotonic() - began:.0f} s")
+    _print(f"seeded {shape.members:,} members in {shape.groups:,} groups in {time.monotonic() - began:.0f} s")
     before = _commits(tables)
     times: dict[str, list[float]] = {"job, real sink": [], "job, no-op sink": [], "own": [], "plain": []}
     computing: dict[str, list[float]] = {kind: [] for kind in times}
+    spent: dict[str, list[dict[str, float]]] = {kind: [] for kind in times}
     for number in range(2 * (WARM_UP + ROUNDS)):
         now_ms += SPREAD_MS
         chosen = range(number * HEARTBEATS, (number + 1) * HEARTBEATS)
@@ -116,22 +121,83 @@ def _measure(spark: SparkSession, config: CoreConfig, work: Path) -> None:
             kind = name if name != "job" else f"job, {'real' if sink.writes else 'no-op'} sink"
             for file in work.glob(f"beat-{number:06d}-*"):
                 (folders[name] / file.name).hardlink_to(file)
-            before_s = computed_s(is_below)
-            times[kind].append(_batch_ms(query))
-            computing[kind].append(computed_s(is_below) - before_s)
+            before_s = _computing_s()
+            parts = _batch_parts(query)
+            times[kind].append(parts["triggerExecution"])
+            spent[kind].append(parts)
+            computing[kind].append(_computing_s() - before_s)
     median = {kind: statistics.median(values[WARM_UP:]) for kind, values in times.items()}
     used = {kind: statistics.median(values[WARM_UP:]) for kind, values in computing.items()}
     for kind, value in used.items():
-        print(f"median computing of a batch, {kind}: {value:.2f} s")
-    print(f"job / parsing alone, by computing: {used['job, real sink'] / min(used['own'], used['plain']):.2f}")
-    for query in queries.values():
-        query.stop()
+        _print(f"median computing of a batch, {kind}: {value:.2f} s")
+    _print(f"job / parsing alone, by computing: {used['job, real sink'] / min(used['own'], used['plain']):.2f}")
+    for kind, values in spent.items():
+        medians = {
+            part: round(statistics.median(parts[part] for parts in values[WARM_UP:] if part in parts))
+            for part in values[-1]
+        }
+        _print(f"median ms of a batch's parts, {kind}: {medians}")
+    commits = _commits(tables) - before
+    last = queries["job"].lastProgress
+    assert last is not None
+    # The clock moves past the last heartbeats: nothing waits, all members are silent.
+    write_clock(shape, folders["job"], now_ms + 10_000)
+    queries["job"].processAllAvailable()
+    _report(median, last, shape, commits, _state_bytes(spark, work / "checkpoint-job"))
+    for name in ("own", "plain"):
+        queries[name].stop()
+    sink.writes = True
+    _memory(queries["job"], shape, folders["job"], now_ms)
+    queries["job"].stop()
+
+
+def _report(median: dict[str, float], last: StreamingQueryProgress, shape: FleetShape, commits: int, size: int) -> None:
     parse = min(median["own"], median["plain"])
+    state = last["stateOperators"][0]
     for kind, value in median.items():
-        print(f"median batch, {kind}: {value:.0f} ms")
-    print(f"job / parsing alone (the faster of the two): {median['job, real sink'] / parse:.2f} (goal 1.4)")
-    print(f"job / the same with a no-op sink: {median['job, real sink'] / median['job, no-op sink']:.2f} (goal 1.2)")
-    print(f"commits of tables in batches of mere heartbeats: {_commits(tables) - before} (goal 0)")
+        _print(f"median batch, {kind}: {value:.0f} ms")
+    _print(f"job / parsing alone (the faster of the two): {median['job, real sink'] / parse:.2f} (goal 1.4)")
+    _print(f"job / the same with a no-op sink: {median['job, real sink'] / median['job, no-op sink']:.2f} (goal 1.2)")
+    _print(f"commits of tables in batches of mere heartbeats: {commits} (goal 0)")
+    _print(f"state operator: updates {state['allUpdatesTimeMs']} ms, commit {state['commitTimeMs']} ms")
+    _print(f"state bytes for each silent member: {size / shape.members:.1f} (goal 32, aim 16)")
+
+
+def _memory(job: StreamingQuery, shape: FleetShape, folder: Path, now_ms: int) -> None:
+    """Print the memory of all processes of the job over many batches."""
+    sizes = []
+    for number in range(MEMORY_BATCHES):
+        now_ms += SPREAD_MS
+        chosen = range(number * HEARTBEATS, (number + 1) * HEARTBEATS)
+        write_heartbeats(shape, [folder], f"long-{number:06d}", chosen, now_ms)
+        _batch_parts(job)
+        for file in folder.glob(f"long-{number - 5:06d}-*"):
+            file.unlink()
+        sizes.append(_resident_mb())
+    if sizes:
+        quarter = max(1, len(sizes) // 4)
+        early, late = statistics.median(sizes[quarter : 2 * quarter] or sizes), statistics.median(sizes[-quarter:])
+        _print(
+            f"memory over {len(sizes)} batches: second quarter {early:.0f} MB, last {late:.0f} MB ({late / early:.2f})"
+        )
+
+
+def _resident_mb() -> float:
+    """Return the memory of this process, Spark's and the Python workers', without what they share."""
+    here = psutil.Process()
+    return sum(_own_mb(process) for process in [here, *here.children(recursive=True)])
+
+
+def _own_mb(process: psutil.Process) -> float:
+    try:
+        return float(process.memory_full_info().uss) / 1e6
+    except psutil.NoSuchProcess:
+        return 0.0
+
+
+def _state_bytes(spark: SparkSession, checkpoint: Path) -> int:
+    """Return the sum of the shards' values, read from the state store."""
+    return sum(len(stored.data) for stored in read_shards(spark, checkpoint))
 
 
 def _input(spark: SparkSession, folder: Path) -> DataFrame:
@@ -179,12 +245,30 @@ def _to_nothing(frame: DataFrame, checkpoint: Path) -> StreamingQuery:
     )
 
 
-def _batch_ms(query: StreamingQuery) -> float:
-    """Wait for the batch with what was just written; return how long it took."""
+def _batch_parts(query: StreamingQuery) -> dict[str, float]:
+    """Wait for the batch with what was just written; return how long each of its parts took, in ms."""
     query.processAllAvailable()
     last = [progress for progress in query.recentProgress if progress["numInputRows"] > 0][-1]
-    return float(last["durationMs"]["triggerExecution"])
+    return {part: float(took) for part, took in last["durationMs"].items()}
+
+
+def _computing_s() -> float:
+    """Return the processor seconds that all processes of the session have used."""
+    return sum(_used_s(process) for process in psutil.Process().children(recursive=True))
+
+
+def _used_s(process: psutil.Process) -> float:
+    try:
+        used = process.cpu_times()
+    except psutil.NoSuchProcess:
+        return 0.0
+    return float(used.user + used.system)
 
 
 def _commits(tables: Path) -> int:
     return sum(1 for _ in tables.glob("*/_delta_log/*.json"))
+
+
+def _print(line: str) -> None:
+    sys.stdout.write(f"job: {line}\n")
+    sys.stdout.flush()
