@@ -33,6 +33,10 @@ def simulate(
     ] = False,
     live: Annotated[bool, typer.Option("--live", help="Write events as they happen, until stopped or --for.")] = False,
     until: Annotated[str | None, typer.Option("--for", help="Stop a live simulation after this time.")] = None,
+    load: Annotated[
+        bool, typer.Option("--load", help="Only joins and heartbeats of a huge fleet, for measurements.")
+    ] = False,
+    rounds: Annotated[int, typer.Option(min=0, help="With --load: number of heartbeats per member.")] = 3,
     as_json: Annotated[bool, typer.Option("--json", help="Print a summary in JSON.")] = False,
 ) -> None:
     """Write the events of a simulated fleet, and beside them the truth: each rebalance that must be found."""
@@ -40,6 +44,7 @@ def simulate(
     from streaming.settings.model import duration_ms
     from streaming.simulator.fleet import RECORDINGS_START_MS, Fleet
     from streaming.simulator.live_writer import LiveWriter
+    from streaming.simulator.load_fleet import write_load
     from streaming.simulator.recording import record
     from streaming.simulator.truth import rfc3339
     from udfs.model.timestamps import LATEST_MS
@@ -55,6 +60,10 @@ def simulate(
         mistakes.append(f"--groups: {groups} is too few; {clusters} clusters need at least one group each")
     if RECORDINGS_START_MS + (spans.get("--duration") or 0) > LATEST_MS:
         mistakes.append("--duration: a recording begins in 2026 and ends before 2100")
+    if load and members is not None and members < groups:
+        mistakes.append(f"--members: {members} is too few; {groups} groups need at least one member each")
+    if live and load:
+        mistakes.append("--live and --load cannot go together")
     if until is not None and not live:
         mistakes.append("--for needs --live; a recording has --duration")
     events = out / "events"
@@ -73,6 +82,10 @@ def simulate(
         "disorder": disorder,
         "short_sessions": short_sessions,
     }
+    if load:
+        summary = write_load(events, groups=groups, members=members or 10 * groups, rounds=rounds)
+        _report(summary, as_json)
+        return
     if live:
         start = now_ms()
         fleet = Fleet(seed, start_ms=start, **shape)  # type: ignore[arg-type]

@@ -36,8 +36,9 @@ def test_the_same_seed_gives_the_same_truth_and_another_another(tmp_path: Path) 
 
 
 def test_what_no_fleet_can_be_is_refused(tmp_path: Path) -> None:
-    done = run("--out", tmp_path, "--duration", "30000d")
+    done = run("--out", tmp_path, "--load", "--groups", 10, "--members", 5, "--duration", "30000d")
     assert done.exit_code == 2
+    assert "10 groups need at least one member each" in done.stderr
     assert "ends before 2100" in done.stderr
     assert list(tmp_path.iterdir()) == []
 
@@ -45,9 +46,9 @@ def test_what_no_fleet_can_be_is_refused(tmp_path: Path) -> None:
 def test_all_mistakes_are_named_at_once(tmp_path: Path) -> None:
     (tmp_path / "events").mkdir()
     (tmp_path / "events" / "old.jsonl").touch()
-    done = run("--out", tmp_path, "--duration", "soon", "--for", "4x", "--groups", 1, "--live")
+    done = run("--out", tmp_path, "--duration", "soon", "--for", "4x", "--groups", 1, "--live", "--load")
     assert done.exit_code == 2
-    for part in ("--duration", "--for", "--groups", "--out"):
+    for part in ("--duration", "--for", "--groups", "--out", "--live and --load"):
         assert f"error: {part}" in done.stderr
     assert done.stdout == ""
 
@@ -58,3 +59,8 @@ def test_live_events_are_of_now(tmp_path: Path) -> None:
     output = json.loads(done.stdout)
     assert output["events"] > 0
     assert output["from_time"] < output["to_time"]
+
+
+def test_a_load_is_only_joins_and_heartbeats(tmp_path: Path) -> None:
+    done = run("--out", tmp_path, "--load", "--groups", 5, "--members", 20, "--rounds", 1, "--json")
+    assert json.loads(done.stdout)["events"] == 1_000 + 20 + 20
