@@ -74,7 +74,7 @@ REBALANCES = Table(
         Column("error", TEXT, "Why it failed, or why it could not be recomputed"),
         Column("members_before", COUNT, "Members before"),
         Column("members_after", COUNT, "Members after; 0 = the group became empty"),
-        Column("queues_before", COUNT, "Queues of subscribed, known topics before"),
+        Column("queues_before", COUNT, "Queues of subscribed, known topics of the generation before"),
         Column("queues_after", COUNT, "Queues of subscribed, known topics after"),
         Column("queues_kept", COUNT, "Owners that kept their queue"),
         Column("queues_assigned", COUNT, "Queues that had no owner and got one"),

@@ -30,6 +30,8 @@ _SET_MESSAGE_REQUEST_MODE = 401
 _SUCCESS = 0
 _TOPIC_NOT_EXIST = 17
 _NO_CONSUMER = 1
+_SYSTEM_BUSY = 2
+_SEND_ATTEMPTS = 50
 
 # 4.9.7; from 4.9.4 on the name server answers such a client in standard JSON.
 _CLIENT_VERSION = 407
@@ -159,7 +161,15 @@ def put_message(broker: str, topic: str, queue_id: int, body: bytes) -> None:
         "unitMode": False,
         "batch": False,
     }
-    order(broker, _SEND_MESSAGE, fields, body)
+    for attempt in range(_SEND_ATTEMPTS):
+        try:
+            order(broker, _SEND_MESSAGE, fields, body)
+        except RocketMqError as error:  # as producers do, it tries again where a broker is busy
+            if error.code != _SYSTEM_BUSY or attempt == _SEND_ATTEMPTS - 1:
+                raise
+            time.sleep(0.1)
+        else:
+            return
 
 
 def end_of_queue(broker: str, topic: str, queue_id: int) -> int:

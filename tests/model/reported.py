@@ -371,7 +371,7 @@ class ReportedGroup(Group):
             "generation_source": "reported", "trigger": self.main(triggers), "triggers": sorted(triggers, key=repr),
             "strategy": self.strategy, "leader": event.get("leader"), "mode": self.shared()["mode"],
             "status": self.status, "members_before": members_before, "members_after": len(members),
-            "queues_before": max(self.queues_before, self.row["queues_after"] if members_before else 0),
+            "queues_before": self.queues_before,
             "queues_after": queues + more,
             "generations_missed": missed, "agrees": None, "queues_differing": None,
         }  # fmt: skip

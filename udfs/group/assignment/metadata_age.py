@@ -52,10 +52,3 @@ def unshown_queues(view: GroupView, counts: Mapping[str, int], at: int | None = 
             queues = view.queues_at(topic, max(times) if at is None else at)
             total += max(0, len(queues or ()) - counts.get(topic, 0))
     return total
-
-
-def known_queues(group: Group) -> int:
-    """Return how many queues the group had: those of its generation, and those that metadata has shown since."""
-    counted = sum(group.counts.values())
-    known = group.row.queues if group.row is not None and group.members_decided else None
-    return max(counted, known or 0)

@@ -8,7 +8,7 @@ import msgspec
 
 from udfs.group.assignment.balance import balance_of
 from udfs.group.assignment.client_timings import settled_after_ms
-from udfs.group.assignment.metadata_age import known_queues, unshown_queues
+from udfs.group.assignment.metadata_age import unshown_queues
 from udfs.group.assignment.move_costs import MoveCost, add_costs, move_costs
 from udfs.group.assignment.outages import Outage, add_outages, outages
 from udfs.group.assignment.rebalance_plan import RebalancePlan, queues_of
@@ -192,7 +192,7 @@ def _row(
         error=target.error if plan.overtaken is None else f"{OVERTAKEN} by epoch {plan.overtaken}",
         members_before=group.members_decided,
         members_after=len(group.members),
-        queues_before=known_queues(group),
+        queues_before=sum(group.counts.values()),
         queues_after=queues,
         queues_kept=counts.kept,
         queues_assigned=counts.assigned,
