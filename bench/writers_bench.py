@@ -24,20 +24,19 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from bench.fleet import SPREAD_MS, FleetShape, write_clock, write_heartbeats, write_seed
 from bench.job_process import JobProcess, running_job
+from bench.merge_bench import Spans
 from bench.sink_bench import Fleet, rows_of
 from streaming.machine.atomic_file import write_atomically
 from streaming.settings.locations import Location
 from streaming.settings.model import load
 from streaming.spark.session import start_session
 from streaming.tables.engine import DELTA_RS, DELTA_SPARK, DeltaRsEngine, DeltaSparkEngine, Engine
-from streaming.tables.journal_entries import RowFilter
 from streaming.tables.materializer import Materializer
-from streaming.tables.schema import ASSIGNMENTS, CHANGES, REBALANCES, TIME
-from streaming.tables.writer import Edit, Mark, TableWriter
+from streaming.tables.schema import ASSIGNMENTS, CHANGES, REBALANCES
+from streaming.tables.writer import Mark
 
 GROUPS = int(os.environ.get("BENCH_GROUPS", "30000"))
 ROWS = int(os.environ.get("BENCH_ROWS", "1000000"))
@@ -51,74 +50,8 @@ _WARM_UP = 3
 _TEN = 10
 _BEATS = 6
 _QUEUES = 2
-_CHANGED_QUEUE = 3
 _EVERY_S = 0.25
 _FOLLOWING = ("assignments", "members", "group_minutes", "groups")
-
-
-def open_spans(rows: int) -> pa.Table:
-    """Return open spans of ten queues in each group."""
-    groups = [f"group-{number // _TEN:06d}" for number in range(rows)]
-    columns = {
-        "cluster": pa.repeat("c1", rows),
-        "group_id": groups,
-        "topic": pa.repeat("orders", rows),
-        "queue_id": [number % _TEN for number in range(rows)],
-        "member_id": [f"{group}-m{number % _TEN}" for number, group in enumerate(groups)],
-        "origin": pa.repeat("computed", rows),
-        "generation": pa.repeat(1, rows),
-        "rebalance_id": [f"{group}-1" for group in groups],
-        "valid_from": pa.repeat(pa.scalar(_T0 * 1_000, TIME), rows),
-    }
-    return pa.table(
-        [columns.get(field.name, pa.nulls(rows, field.type)) for field in ASSIGNMENTS.schema], ASSIGNMENTS.names
-    )
-
-
-class Spans:
-    """A table of open spans in which those of ten groups change hands.
-
-    Args:
-        table: ``assignments``, empty.
-        rows: How many.
-    """
-
-    def __init__(self, table: TableWriter, rows: int) -> None:
-        self._table = table
-        self._table.append(open_spans(rows).cast(ASSIGNMENTS.schema), Mark("fleet", 0))
-        self._groups = rows // _TEN
-        self._number = 0
-
-    def neighbours(self) -> list[str]:
-        """Return ten groups one after another, others each time."""
-        return self._chosen(1)
-
-    def scattered(self) -> list[str]:
-        """Return ten groups far apart, others each time."""
-        return self._chosen(self._groups // _TEN)
-
-    def _chosen(self, step: int) -> list[str]:
-        first = self._number * _TEN % (self._groups // _TEN)
-        return [f"group-{first + index * step:06d}" for index in range(_TEN)]
-
-    def change(self, groups: Sequence[str]) -> None:
-        """End one span of each group, and begin another."""
-        self._number += 1
-        now = _T0 + self._number * 1_000
-
-        def compute() -> Edit:
-            found = self._table.read(RowFilter({"cluster": ["c1"], "group_id": groups}, ends="valid_to"))
-            ended = found.filter(pc.equal(found["queue_id"], _CHANGED_QUEUE))
-            times = pa.repeat(pa.scalar(now * 1_000, TIME), ended.num_rows)
-            parts = [_with(ended, "valid_to", times), _with(ended, "valid_from", times)]
-            return Edit(ended, pa.concat_tables(parts))
-
-        if not self._table.merge(compute, Mark("bench", self._number)):
-            raise RuntimeError("the change was not made")
-
-
-def _with(rows: pa.Table, name: str, values: pa.Array) -> pa.Table:
-    return rows.set_column(rows.column_names.index(name), ASSIGNMENTS.schema.field(name), values)
 
 
 class Side:
