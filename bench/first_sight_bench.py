@@ -13,7 +13,6 @@ import dataclasses
 import os
 import shutil
 import statistics
-import sys
 import tempfile
 import threading
 import time
@@ -117,18 +116,18 @@ def _measure(spark: SparkSession, work: Path) -> None:
     _wait(following)
     fleet = Fleet(old, folder, query, old.start_ms + 2 * config.repeat_span_ms)
     quiet = [fleet.batch_ms() for _ in range(_WARM_UP + _BEFORE)][_WARM_UP:]
-    _print(f"heartbeats of {old.members:,} members: {statistics.median(quiet):,.0f} ms a batch; writer {writer}")
+    print(f"heartbeats of {old.members:,} members: {statistics.median(quiet):,.0f} ms a batch; writer {writer}")
     times, meanwhile = _first_sight(fleet, work, folder, query, following, sink)
     rows_s, rows = _from_arrow(tables, work / "from-arrow")
-    _print(f"{old.members:,} members join in {old.groups:,} groups: {rows:,} rows; from Arrow {rows_s:.1f} s")
-    _print(f"  decided after {times.decided_s:.1f} s, in the journal after {times.journal_s:.1f} s")
-    _print(f"  in all tables after {times.tables_s:.1f} s; ratio {times.tables_s / rows_s:.1f} (goal 5)")
+    print(f"{old.members:,} members join in {old.groups:,} groups: {rows:,} rows; from Arrow {rows_s:.1f} s")
+    print(f"  decided after {times.decided_s:.1f} s, in the journal after {times.journal_s:.1f} s")
+    print(f"  in all tables after {times.tables_s:.1f} s; ratio {times.tables_s / rows_s:.1f} (goal 5)")
     behind_s = times.tables_s - times.decided_s
-    _print(f"  of it, from decided to all tables {behind_s:.1f} s; ratio {behind_s / rows_s:.1f}")
+    print(f"  of it, from decided to all tables {behind_s:.1f} s; ratio {behind_s / rows_s:.1f}")
     slower = statistics.median(meanwhile) / statistics.median(quiet)
     shown = ", ".join(f"{took_ms:,.0f}" for took_ms in meanwhile)
-    _print(f"heartbeats while the tables follow: {shown} ms; ratio {slower:.2f} (goal 1.3)")
-    _print(f"load {os.getloadavg()[0]:.1f}")
+    print(f"heartbeats while the tables follow: {shown} ms; ratio {slower:.2f} (goal 1.3)")
+    print(f"load {os.getloadavg()[0]:.1f}")
     query.stop()
     following.stop()
 
@@ -189,11 +188,6 @@ def _from_arrow(tables: Path, root: Path) -> tuple[float, int]:
 def _rows(uri: Path, table: Table) -> pa.Table:
     where = "cluster = 'new'" if "cluster" in table.names else None
     return as_schema(pa.table(DeltaTable(uri).scan(predicate=where)), table.schema)
-
-
-def _print(line: str) -> None:
-    sys.stdout.write(f"first sight: {line}\n")
-    sys.stdout.flush()
 
 
 if __name__ == "__main__":

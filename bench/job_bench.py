@@ -11,7 +11,6 @@ from __future__ import annotations
 import os
 import shutil
 import statistics
-import sys
 import tempfile
 import time
 from collections.abc import Iterator
@@ -22,6 +21,7 @@ import psutil
 import pyarrow as pa
 
 from bench.fleet import SPREAD_MS, FleetShape, write_clock, write_heartbeats, write_seed
+from bench.processes import computed_s, is_below
 from streaming.pipeline.combine import EVENTS
 from streaming.pipeline.query import decisions, packets, start_query
 from streaming.pipeline.sink import Sink
@@ -107,7 +107,7 @@ def _measure(spark: SparkSession, config: CoreConfig, work: Path) -> None:
     now_ms = shape.start_ms + 2 * config.repeat_span_ms
     write_heartbeats(shape, [folders["job"]], "settle", range(shape.members), now_ms)
     queries["job"].processAllAvailable()
-    _print(f"seeded {shape.members:,} members in {shape.groups:,} groups in {time.monotonic() - began:.0f} s")
+    print(f"seeded {shape.members:,} members in {shape.groups:,} groups in {time.monotonic() - began:.0f} s")
     before = _commits(tables)
     times: dict[str, list[float]] = {"job, real sink": [], "job, no-op sink": [], "own": [], "plain": []}
     computing: dict[str, list[float]] = {kind: [] for kind in times}
@@ -121,22 +121,22 @@ def _measure(spark: SparkSession, config: CoreConfig, work: Path) -> None:
             kind = name if name != "job" else f"job, {'real' if sink.writes else 'no-op'} sink"
             for file in work.glob(f"beat-{number:06d}-*"):
                 (folders[name] / file.name).hardlink_to(file)
-            before_s = _computing_s()
+            before_s = computed_s(is_below)
             parts = _batch_parts(query)
             times[kind].append(parts["triggerExecution"])
             spent[kind].append(parts)
-            computing[kind].append(_computing_s() - before_s)
+            computing[kind].append(computed_s(is_below) - before_s)
     median = {kind: statistics.median(values[WARM_UP:]) for kind, values in times.items()}
     used = {kind: statistics.median(values[WARM_UP:]) for kind, values in computing.items()}
     for kind, value in used.items():
-        _print(f"median computing of a batch, {kind}: {value:.2f} s")
-    _print(f"job / parsing alone, by computing: {used['job, real sink'] / min(used['own'], used['plain']):.2f}")
+        print(f"median computing of a batch, {kind}: {value:.2f} s")
+    print(f"job / parsing alone, by computing: {used['job, real sink'] / min(used['own'], used['plain']):.2f}")
     for kind, values in spent.items():
         medians = {
             part: round(statistics.median(parts[part] for parts in values[WARM_UP:] if part in parts))
             for part in values[-1]
         }
-        _print(f"median ms of a batch's parts, {kind}: {medians}")
+        print(f"median ms of a batch's parts, {kind}: {medians}")
     commits = _commits(tables) - before
     last = queries["job"].lastProgress
     assert last is not None
@@ -155,12 +155,12 @@ def _report(median: dict[str, float], last: StreamingQueryProgress, shape: Fleet
     parse = min(median["own"], median["plain"])
     state = last["stateOperators"][0]
     for kind, value in median.items():
-        _print(f"median batch, {kind}: {value:.0f} ms")
-    _print(f"job / parsing alone (the faster of the two): {median['job, real sink'] / parse:.2f} (goal 1.4)")
-    _print(f"job / the same with a no-op sink: {median['job, real sink'] / median['job, no-op sink']:.2f} (goal 1.2)")
-    _print(f"commits of tables in batches of mere heartbeats: {commits} (goal 0)")
-    _print(f"state operator: updates {state['allUpdatesTimeMs']} ms, commit {state['commitTimeMs']} ms")
-    _print(f"state bytes for each silent member: {size / shape.members:.1f} (goal 32, aim 16)")
+        print(f"median batch, {kind}: {value:.0f} ms")
+    print(f"job / parsing alone (the faster of the two): {median['job, real sink'] / parse:.2f} (goal 1.4)")
+    print(f"job / the same with a no-op sink: {median['job, real sink'] / median['job, no-op sink']:.2f} (goal 1.2)")
+    print(f"commits of tables in batches of mere heartbeats: {commits} (goal 0)")
+    print(f"state operator: updates {state['allUpdatesTimeMs']} ms, commit {state['commitTimeMs']} ms")
+    print(f"state bytes for each silent member: {size / shape.members:.1f} (goal 32, aim 16)")
 
 
 def _memory(job: StreamingQuery, shape: FleetShape, folder: Path, now_ms: int) -> None:
@@ -177,7 +177,7 @@ def _memory(job: StreamingQuery, shape: FleetShape, folder: Path, now_ms: int) -
     if sizes:
         quarter = max(1, len(sizes) // 4)
         early, late = statistics.median(sizes[quarter : 2 * quarter] or sizes), statistics.median(sizes[-quarter:])
-        _print(
+        print(
             f"memory over {len(sizes)} batches: second quarter {early:.0f} MB, last {late:.0f} MB ({late / early:.2f})"
         )
 
@@ -252,23 +252,5 @@ def _batch_parts(query: StreamingQuery) -> dict[str, float]:
     return {part: float(took) for part, took in last["durationMs"].items()}
 
 
-def _computing_s() -> float:
-    """Return the processor seconds that all processes of the session have used."""
-    return sum(_used_s(process) for process in psutil.Process().children(recursive=True))
-
-
-def _used_s(process: psutil.Process) -> float:
-    try:
-        used = process.cpu_times()
-    except psutil.NoSuchProcess:
-        return 0.0
-    return float(used.user + used.system)
-
-
 def _commits(tables: Path) -> int:
     return sum(1 for _ in tables.glob("*/_delta_log/*.json"))
-
-
-def _print(line: str) -> None:
-    sys.stdout.write(f"job: {line}\n")
-    sys.stdout.flush()

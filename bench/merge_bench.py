@@ -121,12 +121,12 @@ def _ms(run: Callable[[], None]) -> float:
 def _measure(root: Path, rows: int) -> None:
     spans = Spans(DeltaRsTable(root, ASSIGNMENTS), rows)
     append = statistics.median(_ms(spans.append) for _ in range(_WARM_UP + _ROUNDS))
-    _print(f"{rows:,} rows; an append of ten: {append:.0f} ms; load {os.getloadavg()[0]:.1f}")
+    print(f"{rows:,} rows; an append of ten: {append:.0f} ms; load {os.getloadavg()[0]:.1f}")
     for name, choose in (("neighbouring", spans.neighbours), ("scattered", spans.scattered)):
         chosen = [choose() for _ in range(_WARM_UP + _ROUNDS)]
         took = [_ms(partial(spans.change, groups)) for groups in chosen]
         merge = statistics.median(took[_WARM_UP:])
-        _print(f"  ten of {name} groups: {merge:.0f} ms, ratio {merge / append:.2f}; copied {spans.copied():,} rows")
+        print(f"  ten of {name} groups: {merge:.0f} ms, ratio {merge / append:.2f}; copied {spans.copied():,} rows")
 
 
 def main() -> None:
@@ -137,10 +137,6 @@ def main() -> None:
             _measure(root / str(rows), rows)
     finally:
         shutil.rmtree(root)
-
-
-def _print(line: str) -> None:
-    print(line, flush=True)
 
 
 if __name__ == "__main__":

@@ -57,14 +57,14 @@ def main() -> None:
             measured.append(msgspec.json.decode(done.stdout, type=Figures))
     found = {groups: _median(measured) for groups, measured in runs.items()}
     for groups, each in found.items():
-        _print(
+        print(
             f"{groups:>9,} groups: a batch {each.batch_s * 1e6:.0f} us, the start {each.begin_s:.2f} s,"
             f" more memory {each.held_bytes / 1e6:.0f} MB; the summary after a demo {each.summary_s:.2f} s,"
             f" {each.summary_bytes / 1e6:.0f} MB"
         )
     few, many = found[GROUPS_COUNTS[0]], found[GROUPS_COUNTS[-1]]
     ratio = many.batch_s / few.batch_s
-    _print(f"a batch with {GROUPS_COUNTS[-1]:,} groups / with {GROUPS_COUNTS[0]:,}: {ratio:.2f} (goal 1)")
+    print(f"a batch with {GROUPS_COUNTS[-1]:,} groups / with {GROUPS_COUNTS[0]:,}: {ratio:.2f} (goal 1)")
 
 
 def _median(measured: Sequence[Figures]) -> Figures:
@@ -138,11 +138,6 @@ def _batch(number: int, groups: int) -> tuple[Decided, pa.Table, pa.Table]:
 
 def _peak_bytes() -> int:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-
-
-def _print(line: str) -> None:
-    sys.stdout.write(f"view: {line}\n")
-    sys.stdout.flush()
 
 
 if __name__ == "__main__":
