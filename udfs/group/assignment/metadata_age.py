@@ -52,3 +52,12 @@ def unshown_queues(view: GroupView, counts: Mapping[str, int], at: int | None = 
             queues = view.queues_at(topic, max(times) if at is None else at)
             total += max(0, len(queues or ()) - counts.get(topic, 0))
     return total
+
+
+def known_queues(view: GroupView, counts: Mapping[str, int]) -> int:
+    """Return how many queues the topics of a generation have by now, as metadata shows them.
+
+    Args:
+        counts: How many each topic has in the generation.
+    """
+    return sum(counts.values()) + unshown_queues(view, counts)

@@ -233,9 +233,7 @@ def _is_moving(view: GroupView, plan: RebalancePlan) -> bool:
     return bool(plan.revoked_pending and view.group.members) and not plan.target.failed
 
 
-def compared_with_reports(
-    view: GroupView, plan: RebalancePlan, *, is_outgrown: bool = False
-) -> tuple[int | None, str | None]:
+def compared_with_reports(view: GroupView, plan: RebalancePlan, *, is_outgrown: bool) -> tuple[int | None, str | None]:
     """Return on how many queues the reported assignment differs from the computed one, or why that is unknown.
 
     Args:

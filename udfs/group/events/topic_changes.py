@@ -12,7 +12,7 @@ from typing import Final
 
 import msgspec
 
-from udfs.group.assignment.metadata_age import metadata_age_ms, unshown_growth, unshown_queues
+from udfs.group.assignment.metadata_age import known_queues, metadata_age_ms, unshown_growth
 from udfs.group.assignment.rebalance_plan import COOPERATIVE
 from udfs.group.assignment.target_assignment import QueuesByTopic, TargetAssignment, compute_target_assignment
 from udfs.group.audit.audit import audit_of_awaited
@@ -22,6 +22,7 @@ from udfs.group.batch.findings import reported_late
 from udfs.group.decision.commit import commit_awaited, commit_topic
 from udfs.group.events.current_balance import with_balance
 from udfs.group.events.reported_assignment import compare_with_reports
+from udfs.group.events.topic_growth import show_growth
 from udfs.group.state.assignment_diff import held_only_by, resized
 from udfs.group.state.group import Awaited, Evidence, Owners, Queue, key_of, keys_of, queue_order
 from udfs.group.state.state_machine import GroupKind
@@ -58,24 +59,7 @@ def change_topic(context: GroupContext, due: DueEvent, event: TopicQueues, at: i
         context.cause(at, "late_evidence", None, topic, due.event_id, change)
     context.cause(at, "queue_count_changed", None, topic, due.event_id, change)
     if context.kind is GroupKind.REPORTED:
-        _show_growth(context, at)
-
-
-def _known_queues(view: GroupView) -> int:
-    """Return how many queues the topics of the current generation have, as metadata shows them."""
-    return sum(view.group.counts.values()) + unshown_queues(view, view.group.counts)
-
-
-def _show_growth(context: GroupContext, at: int) -> None:
-    """Count the queues that metadata shows, before a generation does: until then they have no owner."""
-    group, row = context.group, context.group.row
-    if row is None or row.queues is None or not group.members:
-        return
-    queues = _known_queues(context)
-    unassigned = row.unassigned_queues
-    if unassigned is not None:
-        unassigned = max(0, unassigned + queues - row.queues)
-    context.write_row(at, msgspec.structs.replace(row, queues=queues, unassigned_queues=unassigned))
+        show_growth(context, at)
 
 
 # ---- the queues of one generation
@@ -253,7 +237,7 @@ def learn_topic(context: GroupContext, topic: str, at: int, event_id: str | None
     if awaited is not None and not group.topics_without_metadata:
         _compute_awaited(context, awaited, at, event_id)
     elif group.row is not None:
-        context.write_row(at, msgspec.structs.replace(group.row, queues=_known_queues(context)))
+        context.write_row(at, msgspec.structs.replace(group.row, queues=known_queues(context, group.counts)))
 
 
 def _compute_awaited(context: GroupContext, awaited: Awaited, at: int, event_id: str | None) -> None:
@@ -271,7 +255,7 @@ def _compute_awaited(context: GroupContext, awaited: Awaited, at: int, event_id:
     compare_with_reports(context, at)
     if group.row is None:
         return
-    row = msgspec.structs.replace(group.row, queues=_known_queues(context))
+    row = msgspec.structs.replace(group.row, queues=known_queues(context, group.counts))
     if target.recomputed:
         owners = group.reported if awaited.guessed else group.computed
         row = with_balance(context, row, owners, topic_queues, at, event_id)

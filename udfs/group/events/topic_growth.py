@@ -4,13 +4,25 @@ from __future__ import annotations
 
 import msgspec
 
-from udfs.group.assignment.metadata_age import NOT_FOLLOWED, metadata_age_ms, unshown_queues
+from udfs.group.assignment.metadata_age import NOT_FOLLOWED, known_queues, metadata_age_ms
 from udfs.group.assignment.target_assignment import topics_with_metadata
 from udfs.group.batch.context import GroupContext
 from udfs.group.events.current_balance import with_balance
 from udfs.group.state.group import Evidence
 from udfs.group.state.state_machine import GroupKind
 from udfs.group.state.view import GroupView
+
+
+def show_growth(context: GroupContext, at: int) -> None:
+    """Count the queues that metadata shows, before a generation does: until then they have no owner."""
+    group, row = context.group, context.group.row
+    if row is None or row.queues is None or not group.members:
+        return
+    queues = known_queues(context, group.counts)
+    unassigned = row.unassigned_queues
+    if unassigned is not None:
+        unassigned = max(0, unassigned + queues - row.queues)
+    context.write_row(at, msgspec.structs.replace(row, queues=queues, unassigned_queues=unassigned))
 
 
 def growth_outlasts_metadata_at(view: GroupView) -> int | None:
@@ -51,7 +63,7 @@ def show_unfollowed_growth(context: GroupContext, at: int) -> None:
         topic: queues if topic in grown else queues[: group.counts.get(topic, 0)] for topic, queues in shown.items()
     }
     counts = {topic: len(queues) for topic, queues in topic_queues.items()}
-    row = msgspec.structs.replace(row, queues=sum(counts.values()) + unshown_queues(context, counts))
+    row = msgspec.structs.replace(row, queues=known_queues(context, counts))
     if group.has_reported or group.recomputable:
         owners = group.reported if group.has_reported else group.computed
         event_id = next(iter(grown.values())).event_id
