@@ -65,7 +65,9 @@ class ReportedGroup(Group):
             return
         if self.reported_generation is not None:
             self.note_expiries(at)
+            first_shown = self.unknown
             self.learn(at)
+            grown = grown - first_shown
             for topic in grown & self.subscribed(self.fields()):
                 self.growth.setdefault(topic, []).append(at)
                 self.resized.setdefault(topic, []).append(at)
@@ -81,7 +83,7 @@ class ReportedGroup(Group):
         for event in [event for event in before if event["type"] not in ("group_settings", "group_deleted")]:
             self.witness(at, event)
         self.compare_new(at)
-        if self.reported_generation is not None and at in self.wakes():
+        if self.reported_generation is not None and not self.unknown:
             self.outlast_metadata(at)
 
     def beyond(self, counted: dict[str, int], at: int | None = None) -> int:
@@ -104,13 +106,13 @@ class ReportedGroup(Group):
         }  # fmt: skip
 
     def wakes(self) -> set[int]:
-        """Return also the times at which the metadata of all members must show a growth."""
-        times = (
-            []
-            if self.reported_generation is None
-            else [grown_at for times in self.growth.values() for grown_at in times]
-        )
-        return super().wakes() | {grown_at + METADATA_AGE_MS for grown_at in times}
+        """Return also the times at which the metadata of all members must show a growth.
+
+        While a topic has no metadata the generation is not known as a whole, and neither is what it leaves out.
+        """
+        if self.reported_generation is None or self.unknown:
+            return super().wakes()
+        return super().wakes() | {grown_at + METADATA_AGE_MS for times in self.growth.values() for grown_at in times}
 
     def outlast_metadata(self, at: int) -> None:
         """Count queues that no generation has assigned, though the metadata of all members must show them."""

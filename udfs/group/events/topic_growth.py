@@ -55,7 +55,7 @@ def show_unfollowed_growth(context: GroupContext, at: int) -> None:
     grown = {
         evidence.topic: evidence
         for evidence in due
-        if evidence.topic in group.counts and len(shown.get(evidence.topic, ())) > group.counts[evidence.topic]
+        if evidence.topic is not None and len(shown.get(evidence.topic, ())) > group.counts.get(evidence.topic, 0)
     }
     if row is None or not grown:
         return
