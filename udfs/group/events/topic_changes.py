@@ -146,9 +146,10 @@ def sizes(
     before = group.counts.get(topic)
     if before is not None:
         known = _named([*group.reported, *group.revoked_pending], topic)
-        is_grown = group.recorded is None and any(evidence.time <= at for evidence in unshown_growth(group, topic))
-        if is_grown and reported is not None and 0 < known < before:
-            # Its queues count already, but the leader of the current generation did not know them.
+        generation_at = group.last_rebalance_at or 0
+        is_counted = any(growth.time <= generation_at for growth in unshown_growth(group, topic))
+        if is_counted and group.recorded is None and reported is not None and 0 < known < before:
+            # The current generation counts queues that its leader did not know.
             before = known
         is_left_out = 0 < _named(reported or {}, topic) <= before < now
         return before, before if is_left_out else now
