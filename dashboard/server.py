@@ -156,6 +156,6 @@ def _listen(host: str, port: int) -> socket.socket:
     except OSError as error:
         listening.close()
         raise SetupError(
-            f"{host}:{port} cannot be listened at: {error.strerror}", "name another port with --port; 0 = a free one"
+            f"cannot listen on {host}:{port}: {error.strerror}", "name another port with --port; 0 = a free one"
         ) from error
     return listening

@@ -33,12 +33,11 @@ class Figure:
     """The worst value of one objective.
 
     Attributes:
-        value: None: there is nothing to measure.
         warning, critical: The least value of this state; 0: never.
     """
 
     name: str
-    value: float | None
+    value: float
     warning: float
     critical: float
     cluster: str | None = None
@@ -47,8 +46,6 @@ class Figure:
     @property
     def state(self) -> State:
         """Return how bad it is."""
-        if self.value is None:
-            return "ok"
         if self.critical and self.value >= self.critical:
             return "critical"
         return "warning" if self.warning and self.value >= self.warning else "ok"
@@ -173,7 +170,7 @@ def _figures(reader: Reader, objectives: Check, now_ms: int, where: Mapping[str,
     ]
 
 
-def _largest(values: Mapping[tuple[str, str | None], float]) -> tuple[float | None, str | None, str | None]:
+def _largest(values: Mapping[tuple[str, str | None], float]) -> tuple[float, str | None, str | None]:
     if not values:
         return 0.0, None, None
     (cluster, group), value = min(values.items(), key=lambda entry: (-entry[1], entry[0][0], entry[0][1] or ""))

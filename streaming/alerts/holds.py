@@ -38,7 +38,7 @@ class Holds:
             values = {"cluster": held.cluster, "kind": held.kind, "groups": held.groups, "of_groups": held.of_groups}
             _log.warning("findings are widespread: they are not sent", **values)
         for cluster, kind in sorted(before.keys() - now.keys()):
-            _log.info("findings are widespread no longer", cluster=cluster, kind=kind)
+            _log.info("findings are no longer widespread", cluster=cluster, kind=kind)
         self._many = findings.widespread
 
     def counts(self, row: Row) -> bool:

@@ -204,8 +204,8 @@ def _plain(text: str, longest: int = _LONGEST_ID) -> str:
 
 def _performance(figure: Figure) -> str:
     # 'label'=value[UOM];warn;crit;min
-    value = "U" if figure.value is None else f"{figure.value:.3f}".rstrip("0").rstrip(".")
-    unit = "s" if figure.name.endswith("_s") and figure.value is not None else ""
+    value = f"{figure.value:.3f}".rstrip("0").rstrip(".")
+    unit = "s" if figure.name.endswith("_s") else ""
     limits = (f"{limit:g}" if limit else "" for limit in (figure.warning, figure.critical))
     return f"{figure.name}={value}{unit};{';'.join(limits)};0"
 

@@ -110,7 +110,7 @@ def serve_metrics(
         names: By which it may be called, beside its address.
 
     Raises:
-        SetupError: The address cannot be listened at, or is reached from elsewhere and there is no token.
+        SetupError: It cannot listen on the address, or that is reached from elsewhere and there is no token.
     """
     require_token(host, token, "metrics.host")
     hosts = AllowedHosts(host, names)

@@ -61,6 +61,7 @@ _LOCAL = {
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.sql.files.openCostInBytes": "65536",
+    "spark.python.daemon.module": "streaming.spark.worker_daemon",
     # With the checkpoint on a local disk and without Hadoop's native library, each rename through FileContext starts
     # ten processes (readlink), sixty in a batch. `_write_no_checksums` belongs to it.
     "spark.sql.streaming.checkpointFileManagerClass": (

@@ -24,6 +24,7 @@ from streaming.tables.liveness import (
 )
 from streaming.tables.schema import TABLES
 from streaming.terminal.format import second_text, span_text
+from udfs.model.first_few import first_few
 from udfs.shard.source_gaps import KIND, silent_found
 
 State: TypeAlias = Literal["known", "partly_known", "unknown", "recording"]
@@ -341,14 +342,14 @@ def _direction(step_ms: int) -> str:
 
 def _job_finding(job: JobFreshness, lost: Sequence[ClusterFreshness]) -> dict[str, Any]:
     is_meant = job.state in ("stopped", "finished")
-    names = [cluster.cluster for cluster in lost[:_NAMED]] + ["…"] * (len(lost) > _NAMED)
+    names = first_few([cluster.cluster for cluster in lost], _NAMED)
     return _finding(
         STOPPED_KIND if is_meant else GONE_KIND,
-        ", ".join(names),
+        names,
         job.app_id,
         job.seen_at,
         "warning" if is_meant else "critical",
-        f"Nothing is known of {', '.join(names)} since {second_text(job.seen_at)}: {job.text}.",
+        f"Nothing is known of {names} since {second_text(job.seen_at)}: {job.text}.",
         "Start the job again: it continues from its checkpoint, and catches up.",
     )
 

@@ -53,7 +53,7 @@ def test_findings_that_remain_are_sent_when_no_longer_widespread() -> None:
     scene.many = []
     with capture_logs() as logged:
         assert scene.step(1_000) == [("opened", ["15"])]
-    assert [line["event"] for line in logged] == ["findings are widespread no longer"]
+    assert [line["event"] for line in logged] == ["findings are no longer widespread"]
     scene.many = [MANY]
     scene.close("15")
     assert scene.step(1_000) == [("closed", ["15"])]

@@ -251,10 +251,9 @@ class Script:
         )
         self.last = advance(self.group, facts, self.topics, self.dedup, self.config)
         self.last_heartbeats = self.last.last_heartbeat
-        deleted = max((event.event_time for event in due if isinstance(event, GroupDeleted)), default=0)
-        self.commits = {key: [at for at in times if at >= deleted] for key, times in self.commits.items()}
-        # Only the newest commit of each queue is remembered from batch to batch.
-        self.commits = {key: times[-1:] for key, times in self.commits.items()}
+        # Only the newest commit of each queue is remembered from batch to batch, and none of a group that is forgotten.
+        known_since = self.last.observed_since or 0
+        self.commits = {key: [at for at in times if at >= known_since][-1:] for key, times in self.commits.items()}
         self.group = decode_group(encode_group(self.group))
         self.rebalances += self.last.rebalances
         self.written += self.last.changes

@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterator, Sequence
 import msgspec
 
 from udfs.group.state.recorded_group import RecordedGroup, merged
+from udfs.model.first_few import first_few
 from udfs.model.journal import TOPOLOGY_NOT_READY, GroupChanged
 
 _OF_RECORDS = ("protocol", "epoch", "assignment_epoch", "waits", "member_epochs", "reconciling")
@@ -56,9 +57,8 @@ def _waits(recorded: RecordedGroup) -> str:
         {topic_id for outcome in recorded.waiting for topic_id in outcome.topic_ids()} - recorded.names.keys()
     )
     if unnamed:
-        more = f" and {len(unnamed) - MAX_SHOWN} more" if len(unnamed) > MAX_SHOWN else ""
         first = recorded.waiting[0].epoch
-        return f"epoch {first} waits for metadata of topic {', '.join(unnamed[:MAX_SHOWN])}{more}"
+        return f"epoch {first} waits for metadata of topic {first_few(unnamed, MAX_SHOWN)}"
     has_target = recorded.assignment_epoch == recorded.epoch
     waiting = [
         member_id

@@ -135,7 +135,7 @@ def _up_to(topic: str, used: Iterable[Queue]) -> list[Queue]:
 
 
 def sizes(
-    view: GroupView, topic: str, topic_queues: QueuesByTopic, guessed: Iterable[str], reported: Owners | None, at: int
+    view: GroupView, topic: str, topic_queues: QueuesByTopic, guessed: Iterable[str], reported: Owners | None
 ) -> tuple[int | None, int]:
     """Return how many queues a topic had in the current generation and has in this one; None: unknown.
 
