@@ -23,7 +23,7 @@ class Cost(msgspec.Struct, frozen=True):
 
     Attributes:
         outage_min_ms, outage_max_ms: For how long nobody read queues, at least and at most, summed over these.
-        outage_unknown_queues: Queues of which that is not known: they are not in these sums.
+        outage_unknown_queues: Queues without an upper bound: both sums have their lower one.
     """
 
     rebalances: int = 0

@@ -144,15 +144,20 @@ def listed(found: Mapping[Queue, Outage]) -> list[QueueOutage]:
 
 
 def add_outages(row: Rebalance, found: Mapping[Queue, Outage]) -> None:
-    """Set the figures of a rebalance's row; what is not known has none."""
+    """Set the figures of a rebalance's row; what is not known has none.
+
+    A queue without an upper bound counts with its lower one on both sides: the sum of upper bounds is never the less.
+    """
+    bounded = sum(outage.at_most is not None for outage in found.values())
     least = [outage.at_least for outage in found.values() if outage.at_least is not None]
-    most = [outage.at_most for outage in found.values() if outage.at_most is not None]
+    bounds = (outage.at_least if outage.at_most is None else outage.at_most for outage in found.values())
+    most = [bound for bound in bounds if bound is not None] if bounded else []
     evidence = sorted({outage.evidence for outage in found.values() if outage.evidence is not None})
     if least or not found:
         row.outage_min_ms, row.queue_outage_min_ms = sum(least), max(least, default=0)
     if most or not found:
         row.outage_max_ms, row.queue_outage_max_ms = sum(most), max(most, default=0)
-    row.outage_queues, row.outage_unknown_queues = len(found), len(found) - len(most)
+    row.outage_queues, row.outage_unknown_queues = len(found), len(found) - bounded
     row.outage_evidence = " and ".join(evidence) or None
     row.outages = listed(found)
 
