@@ -79,8 +79,8 @@ def collect(
     kafka_option: KafkaProperties = None,
     kafka_source: KafkaSource = None,
     kafka_log: KafkaLogs = None,
-    memory: Annotated[
-        Path, path_option("With --out kafka:...: folder for the collector's positions and remembered state.")
+    checkpoint: Annotated[
+        Path, path_option("With --out kafka:...: folder for the collector's positions and state.")
     ] = Path("checkpoints/collect"),
     once: Annotated[bool, typer.Option("--once", help="Read everything once, then stop.")] = False,
     config: ConfigOption = None,
@@ -129,7 +129,7 @@ def collect(
     configure(settings.log.level, settings.log.format)
     (system,) = settings.followed() or (KAFKA.name,)
     place = None if folder is None else place_of(folder)
-    sys.exit(_collect(settings, system, _Logs(settings, system, place, topic, memory), once=once))
+    sys.exit(_collect(settings, system, _Logs(settings, system, place, topic, checkpoint), once=once))
 
 
 def _with_nothing_else(live: ClusterOptions) -> dict[str, object]:
@@ -209,7 +209,7 @@ class _Logs:
         system: str,
         folder: Place | None,
         topic: str | None,
-        memory: Path,
+        checkpoint: Path,
     ) -> None:
         self._settings = settings
         self._cluster = settings.cluster(system).cluster
@@ -217,7 +217,7 @@ class _Logs:
         self._system = system
         self._folder = folder
         self._servers, _, self._topic = (topic or "").rpartition("/")
-        self._memory = memory
+        self._checkpoint = checkpoint
         self._held = ExitStack()
         self.made: list[EventLog] = []
 
@@ -251,7 +251,7 @@ class _Logs:
         try:
             made = self._into_folder(self._folder, part) if self._folder is not None else self._into_topic(part)
         except OSError as error:
-            place = error.filename or self._folder or self._memory
+            place = error.filename or self._folder or self._checkpoint
             raise SetupError(
                 f"{place} cannot be written: {error.strerror or error}", "choose another folder"
             ) from error
@@ -261,12 +261,12 @@ class _Logs:
         return made
 
     def remember(self) -> bool:
-        """Return whether an earlier start left a memory of the cluster; nothing is made for the answer."""
+        """Return whether an earlier start left state of the cluster; none is made for the answer."""
         from streaming.collectors.event_log import EventFiles
 
         if self._folder is not None:
             return EventFiles.knows(self._folder, self._name())
-        return self._topic_memory().exists()
+        return self._topic_state().exists()
 
     def _into_folder(self, folder: Place, part: str) -> EventLog:
         from streaming.collectors.event_log import EventFiles, LogLimits
@@ -281,10 +281,10 @@ class _Logs:
         settings = self._settings
         followed = settings.kafka if self._system == KAFKA.name else None
         properties = followed.plain_options() if followed else settings.kafka_events.plain_options()
-        self._keep_others_out(self._topic_memory(part).with_suffix(".lock"))
+        self._keep_others_out(self._topic_state(part).with_suffix(".lock"))
         servers = self._servers or (followed.bootstrap_servers if followed else _events_servers(settings))
         client = KafkaOptions(servers, self._cluster, properties).librdkafka()
-        return EventTopic(self._topic, client, self._topic_memory(part), LogLimits(**settings.event_log.bounds()))
+        return EventTopic(self._topic, client, self._topic_state(part), LogLimits(**settings.event_log.bounds()))
 
     def liveness(self, status: Callable[[], CollectorStatus]) -> CollectorLivenessWriter:
         """Return the writer of the collector's liveness beside the events."""
@@ -317,8 +317,8 @@ class _Logs:
             exclusive_use(lock, problem=problem, remedy="stop that one, or choose another folder")
         )
 
-    def _topic_memory(self, part: str = "") -> Path:
-        return self._memory / f"{self._name(part)}-{self._topic}.json"
+    def _topic_state(self, part: str = "") -> Path:
+        return self._checkpoint / f"{self._name(part)}-{self._topic}.json"
 
     def _name(self, part: str = "") -> str:
         cluster = quote(self._cluster, safe="")

@@ -63,7 +63,7 @@ REBALANCES = Table(
         GROUP,
         Column("generation", LONG, "Number of the rebalance within its group"),
         Column("generation_source", TEXT, "reported (by the source) or counted (by the monitor)"),
-        Column("event_time", TIME, "Event time"),
+        Column("event_time", TIME, "When it was complete, in event time"),
         Column("detected_at", TIME, "Processing time: the timestamp of the batch that decided it"),
         Column("trigger", TEXT, "Main cause: the first of its kind in the order of docs/groups.md"),
         Column("triggers", TRIGGERS, "Every cause that it takes in"),

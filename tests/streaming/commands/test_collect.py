@@ -88,7 +88,7 @@ def test_what_it_writes_to_a_topic_is_what_it_writes_to_a_folder(
     member = new_member(kafka41, "left-out", ["collected-events"], client_id="a")
     member.wait_until(lambda: len(member.owned) == 1)
     once = ["--kafka", kafka41.bootstrap, "--cluster", "c", "--once", "--exclude-group", ".*"]
-    for more in (["--out", tmp_path / "out"], ["--out", "kafka:collected-events", "--memory", tmp_path / "memory"]):
+    for more in (["--out", tmp_path / "out"], ["--out", "kafka:collected-events", "--checkpoint", tmp_path / "memory"]):
         running = Running(["collect", *once, *more], tmp_path / "said.txt")
         try:
             ended = running.wait()

@@ -75,7 +75,7 @@ _OF_STORES = [
 ]
 _LOCAL = [
     *(["simulate", "--out"], ["pack", "--out"], ["demo", "--folder"]),
-    *([*_COLLECT, "--out", "kafka:127.0.0.1:1/t", "--memory"], [*_COLLECT, "--out", "out", "--kafka-log"]),
+    *([*_COLLECT, "--out", "kafka:127.0.0.1:1/t", "--checkpoint"], [*_COLLECT, "--out", "out", "--kafka-log"]),
 ]
 _NO_PLACES = [
     *(
