@@ -41,7 +41,17 @@ def axe() -> Iterator[Axe]:
     return Axe()  # type: ignore[return-value]
 
 
-@pytest.mark.parametrize("kind", KINDS)
+# All questions have one template. The first of these is about one queue, the second has SQL in three dialects.
+_QUESTIONS = ("question queue-history", "question members-that-cause", "question compare-weeks")
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        pytest.param(kind, marks=pytest.mark.slow) if kind.startswith("question ") and kind not in _QUESTIONS else kind
+        for kind in KINDS
+    ],
+)
 def test_axe_finds_no_violation(axe: Axe, kept_page: Page, day_url: str, addresses: dict[str, str], kind: str) -> None:
     answer = kept_page.goto(day_url + addresses[kind])
     assert answer is not None
