@@ -1,17 +1,18 @@
-"""Core: the coordinator of one group: an event, what it changes, the rebalance, its commit. No I/O.
+"""Core: the coordinator of one group: an event, its changes, the rebalance and its commit. No I/O.
 
 Read it from top to bottom:
 
-1. What comes next: ``advance`` gets the input of a group from one batch. What came late applies first; then, in the
-   order of their times, events, the expiries of members that have fallen silent, and timers.
-2. An event changes the group: members, topics, settings. Each change is noted as a cause of the pending rebalance;
-   where a coordinator reports generations, as evidence that its next generation may show.
-   When all events of one time are applied, what cancelled out within it is struck.
-3. When the settling time of the pending changes is over, or a reported generation comes, ``rebalance`` computes what
-   follows from them and changes nothing; ``commit`` applies it.
-4. What was decided, and when the group is due again, is the output.
+1. Scheduling: ``advance`` gets the input of a group from one batch. Late events apply first; then events, expiries of
+   silent members, and timers, in the order of their times.
+2. Changes: an event changes members, topics or settings of the group. Each change is recorded as a cause of the pending
+   rebalance or, if a coordinator reports generations, as evidence that its next generation may show. After all events
+   with one timestamp, changes that cancelled out are removed.
+3. Decision: when the pending changes have settled, or a reported generation comes, ``rebalance`` computes the result
+   and changes nothing; ``commit`` applies it.
+4. Output: the decisions, and when the group is due again.
 
-The result is a function of the events in the order of their times. How they were cut into batches leaves no trace.
+The result is a function of the events in the order of their times. It does not depend on how they were cut into
+batches.
 """
 
 from __future__ import annotations
@@ -84,8 +85,9 @@ from udfs.model.systems import System
 
 __all__ = ["Group", "advance", "decode_group", "encode_group", "members_by_heartbeat", "new_group", "snapshot_of"]
 
-_OF_MEMBERS = (MemberLeft, MemberJoined, Heartbeat, AssignmentReported)  # no effect where a group is not followed
-# A generation of the same time may show these already.
+# these have no effect in a group that is not followed
+_OF_MEMBERS = (MemberLeft, MemberJoined, Heartbeat, AssignmentReported)
+# A generation with the same timestamp may show these already.
 _EVIDENCE = (TopicQueues, CommitsDeleted, MemberLeft, MemberJoined, Heartbeat)
 
 _ON_TIMER: dict[TimerKind, Callable[[GroupContext, int], object]] = {
@@ -110,12 +112,12 @@ def members_by_heartbeat(group: Group) -> list[str]:
 
 @makes_no_cycles
 def advance(group: Group, facts: GroupInput, topics: TopicsView, dedup: DedupView, config: CoreConfig) -> GroupOutput:
-    """Apply all that is due for a group, which is changed, and return what it decided."""
+    """Apply everything that is due for a group, which is changed in place, and return the decisions."""
     return Coordinator(GroupContext(group, facts, topics, config), dedup).run()
 
 
 class Coordinator:
-    """One group through one batch."""
+    """One group during one batch."""
 
     def __init__(self, context: GroupContext, dedup: DedupView) -> None:
         self.context = context
@@ -124,21 +126,21 @@ class Coordinator:
         self.event_time: int | None = None  # the time whose events are being applied
         self.done_at: int | None = None
         self.generation_times: set[int] = set()
-        self.records: list[DueEvent] = []  # what the coordinator recorded at this event time: new protocols
-        self.reports: list[DueEvent] = []  # what members report at this event time without a generation
+        self.records: list[DueEvent] = []  # records of the coordinator with this event time (new protocols)
+        self.reports: list[DueEvent] = []  # members' reports with this event time, without a generation
 
     def run(self) -> GroupOutput:
-        """Apply what came late, then all events, expiries and timers in the order of their times."""
+        """Apply late events, then all events, expiries and timers in the order of their times."""
         self._apply_late()
         self._schedule()
         while self._step():
             pass
         return self._output()
 
-    # ---- 1. What comes next
+    # ---- 1. Scheduling
 
     def _apply_late(self) -> None:
-        """Apply what came late, at the clock as it stood before the batch."""
+        """Apply late events, at the clock's value before the batch."""
         context, at = self.context, self.context.facts.clock_before
         late = [due for due in context.facts.events if due.late]
         if not late or at is None:
@@ -181,7 +183,7 @@ class Coordinator:
             context.schedule_expiry(member_id)
 
     def _step(self) -> bool:
-        """Do what comes next; return whether anything was left to do."""
+        """Apply the next item; return whether there was one."""
         context = self.context
         event_at = context.queue.next_at()
         if self.event_time is not None and self.event_time != event_at:
@@ -193,12 +195,12 @@ class Coordinator:
             self.event_time = None
         timer = next_timer(context)
         if timer is not None and timer.at >= (self.clock if event_at is None else event_at):
-            timer = None  # it ends later, or with the next event, which comes first
+            timer = None  # it ends later, or at the same time as the next event, which comes first
         at = event_at if timer is None else timer.at
         if at is None:
             return False
         if self._must_stop(at):
-            # The rest is of this time or later: the next batch goes on as if the clock had come no further.
+            # The rest is due at this time or later: the next batch continues as if the clock had not advanced further.
             self.clock = context.output.stopped_at = at
             return False
         self.done_at = at
@@ -210,7 +212,7 @@ class Coordinator:
         return True
 
     def _learn_topics(self, at: int) -> None:
-        """Apply topics that had metadata already when a generation of an earlier time was decided."""
+        """Apply topics that already had metadata when a generation with an earlier timestamp was decided."""
         for topic in list(self.context.group.topics_without_metadata):
             learn_topic(self.context, topic, at)
 
@@ -220,10 +222,10 @@ class Coordinator:
         limit = context.facts.work_limit
         if limit is None or context.work < limit or self.done_at is None:
             return False
-        # What came late was applied at the clock as it stood before: what it made due then is part of that time.
+        # Late events were applied at the former clock value, so what they made due then is part of that time.
         return all(at > time for time in (self.done_at, context.group.last_applied, context.facts.clock_before) if time)
 
-    # ---- 2. What it changes
+    # ---- 2. Changes
 
     def _apply_next(self, at: int) -> None:
         context = self.context
@@ -232,7 +234,7 @@ class Coordinator:
             context.begin_event_time()
             context.begin_spans(at)
         if at in self.generation_times and context.kind is GroupKind.REPORTED:
-            # What was learned at the very time of a new generation may be its cause: it comes first.
+            # A change learned with the same timestamp as a new generation may be its cause, so it comes first.
             self.generation_times.discard(at)
             events = context.queue.pop_events(at)
             for due in sorted(events, key=lambda due: not isinstance(due.event, _EVIDENCE)):
@@ -247,7 +249,7 @@ class Coordinator:
             apply_expiry(context, entry.what, entry.own)
 
     def _apply_event(self, due: DueEvent, at: int) -> Applied | None:
-        """Apply an event; None: it repeats another one."""
+        """Apply an event; return None for a duplicate."""
         context, event = self.context, due.event
         context.work += len(event.members) + 1 if isinstance(event, GroupSnapshot) else 1
         if isinstance(event, TopicQueues):
@@ -260,7 +262,7 @@ class Coordinator:
             return None
         applied = Applied(changed=True)
         if due.late and event.event_time < (context.group.deleted_at or 0):
-            return Applied()  # it is of a group that was deleted since
+            return Applied()  # it belongs to a group that was deleted since
         correct_system(context, due, at)
         match event:
             case GroupSettings():
@@ -281,7 +283,7 @@ class Coordinator:
             case AssignmentReported() if (
                 not due.late and event.generation is None and context.kind is not GroupKind.REPORTED
             ):
-                self.reports.append(due)  # it belongs to the generation that this event time makes, if it makes one
+                self.reports.append(due)  # it belongs to the generation of this event time, if there is one
             case AssignmentReported():
                 applied = Applied(True, take_report(context, event, at))
         if applied.outdated:
@@ -289,13 +291,13 @@ class Coordinator:
         return applied
 
     def _take_records(self, at: int) -> None:
-        """Apply what the coordinator recorded at an event time: all of it together."""
+        """Apply everything that the coordinator recorded at an event time, all at once."""
         records, self.records = self.records, []
         if records and apply_records(self.context, records, at):
             self._delete(records[0], at)
 
     def _take_reports(self, at: int) -> None:
-        """Apply and compare what members reported at an event time that is over: its generation is decided now."""
+        """Apply and compare members' reports of a completed event time, whose generation is decided now."""
         reports, self.reports = self.reports, []
         for due in reports:
             if isinstance(due.event, AssignmentReported) and take_report(self.context, due.event, at):
@@ -303,7 +305,7 @@ class Coordinator:
         compare_new_reports(self.context, at)
 
     def _apply_snapshot(self, due: DueEvent, snapshot: GroupSnapshot, at: int) -> bool:
-        """Apply what a coordinator or a poll reports of the whole group; return whether some of it is outdated."""
+        """Apply a coordinator's or a poll's report of the whole group; return whether some of it is outdated."""
         context = self.context
         if snapshot.restored:
             restore(context, snapshot, at)
@@ -337,10 +339,10 @@ class Coordinator:
         return outdated
 
     def _delete(self, due: DueEvent, at: int) -> None:
-        """End members and spans; what comes next under this name is a new group."""
+        """End members and spans; events that come next under this name belong to a new group."""
         context = self.context
         if has_record_of_group(self.records, deleted=False) or survives(context, due, at):
-            return  # its protocol changed, or it has shown itself since: its history continues
+            return  # its protocol changed, or there was a sign of it since: its history continues
         close_all_sessions(context, due, at)
         if context.group.pending is not None:
             commit(context, rebalance(context, plan_counted(context, context.group.pending)))
@@ -356,10 +358,10 @@ class Coordinator:
         else:
             _ON_TIMER[timer.kind](self.context, timer.at)
 
-    # ---- 3. The rebalance and its commit; for reported generations: ``reported_generations.take_generation``
+    # ---- 3. The rebalance and its commit; for reported generations see ``reported_generations.take_generation``
 
     def _decide(self) -> None:
-        """Decide the pending rebalance, and take in what was reported of it before."""
+        """Decide the pending rebalance, and apply assignments reported before it was decided."""
         context, pending = self.context, self.context.group.pending
         if pending is None:
             raise InvariantError(f"group {context.facts.group_id}", "a pending rebalance", None)
@@ -368,9 +370,10 @@ class Coordinator:
         take_waiting_reports(context, result.row.event_time)
 
     def _decide_before_generation(self, at: int) -> None:
-        """Decide what is pending of counted generations before a reported one takes over.
+        """Decide pending changes of counted generations before a reported generation takes over.
 
-        What changed at this very time is evidence for the reported one; a new group's first changes are decided.
+        Changes with this same timestamp are evidence for the reported generation; a new group's first changes are
+        decided.
         """
         context, pending, before = self.context, self.context.group.pending, self.context.before
         if pending is None:

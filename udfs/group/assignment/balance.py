@@ -1,4 +1,4 @@
-"""Core: how evenly a group's members hold its queues, topics for retries left out. No I/O."""
+"""Core: how evenly a group's members hold its queues, not counting retry topics. No I/O."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from udfs.group.state.view import GroupView
 
 
 def balance_of(view: GroupView, owners: Owners, queues: Sequence[Queue]) -> Balance:
-    """Return the figures of an assignment over these queues of subscribed topics; topics for retries are left out."""
+    """Return the balance figures of an assignment over these queues of subscribed topics, not counting retry topics."""
     subscribers, quiet = _subscribers(view, owners)
     if quiet:
         owners = {queue: holders for queue, holders in owners.items() if queue[0] not in quiet}
@@ -26,7 +26,7 @@ def idle_members(view: GroupView, owners: Owners) -> list[str]:
 
 
 def _subscribers(view: GroupView, owners: Owners) -> tuple[list[str], set[str]]:
-    """Return the members that subscribe to something, and the topics that do not count."""
+    """Return the members that subscribe to something, and the topics excluded from the figures (retry topics)."""
     members = view.group.members.values()
     topics = {topic for subscriptions in distinct_subscriptions(members) for topic in subscriptions}
     quiet = {topic for topic in topics | {queue[0] for queue in owners} if view.is_quiet(topic)}
@@ -42,5 +42,5 @@ def _subscribers(view: GroupView, owners: Owners) -> tuple[list[str], set[str]]:
 
 
 def distinct_subscriptions(members: Iterable[Member]) -> set[tuple[str, ...]]:
-    """Return the distinct topic lists to which members subscribe: usually one."""
+    """Return the distinct topic lists to which members subscribe; usually there is one."""
     return {member.subscriptions for member in members if member.subscriptions}

@@ -1,8 +1,8 @@
-"""Core: up to when the owner of a queue has read it, as the source shows it. No I/O.
+"""Core: the time up to which a queue's owner has read it, as the source shows it. No I/O.
 
-A commit that moved shows that its owner had read until then, and so does one that did not move where nothing more was
-to be read: an owner of an idle queue lacks nothing until the next message comes. Commits that polls show are older than
-the poll. A pull that a member reports is reading itself.
+A commit that advanced shows that its owner had read until then. So does a commit that did not advance when the queue
+had no more messages: the owner of an idle queue is up to date until the next message comes. A commit shown by a poll is
+older than the poll. A pull that a member reports is direct evidence of reading.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ class LastProgress(NamedTuple):
     """The last progress of a queue's owner.
 
     Attributes:
-        read_at: When it had read at the latest progress; None: not known.
-        idle_until: Until when nothing more was there to be read, where that was later.
-        is_stuck: It committed, and read nothing although there was something.
+        read_at: When it had read at the latest progress; None if unknown.
+        idle_until: The time until which there was nothing more to read, if later than ``read_at``.
+        is_stuck: Whether it committed without reading anything although there were messages.
     """
 
     read_at: int | None = None
@@ -30,10 +30,10 @@ class LastProgress(NamedTuple):
 
 
 def last_progress(view: GroupView, queue: Queue, key: int, until: int, now: int) -> LastProgress:
-    """Return the last progress in a queue up to a time, of which the last two commits are remembered.
+    """Return the last progress in a queue up to a given time; only the last two commits are remembered.
 
     Args:
-        key: Of the queue, see ``queue_keys``. now: The time of the decision; what came later does not count.
+        key: The queue's key, see ``queue_keys``. now: The time of the decision; anything later does not count.
     """
     newest = view.facts.offsets.newest(key, now)
     if until < now and newest.commit is not None and newest.commit[0] > until:
@@ -42,7 +42,7 @@ def last_progress(view: GroupView, queue: Queue, key: int, until: int, now: int)
     if view.profile.commits_are_polled:
         return _polled(view, queue, newest, until)
     if newest.commit is None:
-        # A commit without an offset.
+        # The commit has no offset.
         times = view.facts.progress.get(key, ()) if until == now else ()
         return LastProgress(max((time for time in times if time <= until), default=None))
     (committed_at, committed), former, end = newest.commit, newest.former, newest.end
@@ -55,7 +55,10 @@ def last_progress(view: GroupView, queue: Queue, key: int, until: int, now: int)
 
 
 def _polled(view: GroupView, queue: Queue, newest: Newest, until: int) -> LastProgress:
-    """Return the last progress that polls show: what moved since the poll before was read after the commit of then."""
+    """Return the last progress that polls show.
+
+    If an offset moved, it was read after the commit of the previous poll.
+    """
     commit, former, pulled = newest.commit, newest.former, view.group.pulls.get(queue)
     times = [pulled] if pulled is not None and pulled <= until else []
     if commit is not None and former is not None and commit[1] != former[1]:

@@ -1,8 +1,9 @@
-"""Core: which client library assigned a generation of Kafka's classic protocol, and what it computes. No I/O.
+"""Core: which client library assigned a generation of Kafka's classic protocol, and the assignment it computes. No I/O.
 
-All libraries that the records allow are computed, and all of their versions whose assignments are known to differ. One
-that gives exactly what was reported is taken for the one that assigned; one that is certain, and whose strategy is
-recomputed exactly whichever version it is, may differ: then something is wrong. Any other difference is not comparable.
+The monitor computes the assignment of every library that the records allow, in every version whose assignments are
+known to differ. A library that gives exactly the reported assignment is assumed to be the one that assigned. If the
+library is certain and its strategy is recomputed exactly in every version, a difference means that something is wrong.
+Any other difference is not comparable.
 """
 
 from __future__ import annotations
@@ -44,18 +45,19 @@ RANGE, ROUNDROBIN, STICKY, COOPERATIVE = (
     "kafka.cooperative-sticky",
 )
 DEPENDS_ON_LIBRARY = frozenset({RANGE, ROUNDROBIN, STICKY, COOPERATIVE})
-# The sticky assignors of kafka-clients were compared with the real classes: from 3.7.1 on in all cases. Each version
-# from 3.4 to 3.7.0 has a general path of its own, uses racks differently, or settles claims differently.
+# The sticky assignors of kafka-clients were compared with the real classes: from 3.7.1 on they agree in all cases. Each
+# version from 3.4 to 3.7.0 has a general path of its own, uses racks differently, or settles claims differently.
 _EXACT_STICKY_SINCE, _EXACT_IN_PLAIN_CASES_SINCE = (3, 7, 1), (3, 4)
-# librdkafka writes since 2.2 which version it is; before 1.6 roundrobin, before 1.5 all were wrong in some cases.
+# librdkafka reports its version since 2.2; before 1.6 roundrobin, and before 1.5 every assignor, was wrong in some
+# cases.
 _EXACT_RDKAFKA_SINCE = (2, 2)
 
 
 class LibraryChoice(msgspec.Struct, frozen=True, kw_only=True):
-    """What the library that assigned computes.
+    """The assignment computed by the library that assigned.
 
     Attributes:
-        library: Its name; None: it is not known. incomparable: Why the assignment cannot be compared; None: it can.
+        library: Its name; None if unknown. incomparable: Why the assignment cannot be compared; None if it can be.
     """
 
     assignment: Assignment
@@ -70,12 +72,13 @@ def choose(
     owners: Callable[[Assignment], Owners],
     reported: Owners | None,
 ) -> LibraryChoice:
-    """Compute a generation as each library that may have assigned it.
+    """Compute a generation with each library that may have assigned it.
 
     Args:
-        owners: Turns an assignment into what ``reported``, the reported assignment, is compared with.
+        owners: Converts an assignment into the form of ``reported``, the reported assignment, so that both can be
+            compared.
     Raises:
-        StrategyError: The only library that is possible fails.
+        StrategyError: The only possible library fails.
     """
     libraries = possible_libraries(problem)
     names = [name for library in libraries for name in variants(library)]
@@ -115,18 +118,18 @@ def _plain(name: str) -> str:
 
 
 def _is_of_a_version(name: str) -> bool:
-    """Return whether it is an older version read as source and, unlike Java's, not compared with real results."""
+    """Return whether this older version was read as source and, unlike Java's, not compared with real results."""
     library = library_of(name)
     return library.name != JAVA and not library.lists_differ and not library.racks_ignored
 
 
 def as_library(problem: Problem, name: str) -> Problem:
-    """Return the problem as this library gets it."""
+    """Return the problem as this library sees it."""
     return msgspec.structs.replace(problem, settings={**problem.settings, "library": name})
 
 
 def _is_exact(name: str, strategy: str, problem: Problem) -> bool:
-    """Return whether what is computed here is certainly what the library assigns."""
+    """Return whether the result computed here is certainly the one that the library assigns."""
     library = library_of(name)
     if library.name in (LIBRDKAFKA, FRANZ_GO) and strategy != ROUNDROBIN and has_near_queues(problem):
         return False  # no results of real clients with racks are recorded
@@ -135,7 +138,7 @@ def _is_exact(name: str, strategy: str, problem: Problem) -> bool:
     if strategy in (RANGE, ROUNDROBIN):
         return True
     if library.name in (KAFKA_PYTHON, AIOKAFKA):
-        # It takes partitions that were claimed in two generations in the arbitrary order of a set.
+        # These libraries take partitions claimed in two generations in set order, which is arbitrary.
         return len({member.generation for member in problem.members if member.owned}) <= 1
     if library.is_since(_EXACT_STICKY_SINCE):
         return library.name == JAVA
@@ -148,7 +151,7 @@ def _is_exact_librdkafka(library: Library, strategy: str, problem: Problem) -> b
     if strategy not in (RANGE, ROUNDROBIN):
         return strategy == COOPERATIVE and is_new and not _is_claimed_twice(problem)
     if len({member.instance_id is None for member in problem.members}) > 1:
-        return False  # its comparison is no consistent order: the C library decides what comes first
+        return False  # its comparison is not a consistent order, so the C library's sort decides the order
     return is_new or (_has_equal_subscriptions(problem) and len(problem.topics) <= len(problem.members))
 
 
@@ -169,9 +172,9 @@ def _is_stale(
     owners: Callable[[Assignment], Owners],
     reported: Owners,
 ) -> bool:
-    """Return whether the reported assignment is what a leader computes that has no metadata of some topics.
+    """Return whether the reported assignment is the one a leader computes when it has no metadata of some topics.
 
-    A consumer of kafka-python reports an empty first generation, and joins again as soon as it has metadata.
+    A kafka-python consumer reports an empty first generation, and joins again as soon as it has metadata.
     """
     named = {queue[0] for queue in reported}
     named_topics = {name: topic for name, topic in problem.topics.items() if name in named}

@@ -1,4 +1,4 @@
-"""Core: topics that grew, and the age within which clients of Kafka need not know it. No I/O."""
+"""Core: topics that grew, and how long Kafka clients may not know it yet. No I/O."""
 
 from __future__ import annotations
 
@@ -8,13 +8,14 @@ from typing import Final
 from udfs.group.state.group import Evidence, Group, Member
 from udfs.group.state.view import GroupView
 
-# By default the metadata of clients may be this old. A generation within that age may lack new queues; a later one
-# leaves them out. Source: kafka-clients ``METADATA_MAX_AGE_CONFIG``, ``metadata_max_age_ms`` of kafka-python and
-# aiokafka, librdkafka ``topic.metadata.refresh.interval.ms``, franz-go ``MetadataMaxAge``; sarama
+# By default the metadata of clients may be this old. A generation within that age may lack new queues; a later
+# generation without them leaves them out. Source: kafka-clients ``METADATA_MAX_AGE_CONFIG``, ``metadata_max_age_ms`` of
+# kafka-python and aiokafka, librdkafka ``topic.metadata.refresh.interval.ms``, franz-go ``MetadataMaxAge``; sarama
 # ``Metadata.RefreshFrequency``.
 METADATA_MAX_AGE_MS: Final = 300_000
 SARAMA_METADATA_MAX_AGE_MS: Final = 600_000
-# Evidence of a growth that was not followed within that age has this detail: the group's row shows its queues already.
+# Evidence of a growth that no generation followed within that age has this detail: the group's row already shows its
+# queues.
 NOT_FOLLOWED: Final = "not followed"
 
 
@@ -25,7 +26,7 @@ def metadata_age_ms(members: Iterable[Member]) -> int:
 
 
 def unshown_growth(group: Group, topic: str) -> list[Evidence]:
-    """Return the evidence of changes of a topic's queues that no generation has shown since."""
+    """Return the evidence of queue changes of a topic that no generation has shown since."""
     return [
         evidence
         for evidence in group.evidence
@@ -36,10 +37,11 @@ def unshown_growth(group: Group, topic: str) -> list[Evidence]:
 
 
 def unshown_queues(view: GroupView, counts: Mapping[str, int], at: int | None = None) -> int:
-    """Return how many queues metadata shows beyond those of a generation, which had not learned them yet.
+    """Return the number of queues in the metadata that a generation had not learned of.
 
     Args:
-        counts: How many queues each topic has in the generation. at: As of this time; None: as of the last growth.
+        counts: Number of queues of each topic in the generation. at: The time to compare at; None for the time of the
+            last growth.
     """
     topics = {evidence.topic for evidence in view.group.evidence if evidence.topic is not None}
     if not topics:
@@ -55,9 +57,9 @@ def unshown_queues(view: GroupView, counts: Mapping[str, int], at: int | None = 
 
 
 def known_queues(view: GroupView, counts: Mapping[str, int]) -> int:
-    """Return how many queues the topics of a generation have by now, as metadata shows them.
+    """Return the current number of queues of a generation's topics, as metadata shows them.
 
     Args:
-        counts: How many each topic has in the generation.
+        counts: Number of queues of each topic in the generation.
     """
     return sum(counts.values()) + unshown_queues(view, counts)

@@ -1,17 +1,18 @@
-"""Core: what it costs that a queue gets another owner: messages that are read twice, messages that wait. No I/O.
+"""Core: the cost of giving a queue to another owner: messages read twice and messages that wait. No I/O.
 
-A new owner begins at the committed offset. What the former owner had read beyond it is read twice. Its position is
-known where it is reported (RocketMQ's members, consumers that report for themselves), and it is the last one if
-the queue had no more, or as long as nothing shows where the queue ends. Else there is an estimate:
+A new owner begins at the committed offset. Messages that the former owner had read beyond it are read twice. The former
+owner's position is known if it is reported (by RocketMQ's members and by consumers that report for themselves); it is
+the final position if the queue had no more messages, or if the queue's end offset is unknown. Otherwise it is
+estimated:
 
-- Commits that are all observed (Kafka): the owner read on as between its last two commits, at most until it should
-  have committed again, and at most up to the end of the queue. One that committed after the rebalance began did so as
+- If all commits are observed (Kafka): the owner read on at the rate between its last two commits, at most until its
+  next commit was due, and at most up to the end offset. An owner that committed after the rebalance began did so when
   it gave the queue back, and read no further.
-- Commits that are polled (RocketMQ): as much as the owner was ahead of its commit when its position was last polled;
-  without a position, as much as it reads between two commits. An owner that lives on has committed as it gave the queue
-  up, and so has one that left in order. Commits after it departed are its successor's.
-  An offset that was committed before the first poll counts as long as no commit is observed.
-- Offsets that count bytes (MetaQ) give no number of messages.
+- If commits are polled (RocketMQ): the owner was as far ahead of its commit as when its position was last polled;
+  without a position, by as many messages as it reads between two commits. An owner that is still alive, or that left in
+  order, committed when it gave the queue up. Commits after its departure are its successor's. An offset that was
+  committed before the first poll counts as long as no commit is observed.
+- If offsets count bytes (MetaQ), there is no number of messages.
 """
 
 from __future__ import annotations
@@ -29,13 +30,14 @@ from udfs.packets.packet import queue_keys
 
 
 class MoveCost(NamedTuple):
-    """What one queue costs; None where it is not known.
+    """The cost of one queue; a figure is None if unknown.
 
     Attributes:
-        repeated: Messages that are read twice, by the former owner's position. repeated_estimated: An estimate where
-            the position is not known.
-        waiting: Messages between the committed offset and the end of the queue when it got its new owner.
-            waiting_estimated: An estimate where that end was observed before: as many more came as were read before.
+        repeated: Messages that are read twice, by the former owner's position. repeated_estimated: An estimate if the
+            position is unknown.
+        waiting: Messages between the committed offset and the end offset when the queue got its new owner.
+            waiting_estimated: An estimate if the end offset was observed earlier; it assumes that as many messages came
+            as were read before.
     """
 
     repeated: int | None = None
@@ -55,11 +57,11 @@ def move_costs(
     began: int | None = None,
     taken_at: Mapping[Queue, int] | None = None,
 ) -> dict[Queue, MoveCost]:
-    """Return what the queues cost that get an owner at a time, as far as offsets are known.
+    """Return the costs of the queues that get an owner at a given time, as far as offsets are known.
 
     Args:
         changed: The queues whose owners change, with the owners before and after. began: When the rebalance began.
-        taken_at: When queues got their new owners, where that was earlier: later commits are the new owners'.
+        taken_at: When queues got their new owners, if earlier: later commits are the new owners'.
     """
     offsets = view.facts.offsets
     if not offsets:
@@ -88,12 +90,12 @@ def move_costs(
 
 
 def _until(commit: tuple[int, int] | None, until: int) -> tuple[int, int] | None:
-    """Return a commit that was made before a time; None: it was not."""
+    """Return a commit if it was made before a given time, else None."""
     return commit if commit is not None and commit[0] < until else None
 
 
 def add_costs(row: Rebalance, costs: Mapping[Queue, MoveCost]) -> None:
-    """Set the sums over all queues in a rebalance's row; without any figure there is no sum."""
+    """Set the sums over all queues in a rebalance's row; the sums are left out if no figure is known."""
     values = costs.values()
     row.repeated_messages = _sum(cost.repeated for cost in values)
     row.repeated_estimated_messages = _sum(cost.repeated_estimated for cost in values)
@@ -107,10 +109,10 @@ def _sum(values: Iterable[int | None]) -> int | None:
 
 
 def _with_waiting(cost: MoveCost, newest: Newest, commit: tuple[int, int], at: int) -> MoveCost:
-    """Return a cost with the messages that waited until a time.
+    """Return a cost with the number of messages waiting at a given time.
 
     Args:
-        commit: The last one of the former owner.
+        commit: The former owner's last commit.
     """
     end = newest.end
     if end is None:
@@ -122,14 +124,14 @@ def _with_waiting(cost: MoveCost, newest: Newest, commit: tuple[int, int], at: i
 
 
 def _came_since(newest: Newest, waited: int, commit: tuple[int, int], since: int, at: int) -> int:
-    """Estimate how many messages came after an end was observed: as many as an owner read that kept up with them."""
+    """Estimate how many messages came after an end offset was observed, as many as an owner keeping up would read."""
     if newest.former is None or newest.commit is None or since > at:
         return 0
     since = max(since, commit[0])
     came = _read_within(since - commit[0], newest.commit, newest.former)
     step = newest.commit[1] - newest.former[1]
     if came is None or waited > came + step:
-        return 0  # it did not keep up: how much it read does not show how much came
+        return 0  # it did not keep up, so its reading rate does not show how many messages came
     return _read_within(at - since, newest.commit, newest.former) or 0
 
 
@@ -139,7 +141,7 @@ def _is_last(position: tuple[int, int], end: tuple[int, int] | None) -> bool:
 
 
 def _read_within(duration_ms: int, commit: tuple[int, int], former: tuple[int, int]) -> int | None:
-    """Return how many messages an owner reads in a time, as between its last two commits."""
+    """Return how many messages an owner reads in a given time, at the rate between its last two commits."""
     interval, step = commit[0] - former[0], commit[1] - former[1]
     return None if interval <= 0 or step < 0 else -(-step * duration_ms // interval)
 
@@ -148,7 +150,7 @@ def _read_within(duration_ms: int, commit: tuple[int, int], former: tuple[int, i
 
 
 def _stopped_at(view: GroupView, old: Sequence[str], at: int) -> int:
-    """Return when the former owner had stopped to read, at the latest."""
+    """Return the latest time at which the former owner stopped reading."""
     departed = view.group.departed.get(old[0]) if len(old) == 1 and old[0] not in view.group.members else None
     return departed.left_at if departed is not None and departed.left_reason == "left" else at
 
@@ -165,7 +167,7 @@ def _repeated(newest: Newest, stopped_at: int, began: int | None) -> MoveCost:
     read = 0 if position is None else max(0, position[1] - committed)
     if newest.former is None:
         return _NOTHING if position is None else MoveCost(repeated_estimated=read)
-    # It read on for at most as long as it took until it had to commit again.
+    # It read on at most until its next commit was due.
     read_for = max(0, min(committed_at - newest.former[0], stopped_at - committed_at))
     ahead = _read_within(read_for, newest.commit, newest.former)
     if ahead is None:
@@ -201,7 +203,7 @@ def _polled_cost(
 
 
 def _departed_at(view: GroupView, queue: Queue, old: Sequence[str]) -> int | None:
-    """Return when the last owner departed without leaving in order; None: it lives on, or it left in order."""
+    """Return when the last owner departed without leaving in order; None if it is still alive or left in order."""
     departed = view.group.departed
     losses = [departed[owner] for owner in old if owner in departed and owner not in view.group.members]
     if not old:
@@ -214,10 +216,10 @@ def _departed_at(view: GroupView, queue: Queue, old: Sequence[str]) -> int | Non
 
 
 def _ahead(newest: Newest, commits: Sequence[tuple[int, int]], left_at: int) -> MoveCost:
-    """Return how far an owner that departed was ahead of its last commit.
+    """Return how far a departed owner was ahead of its last commit.
 
     Args:
-        commits: The last ones until then, the newest first.
+        commits: The last commits until then, newest first.
     """
     position = newest.position
     base = None if position is None else next((commit for commit in commits if commit[0] <= position[0]), None)
@@ -228,7 +230,7 @@ def _ahead(newest: Newest, commits: Sequence[tuple[int, int]], left_at: int) -> 
         return MoveCost(repeated_estimated=ahead)
     if base == commits[0]:
         return MoveCost(repeated=ahead)
-    # The newer commit was its own, or it is its successor's, which has read the same again.
+    # Either the newer commit was its own, or its successor read the same messages again and committed.
     has_committed = commits[0][1] >= position[1] and left_at - position[0] > COMMIT_INTERVAL_MS
     return MoveCost(repeated_estimated=0 if has_committed else ahead)
 

@@ -1,19 +1,19 @@
-"""Core: for how long nobody read a queue that changed or lost its owner: the outage, as far as it is known. No I/O.
+"""Core: how long nobody read a queue that changed or lost its owner (its outage), as far as it is known. No I/O.
 
-An outage lasts from the last progress of the former owner to the first possible one of the new owner. Both ends lie
-between bounds, and so does the outage: at least and at most so long. The phases of a coordinator are another thing: it
-completes a rebalance within milliseconds after a crash that nobody noticed for a session timeout.
+An outage lasts from the last progress of the former owner to the first possible progress of the new owner. Both ends
+lie between bounds, and so does the outage, which has a minimum and a maximum. It differs from the coordinator's phases:
+after a crash that nobody noticed for a session timeout, the coordinator completes the rebalance within milliseconds.
 
-- The former owner has read up to its last progress at least (``last_progress``); where none is known, up to its last
-  heartbeat. It has read up to its departure at most, and one that expired up to the next heartbeat that it owed. One
-  that lives on stops when the coordinator has its members together (``joined_at``), or when it acknowledges that it
-  gave the queue up; clients of RocketMQ and MetaQ when they learn of the change by themselves.
-- The new owner reads from when the queue is given to it, and needs up to ``TAKE_OVER_MS`` for its first message,
-  or ``FIRST_TAKE_OVER_MS`` if it owned nothing before: it may have started just now. Clients that take queues over by
+- The former owner read at least up to its last progress (``last_progress``) or, if none is known, up to its last
+  heartbeat. It read at most up to its departure; an expired member, at most up to its next due heartbeat. A member that
+  is still alive stops when the coordinator has its members together (``joined_at``), or when it acknowledges that it
+  gave the queue up; RocketMQ and MetaQ clients stop when they learn of the change by themselves.
+- The new owner reads from the time it is assigned the queue, and needs up to ``TAKE_OVER_MS`` for its first message, or
+  ``FIRST_TAKE_OVER_MS`` if it owned nothing before, because it may have just started. Clients that take queues over by
   themselves do so within their own timings, unless their first pull is reported.
 
-An eager rebalance stops every queue for everybody; any other one only those that change their owner. A queue without a
-new owner has an outage that goes on: nothing is known of it until it gets one.
+An eager rebalance stops every queue for every member; any other rebalance stops only the queues that change their
+owner. For a queue without a new owner the outage continues and is unknown until it gets one.
 """
 
 from __future__ import annotations
@@ -46,12 +46,12 @@ _HEARTBEATS_IN_A_TIMEOUT: Final = 3
 
 
 class Outage(NamedTuple):
-    """How long nobody read one queue, in ms.
+    """The time in ms in which nobody read one queue.
 
     Attributes:
-        at_least, at_most: None: not known.
-        former, owner: Who read it before, and who has it now; None: not known, or nobody.
-        evidence: ``progress`` or ``sessions``: what shows up to when the former owner read; None: nothing does.
+        at_least, at_most: None if unknown.
+        former, owner: The previous and the current reader; None if unknown, or if there is none.
+        evidence: ``progress`` or ``sessions``, the evidence of how far the former owner read; None without evidence.
     """
 
     at_least: int | None = None
@@ -62,7 +62,7 @@ class Outage(NamedTuple):
 
 
 class _Stop(NamedTuple):
-    """When a former owner stopped to read, between two times; without ``earliest`` only the latter is known."""
+    """The two times between which a former owner stopped reading; without ``earliest`` only the latter is known."""
 
     earliest: int | None
     latest: int
@@ -70,7 +70,7 @@ class _Stop(NamedTuple):
 
 
 class _Start(NamedTuple):
-    """When a new owner could begin to read, between two times; without ``earliest`` only the latter is known."""
+    """The two times between which a new owner could begin to read; without ``earliest`` only the latter is known."""
 
     earliest: int | None
     latest: int
@@ -87,10 +87,10 @@ def outages(
     moves: Sequence[Changed],
     existing: Collection[Queue],
 ) -> dict[Queue, Outage]:
-    """Return the outage of each queue that a rebalance stopped; of one without a new owner nothing is known.
+    """Return the outage of each queue that a rebalance stopped; for a queue without a new owner it is unknown.
 
     Args:
-        before, after: The assignments, as reported where they are. moves: What changes between them.
+        before, after: The assignments, as reported if they are. moves: The differences between them.
         existing: All queues of the group's topics.
     """
     if not view.group.exists or view.mode != "clustering":
@@ -112,7 +112,7 @@ def outages(
 
 
 def _by_sessions(stops: _Stops, changes: Iterable[_Change], at: int) -> dict[Queue, Outage]:
-    """Return the outages where nothing was committed or pulled: those of queues with the same owners are equal."""
+    """Return the outages of queues without commits or pulls; queues with the same owners have equal outages."""
     found: dict[Queue, Outage] = {}
     of_owners: dict[tuple[tuple[str, ...], tuple[str, ...]], Outage] = {}
     for queue, former, owners in changes:
@@ -129,7 +129,7 @@ def _by_sessions(stops: _Stops, changes: Iterable[_Change], at: int) -> dict[Que
 
 
 def listed(found: Mapping[Queue, Outage]) -> list[QueueOutage]:
-    """Return the longest of some outages, those without an upper bound first."""
+    """Return the longest of these outages, those without an upper bound first."""
     longest = heapq.nsmallest(
         MAX_LISTED_OUTAGES,
         found.items(),
@@ -144,9 +144,9 @@ def listed(found: Mapping[Queue, Outage]) -> list[QueueOutage]:
 
 
 def add_outages(row: Rebalance, found: Mapping[Queue, Outage]) -> None:
-    """Set the figures of a rebalance's row; what is not known has none.
+    """Set the outage figures of a rebalance's row; unknown outages have no figures.
 
-    A queue without an upper bound counts with its lower one on both sides: the sum of upper bounds is never the less.
+    A queue without an upper bound counts with its lower bound in both sums, so that the upper sum is never the smaller.
     """
     bounded = sum(outage.at_most is not None for outage in found.values())
     least = [outage.at_least for outage in found.values() if outage.at_least is not None]
@@ -165,10 +165,10 @@ def add_outages(row: Rebalance, found: Mapping[Queue, Outage]) -> None:
 def replaced_outages(
     view: GroupView, former_id: str, queues: Iterable[Queue], at: int, now: int
 ) -> dict[Queue, Outage]:
-    """Return the outages of queues whose static member came back under another id without a rebalance.
+    """Return the outages of a static member's queues when it returned under a new id without a rebalance.
 
     Args:
-        at: When it came back. now: When that is decided.
+        at: When it came back. now: When the outages are computed.
     """
     owned = sorted(queues, key=queue_order)
     if not owned or view.mode != "clustering":
@@ -193,12 +193,12 @@ def _changes(
             yield queue, before.get(queue, ()), holders
         return
     for queue, old, new in moves:
-        if new and not set(old) & set(new):  # a queue that a former owner goes on reading has no outage
+        if new and not set(old) & set(new):  # a queue that a former owner continues to read has no outage
             yield queue, old, new
 
 
 def _stops_all(view: GroupView, plan: RebalancePlan) -> bool:
-    """Return whether a rebalance stops all members: they give all queues up before they join again."""
+    """Return whether a rebalance stops all members: they give up all queues before they join again."""
     target = plan.target
     if not view.profile.coordinator_assigns or target.failed or plan.converging:
         return False
@@ -207,7 +207,7 @@ def _stops_all(view: GroupView, plan: RebalancePlan) -> bool:
 
 
 def _lost(view: GroupView, plan: RebalancePlan, moves: Sequence[Changed], existing: Collection[Queue]) -> list[Queue]:
-    """Return the queues that had an owner and have none; those on the move are counted when they get their next one."""
+    """Return the queues that had an owner and have none; queues on the move count when they get a new owner."""
     if plan.overtaken is not None:
         return []
     lost = [queue for queue, old, new in moves if old and not new]
@@ -218,11 +218,11 @@ def _lost(view: GroupView, plan: RebalancePlan, moves: Sequence[Changed], existi
     return [queue for queue in lost if queue in known and queue not in pending]
 
 
-# ---- when it stopped and began
+# ---- when reading stopped and began
 
 
 class _Stops:
-    """When the owners of queues stopped to read, and their next ones began, in one rebalance."""
+    """The times at which owners stopped reading and the next owners began, in one rebalance."""
 
     def __init__(self, view: GroupView, plan: RebalancePlan, before: Owners) -> None:
         self._view, self._plan = view, plan
@@ -235,13 +235,13 @@ class _Stops:
         self._waits: dict[tuple[str, str], _Start] = {}
         self.first_pulls = plan.first_pulls
         at, joined_at = plan.at, plan.phases.joined_at
-        # Members that live on have stopped by then; those of an epoch when they gave each queue up.
+        # Members that are still alive have stopped by then; members of an epoch stopped when they gave each queue up.
         self._stopped_by = at + self._learning if joined_at is None or plan.steps else min(joined_at, at)
-        # What a polled generation shows may have happened at any time since the poll before.
+        # A generation shown by a poll may have happened at any time since the previous poll.
         self._earliest_start = None if view.group.polled else at
 
     def of(self, queue: Queue, key: int, former: tuple[str, ...], until: int) -> _Stop | None:
-        """Return when the owner of a queue stopped; None: it had none, as far as is known."""
+        """Return when the owner of a queue stopped; None if it had none, as far as is known."""
         view, at = self._view, self._plan.at
         progress = last_progress(view, queue, key, until, at)
         if former:
@@ -271,15 +271,15 @@ class _Stops:
             return self._by_timings(former[0] if former else "", owners[0])
         if view.kind is GroupKind.REPORTED:
             return _Start(self._earliest_start, at + self.take_over_ms(owners[0]))
-        # Members learn of it by their next heartbeats.
+        # Members learn of it with their next heartbeats.
         return _Start(at, at + self._heartbeat_ms(owners[0]) + self.take_over_ms(owners[0]))
 
     def take_over_ms(self, owner: str) -> int:
-        """Return how long a new owner needs at most until it has read the first message."""
+        """Return the longest time a new owner needs until it has read the first message."""
         return TAKE_OVER_MS if owner in self._readers else FIRST_TAKE_OVER_MS
 
     def _by_timings(self, former: str, owner: str) -> _Start:
-        """Return when a client takes over a queue by itself."""
+        """Return the estimated window in which a client takes over a queue by itself."""
         found = self._waits.get((former, owner))
         if found is None:
             view, at = self._view, self._plan.at
@@ -293,7 +293,7 @@ class _Stops:
         return found
 
     def _session(self, member_id: str) -> _Stop:
-        """Return when a member stopped, by its session."""
+        """Return when a member stopped, judging by its session."""
         found = self._sessions.get(member_id)
         if found is None:
             found = self._sessions[member_id] = self._by_session(member_id)
@@ -312,17 +312,18 @@ class _Stops:
         return _Stop(departed.last_heartbeat_at, stopped)
 
     def _known_until(self) -> int:
-        """Return up to when heartbeats count: where changes settle first, those of that time are known as well."""
+        """Return the time up to which heartbeats count, including heartbeats at that time if changes settle first."""
         pending, at = self._view.group.pending, self._plan.at
         if pending is None:
             return min(self._stopped_by, at)
         return max(at, pending.opened_at + self._view.config.settle_ms)
 
     def _expired(self, departed: Departed, stopped: int) -> _Stop:
-        """Return when a member stopped that expired: by the next heartbeat that it owed."""
+        """Return when an expired member stopped: by its next due heartbeat."""
         timeout, last = departed.member.session_timeout_ms, departed.last_heartbeat_at
         if last is None:
-            # Where the rebalance has another cause, its coordinator may have waited for it in vain: it was alive then.
+            # If the rebalance has another cause, the coordinator may have waited for this member in vain: it was alive
+            # then.
             if timeout is None or self._kinds != {"session_expired"}:
                 return _Stop(None, stopped)
             last = stopped - timeout
@@ -335,7 +336,7 @@ class _Stops:
 
 
 def _stopped(progress: LastProgress, heartbeat: int | None, latest: int) -> _Stop:
-    """Return when an owner stopped, by its progress and its session."""
+    """Return when an owner stopped, judging by its progress and its session."""
     read_at = progress.read_at
     if read_at is not None:
         latest = max(latest, read_at)
@@ -355,7 +356,7 @@ def _outage(stop: _Stop, start: _Start, former: tuple[str, ...], owners: tuple[s
 
 
 def _of_steps(view: GroupView, plan: RebalancePlan, before: Owners, existing: Collection[Queue]) -> dict[Queue, Outage]:
-    """Return the outages of an epoch: from the record that a queue was given up to that of its new owner."""
+    """Return the outages of an epoch: from the record that a queue was given up to the record of its new owner."""
     stops = _Stops(view, plan, before)
     released: dict[Queue, tuple[int, str]] = {}
     taken: list[tuple[Queue, int, int, str | None, str]] = []

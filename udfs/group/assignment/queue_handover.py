@@ -1,10 +1,10 @@
 """Core: pauses of queues that move between members without a coordinator. No I/O.
 
-A queue is paused from its old owner's release to its new owner's first pull. The release is the old owner's departure,
-else the report that shows it without the queue. For a member that hung it is its last pull. Otherwise a pull is not
-evidence: a broker holds a pull of an empty queue and replies later. The new owner's report has its latest pull; its
-first report with the queue comes within one poll of its first pull. Where one of the two was not observed, the clients'
-own timings give an estimate.
+A queue is paused from its old owner's release to its new owner's first pull. The release is the old owner's departure
+or, failing that, the report that shows it without the queue. For a member that hung it is the last pull. Otherwise a
+pull is not evidence: a broker holds a pull of an empty queue and replies later. The new owner's report contains its
+latest pull; its first report with the queue comes within one poll of its first pull. If either of the two was not
+observed, the clients' own timings give an estimate.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from udfs.packets.packet import queue_keys
 
 
 def moved_queues(changed: Iterable[Changed]) -> dict[Queue, tuple[str, str]]:
-    """Return the queues that move from one owner to another, with both; of several owners the first that changed."""
+    """Return the queues that move from one owner to another, with both; of several owners, the first that changed."""
     found: dict[Queue, tuple[str, str]] = {}
     for queue, old, new in changed:
         losers = [owner for owner in old if owner not in new]
@@ -45,7 +45,7 @@ def moved_queues(changed: Iterable[Changed]) -> dict[Queue, tuple[str, str]]:
 
 
 def expected_waits(view: GroupView, moved: Mapping[Queue, tuple[str, str]], kinds: Collection[str]) -> dict[Queue, int]:
-    """Estimate for each queue that moves how long it has no owner."""
+    """Estimate how long each moving queue has no owner."""
     group = view.group
     learning = learning_ms(view.profile, kinds)
     of_pairs: dict[tuple[str, str], int] = {}
@@ -61,7 +61,7 @@ def expected_waits(view: GroupView, moved: Mapping[Queue, tuple[str, str]], kind
 def estimates(
     view: GroupView, before: Owners, after: Owners, waits: Mapping[Queue, int], kinds: Collection[str]
 ) -> dict[str, int]:
-    """Estimate an unobserved duration of a rebalance; nothing where there were or are no owners."""
+    """Estimate an unobserved duration of a rebalance; return nothing if there were no owners before or after."""
     if not before or not after:
         return {}
     takers = {owner for _, old, new in view.changed_queues(before, after) for owner in new if owner not in old}
@@ -74,7 +74,7 @@ def estimates(
 
 
 def loss_of(view: GroupView, loser: str) -> Loss:
-    """Return what happened to a queue's owner."""
+    """Return the fate of a queue's owner."""
     if loser in view.group.members:
         return "alive"
     departed = view.group.departed.get(loser)
@@ -114,7 +114,7 @@ def measured_pauses(
     """Measure the pauses of a rebalance if its own event time shows all of them; else return nothing.
 
     Args:
-        pulls: The member that was observed to pull each queue by then, and when.
+        pulls: The member observed to pull each queue by then, and when.
     """
     total, end = 0, None
     for queue, (loser, taker) in moved.items():
@@ -137,7 +137,7 @@ def measured_pauses(
 
 
 def idle_queues_with(idle: Mapping[Queue, IdleQueue], waits: Mapping[Queue, int]) -> dict[Queue, IdleQueue]:
-    """Return queues between two owners, with those that move now: until their new owner is observed."""
+    """Return the queues between two owners, including those that move now, until their new owner is observed."""
     found = dict(idle)
     for queue, wait in waits.items():
         idle_queue = found.get(queue)
@@ -149,12 +149,12 @@ def idle_queues_with(idle: Mapping[Queue, IdleQueue], waits: Mapping[Queue, int]
 
 
 class Handover(NamedTuple):
-    """What reports show of queues that go from member to member.
+    """What reports show about queues that move between members.
 
     Attributes:
-        pauses: For how long each queue had no owner before a member got it: measured, estimated.
-        outages: At least and at most for how long nobody read each of these queues, where that is known.
-        idle_queues, pulls: What the group remembers of them from now on.
+        pauses: How long each queue had no owner before a member got it: (measured, estimated).
+        outages: Minimum and maximum outage of each of these queues, if known.
+        idle_queues, pulls: The group's memory of these queues from now on.
     """
 
     pauses: dict[tuple[Queue, str], tuple[int | None, int | None]]
@@ -164,7 +164,7 @@ class Handover(NamedTuple):
 
 
 def hand_over(view: GroupView, changed: Sequence[Changed], pulled: Mapping[Queue, int], at: int) -> Handover:
-    """Return what a report shows of the queues whose owners differ from those reported before.
+    """Return what a report shows about the queues whose owners differ from those reported before.
 
     Args:
         pulled: When the reporting member last pulled each queue.
@@ -172,7 +172,7 @@ def hand_over(view: GroupView, changed: Sequence[Changed], pulled: Mapping[Queue
     group = view.group
     found = Handover({}, {}, dict(group.idle_queues), dict(group.pulls))
     for queue, old, new in changed:
-        # Of several owners that all lose it, the last one's departure counts.
+        # If several owners all lose it, the last owner's departure counts.
         if old and not set(old) & set(new):
             _release(view, found, queue, old[-1], at, is_unowned=not new)
     for queue, old, new in changed:
@@ -183,10 +183,10 @@ def hand_over(view: GroupView, changed: Sequence[Changed], pulled: Mapping[Queue
 
 
 def _release(view: GroupView, found: Handover, queue: Queue, loser: str, at: int, *, is_unowned: bool) -> None:
-    """Note that a queue's last owner holds it no more.
+    """Record that a queue's last owner no longer holds it.
 
     Args:
-        is_unowned: The queue is without any owner now; else it has its next one already.
+        is_unowned: Whether the queue has no owner now; otherwise it already has its next one.
     """
     idle_queue = found.idle_queues.get(queue)
     if idle_queue is None and len(found.idle_queues) >= MAX_IDLE_QUEUES:
@@ -204,7 +204,7 @@ def _release(view: GroupView, found: Handover, queue: Queue, loser: str, at: int
 def _take_over(
     view: GroupView, found: Handover, queue: Queue, taker: str, pulled: int | None, at: int
 ) -> tuple[int | None, int | None]:
-    """Note that a queue has a new owner; return for how long it had none: measured, estimated."""
+    """Record that a queue has a new owner; return how long it had none: (measured, estimated)."""
     idle_queue = found.idle_queues.get(queue)
     if pulled is None and view.profile.owns_by_node:
         pulled = at  # a member owns a queue by its node, so the node dates the takeover
@@ -212,7 +212,7 @@ def _take_over(
         return None, None
     released = idle_queue.released_at
     if pulled is not None and idle_queue.read_at is not None and pulled >= idle_queue.read_at:
-        # Between two polls it may have been pulled before the latest pull that its member reports.
+        # The queue may have been pulled between two polls, before the latest pull that its member reports.
         least = pulled - released if view.profile.owns_by_node and released is not None else 0
         found.outages[queue] = (max(0, least), pulled + TAKE_OVER_MS - idle_queue.read_at)
     if released is None or pulled is not None:
@@ -221,12 +221,12 @@ def _take_over(
         found.idle_queues[queue] = IdleQueue(idle_queue.estimate, released, taker, idle_queue.read_at)
     if pulled is not None and released is not None and pulled >= released:
         return pulled - released, None
-    # Its release was not observed, or it was pulled before that: both happened between two polls.
+    # Its release was not observed, or it was pulled before the release: both happened between two polls.
     return None, idle_queue.estimate
 
 
 def resumed(view: GroupView, member_id: str, pulled: Mapping[Queue, int]) -> list[QueueResumed]:
-    """Return the queues that a member took over before and has now pulled, as reported."""
+    """Return the queues that a member took over earlier and has now pulled, as reported."""
     found: list[QueueResumed] = []
     for queue, pulled_at in pulled.items():
         idle = view.group.idle_queues.get(queue)
@@ -249,7 +249,7 @@ def resumed(view: GroupView, member_id: str, pulled: Mapping[Queue, int]) -> lis
 
 
 def _released_at(view: GroupView, queue: Queue, loser: str, at: int) -> int | None:
-    """Return when an owner released a queue; None where only a report at ``at`` without the queue shows it."""
+    """Return when an owner released a queue; None if only a report at ``at`` without the queue shows it."""
     departed = None if loser in view.group.members else view.group.departed.get(loser)
     if departed is None:
         return None

@@ -1,4 +1,4 @@
-"""Core: what a rebalance is decided from: causes, topics, the target assignment, what members report. No I/O."""
+"""Core: the input of a rebalance: causes, topics, target assignment, members' reports. No I/O."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ COOPERATIVE = "kafka.cooperative-sticky"
 
 
 class Pauses(msgspec.Struct, frozen=True, kw_only=True):
-    """For how long a rebalance stopped its members, measured or estimated; None: unknown."""
+    """How long a rebalance stopped its members, measured or estimated; None if unknown."""
 
     pause_ms: int | None = None
     queue_pause_ms: int | None = None
@@ -43,28 +43,28 @@ class Pauses(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def as_estimates(pauses: Pauses) -> Pauses:
-    """Return pauses whose ends are those of polls: they are estimates."""
+    """Return pauses as estimates: their ends are the times of polls."""
     whole = pauses.pause_estimated_ms if pauses.pause_ms is None else pauses.pause_ms
     queues = pauses.queue_pause_estimated_ms if pauses.queue_pause_ms is None else pauses.queue_pause_ms
     return Pauses(pause_estimated_ms=whole, queue_pause_estimated_ms=queues)
 
 
 class RebalancePlan(msgspec.Struct, frozen=True, kw_only=True):
-    """What one rebalance is decided from.
+    """The input from which one rebalance is decided.
 
     Attributes:
-        topic_queues: Of the subscribed topics. guessed: Topics without metadata. awaited: What is needed to compute the
-            generation once they have it.
-        reported: The whole assignment as it was reported, where it was. compared: What all members
-            reported at that very time, each for itself: they held this as the rebalance began.
+        topic_queues: Queues of the subscribed topics. guessed: Topics without metadata. awaited: The input for
+            computing the generation once they have metadata.
+        reported: The whole assignment as it was reported, if it was. compared: The queues that members themselves
+            reported with that same timestamp: they held these when the rebalance began.
         revoked_pending: Queues that cooperative generations revoked and this one does not assign yet.
-        waiting_since: When those that an earlier generation revoked were revoked; None: it is not known.
-        converging: A poll shows it while members still give queues up and take them over.
-        steps: The owners from each time on, ascending. step_pauses: For how long queues that moved had none.
-        overtaken: The newer generation that came before its members had taken it over.
-        made_again: Topics that were deleted and made again under their names: none of their queues existed before.
-        idle_queues, pulls: Of the queues that exist now: those between two owners, and when each was last pulled.
-        first_pulls: The member that was observed to pull each queue at the time of the rebalance, and when.
+        waiting_since: When queues revoked by an earlier generation were revoked; None if unknown.
+        converging: Whether a poll shows it while members still give queues up and take them over.
+        steps: The owners from each time on, ascending. step_pauses: How long queues that moved had no owner.
+        overtaken: The newer generation that came before its members had converged on this one.
+        made_again: Topics that were deleted and re-created under the same names: none of their queues existed before.
+        idle_queues, pulls: Existing queues between two owners, and when each queue was last pulled.
+        first_pulls: The member observed to pull each queue at the time of the rebalance, and when.
     """
 
     at: int
@@ -92,7 +92,7 @@ class RebalancePlan(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def plan_counted(view: GroupView, pending: Pending) -> RebalancePlan:
-    """Return what the rebalance that takes in the pending changes is decided from."""
+    """Return the input of the rebalance that covers the pending changes."""
     group, at = view.group, pending.changed_at
     generation = group.counted + 1
     triggers = list(pending.triggers)
@@ -126,7 +126,7 @@ def plan_counted(view: GroupView, pending: Pending) -> RebalancePlan:
 
 
 def _with_reports_and_pauses(view: GroupView, plan: RebalancePlan) -> RebalancePlan:
-    """Add what members report of themselves at the very time, and for how long their queues have no owner."""
+    """Add the members' own reports with that timestamp, and how long their queues have no owner."""
     group, at = view.group, plan.at
     held: dict[str, list[Queue]] = {}
     pulls: dict[Queue, tuple[str, int]] = {}

@@ -1,9 +1,9 @@
 """Core: spans that end and open between two assignments, packed as runs of neighbouring queues. No I/O.
 
 One journal row holds all of them, so the journal grows with the members that changed and not with their queues. Under
-``range`` and ``AVG`` a join shifts the queues of every later member; there even the member names would be most of the
-journal. Where many members get queues, a member that held queues of the same topic and broker before is written as the
-distance by which its queues moved. A reader that starts in the middle of the journal cannot resolve a distance, so
+``range`` and ``AVG`` a join shifts the queues of every later member; in that case member names alone would make up most
+of the journal. If many members get queues, a member that held queues of the same topic and broker before is written as
+the distance by which its queues moved. A reader that starts in the middle of the journal cannot resolve a distance, so
 every sixteenth generation names all members.
 """
 
@@ -26,7 +26,7 @@ from udfs.model.spans import (
     ReleasedRun,
 )
 
-NAMED_AT_MOST: Final = 256  # up to this many members that get queues by one change are named in every generation
+NAMED_AT_MOST: Final = 256  # with up to this many members that get queues by one change, every generation names them
 NAMED_EVERY: Final = 16  # generations
 
 # (pause_ms, pause_estimated_ms) of a queue that a member gets
@@ -59,7 +59,7 @@ class _Runs:
         self.released.append(run)
 
     def assign(self, queue_id: int, how: tuple[int | None, int, *tuple[int | None, ...]]) -> None:
-        """Add a queue; ``how``: the fields of ``AssignedRun`` from ``member`` on."""
+        """Add a queue; ``how`` holds the fields of ``AssignedRun`` from ``member`` on."""
         run = self._last_assigned.get(how)
         if run is not None and run.last == queue_id - 1:
             run.last = queue_id
@@ -103,12 +103,12 @@ def pack_reassignment(
     """Return the spans that end and open between two assignments; None if nothing changes.
 
     Args:
-        changed: What ``changed_queues`` returns.
-        names: Ids in the tables at that time, where they differ: static members that were replaced since. Runs
-            without a name follow the tables anyway.
-        instance_ids: Of members that have one.
+        changed: The result of ``changed_queues``.
+        names: Ids in the tables at that time, if they differ: static members that were replaced since. Runs without a
+            name follow the tables anyway.
+        instance_ids: Instance ids of the members that have one.
         inferred: Whether the spans of a topic are inferred.
-        costs, outages: Of queues that get an owner.
+        costs, outages: Values for queues that get an owner.
     """
     named = _Names(names, instance_ids)
     topics: list[ReassignedTopic] = []

@@ -39,10 +39,10 @@ class TargetAssignment(msgspec.Struct, kw_only=True):
     """The result of the group's own strategy.
 
     Attributes:
-        owners: The new assignment; where the strategy failed, the current one.
+        owners: The new assignment, or the current one if the strategy failed.
         error: Why it failed. incomparable: Why the result cannot be compared with the reported assignment, a reason of
-            ``comparability``; None: it can. library: Kafka's client library whose assignment it is, or the release of
-            the coordinator, where that matters.
+            ``comparability``; None if it can. library: The Kafka client library, or the coordinator's release, that
+            computed it, if that matters.
     """
 
     owners: Owners
@@ -59,7 +59,7 @@ class TargetAssignment(msgspec.Struct, kw_only=True):
 
 
 def topics_with_metadata(view: GroupView, at: int) -> dict[str, tuple[QueueInfo, ...]]:
-    """Return the queues of subscribed topics that have metadata then; deleted topics have none."""
+    """Return the queues of subscribed topics that have metadata at that time; deleted topics have none."""
     found: dict[str, tuple[QueueInfo, ...]] = {}
     for topic in view.group.subscribed_topics():
         queues = view.queues_at(topic, at)
@@ -82,12 +82,12 @@ def compute_target_assignment(
     """Compute the assignment by the group's strategy.
 
     Args:
-        strategy: The reported one; None: that of the group's settings and members.
-        generation: The one that is computed.
-        previous: What members held before, by the ids that they had then; None: what they hold now.
-        reported: The assignment that this generation reports: it shows which client library has assigned.
-        altered: Changes what the strategy gets, to see what it would have done with something else.
-        former: The ids that members had then; None: those of static members that were replaced since.
+        strategy: The reported strategy; None for that of the group's settings and members.
+        generation: The generation to compute.
+        previous: The members' queues before, by the ids that they had then; None for their current queues.
+        reported: The assignment that this generation reports; it shows which client library assigned.
+        altered: Changes the strategy's input, to see the result of a different input.
+        former: The ids that members had then; None for those of static members that were replaced since.
     Returns: an assignment by the ids that members have now.
     """
     group = view.group
@@ -141,7 +141,7 @@ def _by_library(
     in_use: set[Queue] | None,
     reported: Owners | None,
 ) -> TargetAssignment:
-    """Return what the client library of the group's leader computes."""
+    """Return the assignment that the client library of the group's leader computes."""
     function = strategy_named(strategy, view.system)
     choice = choose(strategy, problem, function, lambda found: _owners(view, found, names, in_use), reported)
     is_unknown = choice.incomparable in UNKNOWN_RESULTS
@@ -159,11 +159,11 @@ def _existing_queues(view: GroupView, topic_queues: QueuesByTopic) -> set[Queue]
 
 
 def _owners(view: GroupView, assignment: Assignment, names: Mapping[str, str], in_use: set[Queue] | None) -> Owners:
-    """Return the owners in an assignment by the ids of that time, by the ids that members have now.
+    """Convert owners in an assignment from the ids of that time to the ids that members have now.
 
     Args:
-        in_use: Queues that exist, where others are left out: Kafka's sticky assignors keep partitions that no longer
-            exist after a topic was recreated with fewer.
+        in_use: Queues that exist, if others are to be left out: Kafka's sticky assignors keep partitions that no longer
+            exist after a topic was re-created with fewer.
     """
     now = {then: member for member, then in names.items()}
     held = {now.get(member, member): _keys(queues, view.system) for member, queues in assignment.items()}
@@ -177,7 +177,7 @@ def _not_recomputable(strategy: str | None) -> TargetAssignment:
 
 
 def without_subscriptions(view: GroupView, strategy: str | None) -> TargetAssignment:
-    """Return that nothing can be computed: what members subscribe to is not reported."""
+    """Return a result without an assignment: the members' subscriptions are not reported."""
     return TargetAssignment(
         owners={}, strategy=_named(view, strategy), error=NOT_RECOMPUTABLE, incomparable=SUBSCRIPTIONS_UNKNOWN
     )
@@ -200,7 +200,7 @@ class _PastVoter(NamedTuple):
 
 
 def _voters(group: Group, names: Mapping[str, str]) -> Collection[Voter]:
-    """Return the members with their ids of that time: ties between votes depend on them."""
+    """Return the members with the ids they had at the time: ties between votes depend on the ids."""
     members = group.members.values()
     if not names:
         return members
@@ -235,7 +235,7 @@ def _problem(
 
 
 def _settings(group: Group) -> dict[str, object]:
-    """Return the settings of the group's strategy; with the release that its targets show, where none is reported."""
+    """Return the settings of the group's strategy; an unreported release is taken from the group's targets."""
     shown = None if group.recorded is None else group.recorded.release
     return ({} if shown is None else {COORDINATOR: shown}) | (group.strategy_settings or {})
 
@@ -251,8 +251,9 @@ def participant(
     """Return a member as input of its strategy.
 
     Args:
-        then: Its former id, if it has another one now. before: What was owned in this generation.
-        stayed: The members that were in it, also those that owned nothing or report no generation of what they own.
+        then: Its former id, if it has another one now. before: The queues it owned in this generation.
+        stayed: The members that were in the generation, including those that owned nothing or do not report the
+            generation of what they own.
     """
     is_former = (then or member.member_id) in stayed
     owned, since = member.owned, member.owned_generation
@@ -277,11 +278,11 @@ def participant(
 
 
 def _stayed(group: Group, names: Mapping[str, str]) -> set[str]:
-    """Return the members of the last counted generation that are in the pending one too, by the ids of that time."""
+    """Return the members that are in both the last counted and the pending generation, by the ids of that time."""
     if group.pending is None:
         return set()
     joined = {trigger.member_id for trigger in group.pending.triggers if trigger.kind == "member_joined"}
-    # A member that joined, and came back under another id before its first generation, has not been in one.
+    # A member that joined and came back under another id before its first generation was never in a generation.
     joined |= {
         replacement.member_id
         for replacement in group.replaced
@@ -304,7 +305,7 @@ def _by_member(owners: Owners) -> Previous:
 
 
 def previous_owners(group: Group) -> Owners:
-    """Return the members' current queues: the reported ones where there are any."""
+    """Return the members' current queues, as reported if any are."""
     return group.reported if group.has_reported else group.computed
 
 
@@ -312,7 +313,7 @@ def current_owners(view: GroupView, topic_queues: QueuesByTopic, at: int) -> Own
     """Return the computed assignment without departed members and deleted queues.
 
     Args:
-        topic_queues: The queues of the topics that members subscribe to: all of them, as a generation shows them.
+        topic_queues: All queues of the topics that members subscribe to, as a generation shows them.
     """
     group, subscribed = view.group, set(view.group.subscribed_topics())
     staying = held_only_by(group.computed, group.members)

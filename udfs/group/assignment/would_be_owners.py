@@ -1,4 +1,4 @@
-"""Core: queues without an owner, and the members to whom their strategy assigns them all the same. No I/O."""
+"""Core: queues without an owner, and the members that would own them by the group's strategy. No I/O."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from udfs.strategies.problem import Problem
 
 
 def ownerless(view: GroupView, queues: Sequence[Queue], owners: Owners) -> list[Queue]:
-    """Return the queues without an owner, in order; topics for retries are left out."""
+    """Return the queues without an owner, in order, not counting retry topics."""
     free = [queue for queue in queues if queue not in owners and not view.is_quiet(queue[0])]
     return sorted(free, key=queue_order)
 
@@ -22,10 +22,10 @@ def ownerless(view: GroupView, queues: Sequence[Queue], owners: Owners) -> list[
 def with_would_be_owners(
     view: GroupView, free: Sequence[Queue], computed: Owners, topic_queues: QueuesByTopic, at: int, generation: int
 ) -> list[NamedQueue]:
-    """Return the first queues without an owner, each with the member to whom the group's strategy assigns it.
+    """Return the first queues without an owner, each with the member that the group's strategy would assign it to.
 
     Args:
-        free: In order. computed: What the strategy assigns; members may not follow.
+        free: The queues without an owner, in order. computed: The strategy's assignment; members may not follow it.
     """
     shown = list(free[:MAX_NAMED])
     intended: Owners = {}

@@ -1,1 +1,1 @@
-"""Core: a reported and the recomputed assignment compared, with the likely reason of a difference."""
+"""Core: comparison of a reported with the recomputed assignment, and the likely reason for a difference."""

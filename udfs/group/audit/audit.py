@@ -1,8 +1,8 @@
-"""Core: the audit of one generation: its recomputed and its reported assignment compared, queue by queue. No I/O.
+"""Core: the audit of one generation compares its recomputed and its reported assignment, queue by queue. No I/O.
 
-A coordinator's generation is audited as it is reported, or, if topics have no metadata yet, once they have it.
-Where each member assigns for itself, it is audited as soon as all report what is expected, or else when they have had
-the time to follow. A generation that the next one overtakes before that is audited as it is then.
+A coordinator's generation is audited when it is reported or, if topics have no metadata yet, once they have it. If each
+member assigns for itself, the generation is audited as soon as all members report what is expected, or else when they
+have had time to follow. A generation that is overtaken before that is audited as it is then.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ from udfs.model.comparability import CUSTOM_STRATEGY, LEADER_METADATA_STALE, SEN
 from udfs.model.journal import Rebalance
 from udfs.strategies.registry import ignores_owned
 
-# An audit lists at most so many differing queues, in their order, and says how many there are in all.
+# An audit lists at most this many differing queues, in order, and their total number.
 MAX_LISTED: Final = 50
 
 
 class Audit(msgspec.Struct, frozen=True, kw_only=True):
-    """Which generation is audited, and when."""
+    """The generation that is audited, and when."""
 
     rebalance_id: str
     system: str
@@ -58,14 +58,14 @@ def difference(expected: Sequence[str], reported: Sequence[str]) -> DifferenceKi
     return "duplicate" if len(reported) > 1 else "unexpected_owner"
 
 
-# ---- when
+# ---- when to audit
 
 
 def audit_of_plan(view: GroupView, plan: RebalancePlan, row: Rebalance) -> Audited | None:
-    """Return the audit of a generation that is about to be applied; None: it cannot be compared yet.
+    """Return the audit of a generation that is about to be applied; None if it cannot be compared yet.
 
     Args:
-        row: Of the table ``rebalances``.
+        row: The generation's row of the table ``rebalances``.
     """
     if not row.members_after or view.mode != "clustering":
         return None
@@ -82,7 +82,7 @@ def audit_of_plan(view: GroupView, plan: RebalancePlan, row: Rebalance) -> Audit
     if reported is None:
         return None
     if view.kind is GroupKind.CLIENT_ASSIGNED and not row.agrees:
-        return None  # its members follow each at its own time
+        return None  # each of its members follows at its own time
     previous = view.group.reported if view.group.has_reported and row.generations_missed is None else None
     basis = Basis(
         topic_queues=plan.topic_queues,
@@ -97,7 +97,7 @@ def audit_of_plan(view: GroupView, plan: RebalancePlan, row: Rebalance) -> Audit
 def audit_of_awaited(
     view: GroupView, topic_queues: QueuesByTopic, target: TargetAssignment, previous: Owners | None, at: int
 ) -> Audited | None:
-    """Return the audit of the current generation, all of whose topics have metadata now; None: nothing is reported."""
+    """Return the audit of the current generation once all its topics have metadata; None if nothing is reported."""
     group = view.group
     audit = _current(view, at)
     if audit is None or not set(group.reporters) >= group.members.keys():
@@ -120,10 +120,10 @@ def audit_of_awaited(
 
 
 def audit_of_reports(view: GroupView, at: int, *, is_over: bool) -> Audited | None:
-    """Return the audit of the current generation, whose members have all reported; None: nothing is new.
+    """Return the audit of the current generation, whose members have all reported; None if nothing is new.
 
     Args:
-        is_over: Members have had the time to follow.
+        is_over: Whether members have had the time to follow.
     """
     group, audit = view.group, _current(view, at)
     if audit is None:
@@ -139,7 +139,7 @@ def audit_of_reports(view: GroupView, at: int, *, is_over: bool) -> Audited | No
     if group.audit is not None and group.audit.digest == _digest(differing):
         return None
     if differing and (group.pending is not None or not is_over):
-        return None  # it is overtaken at this very time, or members still follow
+        return None  # it is overtaken at this timestamp, or members still follow
     strategy = None if view.kind is GroupKind.CLIENT_ASSIGNED else audit.strategy
     basis = Basis(
         topic_queues=topics_with_metadata(view, at),
@@ -151,7 +151,7 @@ def audit_of_reports(view: GroupView, at: int, *, is_over: bool) -> Audited | No
 
 
 def audit_of_overtaken(view: GroupView, at: int) -> Audited | None:
-    """Return the audit of the current generation that another one overtakes before it could be compared."""
+    """Return the audit of the current generation, which another one overtakes before it could be compared."""
     group, audit = view.group, _current(view, at)
     if audit is None or group.audit is not None or not group.has_reported or not group.recomputable:
         return None
@@ -173,14 +173,14 @@ def audit_of_overtaken(view: GroupView, at: int) -> Audited | None:
 
 
 def audit_of_late(row: Rebalance) -> Audited:
-    """Return the audit of a generation that was reported after newer ones: what it started from is past."""
+    """Return the audit of a generation that was reported after newer ones; the state that it started from is lost."""
     audit = _of_row(row)
     reason = LikelyReason(reasons.REPORTED_LATE, "Newer generations had been applied before it came.")
     return _verdict(audit, "not_recomputable", reason)
 
 
 def brief(audited: Audited) -> CurrentAudit:
-    """Return what a group remembers of the audit of its current generation."""
+    """Return the part of an audit that the group remembers for its current generation."""
     is_evidence = {
         "agrees": audited.members > 1 and audited.queues > 0,
         "differs": audited.reason in reasons.AGAINST_THE_STRATEGY,
@@ -223,16 +223,16 @@ def _current(view: GroupView, at: int) -> Audit | None:
     )
 
 
-# ---- what
+# ---- the verdict
 
 
 def _compared(
     view: GroupView, audit: Audit, basis: Basis, expected: Owners, reported: Owners, previous: Owners | None
 ) -> Audited:
-    """Return the verdict of two assignments.
+    """Return the verdict on two assignments.
 
     Args:
-        previous: What the generation before had assigned, where that was observed.
+        previous: The assignment of the previous generation, if observed.
     """
     differing = _differing(view, expected, reported)
     if differing:
@@ -256,7 +256,7 @@ def _differing(view: GroupView, expected: Owners, reported: Owners) -> list[Audi
 
 
 def _stale(view: GroupView, audit: Audit, target: TargetAssignment, reported: Owners) -> Audited:
-    """Return the verdict on a generation whose leader did not know whole topics, and was right otherwise."""
+    """Return the verdict on a generation that is right except that its leader did not know whole topics."""
     differing = _differing(view, target.owners, reported)
     topics = sorted({queue.topic for queue in differing})
     reason = LikelyReason(reasons.STALE_METADATA, f"It is as expected but for whole topics: {named(topics)}.")
@@ -272,11 +272,11 @@ def _without_expectation(
     reported: Owners | None,
     moving: Collection[Queue],
 ) -> Audited:
-    """Return the verdict on a generation that cannot be recomputed: what is wrong with it under any strategy.
+    """Return the verdict on a generation that cannot be recomputed: the violations under any strategy.
 
     Args:
-        why: A reason of ``comparability``. moving: Queues that a cooperative move has revoked and not yet assigned:
-            nobody should own them.
+        why: A reason of ``comparability``. moving: Queues that a cooperative rebalance has revoked and not yet
+            assigned; nobody should own them.
     """
     of = target.error if target.failed else target.strategy
     reason = LikelyReason(why or CUSTOM_STRATEGY, f"{SENTENCES.get(why or '', why)}: {of or 'not named'}.")
@@ -287,7 +287,7 @@ def _without_expectation(
 
 
 def _wrong_in_any_case(view: GroupView, queues: Iterable[Queue], reported: Owners) -> list[AuditedQueue]:
-    """Return the queues without an owner, with several, or whose owner does not subscribe to their topic."""
+    """Return the queues with no owner, with several, or with an owner that does not subscribe to their topic."""
     found = []
     for queue in queues:
         holders = reported.get(queue, ())

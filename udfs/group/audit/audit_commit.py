@@ -1,4 +1,4 @@
-"""Core: the commit of audits, and of generations that have no more than their row and audit. No I/O."""
+"""Core: the commit of audits, and of generations that consist only of a row and an audit. No I/O."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from udfs.model.journal import Rebalance
 
 
 def commit_audit(context: GroupContext, audit: Audited | None, at: int | None = None) -> None:
-    """Write the audit of the current generation, at that one's own time; ``at``: the group's row too, as of then."""
+    """Write the current generation's audit at that generation's own time; ``at``: also write the group's row, as of
+    then."""
     if audit is None:
         return
     context.group.audit = brief(audit)
@@ -20,13 +21,13 @@ def commit_audit(context: GroupContext, audit: Audited | None, at: int | None = 
 
 
 def end_audits(context: GroupContext, at: int) -> None:
-    """Write the audit of the current generation if it is still to come: another generation overtakes it."""
+    """Write the audit of the current generation, if still pending, because another generation overtakes it."""
     commit_audit(context, audit_of_overtaken(context, at))
     context.group.verdict, context.group.audit = verdict_of(context.group), None
 
 
 def commit_overtaken(context: GroupContext, row: Rebalance, ordinals: dict[str, int]) -> None:
-    """Write the row of a generation that newer ones overtook; the current state stays as it is."""
+    """Write the row of a generation that newer ones overtook; the current state stays unchanged."""
     group = context.group
     context.output.rebalances.append(row)
     group.rebalance_ordinals = ordinals

@@ -1,6 +1,6 @@
-"""Core: one generation computed again in other ways: what the leader or a member may have done or had. No I/O.
+"""Core: one generation recomputed with other assumptions about its leader or members. No I/O.
 
-A variant that gives exactly what is reported is evidence of the reason why it differs from the expected assignment.
+A variant that gives exactly the reported assignment is evidence of why it differs from the expected one.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ LIBRARIES: Final = (
     *("java-4.1", "java-3.7", "java-3.4", "java-3.2", "java-2.8", "java-2.4", "java-2.3"),
     *("librdkafka", "kafka-python", "aiokafka", "franz-go", "sarama"),
 )
-# Only groups of at most so many members are computed again with one of them left out.
+# Only groups with at most this many members are recomputed with one of them left out.
 MAX_MEMBERS_LEFT_OUT: Final = 20
 
 
 class Basis(msgspec.Struct, frozen=True, kw_only=True):
-    """What a generation was computed from.
+    """The input from which a generation was computed.
 
     Attributes:
-        since: The generation's event time. strategy: None: each member's own. previous, reported: As for
+        since: The generation's event time. strategy: None for each member's own. previous, reported: See
             ``compute_target_assignment``.
     """
 
@@ -50,7 +50,7 @@ class Basis(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Variant(NamedTuple):
-    """One way to compute the generation again: the reason that it would show, its description, and how."""
+    """One way to recompute the generation, with its description and the reason that a match would prove."""
 
     reason: str
     text: str
@@ -60,7 +60,7 @@ class Variant(NamedTuple):
 def recomputed(
     view: GroupView, basis: Basis, altered: Callable[[Problem], Problem] | None = None, strategy: str | None = None
 ) -> Owners | None:
-    """Return the owners of the generation, computed again; None: they cannot be."""
+    """Return the recomputed owners of the generation; None if they cannot be recomputed."""
     target = compute_target_assignment(
         view,
         basis.topic_queues,
@@ -75,10 +75,10 @@ def recomputed(
 
 
 def leader_variants(view: GroupView, basis: Basis, used: str | None, reported: Owners) -> Iterator[Variant]:
-    """Return the variants of a group in which one member, or the coordinator, assigns for all.
+    """Return the variants for a group in which one member, or the coordinator, assigns for all.
 
     Args:
-        used: The qualified strategy.
+        used: The qualified name of the strategy.
     """
     name = used or ""
 
@@ -88,7 +88,7 @@ def leader_variants(view: GroupView, basis: Basis, used: str | None, reported: O
     if any(member.rack for member in view.group.members.values()):
         yield variant(reasons.RACKS_IGNORED, "without the racks of members and queues", _without_racks)
     if not is_server_side(used):
-        # Without the report no older version that fits is searched for: with two members some hash order would fit.
+        # The report is left out so that no older version is searched for: with two members some hash order would fit.
         of_today = msgspec.structs.replace(basis, reported=None)
         for library in LIBRARIES:
             compute = partial(recomputed, view, of_today, _as_library(library))
@@ -108,7 +108,7 @@ def leader_variants(view: GroupView, basis: Basis, used: str | None, reported: O
 
 
 def member_variants(view: GroupView, basis: Basis, used: str | None) -> Iterator[Variant]:
-    """Return the variants of a group in which each member assigns for itself: what some of them may still see."""
+    """Return the variants for a group whose members assign for themselves: outdated views that some may still have."""
     at = basis.since
     before = _topics_before(view, basis)
     is_resized = before != dict(basis.topic_queues)
@@ -139,16 +139,16 @@ def _left_out(view: GroupView, basis: Basis, member_id: str) -> Callable[[], Own
     return lambda: recomputed(view, basis, lambda problem: _with_members(problem, lambda other: other != member_id))
 
 
-# ---- what members claim to have owned
+# ---- queues that members claim to have owned
 
 
 def false_claims(view: GroupView, generation: int, previous: Owners) -> list[str]:
-    """Return the members that claim a queue which the generation before gave to others; sorted.
+    """Return the members that claim a queue which the previous generation gave to others; sorted.
 
     Args:
-        generation: The one that is decided. previous: The reported assignment of the one before it.
+        generation: The generation being decided. previous: The reported assignment of the previous generation.
 
-    Only a claim that names the generation before can be checked: an older one may be true.
+    Only a claim that names the previous generation can be checked: an older claim may be true.
     """
     return sorted(
         member.member_id
@@ -164,7 +164,7 @@ def _is_owned_by_others(owners: Owners, queue: QueueRef, member_id: str) -> bool
 
 
 def as_owned_before(view: GroupView, basis: Basis, members: Iterable[str]) -> Owners | None:
-    """Return the owners if these members had claimed what the assignment before gave them."""
+    """Return the owners if these members had claimed the queues that the previous assignment gave them."""
     wrong = frozenset(members)
 
     def altered(problem: Problem) -> Problem:
@@ -217,7 +217,7 @@ def _without_claims(problem: Problem) -> Problem:
 
 
 def _with_former_members(view: GroupView, since: int) -> Callable[[Problem], Problem] | None:
-    """Return a change that replaces today's members by those before a generation; None: they are the same."""
+    """Return a change that replaces today's members by those before a generation; None if they are the same."""
     group = view.group
     joined = {member.member_id for member in group.members.values() if member.joined_at >= since}
     departed = [
@@ -246,7 +246,7 @@ def _with_topics(basis: Basis, topic_queues: QueuesByTopic) -> Basis:
 
 
 def _named_only(topic_queues: QueuesByTopic, reported: Owners) -> QueuesByTopic:
-    """Return the topics up to the highest queue that an assignment names; nothing where it names them all."""
+    """Return the topics up to the highest queue that an assignment names; nothing if it names them all."""
     highest: dict[str, int] = {}
     for topic, _, queue_id in reported:
         highest[topic] = max(queue_id, highest.get(topic, 0))

@@ -1,4 +1,4 @@
-"""Core: why a reported assignment is not the recomputed one, found by computing it again in other ways. No I/O."""
+"""Core: why a reported assignment differs from the recomputed one, found by recomputing it with variations. No I/O."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from udfs.model.audit_reasons import ANOTHER_STRATEGY, NOT_FOLLOWED, OWNER_HOLDS
 from udfs.model.comparability import CUSTOM_STRATEGY
 from udfs.model.first_few import first_few
 
-# Groups with more queues are not computed again in other ways: it may take seconds.
+# Groups with more queues are not recomputed with variations, as that may take seconds.
 MAX_QUEUES_RECOMPUTED: Final = 20_000
 _NAMED_AT_MOST: Final = 3
 
@@ -27,10 +27,10 @@ class LikelyReason(NamedTuple):
 
 
 def likely_reason(view: GroupView, basis: Basis, used: str | None, expected: Owners, reported: Owners) -> LikelyReason:
-    """Return why the reported assignment is probably not the expected one.
+    """Return the likely reason why the reported assignment is not the expected one.
 
     Args:
-        basis: What the generation was computed from. used: Its qualified strategy.
+        basis: The input from which the generation was computed. used: The qualified name of its strategy.
     """
     changed = [change for change in changed_queues(expected, reported) if not view.is_quiet(change[0][0])]
     is_for_itself = view.kind is GroupKind.CLIENT_ASSIGNED
@@ -42,12 +42,12 @@ def likely_reason(view: GroupView, basis: Basis, used: str | None, expected: Own
     if recomputed(view, basis) != expected:
         return LikelyReason(UNEXPLAINED, "What it was computed from is no longer known.")
     variants = member_variants(view, basis, used) if is_for_itself else leader_variants(view, basis, used, reported)
-    texts: dict[str, list[str]] = {}  # by reason: the variants that give what is reported
+    texts: dict[str, list[str]] = {}  # by reason: the variants that give the reported assignment
     for variant in variants:
         if any(texts.values()) and not texts.get(variant.reason):
-            continue  # the first reason that explains it is the likely one
+            continue  # the first reason that explains the difference is the likely one
         of_reason = texts.setdefault(variant.reason, [])
-        # By chance some members may hold what another strategy gives: it has to explain what all of them hold.
+        # Some members may hold another strategy's result by chance, so that strategy has to explain all of them.
         is_of_some = is_for_itself and variant.reason != ANOTHER_STRATEGY
         if _explains(view, variant, expected, reported, changed if is_of_some else None):
             of_reason.append(variant.text)
@@ -66,7 +66,7 @@ def likely_reason(view: GroupView, basis: Basis, used: str | None, expected: Own
 def _explains(
     view: GroupView, variant: Variant, expected: Owners, reported: Owners, of_members: Sequence[Changed] | None
 ) -> bool:
-    """Return whether a variant gives what is reported: all of it, or what each differing member holds."""
+    """Return whether a variant explains the report: all of it, or what each differing member holds."""
     owners = variant.compute()
     if owners is None or owners == expected:
         return False
@@ -77,12 +77,12 @@ def _explains(
 
 
 def _members_of(changed: Iterable[Changed]) -> list[str]:
-    """Return the members that hold a queue which they should not, or lack one."""
+    """Return the members that hold a queue they should not hold, or lack one."""
     return sorted({member for _, expected, reported in changed for member in set(expected) ^ set(reported)})
 
 
 def _silent_owners(changed: Sequence[Changed], reported: Owners) -> list[str]:
-    """Return the expected owners if all that differs is that they report no queue at all."""
+    """Return the expected owners if the only difference is that they report no queue at all."""
     if any(holders for _, _, holders in changed):
         return []
     owners = _members_of(changed)
@@ -90,12 +90,12 @@ def _silent_owners(changed: Sequence[Changed], reported: Owners) -> list[str]:
 
 
 def _lacking_members(changed: Sequence[Changed], expected: Owners, reported: Owners) -> list[str]:
-    """Return the members that hold a part of their expected queues and no others, while nobody owns the rest."""
+    """Return the members that hold only a part of their expected queues, while nobody owns the rest."""
     owners = sorted({member for _, holders, now in changed if not now for member in holders})
     held, due = held_by(reported, owners), held_by(expected, owners)
     return [member for member in owners if held[member] < due[member]]
 
 
 def named(members: Collection[str]) -> str:
-    """Return members as a text; of many the first."""
+    """Return members as a text, of many only the first."""
     return first_few(sorted(members), _NAMED_AT_MOST)

@@ -1,4 +1,4 @@
-"""Core: one group in one batch, with all that events may change of it: causes, evidence, settings. No I/O."""
+"""Core: one group in one batch, with everything that events may change in it: causes, evidence, settings. No I/O."""
 
 from __future__ import annotations
 
@@ -20,17 +20,18 @@ from udfs.model.group_api import GroupInput, TopicsView, observed_since
 from udfs.model.journal import Trigger, TriggerKind
 from udfs.model.systems import SYSTEMS, System
 
-# Causes that name a static member by the id that it has after the event time.
+# Causes of these kinds name a static member by the id that it has after the event time.
 _NAMED_BY_PRESENT_ID: frozenset[TriggerKind] = frozenset(("member_joined", *DESCRIBED))
 
 
 class GroupContext(GroupSessions):
-    """One group through one batch, as its events change it.
+    """One group during one batch, as its events change it.
 
     Attributes:
-        work: How many members and queues were processed: what a batch is bounded by.
-        has_new_reports: Reports of this event time are still to be compared, once all of them have come.
-        had_members: Something of this event time is of a member that had departed: the group existed, if without a row.
+        work: Number of members and queues processed; it bounds a batch.
+        has_new_reports: Reports with this event time are still to be compared, once all of them have come.
+        had_members: An event with this timestamp names a member that had departed: the group existed, even if without a
+            row.
     """
 
     def __init__(self, group: Group, facts: GroupInput, topics: TopicsView, config: CoreConfig) -> None:
@@ -38,9 +39,10 @@ class GroupContext(GroupSessions):
         self.work = 0
         self.has_new_reports = False
         self.had_members = False
-        self._caused: set[tuple[str, str | None, str | None]] = set()  # what the pending rebalance names already
+        # the causes that the pending rebalance already names
+        self._caused: set[tuple[str, str | None, str | None]] = set()
 
-    # ---- what the group remembers of its events
+    # ---- the group's memory of its events
 
     def applied(self, at: int) -> None:
         """Record that something was applied: a change, an expiry or a snapshot."""
@@ -48,7 +50,8 @@ class GroupContext(GroupSessions):
         self.touch(at)
 
     def take_back_applied(self, at: int) -> None:
-        """Forget that something was applied at this event time, where all cancelled out: nothing older is late."""
+        """Forget that something was applied at this event time, if all of it cancelled out: nothing older is late
+        then."""
         if self.group.last_snapshot_at != at:
             self.group.last_applied = self.before.last_applied
 
@@ -59,11 +62,11 @@ class GroupContext(GroupSessions):
             self.touch(at)
 
     def touch(self, at: int) -> None:
-        """Record that something was observed that makes no later event late; an empty group is remembered from then."""
+        """Record an observation that makes no later event late; an empty group is remembered from then on."""
         self.group.touched_at = max(at, self.group.touched_at or at)
 
     def note_deletion(self, own: int) -> None:
-        """Record that the group was deleted at a time: what is older and comes later is of the group before."""
+        """Record that the group was deleted at a time: older events that come later belong to the former group."""
         self.group.deleted_at = max(own, self.group.deleted_at or own)
 
     def forget_observations(self, at: int) -> None:
@@ -203,7 +206,7 @@ class GroupContext(GroupSessions):
         return taken
 
     def rename_causes(self, former_id: str, member_id: str) -> None:
-        """Have causes of this event time name a static member by its new id."""
+        """Let causes of this event time name a static member by its new id."""
         pending, first = self.group.pending, self.before.triggers
         if pending is not None:
             pending.triggers[first:] = [

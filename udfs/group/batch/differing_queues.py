@@ -1,4 +1,4 @@
-"""Core: queues whose owners are not those that a strategy computes, as a sentence that says how. No I/O."""
+"""Core: a sentence about queues whose owners are not the computed ones. No I/O."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from udfs.model.finding_names import NamedQueue
 
 
 def differing_sentence(queues: Sequence[NamedQueue], total: int, shown: Mapping[str, str]) -> str:
-    """Return which queues have no owner, which several, and which another one than computed; without a full stop.
+    """Return which queues have no owner, several owners, or another owner than computed; without a full stop.
 
     Args:
-        queues: The first of them, with their computed and their reported owners; at least one.
-        total: How many there are. shown: How sentences name members, by their ids.
+        queues: The first of the differing queues, with their computed and their reported owners; at least one.
+        total: Number of all differing queues. shown: The members' names in sentences, by their ids.
 
     Example:
         >>> without, other = NamedQueue("t", None, 0, "a"), NamedQueue("t", "b", 1, "a", None, ("b",))

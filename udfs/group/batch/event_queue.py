@@ -1,8 +1,8 @@
-"""Core: what is due for a group in one batch, in the order of its times. No I/O.
+"""Core: the queue of what is due for a group in one batch, in the order of event times. No I/O.
 
-At one time events come in the order of their kinds, bare heartbeats after described ones and before what members
-report of their queues; expiries come last. In a group of reported generations what may be a cause of the generation of
-a time comes before it (``coordinator._EVIDENCE``).
+Events with the same timestamp are sorted by kind: bare heartbeats come after described ones and before members' reports
+of their queues; expiries come last. In a group with reported generations, events that may be a cause of a generation
+come before a generation with the same timestamp (``coordinator._EVIDENCE``).
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Literal, NamedTuple
 from udfs.model.events import ORDER_AT_ONE_TIME, Heartbeat
 from udfs.model.group_api import DueEvent
 
-# Bare heartbeats and expiries have these places among the events of one time.
+# Sort ranks of bare heartbeats and expiries among events with the same timestamp.
 HEARTBEAT = 2 * ORDER_AT_ONE_TIME[Heartbeat] + 1
 EXPIRY = 100
 
@@ -26,12 +26,12 @@ class MemberDue(NamedTuple):
 
 
 class QueuedItem(NamedTuple):
-    """Something that is due; entries sort by their fields, the last of which is never compared.
+    """A due item; entries sort by their fields, the last of which is never compared.
 
     Attributes:
-        at: When it applies. own: Its own time, where something newer was applied before.
-        snapshot_order: Among snapshots of one time. tie: The event's id, or the member's.
-        number: In which order it was found.
+        at: When it applies. own: Its own time, if something newer was applied before.
+        snapshot_order: Rank among snapshots with the same timestamp. tie: The id of the event or member.
+        number: Position in the order in which items were found.
     """
 
     at: int
@@ -44,14 +44,14 @@ class QueuedItem(NamedTuple):
 
 
 class EventQueue:
-    """What is due, the earliest first."""
+    """The due items, earliest first."""
 
     def __init__(self) -> None:
         self._entries: list[QueuedItem] = []
         self._pushed = 0
 
     def push_event(self, at: int, order: int, snapshot_order: tuple[int, int], due: DueEvent) -> None:
-        """Add an event: its place among those of its time, and among snapshots."""
+        """Add an event with its rank among events, and among snapshots, with the same timestamp."""
         self._push(at, order, due.event.event_time, due.event_id, due, snapshot_order)
 
     def push_heartbeat(self, at: int, own: int, member_id: str) -> None:
@@ -59,7 +59,7 @@ class EventQueue:
         self._push(at, HEARTBEAT, own, member_id, MemberDue("heartbeat", member_id))
 
     def push_expiry(self, at: int, deadline: int, member_id: str) -> None:
-        """Add the end of a session, by its current deadline."""
+        """Add the end of a session at its current deadline."""
         self._push(at, EXPIRY, deadline, member_id, MemberDue("expiry", member_id))
 
     def _push(
@@ -79,7 +79,7 @@ class EventQueue:
         self._entries.clear()
 
     def next_at(self) -> int | None:
-        """Return when the next entry applies; None: the queue is empty."""
+        """Return when the next entry applies; None if the queue is empty."""
         return self._entries[0].at if self._entries else None
 
     def pop(self) -> QueuedItem:
@@ -87,7 +87,7 @@ class EventQueue:
         return heapq.heappop(self._entries)
 
     def pop_events(self, at: int) -> list[DueEvent]:
-        """Take all events of one time that is the next; heartbeats and expiries of that time stay."""
+        """Remove and return all events with this, the next, timestamp; heartbeats and expiries with it stay."""
         events: list[DueEvent] = []
         others: list[QueuedItem] = []
         while self.next_at() == at:

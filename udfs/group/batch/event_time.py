@@ -1,4 +1,4 @@
-"""Core: a group before the events of one time, and what they changed: only what differs in the end counts. No I/O."""
+"""Core: a group before the events with one timestamp, and the net changes they made. No I/O."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from udfs.model.group_api import GroupInput, GroupOutput, TopicsView
 from udfs.model.journal import Body, MemberReplaced, Trigger, TriggerKind
 from udfs.model.spans import QueuesReassigned
 
-# What a description changes -> the field that has it.
+# A change of a description -> the field that holds the value.
 DESCRIBED: dict[TriggerKind, str] = {
     "subscription_changed": "subscriptions",
     "strategy_changed": "strategies",
@@ -20,17 +20,17 @@ DESCRIBED: dict[TriggerKind, str] = {
 
 
 class BeforeEventTime:
-    """What is remembered of a group while the events of one time are applied.
+    """The state of a group before the events with the current timestamp, kept while they are applied.
 
     Attributes:
-        members: The former state of each member that these events touched; None: it was no member.
-        objects: The members themselves, to distinguish one that stayed from one that came back.
-        settings: The group's settings before; None: not touched.
-        renamed: Members that were replaced by another id at this time: the last id -> the one before all events.
-        new_ids: Those among the last ids that were no members before.
-        exempt: Members that were replaced by another id, which both report: their changes never cancel out.
-        repeated: Causes of this time that were causes of what is pending already.
-        triggers, changed_at, changes: How many causes and changes had been written, and the newest change's time.
+        members: The former state of each member that these events touched; None if it was not a member.
+        objects: The member objects themselves, to distinguish a member that stayed from one that came back.
+        settings: The group's settings before; None if not touched.
+        renamed: Members that were replaced by another id at this time: the last id -> the id before all events.
+        new_ids: The last ids that were not members before.
+        exempt: Members that were replaced by another id and that report under both: their changes never cancel out.
+        repeated: Causes with this timestamp that the pending rebalance already had.
+        triggers, changed_at, changes: The number of causes and changes written before, and the newest change's time.
         last_applied: The time of the last change or snapshot before.
     """
 
@@ -49,7 +49,7 @@ class BeforeEventTime:
         self.changes = changes
 
     def note_member(self, member_id: str) -> None:
-        """Keep a member as it is before the first of these events that touches it."""
+        """Keep a member's state before the first of these events that touches it."""
         if member_id in self.members:
             return
         member = self._group.members.get(member_id)
@@ -58,11 +58,11 @@ class BeforeEventTime:
             self.objects[member_id] = member
 
     def joined(self, member_id: str) -> bool:
-        """Return whether a member was none before."""
+        """Return whether a member was not one before."""
         return member_id in self.members and self.members[member_id] is None and member_id not in self.exempt
 
     def rename(self, former_id: str, member_id: str) -> None:
-        """Note that a member has another id now, as the group has it."""
+        """Record that a member now has another id in the group."""
         if self.joined(former_id):
             self.members.setdefault(member_id, None)
         else:
@@ -73,16 +73,16 @@ class BeforeEventTime:
             self.renamed[member_id] = self.renamed.pop(former_id, former_id)
 
     def described(self, member_id: str) -> Member | None:
-        """Return a member as it was described before, under whichever id; None: no member, or not touched."""
+        """Return a member's description before, under whichever id; None if it was not a member, or not touched."""
         return self.members.get(self.renamed.get(member_id, member_id)) or self.members.get(member_id)
 
 
 class EventTimeView(GroupView):
-    """One group through one batch, with what this event time has changed so far, for functions that change nothing.
+    """One group during one batch, with the changes of this event time so far, for functions that change nothing.
 
     Attributes:
-        output: What is written.
-        before: The group before the events of this time.
+        output: The output of the batch.
+        before: The group before the events with this timestamp.
         awaited_before: The generation that waited for topics when the batch began.
     """
 
@@ -91,17 +91,17 @@ class EventTimeView(GroupView):
         self.output = GroupOutput()
         self.before = BeforeEventTime(group, 0)
         self.awaited_before = group.awaited
-        self._first_change = 0  # the first change of this time, even if the group is deleted at it
+        self._first_change = 0  # the first change at this time, even if the group is deleted at it
         self._earlier_spans: list[QueuesReassigned | MemberReplaced] | None = []
 
     def changes_of_now(self) -> list[Body]:
-        """Return what was written at this event time so far."""
+        """Return the changes written at this event time so far."""
         return [change.body for change in self.output.changes[self.before.changes :]]
 
     def computed_spans_of_now(self, at: int) -> list[QueuesReassigned | MemberReplaced] | None:
-        """Return what became of computed spans at this time so far; None: some of it is in batches before.
+        """Return the changes of computed spans at this time so far; None if some of them are in earlier batches.
 
-        A pending rebalance of an earlier time may have been decided in between: it is none of it.
+        A pending rebalance of an earlier time may have been decided in between; its changes do not count.
         """
         if self._earlier_spans is None:
             return None

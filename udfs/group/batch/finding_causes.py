@@ -1,4 +1,4 @@
-"""Core: which finding follows from which: two that are one story name each other. No I/O."""
+"""Core: which finding follows from which; related findings name each other. No I/O."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def _has_reason(reason: str | None) -> _Holds:
     return lambda found: any(queue.reason == reason for queue in found.queues)
 
 
-# The finding, the one that it follows from, and whether it does; the first that holds counts.
+# The finding, the finding that it follows from, and whether it does; the first row that holds counts.
 _FOLLOWS: tuple[tuple[str, str, _Holds], ...] = (
     ("unassigned_queues", "subscriptions_differ", _has_reason(NOT_SUBSCRIBED)),
     ("unassigned_queues", "strategy_failed", _always),
@@ -38,10 +38,11 @@ _FOLLOWS: tuple[tuple[str, str, _Holds], ...] = (
 def with_causes(
     evaluated: Sequence[tuple[str, Found | None]], current: Container[str]
 ) -> list[tuple[str, Found | None]]:
-    """Return what rules found, each naming the finding that it follows from, as data by its key and in words.
+    """Return the rules' findings, each naming the finding that it follows from, both as its key and in words.
 
     Args:
-        evaluated: By kind, after the same rebalance; None: not found. current: Keys of findings that are open before.
+        evaluated: Findings by kind after the same rebalance; None if not found. current: Keys of findings that were
+            open before.
     """
     results = dict(evaluated)
 

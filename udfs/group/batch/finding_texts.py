@@ -1,4 +1,4 @@
-"""Core: names in the sentences of findings: queues, members and clients, the first few of each. No I/O."""
+"""Core: names of queues, members and clients in the sentences of findings, the first few of each. No I/O."""
 
 from __future__ import annotations
 
@@ -6,27 +6,27 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from udfs.model.finding_names import NOT_SUBSCRIBED, NamedClient, NamedMember, NamedQueue
 
-# A sentence names at most so many of each; a finding's data has more.
+# A sentence names at most this many of each; a finding's data has more.
 NAMED_AT_MOST = 3
 _RUNS_AT_MOST = 6
-_BY_DASH = 3  # from so many on, queues that follow each other are written as a range
+_BY_DASH = 3  # from this many on, consecutive queues are written as a range
 
 
 def counted(number: int, noun: str) -> str:
-    """Return a number with its noun, which takes an s."""
+    """Return a number with its noun, which takes an s in the plural."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def phrase(number: int, singular: str, plural: str, *rest: int) -> str:
-    """Return the sentence for one or for many, with the number in it."""
+    """Return the sentence for one or for many, with the number filled in."""
     return (singular if number == 1 else plural).format(number, *rest)
 
 
 def named(names: Sequence[str], total: int | None = None) -> str:
-    """Return names as a list; beyond the first few how many more.
+    """Return names as a list; beyond the first few, only how many more there are.
 
     Args:
-        total: How many there are, where ``names`` are the first of them.
+        total: How many there are if ``names`` are only the first of them.
 
     Example:
         >>> named(["a"]), named(["a", "b"]), named(["a", "b", "c"], 17)
@@ -40,12 +40,12 @@ def named(names: Sequence[str], total: int | None = None) -> str:
 
 
 def members_text(members: Sequence[NamedMember], total: int, shown: Mapping[str, str]) -> str:
-    """Return members by their shown names."""
+    """Name members as they are shown in sentences."""
     return named([shown.get(member.member_id, member.member_id) for member in members], total)
 
 
 def clients_text(clients: Sequence[NamedClient], total: int) -> str:
-    """Return clients with how many rebalances each caused.
+    """Name the clients and how many rebalances each caused.
 
     Example:
         >>> clients_text([NamedClient("a", 14), NamedClient("b", 2)], 2)
@@ -59,10 +59,10 @@ def clients_text(clients: Sequence[NamedClient], total: int) -> str:
 
 
 def queues_text(queues: Iterable[NamedQueue], total: int | None = None) -> str:
-    """Return queues as Kafka's tools name them, those of a topic together.
+    """Return queues as Kafka's tools name them, grouped by topic.
 
     Args:
-        total: How many there are, where ``queues`` are the first of them.
+        total: How many there are if ``queues`` are only the first of them.
 
     Example:
         >>> queues_text([NamedQueue("pay", "broker-b", 1), NamedQueue("pay", "broker-b", 2)])
@@ -94,7 +94,7 @@ def _run(place: str, ids: Sequence[int]) -> str:
 
 
 def ownerless_text(queues: Sequence[NamedQueue], strategy: str, shown: Mapping[str, str]) -> str:
-    """Return why queues have no owner, as another sentence; empty where it is not known."""
+    """Explain why queues have no owner, as an additional sentence; empty if unknown."""
     groups: dict[tuple[str, str | None], list[NamedQueue]] = {}
     for queue in queues:
         if queue.member_id is not None:
@@ -111,7 +111,7 @@ def ownerless_text(queues: Sequence[NamedQueue], strategy: str, shown: Mapping[s
 
 
 def differing_text(queues: Sequence[NamedQueue], total: int, shown: Mapping[str, str]) -> str:
-    """Return which queues have other owners than computed, with both."""
+    """Describe the queues whose actual owner differs from the computed one."""
     groups: dict[tuple[tuple[str, ...], str | None], list[NamedQueue]] = {}
     for queue in queues:
         groups.setdefault((queue.owners, queue.member_id), []).append(queue)

@@ -13,9 +13,9 @@ returns None after a later rebalance, or, where ``closes_at`` is set, until that
 8. ``flapping``: many more rebalances than usual for the group.
 9. ``idle_members``: more members than queues.
 
-``events_late`` is opened by the late event itself, see ``late_found``, ``rebalance_stuck`` by a timer, see
-``stuck_found``, ``duplicate_instance`` in ``duplicate_instances``, what only sources observe in ``observed_findings``.
-Which finding follows from which is in ``finding_causes``.
+The late event itself opens ``events_late`` (``late_found``), a timer opens ``rebalance_stuck`` (``stuck_found``),
+``duplicate_instances`` opens ``duplicate_instance``, and ``observed_findings`` opens those that only sources observe.
+``finding_causes`` defines which finding follows from which.
 """
 
 from __future__ import annotations
@@ -49,16 +49,16 @@ from udfs.model.timestamps import write_timestamp
 
 Severity: TypeAlias = Literal["info", "warning", "critical"]
 
-# A finding of late events closes when none came for this long (event time).
+# A finding of late events closes when no late event has come for this long (event time).
 LATE_CLOSES_AFTER_MS = 600_000
 STUCK = "rebalance_stuck"
 _SUBSCRIPTIONS_SHOWN = 3
-# The longest detail of what a source reports; longer ones are cut.
+# The longest detail from a source's report; longer details are cut.
 MAX_DETAIL_LENGTH = 1_000
 
 
 class Found(FindingNames, frozen=True, kw_only=True):
-    """The finding of a rule, with all that it speaks of."""
+    """A rule's finding, with everything that it names."""
 
     severity: Severity
     message: str
@@ -68,21 +68,21 @@ class Found(FindingNames, frozen=True, kw_only=True):
 
 
 class Outcome(msgspec.Struct, kw_only=True):
-    """One rebalance as the rules evaluate it.
+    """One rebalance as input of the rules.
 
     Attributes:
-        agrees: Whether the computed assignment is the reported one; None: they cannot be compared.
-        names: Client ids with several live members, with their number. strategies: The strategies in use.
-        subscription_sets: How many different subscriptions there are.
-        duplicates: Members that share a client id. by_strategy: Members with their strategies. subscriptions: Each with
-            its members. ownerless, differing: Queues without an owner, and with another than computed. idlers: Members
-            without queues. grown: Topics whose new queues no generation has assigned.
-            culprits: Clients by the rebalances that they caused, most first. Each of these lists has
-            at most ``MAX_NAMED`` entries, in order, and only where a rule may need it.
-        shown: How sentences name members, by their ids.
+        agrees: Whether the computed assignment is the reported one; None if they cannot be compared.
+        names: Client ids with several live members, each with their number. strategies: The strategies in use.
+        subscription_sets: The number of different subscriptions.
+        duplicates: Members that share a client id. by_strategy: Members with their strategies. subscriptions: Each
+            subscription with its members. ownerless, differing: Queues without an owner, and queues with an owner other
+            than computed. idlers: Members without queues. grown: Topics whose new queues no generation has assigned.
+            culprits: Clients by the rebalances that they caused, most first. Each of these lists has at most
+            ``MAX_NAMED`` entries, in order, and is filled only if a rule may need it.
+        shown: The members' names in sentences, by their ids.
         handing_over: Some queues have no owner because a cooperative rebalance is in progress.
-        flapping: How much more often than usual it rebalances; None: not so often.
-        evidence: Ids of the events that caused it.
+        flapping: How much more often than usual the group rebalances; None if not often enough.
+        evidence: Ids of the events that caused the rebalance.
     """
 
     system: str
@@ -115,10 +115,10 @@ class Outcome(msgspec.Struct, kw_only=True):
 
 
 def of_members(members: Sequence[NamedMember], total: int | None = None) -> dict[str, Any]:
-    """Return the fields of a finding that speaks of members, and so of their clients.
+    """Return the fields of a finding that names members, and therefore their clients.
 
     Args:
-        total: How many there are, where ``members`` are the first of them.
+        total: How many there are if ``members`` are only the first of them.
     """
     shown = members[:MAX_NAMED]
     clients = sorted({member.client for member in shown})
@@ -130,7 +130,7 @@ def of_members(members: Sequence[NamedMember], total: int | None = None) -> dict
 
 
 def of_queues(queues: Sequence[NamedQueue], total: int) -> dict[str, Any]:
-    """Return the fields of a finding that speaks of queues, of which there are so many."""
+    """Return the fields of a finding that names queues, with their total number."""
     shown = tuple(queues[:MAX_NAMED])
     return {"queues": shown, "queues_left_out": max(0, total - len(shown)) if shown else 0}
 
@@ -304,7 +304,8 @@ RULES: tuple[tuple[str, Callable[[Outcome], Found | None]], ...] = (
 def late_found(at: int, number: int, event_id: str) -> Found:
     """Return the finding ``events_late``; it closes when no late event came for ten minutes of event time.
 
-    Its number is one below, so that the finding changes each time it doubles, and not with each event.
+    Its number is rounded down to a power of two, so the finding changes each time the number doubles, not with each
+    event.
     """
     return Found(
         severity="warning",
@@ -321,11 +322,11 @@ def late_found(at: int, number: int, event_id: str) -> Found:
 
 
 def stuck_found(since: int, state: str, waits: str | None, members: Sequence[NamedMember] = ()) -> Found:
-    """Return the finding ``rebalance_stuck``; it closes when the group rebalances no longer.
+    """Return the finding ``rebalance_stuck``, which closes when the group no longer rebalances.
 
     Args:
         since: When the rebalance began, or the first of several without a break between them; epoch ms.
-        members: Those that it waits for, with their states, where the source shows them.
+        members: The members that it waits for, with their states, if the source shows them.
     """
     message = f"The group has been rebalancing ({state}) since {write_timestamp(since)}"
     if waits:
@@ -341,10 +342,10 @@ def stuck_found(since: int, state: str, waits: str | None, members: Sequence[Nam
 
 
 def differing_found(queues: Sequence[NamedQueue], number: int, shown: Mapping[str, str]) -> Found:
-    """Return the finding ``expected_differs`` of members that report their own queues.
+    """Return the finding ``expected_differs`` for members that report their own queues.
 
     Args:
-        queues: The first of them. number: How many there are. shown: How sentences name members.
+        queues: The first of the differing queues. number: Their total number. shown: The members' names in sentences.
     """
     return Found(
         severity="warning",
@@ -355,12 +356,12 @@ def differing_found(queues: Sequence[NamedQueue], number: int, shown: Mapping[st
 
 
 def reported_late(happened_at: int, applied_at: int) -> str:
-    """Return the detail of a cause that came late; times in epoch ms."""
+    """Return the detail of a cause that was reported late; times in epoch ms."""
     return f"reported late: happened at {write_timestamp(happened_at)}, applied at {write_timestamp(applied_at)}"
 
 
 def _colon(names: str) -> str:
-    """End a sentence with the names that it speaks of, where they are known."""
+    """End a sentence with the names that it refers to, if they are known."""
     return f": {names}." if names else "."
 
 
@@ -373,7 +374,7 @@ def _subscription_text(subscription: NamedSubscription, shown: Mapping[str, str]
 
 
 def _strategies_text(outcome: Outcome, sentence: str) -> str:
-    """Return which members have which strategy."""
+    """Return which members use which strategy."""
     by_strategy: dict[str, list[str]] = {}
     for member in outcome.by_strategy:
         by_strategy.setdefault(member.detail or "none", []).append(

@@ -1,4 +1,4 @@
-"""Core: what one group writes in one batch: changes of its history, its row, its findings. No I/O."""
+"""Core: the output of one group in one batch: changes of its history, its row, its findings. No I/O."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from udfs.model.spans import QueuesReassigned
 
 
 class GroupHistory(EventTimeView):
-    """One group through one batch, as its journal continues."""
+    """One group during one batch, writing its journal."""
 
     def __init__(self, group: Group, facts: GroupInput, topics: TopicsView, config: CoreConfig) -> None:
         super().__init__(group, facts, topics, config)
@@ -60,17 +60,18 @@ class GroupHistory(EventTimeView):
         )
 
     def begin_spans(self, at: int) -> None:
-        """Record how many changes were written before the spans of one time; those of earlier batches are not kept."""
+        """Record how many changes were written before the spans with this timestamp; changes of earlier batches are
+        not kept."""
         if at != self._spans_at:
             self._spans_at, self._first_change = at, len(self.output.changes)
             self._earlier_spans = None if self._computed_before == at else []
 
     def note_earlier_spans(self, bodies: list[QueuesReassigned | MemberReplaced]) -> None:
-        """Keep what became of computed spans at this time in batches before."""
+        """Keep the changes of computed spans with this timestamp that earlier batches wrote."""
         self._earlier_spans = bodies
 
     def take_back_changes(self, counts: Callable[[Body], bool]) -> None:
-        """Strike changes of this event time that do not count, and number the others anew."""
+        """Remove changes of this event time that do not count, and renumber the others."""
         written = self.output.changes[self.before.changes :]
         left = [change for change in written if counts(change.body)]
         number = self.group.number - len(written)
@@ -91,7 +92,7 @@ class GroupHistory(EventTimeView):
         self.note_under_way(at)
 
     def note_under_way(self, at: int) -> None:
-        """Note since when the group rebalances, and close the finding that it does so for too long."""
+        """Record since when the group has been rebalancing, and close the finding that it takes too long."""
         group = self.group
         if self.shown_state not in UNDER_WAY:
             group.under_way_since = None
@@ -102,13 +103,13 @@ class GroupHistory(EventTimeView):
             self.find_stuck(group.under_way_since, at)
 
     def find_stuck(self, since: int, at: int) -> None:
-        """Open the finding that the group has been rebalancing since then, or say what it waits for now."""
+        """Open the finding that the group has been rebalancing since then, or update what it waits for."""
         row = self.group.row
         waits = None if row is None else row.waits
         self.set_finding(STUCK, stuck_found(since, self.shown_state, waits, self._awaited_members()), at)
 
     def _awaited_members(self) -> list[NamedMember]:
-        """Return the members that keep a rebalance from its end, as far as the coordinator shows them."""
+        """Return the members that hold up a rebalance, as far as the coordinator shows them."""
         row = self.group.row
         if row is None:
             return []
@@ -128,7 +129,7 @@ class GroupHistory(EventTimeView):
     def set_finding(self, key: str, found: Found | None, at: int, kind: str | None = None) -> None:
         """Open, change or close the finding under one key; its kind is the key unless ``kind`` is given.
 
-        An open one is written again only when it says something else.
+        An open finding is written again only if its content differs.
         """
         group = self.group
         current = group.findings.get(key)
@@ -155,7 +156,7 @@ class GroupHistory(EventTimeView):
         self.write(at, FindingOpened(finding_id=name, opened_at=at, **fields))
 
     def _finding_fields(self, kind: str, found: Found, at: int) -> dict[str, Any]:
-        """Return what the row of a finding says; the finding that it follows from opens now if it is not open."""
+        """Return the content of a finding's row; the finding that it follows from opens now if it is not open."""
         fields = {name: getattr(found, name) for name in NAMES}
         cause = found.caused_by
         if cause is not None:
@@ -172,7 +173,8 @@ class GroupHistory(EventTimeView):
 
 
 def _digest(fields: Mapping[str, Any]) -> int:
-    """Return 64 bits of what a finding says; the events that show it change with each rebalance, and do not count."""
+    """Return a 64-bit digest of a finding's content, without the events that show it, which change with each
+    rebalance."""
     said = {name: value for name, value in fields.items() if name != "evidence"}
     text = msgspec.json.encode(said, order="deterministic")
     return int.from_bytes(hashlib.blake2b(text, digest_size=8).digest())

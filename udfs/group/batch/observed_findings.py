@@ -1,4 +1,4 @@
-"""Core: findings that only a source can make, by the observations that come with its snapshots. No I/O.
+"""Core: findings that only a source can make, from the observations in its snapshots. No I/O.
 
 They stay open until a snapshot comes without them.
 """
@@ -13,7 +13,7 @@ from udfs.model.finding_names import NamedMember
 # The most observations of one snapshot, in the order of their kinds.
 MAX_OBSERVATIONS = 64
 
-# Observations of sources: kind, severity, message, advice; the source's detail follows the message.
+# A source's observation: kind, severity, message, advice; the source's detail follows the message.
 OBSERVED: dict[str, tuple[Severity, str, str]] = {
     "brokers_disagree": (
         "warning",
@@ -68,7 +68,7 @@ def observed(kind: str, details: Sequence[str], event_id: str, members: Sequence
     """Return the finding of an observation; an unknown kind is reported by its name.
 
     Args:
-        details: The source's details, distinct, in order. members: Those that the source names, in order.
+        details: The source's details, distinct, in order. members: Members that the source names, in order.
     """
     text = "; ".join(details)
     text = text if len(text) <= MAX_DETAIL_LENGTH else text[: MAX_DETAIL_LENGTH - 1] + "…"

@@ -1,7 +1,7 @@
-"""Core: the phases of a reported rebalance: when it began, when its join phase ended, when it was complete. No I/O.
+"""Core: the phases of a reported rebalance: its start, the end of its join phase, its completion. No I/O.
 
-A coordinator's record has the end of the join phase and, as its own time, the completion. That a rebalance is under way
-shows in snapshots of the states ``PreparingRebalance`` and ``CompletingRebalance``, from polls or a broker's log.
+A coordinator's record contains the end of the join phase; its own time is the completion. A rebalance in progress shows
+as snapshots in the states ``PreparingRebalance`` and ``CompletingRebalance``, from polls or a broker's log.
 """
 
 from __future__ import annotations
@@ -13,12 +13,13 @@ from udfs.group.state.view import GroupView
 from udfs.model.events import GroupSnapshot
 from udfs.model.systems import SYSTEMS
 
-# The coordinator is in the middle of a rebalance: the members are not final (DescribeGroups, GroupState).
+# In the first two states the coordinator is in the middle of a rebalance: the members are not final (DescribeGroups,
+# GroupState).
 _PREPARING, _COMPLETING, _STABLE = "preparingrebalance", "completingrebalance", "stable"
 
 
 class Phases(msgspec.Struct, frozen=True, kw_only=True):
-    """When a reported rebalance began, ended its join phase and was complete; None: not reported."""
+    """When a reported rebalance began, ended its join phase and was complete; None if not reported."""
 
     began_at: int | None = None
     joined_at: int | None = None
@@ -31,7 +32,7 @@ def is_under_way(snapshot: GroupSnapshot) -> bool:
 
 
 def ends_rebalance(snapshot: GroupSnapshot) -> bool:
-    """Return whether a poll shows only that a coordinator's group rebalances no longer: it names no member."""
+    """Return whether a poll shows only that a coordinator's group no longer rebalances; it names no member."""
     names_group = bool(snapshot.members) or snapshot.assignments is not None or snapshot.generation_source is not None
     is_of_state = SYSTEMS[snapshot.system].coordinator_assigns and _state(snapshot) == _STABLE
     return is_of_state and snapshot.generation is None and not names_group and not snapshot.restored
@@ -47,9 +48,9 @@ def _state(snapshot: GroupSnapshot) -> str:
 
 
 def under_way(group: Group, snapshot: GroupSnapshot) -> tuple[int | None, str | None, int | None]:
-    """Return since when, why and with which end of its join phase a rebalance is under way, after one more snapshot.
+    """Return, after one more snapshot, since when and why a rebalance is in progress, and the end of its join phase.
 
-    A snapshot of a rebalance that is over already adds nothing.
+    A snapshot of a rebalance that is already over adds nothing.
     """
     since, reason, joined = group.preparing_since, group.preparing_reason, group.join_ended_at
     at = snapshot.event_time
@@ -65,13 +66,13 @@ def under_way(group: Group, snapshot: GroupSnapshot) -> tuple[int | None, str | 
 
 
 def is_over(group: Group, snapshot: GroupSnapshot) -> bool:
-    """Return whether the rebalance of this snapshot has already made its generation.
+    """Return whether the rebalance of this snapshot has already produced its generation.
 
-    While the members join, the group has its old generation; once they have, the new one.
+    While the members join, the group has its old generation; after that, the new one.
     """
     if group.last_rebalance_at is not None and snapshot.event_time < group.last_rebalance_at:
         return True
-    if snapshot.generation is None:  # a poll shows the rebalance that completed in its own millisecond
+    if snapshot.generation is None:  # a poll shows the rebalance that completed in the same millisecond
         return snapshot.event_time == group.last_rebalance_at
     return group.generation is not None and snapshot.generation < group.generation + has_joined(snapshot)
 

@@ -1,4 +1,4 @@
-"""Core: what the row of a group shows of its coordinator's records: epochs, state, members waited for. No I/O."""
+"""Core: a group's row as its coordinator's records show it: epochs, state, members waited for. No I/O."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from udfs.model.first_few import first_few
 from udfs.model.journal import TOPOLOGY_NOT_READY, GroupChanged
 
 _OF_RECORDS = ("protocol", "epoch", "assignment_epoch", "waits", "member_epochs", "reconciling")
-MAX_SHOWN = 20  # a row lists at most so many waiting members, else only their number
+MAX_SHOWN = 20  # a row lists at most this many waiting members; beyond that only their number
 
 
 def with_epochs(recorded: RecordedGroup, row: GroupChanged, sessions: Collection[str] = ()) -> GroupChanged:
-    """Return a group's row with what its records show beside its last rebalance.
+    """Return a group's row with what its records show in addition to its last rebalance.
 
     Args:
-        sessions: Members whose sessions are open.
+        sessions: Members with open sessions.
     """
     state = recorded.state
     if recorded.protocol != "consumer" or recorded.incomplete:
@@ -39,15 +39,15 @@ def with_epochs(recorded: RecordedGroup, row: GroupChanged, sessions: Collection
 
 
 def without_epochs(row: GroupChanged) -> GroupChanged:
-    """Return the row of a group that is a classic one now, whose last rebalance is the one of before."""
+    """Return the row of a group that is now a classic group and keeps its last rebalance from before."""
     state = "failed" if row.state == "failed" else "stable"
     return msgspec.structs.replace(row, state=state, **dict.fromkeys(_OF_RECORDS))
 
 
 def _waits(recorded: RecordedGroup) -> str:
-    """Return what members have yet to revoke, and for whose partitions or tasks others wait.
+    """Return what members have yet to revoke, and whose partitions or tasks others wait for.
 
-    Before: which topics the oldest epoch lacks that is not decided.
+    It begins with the topics missing from the oldest undecided epoch.
     """
     if recorded.protocol == "share":
         return ""
@@ -101,7 +101,7 @@ def _sentences(recorded: RecordedGroup, waiting: Sequence[str]) -> Iterator[str]
             ]
             missing = [queue for queue in missing if queue not in owned]
             others = sorted({holders[queue] for queue in missing if queue in holders})
-            # In a streams group these may be standby or warm-up tasks alone.
+            # In a streams group these may be only standby or warm-up tasks.
             queues = _named(recorded, missing) or "tasks"
             yield f"{member_id} waits for {queues}" + (f" of {', '.join(others)}" if others else "")
         else:
@@ -109,6 +109,6 @@ def _sentences(recorded: RecordedGroup, waiting: Sequence[str]) -> Iterator[str]
 
 
 def _named(recorded: RecordedGroup, queues: Sequence[tuple[str, int]]) -> str:
-    """Return partitions, or the tasks of a streams group, as text."""
+    """Return partitions, or a streams group's tasks, as text."""
     kind = "subtopology " if recorded.protocol == "streams" else ""
     return ", ".join(f"{kind}{recorded.names.get(topic, topic)}-{number}" for topic, number in queues)

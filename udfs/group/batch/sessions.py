@@ -1,4 +1,4 @@
-"""Core: the sessions of a group's members in one batch: how they begin, live by heartbeats, expire, end. No I/O."""
+"""Core: the sessions of a group's members in one batch: how they begin, continue, expire and end. No I/O."""
 
 from __future__ import annotations
 
@@ -15,25 +15,25 @@ from udfs.model.journal import LeftReason, MemberChanged, MemberClosed, MemberOp
 
 
 class GroupSessions(GroupHistory):
-    """One group through one batch, with the sessions of its members.
+    """One group during one batch, with its members' sessions.
 
     Attributes:
-        queue: What is due in this batch, ends of sessions among it.
+        queue: The due items of this batch, including ends of sessions.
     """
 
     def __init__(self, group: Group, facts: GroupInput, topics: TopicsView, config: CoreConfig) -> None:
         super().__init__(group, facts, topics, config)
         self.queue = EventQueue()
-        self._ends_not_before: dict[str, int] = {}  # member -> when its session ends at the earliest
+        self._ends_not_before: dict[str, int] = {}  # member -> the earliest end of its session
 
-    # ---- what becomes due later in this batch
+    # ---- items that become due later in this batch
 
     def not_before_applied(self, at: int) -> int:
-        """Return when something of that time applies: not before what was applied already."""
+        """Return when something with that timestamp applies: not before what was applied already."""
         return max(at, self.group.last_applied or at)
 
     def schedule_expiry(self, member_id: str) -> None:
-        """Have a member's session end at its current deadline, where that is past."""
+        """Let a member's session end at its current deadline, if that is past."""
         last = self.applied_heartbeats.get(member_id)
         if last is None:
             return
@@ -47,15 +47,15 @@ class GroupSessions(GroupHistory):
             self.queue.push_expiry(self.end_of_session(member_id, deadline), deadline, member_id)
 
     def end_of_session(self, member_id: str, deadline: int) -> int:
-        """Return when a session of this deadline ends: not before what was applied already."""
+        """Return when a session with this deadline ends: not before what was applied already."""
         return max(self.not_before_applied(deadline), self._ends_not_before.get(member_id, deadline))
 
     def end_not_before(self, member_id: str, at: int) -> None:
-        """Have a member's session end at this time at the earliest: what was applied then continued it."""
+        """Let a member's session end at this time at the earliest, because what was applied then continued it."""
         self._ends_not_before[member_id] = at
 
     def await_heartbeat(self, member_id: str, after: int) -> None:
-        """Have the next heartbeat of a departed member apply: it is a join, or takes the departure back."""
+        """Make the next heartbeat of a departed member apply: it is a join, or it takes the departure back."""
         times = self.facts.heartbeats.get(member_id, ())
         place = bisect.bisect_right(times, after)
         if place < len(times):
@@ -64,9 +64,10 @@ class GroupSessions(GroupHistory):
     # ---- heartbeats
 
     def begin_heartbeats(self, member: Member, at: int, timeout_ms: int) -> None:
-        """Have a member live by its heartbeats from now on; one of a former session or an older one changes nothing.
+        """Track a member by its heartbeats from now on; a heartbeat of a former session or an older one changes
+        nothing.
 
-        Neither does one whose timeout was over when a poll showed a member that lives by polls.
+        A heartbeat also changes nothing if its timeout was over when a poll showed a member tracked by polls.
         """
         if at < self._begins_at(member, timeout_ms) or at <= self.group.last_heartbeats.get(member.member_id, at - 1):
             return
@@ -78,7 +79,8 @@ class GroupSessions(GroupHistory):
             self.schedule_expiry(member.member_id)
 
     def _begins_at(self, member: Member, timeout_ms: int) -> int:
-        """Return from when on a heartbeat is of a member's session: a snapshot may show it after it has joined."""
+        """Return the time from which heartbeats belong to a member's session: a snapshot may show the member after
+        it joined."""
         if not self._lives_by_polls(member):
             return member.begins_at
         return max(member.begins_at - timeout_ms, self.group.returned_after.get(member.member_id, -1) + 1)
@@ -87,14 +89,14 @@ class GroupSessions(GroupHistory):
         return not member.by_heartbeats and self.kind is not GroupKind.REPORTED
 
     def end_heartbeats(self, member_id: str) -> None:
-        """Have a member of a reported generation live by snapshots: it is silent, and no generation has shown that."""
+        """Track a member of a reported generation by snapshots: it is silent, and no generation has shown that."""
         self.group.members[member_id].by_heartbeats = False
         self.group.last_heartbeats[member_id] = self.applied_heartbeats.pop(member_id)
 
     def show_alive(self, member: Member, own: int) -> None:
-        """Have a member live by snapshots from a poll on that shows it when its heartbeats had ended its session.
+        """Track a member by snapshots from the poll on that shows it, when its heartbeats had ended its session.
 
-        What ended it came late: else it had expired before the poll.
+        The event that ended it came late; otherwise it had expired before the poll.
         """
         if not member.by_heartbeats:
             return
@@ -107,7 +109,7 @@ class GroupSessions(GroupHistory):
             self.await_heartbeat(member.member_id, own)
 
     def note_heartbeat(self, member_id: str, at: int) -> None:
-        """Record a heartbeat of a member that lives by heartbeats."""
+        """Record a heartbeat of a member that is tracked by heartbeats."""
         self.group.last_heartbeats.pop(member_id, None)
         last = self.applied_heartbeats.get(member_id)
         if last is None or at > last:
@@ -128,8 +130,8 @@ class GroupSessions(GroupHistory):
 
         Args:
             former: The id that a static member had before.
-            heartbeat_at: Its first heartbeat; None: how it lives stays, and none is noted.
-            own: The time of what begins it, if that is no heartbeat.
+            heartbeat_at: Its first heartbeat; None keeps the way it is tracked, and records no heartbeat.
+            own: The time of the event that begins the session, if it is not a heartbeat.
         """
         group, own = self.group, heartbeat_at if own is None else own
         if heartbeat_at is not None:
@@ -149,11 +151,11 @@ class GroupSessions(GroupHistory):
         self.begin_session(member, at, former)
 
     def begin_session(self, member: Member, at: int, former: str | None) -> None:
-        """Write that a session began, as its member is described now."""
+        """Write the beginning of a session, with the member's current description."""
         self.write(at, MemberOpened(**self.session_of(member), former_member_id=former))  # type: ignore[arg-type]
 
     def change_session(self, member: Member, at: int) -> None:
-        """Write the changed description of an open session."""
+        """Write the changed description of a member with an open session."""
         self.write(at, MemberChanged(**self.session_of(member)))  # type: ignore[arg-type]
 
     def close_session(
@@ -162,7 +164,7 @@ class GroupSessions(GroupHistory):
         """End a member's session.
 
         Args:
-            own_at: The time of what ends it, where that or what shows it came late.
+            own_at: The time of the event that ends it, if that event or its report came late.
         """
         group = self.group
         self.before.note_member(member_id)
@@ -180,9 +182,12 @@ class GroupSessions(GroupHistory):
         self.await_heartbeat(member_id, (at if own_at is None else own_at) - 1)
 
     def replace_session(self, former_id: str, member_id: str, at: int) -> int:
-        """End the session of a static member under its former id; return when. It is in its new place already.
+        """End the session of a static member under its former id; return when it ended.
 
-        It lives by snapshots, as long as it sends no heartbeat. Causes name it by its new id after ``rename_causes``.
+        The new id already has its place.
+
+        The new id is tracked by snapshots until it sends a heartbeat. Causes name it by its new id after
+        ``rename_causes``.
         """
         group, member = self.group, self.group.members[member_id]
         self.before.rename(former_id, member_id)
@@ -206,19 +211,20 @@ class GroupSessions(GroupHistory):
             self.change_session(now, at)
 
     def extend_session(self, departed: Departed, at: int, *, left_at: int, heartbeat_at: int) -> None:
-        """Move the end of an expired session: a late heartbeat was sent within it."""
+        """Move the end of an expired session, because a late heartbeat was sent within it."""
         departed.left_at, departed.last_heartbeat_at = left_at, heartbeat_at
         self.write(at, closed(departed.member, left_at, "expired", heartbeat_at))
 
     def note_end(self, departed: Departed, own: int) -> None:
-        """Note when an expired session had ended by its heartbeats: a late one may show that it was before its end."""
+        """Record when an expired session ended by its heartbeats; a late one may show that the member was there
+        before."""
         departed.own_at = own if own < departed.left_at else None
 
     def rewrite_end(self, was: Member, end: MemberClosed, at: int) -> None:
-        """Write the end of the session that a member had before an event time at which it came back and departed again.
+        """Write the end of a member's earlier session, when it came back and departed again within one event time.
 
         Args:
-            was: The member before. Before the end it is written how the member was described last.
+            was: The member before. Its last description is written before the end.
         """
         departed = self.group.departed.get(end.member_id)
         if departed is not None:
@@ -233,7 +239,7 @@ class GroupSessions(GroupHistory):
         del self.group.members[member_id]
 
     def reopen_session(self, departed: Departed, at: int, *, heartbeat_at: int) -> None:
-        """Resume a session that had ended by mistake: there is a later heartbeat."""
+        """Resume a session that was ended by mistake: there is a later heartbeat."""
         member = departed.member
         self.applied_heartbeats[member.member_id] = heartbeat_at
         self.group.departed.pop(member.member_id, None)
@@ -242,7 +248,7 @@ class GroupSessions(GroupHistory):
         self.write(at, MemberReopened(member_id=member.member_id, joined_at=member.joined_at))
 
     def note_absence(self, member_id: str, left_at: int) -> None:
-        """Record that a member left that was never there: what it sent before comes late, and is no join."""
+        """Record that a member left that was never there: its earlier events then come late and are not a join."""
         departed = self.group.departed.get(member_id)
         if departed is not None:
             departed.own_at = max(left_at, departed.over_at)
@@ -251,7 +257,7 @@ class GroupSessions(GroupHistory):
             self.remember(Departed(member=absent, left_at=left_at, left_reason="left"))
 
     def remember(self, departed: Departed) -> None:
-        """Keep the description of a departed member; beyond the limit the oldest one is dropped."""
+        """Keep the description of a departed member; beyond the limit the oldest description is dropped."""
         departed_members = self.group.departed
         departed_members.pop(departed.member.member_id, None)
         departed_members[departed.member.member_id] = departed

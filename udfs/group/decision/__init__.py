@@ -1,1 +1,1 @@
-"""Core: the rebalance that follows from the changes of a group, and its commit."""
+"""Core: the rebalance that follows from changes in a group, and its commit."""

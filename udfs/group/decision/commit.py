@@ -1,10 +1,11 @@
-"""Core: the commit of what was decided: how rebalances, generations and reports change a group. No I/O.
+"""Core: the commit of decisions: how rebalances, generations and reports change a group. No I/O.
 
 Only these modules assign fields of a group or of its members: ``context`` (causes, evidence, settings), ``sessions``,
-``history`` (the row, findings, numbers), ``descriptions`` (what events describe of a member), this one (rebalances,
+``history`` (the row, findings, numbers), ``descriptions`` (members' descriptions from events), this one (rebalances,
 generations, reports), ``commit_spans`` (owners, ids of static members), ``audit_commit``. ``state_format``,
-``member_format`` and ``restore`` make them. What Kafka's coordinator has recorded, ``group.recorded``, is changed by
-its own methods, ``record_fold``, ``group_epochs`` and ``topic_names``. ``tests/laws/test_group_writers.py`` holds this.
+``member_format`` and ``restore`` create them. The state recorded from Kafka's coordinator, ``group.recorded``, is
+changed by its own methods, ``record_fold``, ``group_epochs`` and ``topic_names``. ``tests/laws/test_group_writers.py``
+checks this.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ from udfs.model.spans import SpansWithdrawn
 
 
 def commit(context: GroupContext, result: RebalanceResult) -> None:
-    """Apply a rebalance: write its row, the spans that change, the group as it is now, what is wrong with it."""
+    """Apply a rebalance: write its row and the spans that change, update the group and its findings."""
     group, plan, row = context.group, result.plan, result.row
     at = row.event_time
     end_audits(context, at)
@@ -101,7 +102,7 @@ def commit(context: GroupContext, result: RebalanceResult) -> None:
 
 
 def forget_owned(group: Group) -> None:
-    """Drop the owned queues that members reported before a rebalance or generation: they are out of date."""
+    """Drop the owned queues that members reported before a rebalance or generation, which are out of date."""
     for member in group.members.values():
         member.forget_owned()
 
@@ -110,7 +111,7 @@ def forget_owned(group: Group) -> None:
 
 
 def overtake_awaited(context: GroupContext, at: int) -> None:
-    """Forget what the current generation still needs: another one takes its place, under the present ids."""
+    """Forget what the current generation still needs, because another one replaces it, under the present ids."""
     awaited = context.group.awaited
     is_of_now = awaited is not None and awaited is context.awaited_before and awaited.since == at
     if awaited is not None and is_of_now and awaited.again is not None:
@@ -122,14 +123,14 @@ def overtake_awaited(context: GroupContext, at: int) -> None:
 def begin_generation(
     context: GroupContext, generation: int, leader: str | None, member_ids: Iterable[str], *, polled: bool
 ) -> None:
-    """Note the generation that a coordinator reports or polls show; its members are in place, in this order."""
+    """Record the generation that a coordinator reports or polls show; its members are already set, in this order."""
     group = context.group
     group.members = {member_id: group.members[member_id] for member_id in member_ids}
     group.generation, group.leader, group.polled = generation, leader, polled
 
 
 def note_epoch(context: GroupContext, epoch: int, at: int) -> None:
-    """Note a group epoch after which all is as it was: no rebalance."""
+    """Record a group epoch that changed nothing and is therefore not a rebalance."""
     group = context.group
     group.generation = epoch
     if group.row is not None:
@@ -137,7 +138,7 @@ def note_epoch(context: GroupContext, epoch: int, at: int) -> None:
 
 
 def commit_generation_zero(context: GroupContext, at: int, *, polled: bool) -> None:
-    """Apply generation 0, a new group without members: no rebalance."""
+    """Apply generation 0, a new group without members, which is not a rebalance."""
     group = context.group
     for member_id in sorted(group.members):
         context.close_session(member_id, at, at, "absent_from_snapshot")
@@ -158,12 +159,12 @@ def commit_generation_zero(context: GroupContext, at: int, *, polled: bool) -> N
 
 
 def note_converged(context: GroupContext) -> None:
-    """Note that a poll shows the current generation again, and that all its members have their target."""
+    """Record that a poll shows the current generation again, and that all its members have reached their target."""
     context.group.converging = False
 
 
 def commit_topic(context: GroupContext, topic: str, queues: Sequence[QueueInfo]) -> None:
-    """Note the queues of a topic of the current generation that got metadata only now."""
+    """Record the queues of a topic of the current generation that got metadata only now."""
     group = context.group
     group.topics_without_metadata = [other for other in group.topics_without_metadata if other != topic]
     if not queues:
@@ -174,10 +175,10 @@ def commit_topic(context: GroupContext, topic: str, queues: Sequence[QueueInfo])
 
 
 def commit_awaited(context: GroupContext, awaited: Awaited, owners: Owners | None, *, comparable: bool) -> None:
-    """Write the spans of the current generation as computed from all of its topics; None: as they are.
+    """Write the current generation's spans as computed from all its topics; None leaves them unchanged.
 
     Args:
-        comparable: Reports can be compared with them.
+        comparable: Whether reports can be compared with them.
     """
     group = context.group
     group.recomputable = comparable
@@ -197,7 +198,8 @@ def _correct_spans(context: GroupContext, awaited: Awaited, owners: Owners) -> N
             for queue, holders in awaited.before.items()
         }
         if awaited.again is None and not group.replaced:
-            # What a batch before ended at that time stays ended: only what began with this generation is withdrawn.
+            # Spans that an earlier batch ended at that time stay ended; only spans that began with this generation are
+            # withdrawn.
             held = by_owner(group.computed)
             kept = {
                 member_id: [queue for queue in held[member_id] if member_id in before.get(queue, ())]
@@ -209,7 +211,7 @@ def _correct_spans(context: GroupContext, awaited: Awaited, owners: Owners) -> N
             for body in awaited.again or ():
                 context.write(since, body)
             group.computed = before
-    # Offsets of that time may be forgotten: costs would depend on when the topic got metadata.
+    # Offsets of that time may be forgotten, so costs would depend on when the topic got metadata.
     commit_spans(context, "computed", owners, since, inferred=True, costs={})
     if not group.has_reported:
         note_holdings(group, context.changed_queues(before, owners), since)
@@ -217,11 +219,11 @@ def _correct_spans(context: GroupContext, awaited: Awaited, owners: Owners) -> N
         split_span_of(context, replacement)
 
 
-# ---- what members report to hold
+# ---- members' reports of their queues
 
 
 def keep_waiting_report(context: GroupContext, report: WaitingReport) -> None:
-    """Keep a report until the generation that it names is there; beyond the limit the oldest is forgotten."""
+    """Keep a report until its generation arrives; beyond the limit the oldest is forgotten."""
     waiting = context.group.waiting_reports
     if report not in waiting:
         bisect.insort(waiting, report, key=lambda waiting_report: waiting_report.time)
@@ -229,7 +231,7 @@ def keep_waiting_report(context: GroupContext, report: WaitingReport) -> None:
 
 
 def take_out_waiting_reports(context: GroupContext) -> list[WaitingReport]:
-    """Return the reports of the current generation; later ones go on waiting, older ones are dropped."""
+    """Return the reports of the current generation; later reports keep waiting, older ones are dropped."""
     group, now = context.group, context.group.current_generation
     waiting = group.waiting_reports
     group.waiting_reports = [report for report in waiting if report.generation > now]
@@ -237,7 +239,7 @@ def take_out_waiting_reports(context: GroupContext) -> list[WaitingReport]:
 
 
 def newest_reports(context: GroupContext, reported: Owners, own: int) -> Owners:
-    """Return a whole assignment that was reported at a time, with what members have reported since in its place."""
+    """Return a reported whole assignment, in which members' later own reports replace their entries."""
     group = context.group
     group.assigned_at = own
     newer: list[str] = []
@@ -253,12 +255,12 @@ def newest_reports(context: GroupContext, reported: Owners, own: int) -> Owners:
 
 
 def note_report(member: Member, at: int) -> None:
-    """Note when a member reported its queues."""
+    """Record when a member reported its queues."""
     member.reported_at = at
 
 
 def commit_reports(context: GroupContext, reporters: Iterable[str], compare_at: int | None) -> None:
-    """Note which members have reported their queues, and when these should be the target."""
+    """Record which members have reported their queues, and when these should equal the target."""
     group = context.group
     group.has_reported, group.compare_at = True, compare_at
     group.reporters = sorted(reporters)
@@ -267,7 +269,7 @@ def commit_reports(context: GroupContext, reporters: Iterable[str], compare_at: 
 def commit_pulls(
     context: GroupContext, member_id: str, pulled: Mapping[Queue, int], queues: Iterable[HeldQueue], at: int
 ) -> None:
-    """Write of queues that a member took over before and now has pulled, and remember its newest pulls."""
+    """Write the pulls of queues that a member took over earlier and has now pulled, and remember its newest pulls."""
     for body in resumed(context, member_id, pulled):
         del context.group.idle_queues[body.topic, body.broker, body.queue_id]
         context.write(at, body)
@@ -275,15 +277,15 @@ def commit_pulls(
 
 
 def end_comparison(context: GroupContext) -> None:
-    """Note that the time in which members may still own other queues than computed is over."""
+    """Record that the time in which members may still own queues other than the computed ones is over."""
     context.group.compare_at = None
 
 
-# ---- the ends of a group
+# ---- the end of a group
 
 
 def end_followed(context: GroupContext, at: int) -> None:
-    """End what was followed of a group of a kind that is not recomputed."""
+    """End what was followed in a group of a kind that is not recomputed."""
     for member_id in sorted(context.group.members):
         context.close_session(member_id, at, at, "absent_from_snapshot")
     end_spans(context, at)
@@ -291,9 +293,9 @@ def end_followed(context: GroupContext, at: int) -> None:
 
 
 def stop_deciding(context: GroupContext, at: int) -> None:
-    """Decide no more about a group of a kind that is not recomputed.
+    """Stop deciding for a group of a kind that is not recomputed.
 
-    A streams group may still be stuck: its next row shows it.
+    A streams group may still be stuck; its next row shows it.
     """
     group = context.group
     for kind in sorted(group.findings.keys() - {STUCK}):
@@ -312,7 +314,7 @@ def show_owners(context: GroupContext, owners: Owners, at: int) -> None:
 
 
 def end_group(context: GroupContext, at: int) -> None:
-    """End a group without members: what comes next under this name is a new one, but for its counters."""
+    """End a group without members; a group of the same name that comes later is new, except for its counters."""
     group = context.group
     end_spans(context, at)
     for kind in sorted(group.findings):

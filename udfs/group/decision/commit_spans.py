@@ -1,4 +1,4 @@
-"""Core: the commit of spans: the owner of each queue from when on, computed and reported. No I/O."""
+"""Core: the commit of spans: each queue's owner over time, computed and reported. No I/O."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ def commit_spans(
     """Close and open spans so that the current assignment becomes this one.
 
     Args:
-        guessed: Topics whose new spans are inferred; ``inferred``: all are.
-        pulled: When the reporting member last pulled each queue. paused: For how long queues had no owner.
-        costs: Of queues that get an owner; None: by the offsets of that time. outages: Of these, as far as they are
-            known; reports of members' own replace them.
+        guessed: Topics whose new spans are inferred. inferred: All new spans are inferred.
+        pulled: When the reporting member last pulled each queue. paused: How long queues had no owner.
+        costs: Costs of queues that get an owner; None to compute them by the offsets of that time. outages: Outages of
+            these queues, as far as known; members' own reports replace them.
     """
     group = context.group
     current = group.computed if origin == "computed" else group.reported
@@ -48,7 +48,8 @@ def commit_spans(
         at = group.reported_at = max(at, group.reported_at or at)
     split_replaced(context, at)
     if costs is None:
-        costs = move_costs(context, changed, at)  # they need the queues between two owners, which are forgotten below
+        # the costs need the queues between two owners, which are forgotten below
+        costs = move_costs(context, changed, at)
     handover: Handover | None = None
     if changed and origin == "reported" and context.kind is GroupKind.CLIENT_ASSIGNED:
         handover = hand_over(context, changed, pulled or {}, at)
@@ -98,7 +99,7 @@ def _packed(
 
 
 def provisional_spans(view: GroupView, awaited: Awaited) -> list[QueuesReassigned]:
-    """Return what the current generation changed while it waits for its topics, as it was written."""
+    """Return the changes of the current generation, as written while it waits for its topics."""
     group = view.group
     changed = view.changed_queues(awaited.before, group.computed)
     guessed = group.topics_without_metadata
@@ -115,7 +116,7 @@ def end_spans(context: GroupContext, at: int) -> None:
 
 
 def split_replaced(context: GroupContext, until: int | None) -> None:
-    """Split the open spans of static members that were replaced up to a time; None: of all."""
+    """Split the open spans of static members that were replaced up to a time; None for all of them."""
     for replacement in context.group.replaced:
         if not replacement.written and (until is None or replacement.at <= until):
             replacement.written = True
@@ -145,8 +146,8 @@ def replace_members(
     """End the sessions of old ids and replace them by the new ids; the caller opens the new sessions.
 
     Args:
-        splits: Split their open spans, unless a rebalance is pending; else the caller settles that.
-        decided_at: When that is decided. None: with a rebalance, whose row has the outages of their queues.
+        splits: Split their open spans, unless a rebalance is pending; otherwise the caller does it.
+        decided_at: When this is decided; None with a rebalance, whose row has the outages of their queues.
     """
     group = context.group
     if renamed:
@@ -178,7 +179,7 @@ def replace_members(
 def _outages_of_replaced(
     view: GroupView, renamed: Mapping[str, str], at: int, now: int
 ) -> dict[str, list[QueueOutage]]:
-    """Return for how long nobody read the queues of static members that come back, by their old ids."""
+    """Return how long nobody read the queues of returning static members, by their old ids."""
     group = view.group
     held = by_owner(group.reported if group.has_reported else group.computed) if renamed else {}
     return {
@@ -187,7 +188,8 @@ def _outages_of_replaced(
 
 
 def _release_shared(context: GroupContext, origin: Origin, owners: Owners, renamed: Mapping[str, str], at: int) -> None:
-    """End the spans of former ids on queues that the new ids hold too: one of that name has departed in between."""
+    """End the spans of former ids on queues that the new ids also hold, as a member of that name departed in
+    between."""
     kept = {
         queue: tuple(holder for holder in holders if renamed.get(holder) not in holders)
         for queue, holders in owners.items()
@@ -197,7 +199,7 @@ def _release_shared(context: GroupContext, origin: Origin, owners: Owners, renam
 
 
 def settle_replaced(context: GroupContext) -> None:
-    """Split the spans of all static members that were replaced: nothing from before waits for its commit."""
+    """Split the spans of all replaced static members; nothing from before waits for its commit."""
     split_replaced(context, None)
     if context.group.awaited is None:
         context.group.replaced = []
@@ -210,7 +212,7 @@ def _renamed(owners: Owners, renamed: Mapping[str, str]) -> Owners:
 
 
 def note_holdings(group: Group, changed: Iterable[Changed], at: int) -> None:
-    """Record for each changed member since when it owns exactly its current queues."""
+    """Record for each changed member the time since which it has owned exactly its current queues."""
     members: set[str] = set()
     for _, old, new in changed:
         members.update(set(old) ^ set(new) if len(old) > 1 or len(new) > 1 else old + new)

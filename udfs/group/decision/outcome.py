@@ -1,4 +1,4 @@
-"""Core: one rebalance as the rules of findings evaluate it: its figures, and who and what they are about. No I/O."""
+"""Core: one rebalance as input of the finding rules: its figures and the names they concern. No I/O."""
 
 from __future__ import annotations
 
@@ -40,12 +40,13 @@ def outcome_of(
     unassigned: int,
     is_moving: bool,
 ) -> Outcome:
-    """Return a rebalance for the rules.
+    """Return a rebalance as input of the rules.
 
     Args:
-        evaluated: The owners in its figures. queues: Of subscribed topics with metadata. differing: Those with other
-            reported owners than computed ones. recent: When the group rebalanced, and caused by which clients.
-        unassigned: How many queues have no owner, but for those that the generation had not learned yet.
+        evaluated: The owners counted in its figures. queues: Queues of subscribed topics with metadata. differing:
+            Queues with reported owners other than computed. recent: When the group rebalanced, and which clients caused
+            it.
+        unassigned: How many queues have no owner, not counting those that the generation had not learned yet.
         is_moving: Queues have no owner only until the next generation of a cooperative rebalance.
     """
     members = view.group.members.values()
@@ -99,7 +100,7 @@ def outcome_of_balance(
     topic_queues: QueuesByTopic,
     event_id: str | None,
 ) -> Outcome:
-    """Return the current generation as far as its figures depend on queues that have become known since."""
+    """Return the current generation as far as its figures depend on queues that became known later."""
     group = view.group
     outcome = Outcome(
         system=view.system,
@@ -125,7 +126,7 @@ def name_unread(
     computed: Owners,
     topic_queues: QueuesByTopic,
 ) -> None:
-    """Add queues without an owner, members without queues, and how sentences name members."""
+    """Add queues without an owner, members without queues, and the members' names in sentences."""
     if outcome.unassigned and outcome.members and not outcome.handing_over:
         free = ownerless(view, queues, evaluated)
         outcome.ownerless = with_would_be_owners(view, free, computed, topic_queues, outcome.at, outcome.generation)
@@ -138,7 +139,7 @@ def name_unread(
 
 
 def named_differing(differing: Iterable[Changed]) -> list[NamedQueue]:
-    """Return the first queues whose owners are others than the computed ones."""
+    """Return the first queues whose owners differ from the computed ones."""
     named: list[NamedQueue] = []
     for queue, expected, owners in differing:
         if len(named) == MAX_NAMED:
@@ -148,7 +149,8 @@ def named_differing(differing: Iterable[Changed]) -> list[NamedQueue]:
 
 
 def culprits(view: GroupView, caused: Iterable[Sequence[int]]) -> list[NamedClient]:
-    """Return the clients that caused rebalances, with how many, most first; one that is long gone has no name."""
+    """Return the clients that caused rebalances, with the number of each, most first; a long departed client has no
+    name."""
     numbers = Counter(mark for marks in caused for mark in marks)
     if not numbers:
         return []
@@ -161,7 +163,7 @@ def culprits(view: GroupView, caused: Iterable[Sequence[int]]) -> list[NamedClie
 
 
 def _by_strategy(view: GroupView) -> list[NamedMember]:
-    """Return members with their strategies, those of the rarest first."""
+    """Return members with their strategies, those with the rarest strategy first."""
     names = {member.member_id: ", ".join(member.strategies or ()) for member in view.group.members.values()}
     numbers = Counter(names.values())
     ordered = sorted(names, key=lambda member_id: (numbers[names[member_id]], names[member_id], member_id))
@@ -169,7 +171,7 @@ def _by_strategy(view: GroupView) -> list[NamedMember]:
 
 
 def _by_subscription(view: GroupView) -> list[NamedSubscription]:
-    """Return each subscription with its members, the rarest first."""
+    """Return each subscription with its members, rarest first."""
     found: dict[tuple[str, ...], list[str]] = {}
     for member in _by_id(view.group.members.values()):
         topics = tuple(topic for topic in member.subscriptions or () if not view.is_quiet(topic))

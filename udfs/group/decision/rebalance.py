@@ -1,4 +1,4 @@
-"""Core: a rebalance as it follows from a group and its changes: computed here, applied by ``commit``. No I/O."""
+"""Core: a rebalance that follows from a group and its changes; computed here, applied by ``commit``. No I/O."""
 
 from __future__ import annotations
 
@@ -53,19 +53,20 @@ _RANKS = {kind: rank for rank, kind in enumerate(TRIGGER_ORDER)}
 
 
 class RebalanceResult(msgspec.Struct, frozen=True, kw_only=True):
-    """All that follows from a plan.
+    """Everything that follows from a plan.
 
     Attributes:
-        row: Of the table. group_row, rebalanced: Its changes in the journal.
-        moves: What changes between the assignment before and this one, as reported where it is.
-        reported: What members report to hold from now on; None: they have reported nothing so far.
-        reporters: Members that have reported what they hold. compare_at: When that should be the target; None: their
-            reports are not compared, or only when more come.
-        recent, usual, recent_clients: How often the group rebalances and by whom, see ``flapping``.
-        ordinals: How many rebalances each generation has at this time.
-        findings: What each rule found, by kind; None: it found nothing.
-        costs: Of queues that get an owner, as far as offsets are known. outages: Of those that changed or lost theirs.
-        audit: Of this generation, where it can be compared already.
+        row: The row for the table. group_row, rebalanced: The changes for the journal.
+        moves: The differences between the previous assignment and this one, as reported if they are.
+        reported: The queues that members report from now on; None if they have reported nothing so far.
+        reporters: Members that have reported their queues. compare_at: When reports should equal the target; None if
+            they are not compared, or only when more come.
+        recent, usual, recent_clients: How often the group rebalances and which clients cause it, see ``flapping``.
+        ordinals: The number of rebalances of each generation with this timestamp.
+        findings: Each rule's finding, by kind; None if the rule found nothing.
+        costs: Costs of queues that get an owner, as far as offsets are known. outages: Outages of queues that changed
+            or lost theirs.
+        audit: The audit of this generation, if it can be compared already.
     """
 
     plan: RebalancePlan
@@ -87,7 +88,7 @@ class RebalanceResult(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def rebalance(view: GroupView, plan: RebalancePlan) -> RebalanceResult:
-    """Return what follows from a plan: the row, the spans, the figures, the findings. Nothing is changed."""
+    """Compute the result of a plan: the row, the spans, the figures, the findings. Nothing is changed."""
     group, at, target = view.group, plan.at, plan.target
     queues = queues_of(view, plan.topic_queues)
     before, after = group.computed, target.owners
@@ -214,10 +215,10 @@ def _row(
 
 
 def _logical_id(view: GroupView, plan: RebalancePlan, triggers: Sequence[Trigger]) -> str | None:
-    """Return the first generation of the cooperative rebalance that this one continues; None: it begins one.
+    """Return the first generation of the cooperative rebalance that this one continues; None if it begins one.
 
-    It does where it assigns some of the queues that were revoked, and where some of them wait on; not if the group has
-    become empty meanwhile.
+    It continues one if it assigns some of the revoked queues, or if some of them are still waiting; not if the group
+    became empty in between.
     """
     group = view.group
     owners = plan.target.owners if plan.reported is None else plan.reported
@@ -247,35 +248,35 @@ def compared_with_reports(view: GroupView, plan: RebalancePlan, *, is_outgrown: 
     if plan.target.incomparable is not None:
         return None, plan.target.incomparable
     if any(topic in plan.topic_queues for topic in plan.guessed):
-        # The assignment itself tells what there is to assign, so that it agrees with whatever it left out. Metadata of
-        # these topics is still to come, with racks: then it is evaluated.
+        # The assignment itself shows the queues to assign, so it would agree with whatever it left out. Metadata of
+        # these topics is still to come, with racks: then the assignment is evaluated.
         return None, TOPICS_UNKNOWN
     differing = len(differing_from(view, plan.target.owners, reported))
     return differing, GROWTH_NOT_DUE if is_outgrown and not differing else None
 
 
 def _differing(view: GroupView, plan: RebalancePlan) -> Sequence[Changed]:
-    """Return the queues whose reported owners are others than the computed ones."""
+    """Return the queues whose reported owners differ from the computed ones."""
     reported = plan.reported if plan.compared is None else plan.compared
     return () if reported is None else differing_from(view, plan.target.owners, reported)
 
 
 def _evaluated_owners(view: GroupView, plan: RebalancePlan, after: Owners) -> Owners | None:
-    """Return the owners by which figures and findings are evaluated; None: they are not known."""
+    """Return the owners by which figures and findings are evaluated; None if unknown."""
     group = view.group
     if plan.awaited is not None and plan.reported is None and plan.topic_queues:
-        return None  # queues exist, and nothing is computed for them yet
+        return None  # queues exist, but nothing is computed for them yet
     if plan.target.error == NOT_RECOMPUTABLE and plan.reported is None:
         return group.reported if group.has_reported else None
     return after
 
 
 def _expected_reports(view: GroupView, plan: RebalancePlan, has_reported: bool) -> tuple[list[str], int | None]:
-    """Return which members have reported what they hold, and when that should be what the strategy gives them."""
+    """Return the members that have reported their queues, and when the reports should equal the strategy's result."""
     group = view.group
     if view.kind is not GroupKind.CLIENT_ASSIGNED:
         return (sorted(group.members) if plan.reported is not None else []), None
-    # A member that reports nothing holds what it reported last: reports come when something changed.
+    # A member that reports nothing holds what it reported last: members report only changes.
     kept = (
         group.members
         if plan.reported is not None
@@ -286,14 +287,14 @@ def _expected_reports(view: GroupView, plan: RebalancePlan, has_reported: bool) 
 
 
 def taken_over_by(view: GroupView, at: int, kinds: Collection[str]) -> int:
-    """Return by when members should hold what a rebalance gave them."""
+    """Return the time by which members should hold the queues that a rebalance gave them."""
     members = view.group.members.values()
     timeout = max((view.timeout_of(member) for member in members), default=0)
     return at + settled_after_ms(view.profile, kinds, any(member.ordered for member in members), timeout)
 
 
 def differing_from(view: GroupView, computed: Owners, reported: Owners) -> list[Changed]:
-    """Return the queues on which members differ; topics for retries are left out."""
+    """Return the queues on which computed and reported owners differ, not counting retry topics."""
     return [change for change in changed_queues(computed, reported) if not view.is_quiet(change[0][0])]
 
 
@@ -309,14 +310,14 @@ def with_clients(view: GroupView, triggers: Sequence[Trigger]) -> list[Trigger]:
 
 
 def _causing_clients(triggers: Sequence[Trigger]) -> set[str]:
-    """Return the clients of the causes; a group's first members cause nothing."""
+    """Return the clients of the causes; a group's first members do not count as a cause."""
     if triggers[0].kind == "group_created":
         return set()
     return {trigger.client for trigger in triggers if trigger.client}
 
 
 def in_order(triggers: Sequence[Trigger]) -> list[Trigger]:
-    """Return causes, the main one first."""
+    """Return causes, the main cause first."""
     return sorted(
         triggers, key=lambda item: (_RANKS[item.kind], item.member_id or "", item.topic or "", item.event_id or "")
     )
@@ -328,7 +329,7 @@ def source_of(view: GroupView) -> GenerationSource:
 
 
 def next_identity(view: GroupView, at: int, generation: int) -> tuple[str, dict[str, int]]:
-    """Return the id of the next rebalance, which may be one of several at that time, and how many there are then."""
+    """Return the next rebalance's id, which may be one of several with that timestamp, and their new number."""
     group, source = view.group, source_of(view)
     ordinals = dict(group.rebalance_ordinals) if group.last_rebalance_at == at else {}
     key = f"{source} {generation}"
@@ -338,7 +339,7 @@ def next_identity(view: GroupView, at: int, generation: int) -> tuple[str, dict[
 
 
 def _group_row(row: Rebalance, balance: Balance, since: int) -> GroupChanged:
-    """Return the group's row, with the queues that metadata has shown since a generation that comes late."""
+    """Return the group's row, with the queues that metadata has shown since a generation that was reported late."""
     return GroupChanged(
         system=row.system,
         state="failed" if row.status == "failed" else "stable" if row.members_after else "empty",
@@ -357,7 +358,7 @@ def _group_row(row: Rebalance, balance: Balance, since: int) -> GroupChanged:
 
 
 def _rebalanced(row: Rebalance, plan: RebalancePlan, balance: Balance) -> Rebalanced:
-    # Spans have the pauses of queues that moved: what is left is of those that stayed with their owners.
+    # The pauses of moved queues are in their spans; what remains are the pauses of queues that kept their owners.
     pause = row.queue_pause_ms if row.generation_source == "reported" else None
     if pause is not None:
         pause -= sum(waited or 0 for waited, _ in plan.step_pauses.values())
@@ -375,7 +376,7 @@ def _rebalanced(row: Rebalance, plan: RebalancePlan, balance: Balance) -> Rebala
 
 
 def _findings(view: GroupView, plan: RebalancePlan, row: Rebalance, outcome: Outcome) -> list[tuple[str, Found | None]]:
-    """Return what the rules find, but for those that cannot be evaluated yet."""
+    """Return the rules' findings, except for those that cannot be evaluated yet."""
     takes_time = view.kind is GroupKind.CLIENT_ASSIGNED and bool(view.group.members)
     is_followed_later = takes_time and row.status == "completed"
     is_shown_later = is_followed_later and view.group.has_reported and plan.target.recomputed
@@ -388,9 +389,9 @@ def _findings(view: GroupView, plan: RebalancePlan, row: Rebalance, outcome: Out
         if plan.overtaken is not None and kind in _OF_COMPLETED:
             continue  # the epoch that overtook it shows it
         if kind == "idle_members" and _is_moving(view, plan):
-            continue  # a member that takes part in a cooperative move has nothing yet: its second half shows it
+            continue  # a member that takes part in a cooperative rebalance has nothing yet; the second half shows it
         finding = rule(outcome)
         if finding is None and kind in _OF_OWNERS and is_shown_later:
-            continue  # what members report once they have had time to follow shows whether it is over
+            continue  # members' reports, once they have had time to follow, show whether it is over
         found.append((kind, finding))
     return with_causes(found, view.group.findings)

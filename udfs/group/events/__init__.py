@@ -1,1 +1,1 @@
-"""Core: what each kind of event, and time, changes in a group."""
+"""Core: the changes that each kind of event, and time, makes in a group."""

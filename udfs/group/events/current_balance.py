@@ -1,4 +1,4 @@
-"""Core: how evenly a group's queues are owned now, and the findings of that, evaluated between rebalances. No I/O."""
+"""Core: the balance of a group's queues and its findings, evaluated between rebalances. No I/O."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ def with_balance(
 ) -> GroupChanged:
     """Return the group's row with the figures of an assignment; open and close the findings that depend on them.
 
-    The findings leave out queues that metadata shows, and that members need not know yet; the figures count them.
+    The findings leave out queues that metadata shows but members need not know yet; the figures count them.
 
     Args:
-        topic_queues: Of the topics that members subscribe to. event_id: The event that shows it, where one does.
-        grown: Topics that grew, and whose new queues no generation has assigned.
+        topic_queues: Queues of the topics that members subscribe to. event_id: The event that shows the change, if any.
+        grown: Topics that grew and whose new queues no generation has assigned.
     """
     group = context.group
     queues = [key_of(info, context.system, name) for name, infos in topic_queues.items() for info in infos]

@@ -1,4 +1,4 @@
-"""Core: in which order the events of one time apply. No I/O."""
+"""Core: the order in which events with the same timestamp apply. No I/O."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _POLLS_LAST = 2**63, _COMPLETED  # generations fit 63 bits
 
 
 def order_of(due: DueEvent) -> int:
-    """Return the place of an event among those of its time."""
+    """Return the rank of an event among those with the same timestamp."""
     return HEARTBEAT if is_bare(due.event) else 2 * ORDER_AT_ONE_TIME[type(due.event)]
 
 
@@ -23,9 +23,9 @@ def is_bare(event: object) -> bool:
 
 
 def snapshot_order_of(due: DueEvent) -> tuple[int, int]:
-    """Return what snapshots of one time are sorted by: the generation, then the phase of its rebalance; polls last.
+    """Return the sort key of snapshots with the same timestamp: generation, then phase of its rebalance; polls last.
 
-    A rebalance that has joined has its new generation already, one that begins still has the old one.
+    After its join phase a rebalance already has its new generation; at its start it still has the old one.
     """
     if not isinstance(due.event, GroupSnapshot) or due.event.generation is None:
         return _POLLS_LAST

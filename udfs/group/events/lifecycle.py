@@ -1,4 +1,4 @@
-"""Core: a group's settings and deletion; rebalances under way; groups that are empty or not followed. No I/O."""
+"""Core: a group's settings and deletion, rebalances in progress, and groups that are empty or not followed. No I/O."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ from udfs.model.group_api import DueEvent
 from udfs.model.journal import CLASSIC_UNDER_WAY, GroupChanged
 from udfs.strategies.registry import qualified_name
 
-# Observations have their own keys, apart from the rules' findings, whatever their kind.
+# Observations have keys of their own, so that they never share a key with a rule's finding of the same kind.
 _OBSERVED = "observed:"
 
 
 def change_settings(context: GroupContext, due: DueEvent, event: GroupSettings, at: int) -> bool:
-    """Apply the group's settings; without members that makes no rebalance.
+    """Apply the group's settings; without members this does not cause a rebalance.
 
-    Each setting takes the value of the newest event time that carried it. The row of an empty group shows them.
+    Each setting takes the value with the newest event time. The row of an empty group shows the settings.
 
-    Returns: whether some are older than what stays in their place.
+    Returns: whether some of them are older than the values that stay.
     """
     group = context.group
     (in_use, *_), *_ = context.note_settings(at)
@@ -45,7 +45,7 @@ def change_settings(context: GroupContext, due: DueEvent, event: GroupSettings, 
     settings: list[str] = []
     named = event.strategy_settings
     differs = named is not None and named != (group.strategy_settings or {})
-    # The settings that this event carries, each with whether it is another one.
+    # The settings in this event, each with whether it differs.
     carried = {
         "strategy": event.strategy is not None and event.strategy != group.strategy,
         "mode": event.mode is not None and event.mode != context.mode,
@@ -79,7 +79,7 @@ def change_settings(context: GroupContext, due: DueEvent, event: GroupSettings, 
 
 
 def correct_system(context: GroupContext, due: DueEvent, at: int) -> None:
-    """Take the system that an event of the group names: what was computed for another one is computed anew."""
+    """Apply the system that an event of the group names; results computed for another system are recomputed."""
     before, system = context.system, due.event.system
     if system == before or due.late:
         return
@@ -90,30 +90,30 @@ def correct_system(context: GroupContext, due: DueEvent, at: int) -> None:
 
 
 def _may_name_strategy(view: GroupView, event: GroupSettings) -> bool:
-    """Return whether a strategy replaces the current one: an inferred one never replaces a reported one."""
+    """Return whether a strategy replaces the current one; an inferred strategy never replaces a reported one."""
     return not event.inferred if _is_of_other_origin(view, event) else not _is_older(view, event, "strategy")
 
 
 def _is_of_other_origin(view: GroupView, event: GroupSettings) -> bool:
-    """Return whether one of the event's and the current strategy is inferred and the other is reported."""
+    """Return whether, of the event's and the current strategy, one is inferred and the other is reported."""
     return view.group.strategy is not None and event.inferred != view.group.strategy_inferred
 
 
 def _is_older(view: GroupView, event: GroupSettings, name: str) -> bool:
-    """Return whether a newer event carried a setting."""
+    """Return whether a newer event has already set this setting."""
     return event.event_time < view.group.settings_at.get(name, event.event_time)
 
 
 def _is_outdated(view: GroupView, event: GroupSettings, name: str) -> bool:
-    """Return whether a setting is older than the one that stays; of strategies, those of one origin are compared."""
+    """Return whether a setting is older than the current one; only strategies of the same origin are compared."""
     return _is_older(view, event, name) and not (name == "strategy" and _is_of_other_origin(view, event))
 
 
 def _was_made_again(view: GroupView, due: DueEvent, at: int) -> bool:
-    """Return whether a deletion comes so late that the group has shown itself since: it may be another one by now.
+    """Return whether a deletion is so late that there was a sign of the group since: it may be a new group.
 
     Args:
-        at: The clock before the batch; what came late itself was applied then, and shows nothing.
+        at: The clock before the batch; late events applied at it are no sign of the group.
     """
     group, own = view.group, due.event.event_time
     shown_at = [group.last_snapshot_at, *group.settings_at.values(), *view.applied_heartbeats.values()]
@@ -124,7 +124,8 @@ def _was_made_again(view: GroupView, due: DueEvent, at: int) -> bool:
 
 
 def survives(context: GroupContext, due: DueEvent, at: int) -> bool:
-    """Return whether a group has shown itself since a late deletion; then end its members that were silent since."""
+    """Return whether there was a sign of a group since a late deletion; if so, end its members that were silent
+    since."""
     if not _was_made_again(context, due, context.facts.clock_before or at):
         return False
     members = {} if context.kind is GroupKind.REPORTED else context.group.members
@@ -136,7 +137,7 @@ def survives(context: GroupContext, due: DueEvent, at: int) -> bool:
 
 
 def note_deletion(context: GroupContext, due: DueEvent, at: int) -> None:
-    """Record that a group was deleted; where nothing ends, only what is older than the deletion comes too late."""
+    """Record that a group was deleted; if nothing ends, only events older than the deletion are too late."""
     ends = context.group.exists or context.group.row is not None
     context.applied(at if ends else due.event.event_time)
     context.note_deletion(due.event.event_time)
@@ -148,7 +149,7 @@ def _end_deleted(context: GroupContext, member_id: str, due: DueEvent, at: int) 
 
 
 def close_all_sessions(context: GroupContext, due: DueEvent, at: int) -> None:
-    """End the sessions of a group that was deleted, and forget the state of its queues."""
+    """End the sessions of a deleted group, and forget the state of its queues."""
     members, is_reported = sorted(context.group.members), context.kind is GroupKind.REPORTED
     if members and not is_reported:
         late_cause(context, due, at)
@@ -164,7 +165,7 @@ def close_all_sessions(context: GroupContext, due: DueEvent, at: int) -> None:
 def mark_not_followed(context: GroupContext, snapshot: GroupSnapshot, at: int) -> None:
     """List a group of a kind that is not recomputed; its open sessions and spans end.
 
-    A snapshot with neither a generation nor members shows no more than that the group exists.
+    A snapshot without a generation and without members shows only that the group exists.
     """
     group = context.group
     are_known = bool(snapshot.members) or snapshot.generation is not None
@@ -185,7 +186,7 @@ def mark_not_followed(context: GroupContext, snapshot: GroupSnapshot, at: int) -
 
 
 def show_under_way(context: GroupContext, snapshot: GroupSnapshot, at: int) -> None:
-    """Show that the coordinator of a classic group has begun a rebalance; its generation ends that."""
+    """Show that the coordinator of a classic group has begun a rebalance, which ends with its generation."""
     group = context.group
     context.note_preparing(snapshot)
     if group.row is None or group.recorded is not None or context.kind is GroupKind.NOT_FOLLOWED:
@@ -205,12 +206,12 @@ def note_stuck(context: GroupContext, at: int) -> None:
 
 
 def end_under_way(context: GroupContext, snapshot: GroupSnapshot, at: int) -> bool:
-    """Show that a classic group rebalances no longer, where no generation has shown it.
+    """Show that a classic group no longer rebalances, although no generation has shown it.
 
-    A poll that was dated after the generation of the rebalance it found, or a coordinator that died within one, began a
-    rebalance that makes no generation.
+    A poll may be dated after the generation of the rebalance that it found, and a coordinator may die within a
+    rebalance: in both cases a rebalance began that makes no generation.
 
-    Returns: False: nothing in it is outdated.
+    Returns: False, as nothing in it is outdated.
     """
     group = context.group
     context.note_preparing(snapshot)
@@ -221,7 +222,7 @@ def end_under_way(context: GroupContext, snapshot: GroupSnapshot, at: int) -> bo
 
 
 def show_unfollowed(context: GroupContext, at: int) -> None:
-    """Show a share or streams group: its members and what they own, as recorded; no rebalance is made of it."""
+    """Show the members of a share or streams group and their recorded partitions; this makes no rebalance."""
     group, recorded = context.group, context.group.recorded
     if recorded is None:
         return
@@ -251,7 +252,7 @@ def show_unfollowed(context: GroupContext, at: int) -> None:
 
 
 def _queues(group: RecordedGroup, held: Iterable[TopicPartitions], kind: str = "") -> list[Queue]:
-    """Return the queues or tasks that a member has; ``kind``: of its tasks, where they are not active ones."""
+    """Return the queues or tasks of a member; ``kind`` is the kind of task unless it is active."""
     return [
         (topic + kind, None, number)
         for topic_partitions in held
@@ -261,7 +262,7 @@ def _queues(group: RecordedGroup, held: Iterable[TopicPartitions], kind: str = "
 
 
 def _topics(group: RecordedGroup, held: TopicPartitions) -> list[str]:
-    """Return the name of a topic where it is known, or which subtopology of a streams group the tasks are of."""
+    """Return the name of a topic if known, or the subtopology of a streams group's tasks."""
     if group.protocol == "streams":
         return [f"subtopology {held.topic}"]
     return [group.names[held.topic]] if held.topic in group.names else []
@@ -289,12 +290,12 @@ def take_observations(context: GroupContext, due: DueEvent, snapshot: GroupSnaps
 
 
 def _client(info: MemberInfo) -> str:
-    """Return the client of a member that a source observes: one whose member ids are the clients' own."""
+    """Return the client of an observed member, if its source uses the clients' own ids as member ids."""
     return client_of(info.instance_id, info.client_id or info.member_id, info.host) or info.member_id
 
 
 def register_empty_group(context: GroupContext, at: int) -> None:
-    """Register a group that polls or former members showed, that has no members, and that did not exist before."""
+    """Register a group without members that did not exist before and that polls or former members showed."""
     group, had_members = context.group, context.had_members
     context.had_members = False
     is_shown = group.last_snapshot_at is not None or had_members

@@ -1,7 +1,7 @@
-"""Core: a group's members: joins, heartbeats, leaves. No I/O.
+"""Core: joins, heartbeats and leaves of a group's members. No I/O.
 
-In a group of counted generations each of these is a cause of the next rebalance; where generations are reported
-they are evidence, which a later generation may show.
+In a group with counted generations each of these is a cause of the next rebalance; with reported generations they are
+evidence, which a later generation may show.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ from udfs.model.journal import LeftReason, TriggerKind
 
 
 class Applied(NamedTuple):
-    """What an event did to its group.
+    """The effect of an event on its group.
 
     Attributes:
-        changed: It changed something; only heartbeats that came late and changed nothing are passed over.
-        outdated: It carried something older than what stays in its place: that part changes nothing.
+        changed: Whether it changed something; only late heartbeats that changed nothing are ignored.
+        outdated: Whether some of its content is older than the current state; that part changes nothing.
     """
 
     changed: bool = False
@@ -55,7 +55,7 @@ class Applied(NamedTuple):
 def on_join(context: GroupContext, due: DueEvent, event: MemberJoined | Heartbeat, at: int) -> Applied:
     """Apply a join, or a heartbeat that came as an event of its own."""
     group, own = context.group, event.event_time
-    # Kafka's coordinator generates member ids: no two connections share one.
+    # Kafka's coordinator generates member ids, so no two connections share one.
     host = None if context.profile.makes_member_ids else event.host
     member_id, name = resolve_member_id(group, event.member_id, host)
     member = group.members.get(member_id)
@@ -107,7 +107,7 @@ def on_heartbeat(context: GroupContext, member_id: str, at: int, own: int) -> No
 
 
 def on_leave(context: GroupContext, due: DueEvent, event: MemberLeft, at: int) -> None:
-    """Apply a leave, or that the coordinator removed a member."""
+    """Apply a leave, or a removal of a member by the coordinator."""
     group, member_id = context.group, event.member_id
     if event.how == "fenced":
         on_fenced(context, member_id, event.reason, due.event_id, at)
@@ -116,13 +116,14 @@ def on_leave(context: GroupContext, due: DueEvent, event: MemberLeft, at: int) -
     member = group.members.get(member_id)
     if member is None:
         recorded = None if group.recorded is None else group.recorded.present.get(member_id)
-        if recorded is not None and recorded.joined_at <= event.event_time:  # it is of an epoch that is not decided yet
+        # it belongs to an epoch that is not decided yet
+        if recorded is not None and recorded.joined_at <= event.event_time:
             context.learn(Evidence(kind, event.event_time, member_id, None, due.event_id, event.reason))
         if context.kind is not GroupKind.REPORTED:
             context.note_absence(member_id, event.event_time)
         return
     if context.kind is GroupKind.REPORTED:
-        if member.joined_at > event.event_time:  # it came late, and is of a session before this one
+        if member.joined_at > event.event_time:  # it came late, and belongs to an earlier session
             return
         if due.late and kind == "member_left":
             context.explain_silence(member_id, event.event_time)
@@ -137,7 +138,7 @@ def on_leave(context: GroupContext, due: DueEvent, event: MemberLeft, at: int) -
 
 
 def late_cause(context: GroupContext, due: DueEvent, at: int) -> None:
-    """Add the trigger ``late_evidence`` beside the actual cause, with the event's own time."""
+    """Add the trigger ``late_evidence`` to the actual cause, with the event's own time."""
     if due.late:
         detail = reported_late(due.event.event_time, at)
         context.cause(at, "late_evidence", getattr(due.event, "member_id", None), event_id=due.event_id, detail=detail)
@@ -147,16 +148,17 @@ def late_cause(context: GroupContext, due: DueEvent, at: int) -> None:
 
 
 def _take_place(context: GroupContext, former: Member, member_id: str, at: int, own: int) -> None:
-    """Apply the return of a static member under a new id: that alone is no rebalance."""
+    """Apply the return of a static member under a new id, which by itself is not a rebalance."""
     former_id = former.member_id
     replace_members(context, {former_id: member_id}, at, decided_at=at)
     context.open_session(former, at, former=former_id, heartbeat_at=own)
 
 
 def _take_over_instance(context: GroupContext, member: Member, instance_id: str | None, at: int, due: DueEvent) -> bool:
-    """End the session of a static member whose place another one took: what that sent later came before its join did.
+    """End the session of a static member that another one replaced; its events that come later precede the other's
+    join.
 
-    Returns: whether there was one.
+    Returns: whether there was such a member.
     """
     former = None if member.instance_id else place_of(context, member.member_id, instance_id)
     own = due.event.event_time
@@ -170,7 +172,7 @@ def _take_over_instance(context: GroupContext, member: Member, instance_id: str 
 
 
 def _instance_of(departed: Departed | None) -> str | None:
-    """Return the static instance of a member that was replaced by another id, if it was one."""
+    """Return the static instance of a member that was replaced by another id; None for other members."""
     if departed is None or departed.left_reason != "replaced":
         return None
     return departed.member.instance_id
@@ -185,7 +187,7 @@ def _arrive(
     own: int,
     due: DueEvent | None,
 ) -> bool:
-    """Begin the session of a member by its own event; return whether its description is outdated in part."""
+    """Begin a member's session by its own event; return whether part of its description is outdated."""
     group, outdated = context.group, False
     departed = group.departed.get(member_id)
     if departed is not None:
@@ -195,7 +197,7 @@ def _arrive(
     if event is not None:
         _, outdated = set_description(member, event, own)
     if due is not None and due.late and own + context.timeout_of(member) < at:
-        # It joined and expired in the past: only its session is written.
+        # It joined and expired in the past, so only its session is written.
         _emit_expired_session(context, member, own, at)
         return outdated
     if due is not None:
@@ -209,7 +211,7 @@ def _emit_expired_session(context: GroupContext, member: Member, own: int, at: i
     before = context.group.departed.get(member.member_id)
     left_at = own + context.timeout_of(member)
     if before is not None and left_at <= before.left_at:
-        return  # the session before lasted longer, for its end came late
+        return  # the earlier session lasted longer, because its end came late
     context.open_session(member, own if before is None else max(own, before.left_at))
     context.drop_member(member.member_id)
     context.write(at, closed(member, left_at, "expired", own))
@@ -219,7 +221,7 @@ def _emit_expired_session(context: GroupContext, member: Member, own: int, at: i
 def _reopen(
     context: GroupContext, due: DueEvent, event: MemberJoined | Heartbeat, member_id: str, at: int
 ) -> Applied | None:
-    """Apply a late heartbeat of a member that had expired; None: it is not of the expired session."""
+    """Apply a late heartbeat of an expired member; return None if it does not belong to the expired session."""
     departed, own = context.group.departed.get(member_id), event.event_time
     if (
         departed is None
@@ -233,13 +235,13 @@ def _reopen(
     is_news = (last, max(last + timeout, departed.left_at)) != (heartbeat_before, departed.left_at)
     for time in _liveness_times(context, event, member_id):
         if last + timeout >= at:
-            break  # its session continues: what comes now applies in its order, with the timeout of its time
+            break  # its session continues; later events apply in order, with the timeout of their time
         if last < time <= last + timeout:
             last = time
     left_at = max(last + timeout, departed.left_at)
     context.note_end(departed, last + timeout)
     if not is_news:
-        changed, outdated = set_description(member, event, own)  # had been reported when it expired: not evidence
+        changed, outdated = set_description(member, event, own)  # its expiry had been reported, so this is not evidence
         return Applied(bool(changed), outdated)
     if left_at < at:
         _, outdated = set_description(member, event, own)
@@ -252,7 +254,7 @@ def _reopen(
 
 
 def _liveness_times(view: GroupView, event: MemberJoined | Heartbeat, member_id: str) -> list[int]:
-    """Return when the member of this event was alive in this batch, by heartbeats and other events."""
+    """Return the times at which this event's member was alive in this batch, by heartbeats and other events."""
     times = set(view.facts.heartbeats.get(member_id, ()))
     for due in view.facts.events:
         other = due.event
@@ -280,14 +282,14 @@ def is_alive_after(view: GroupView, member: Member, own: int) -> bool:
 
 
 def is_overtaken(view: GroupView, due: DueEvent, member: Member, own: int) -> bool:
-    """Return whether a member was alive after a departure that comes late, if only behind its newest heartbeat."""
+    """Return whether a member was alive after a late departure, including by events older than its newest heartbeat."""
     if due.late:
         return is_alive_after(view, member, own)
     return view.facts.last_heartbeat.get(member.member_id, own) > own
 
 
 def _shows_itself_after(view: GroupView, member: Member, own: int) -> bool:
-    """Return whether a heartbeat or another event of this batch came from a member after some time."""
+    """Return whether this batch has a heartbeat or another event of a member after a given time."""
     return any(time > own for time in view.facts.heartbeats.get(member.member_id, ())) or any(
         isinstance(due.event, Heartbeat | MemberJoined)
         and due.event.event_time > own
@@ -298,7 +300,7 @@ def _shows_itself_after(view: GroupView, member: Member, own: int) -> bool:
 
 
 def apply_description(context: GroupContext, member: Member, reported: MemberFields, at: int, due: DueEvent) -> Applied:
-    """Apply what an event or a poll reports of a present member: its fields, and the causes that they make."""
+    """Apply an event's or a poll's report of a present member: its fields, and the causes that they make."""
     event_id = due.event_id
     was_lists = (member.subscriptions, member.strategies)
     if due.late:  # what it owned then is not what it owns now
@@ -309,7 +311,7 @@ def apply_description(context: GroupContext, member: Member, reported: MemberFie
     if changed - set(HIDDEN_FIELDS):
         context.change_session(member, at)
     if was_lists[1] is None and uses_default_strategy(context, member):
-        changed.discard("strategies")  # they are what was assumed
+        changed.discard("strategies")  # they equal what was assumed
     if changed & {"subscriptions", "strategies", "strategy_settings"}:
         late_cause(context, due, at)
     is_first_report = was_lists == (None, None) and "subscriptions" in changed
@@ -330,14 +332,14 @@ def _learn(
     if member is None:
         departed = group.departed.get(event.member_id)
         if departed is not None and not _may_return(departed, event):
-            # It was sent before the departure: it begins no session, but describes the member when it comes back.
+            # It was sent before the departure, so it begins no session, but it describes the member when it comes back.
             if not due.late:
                 return Applied()
             fields, outdated = set_description(departed.member, of_session(event), own)
             return Applied(bool(fields), outdated)
         return Applied(context.learn(Evidence("member_joined", own, event.member_id, None, due.event_id)))
     if group.returned_after.get(event.member_id, -1) < own < member.begins_at:
-        return Applied()  # no generation had the member then: an event in time would not have described it either
+        return Applied()  # no generation had the member then, so a timely event would not have described it either
     before = (member.by_heartbeats, context.applied_heartbeats.get(member.member_id), len(group.evidence))
     context.begin_heartbeats(member, own, timeout_with(context, member, event, own))
     context.take_back_evidence(event.member_id, own)

@@ -1,4 +1,4 @@
-"""Core: polls of a whole group whose generations the monitor counts: its members, and how others departed. No I/O."""
+"""Core: polls of a whole group whose generations the monitor counts: members present and departures. No I/O."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from udfs.strategies.registry import qualified_name
 
 
 def on_snapshot(context: GroupContext, due: DueEvent, snapshot: GroupSnapshot, at: int) -> bool:
-    """Apply a poll of the whole group: a member that it lacks has departed.
+    """Apply a poll of the whole group; a member that is missing from it has departed.
 
-    Returns: whether some of it is older than what stays in its place.
+    Returns: whether some of it is older than the current state.
     """
     group, own, event_id = context.group, snapshot.event_time, due.event_id
     if due.late and own < (group.last_snapshot_at or own):
@@ -78,10 +78,10 @@ def on_snapshot(context: GroupContext, due: DueEvent, snapshot: GroupSnapshot, a
 def arrive_by_snapshot(
     context: GroupContext, member_id: str, info: MemberInfo, own: int, at: int, *, name: str | None = None
 ) -> bool:
-    """Begin the session of a member that a snapshot shows; return whether its description is outdated in part.
+    """Begin the session of a member that a snapshot shows; return whether part of its description is outdated.
 
     Args:
-        name: The client's own id; None: the one that it had, else the snapshot's.
+        name: The client's own id; None for the id that it had, or else the snapshot's.
     """
     departed = context.group.departed.get(member_id)
     if departed is not None:
@@ -96,7 +96,7 @@ def arrive_by_snapshot(
 
 
 def _take_older_poll(context: GroupContext, due: DueEvent, snapshot: GroupSnapshot, at: int) -> bool:
-    """Apply an out-of-date poll: only fields of members that newer polls did not carry; return as ``on_snapshot``."""
+    """Apply an outdated poll: only fields of members that newer polls did not carry. Return as ``on_snapshot`` does."""
     outdated = False
     for member_id, info in match_connections(context.group, snapshot.members).items():
         member = context.group.members.get(member_id)

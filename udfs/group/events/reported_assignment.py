@@ -32,11 +32,11 @@ from udfs.model.events import AssignmentReported, GroupSnapshot
 
 
 def take_report(context: GroupContext, event: AssignmentReported, at: int) -> bool:
-    """Apply a member's assignment as reported by itself or by a coordinator; return whether there is a newer one."""
+    """Apply a member's assignment, reported by itself or by a coordinator; return whether there is a newer one."""
     group = context.group
     generation = event.generation
     if generation is None and group.pending is not None:
-        generation = group.current_generation + 1  # the pending one
+        generation = group.current_generation + 1  # the pending generation
     if generation is not None and generation > group.current_generation:
         report = WaitingReport(generation, event.member_id, event.queues, event.event_time, event.host)
         keep_waiting_report(context, report)
@@ -58,15 +58,15 @@ def take_waiting_reports(context: GroupContext, at: int) -> None:
 
 
 def compare_new_reports(context: GroupContext, at: int) -> None:
-    """Compare what came in the event time that is over: reports of one time belong together."""
+    """Compare the reports of a completed event time: reports with the same timestamp belong together."""
     if context.has_new_reports:
         compare_with_reports(context, at)
 
 
 def take_snapshot_assignment(context: GroupContext, snapshot: GroupSnapshot, at: int) -> bool:
-    """Apply the assignment that a poll carries: with the pending rebalance, where there is one, else at once.
+    """Apply the assignment in a poll: with the pending rebalance, if there is one, else at once.
 
-    Returns: whether it is older than what stays in its place.
+    Returns: whether it is older than the current one.
     """
     group = context.group
     if snapshot.assignments is None:
@@ -83,9 +83,9 @@ def take_snapshot_assignment(context: GroupContext, snapshot: GroupSnapshot, at:
 
 
 def reported_owners(view: GroupView, snapshot: GroupSnapshot) -> Owners | None:
-    """Return the assignment that a snapshot carries, None where it carries none.
+    """Return the assignment in a snapshot, or None if it has none.
 
-    Without members there are no owners; this is information only where assignments are reported at all.
+    Without members there are no owners; this is information only if assignments are reported at all.
     """
     if snapshot.assignments is None:
         return {} if view.group.has_reported and not snapshot.members else None
@@ -102,7 +102,7 @@ def take_reported_assignment(context: GroupContext, reported: Owners, at: int) -
 
 
 def compare_with_reports(context: GroupContext, at: int) -> None:
-    """Compare reported and computed assignment, once all members have reported and had time to follow."""
+    """Compare the reported with the computed assignment, once all members have reported and had time to follow."""
     group, context.has_new_reports = context.group, False
     if not awaits_comparison(context) or _awaits_topics(group):
         return
@@ -123,7 +123,7 @@ def compare_with_reports(context: GroupContext, at: int) -> None:
 
 
 def _show_owned(context: GroupContext, at: int) -> None:
-    """Show how the queues are owned by what members report, which had the time to take them over."""
+    """Show the queues' balance by members' reports, once they have had the time to take the queues over."""
     group, topic_queues = context.group, topics_with_metadata(context, at)
     if group.row is not None and group.pending is None:
         context.write_row(at, with_balance(context, group.row, group.reported, topic_queues, at, None))
@@ -153,7 +153,7 @@ def _compare_at(view: GroupView) -> int | None:
 
 
 def _hold(context: GroupContext, report: WaitingReport, at: int) -> bool:
-    """Apply what a member holds; return whether nothing newer was reported."""
+    """Apply the queues that a member holds; return whether nothing newer was reported."""
     group, reported = context.group, report.queues
     member = reporting_member(group, report.member_id, None if context.profile.makes_member_ids else report.host)
     if member is None:

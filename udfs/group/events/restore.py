@@ -1,4 +1,4 @@
-"""Core: a group made anew from the readable part of an export. No I/O."""
+"""Core: a group restored from the readable part of an export. No I/O."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def restore(context: GroupContext, snapshot: GroupSnapshot, at: int) -> None:
     group.exists = bool(snapshot.generation)
     group.followed = snapshot.state != "not_followed"
     group.leader, group.last_rebalance_id = snapshot.leader, snapshot.last_rebalance_id
-    # Older exports do not have these: then no queue waits.
+    # Older exports lack these; then no queue waits.
     revoked = {key_of(queue, context.system): queue.revoked_at for queue in snapshot.revoked or ()}
     group.revoked_pending, group.waiting_since, group.logical_id = list(revoked), revoked, snapshot.logical_id
     if not reported and not context.profile.members_vote:

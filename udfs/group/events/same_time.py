@@ -1,6 +1,6 @@
-"""Core: changes that cancel out within one event time: only the state after all its events counts. No I/O.
+"""Core: changes that cancel out within one event time, as only the state after all its events counts. No I/O.
 
-The state before is kept for each member that an event of this time touches, and for the group's settings. After the
+The previous state is kept for each member that an event of this time touches, and for the group's settings. After the
 last event, causes that cancel out are removed from the pending rebalance, and sessions that exist neither before nor
 after it are removed from the output.
 """
@@ -31,7 +31,7 @@ def end_event_time(context: GroupContext, at: int) -> None:
     if pending is None or context.kind is GroupKind.REPORTED:
         return
     first = context.before.triggers
-    if not first:  # nothing was pending before: what was replaced is split now, whatever came first
+    if not first:  # nothing was pending before, so replaced members are split now, whichever event came first
         settle_replaced(context)
     kept = [
         trigger for place, trigger in enumerate(pending.triggers) if place < first or not _cancels_out(context, trigger)
@@ -77,7 +77,7 @@ def end_event_time(context: GroupContext, at: int) -> None:
         return
     context.take_back_applied(at)
     if first:
-        context.take_back_causes()  # nothing is left of them but their time
+        context.take_back_causes()  # only their time is left of them
         return
     context.cancel_pending()
     if pending.reported is not None and group.last_rebalance_id is not None:
@@ -112,7 +112,7 @@ def _cancels_out(view: EventTimeView, trigger: Trigger) -> bool:
 
 
 def _continues(view: EventTimeView, member_id: str, kind: TriggerKind) -> bool:
-    """Return whether a member departed or joined only in between: another id replaced it, and continues."""
+    """Return whether a member departed or joined only temporarily: another id replaced it, and continues."""
     before = view.before
     if kind == "member_joined":
         return member_id in before.renamed
@@ -124,7 +124,7 @@ def _continues(view: EventTimeView, member_id: str, kind: TriggerKind) -> bool:
 
 
 def _is_change(view: EventTimeView, was: Member, now: Member, kind: TriggerKind) -> bool:
-    """Return whether a description changed by itself what decides."""
+    """Return whether a description changed in a way that is a cause of its own."""
     if not _differ(was, now, kind) or _is_first_description(was, now, kind):
         return False
     return kind != "strategy_changed" or was.strategies is not None or not uses_default_strategy(view, now)
@@ -143,7 +143,7 @@ def _differ(was: Member, now: Member, kind: TriggerKind) -> bool:
 
 
 def _name_changes(context: GroupContext, member_id: str, was: Member | None, event_id: str | None, at: int) -> None:
-    """Add what is described otherwise of a member that left and rejoined within one event time, as causes."""
+    """Add as causes the changed fields of a member that left and rejoined within one event time."""
     now = context.group.members.get(member_id)
     if was is None or now is None:
         return
@@ -153,9 +153,9 @@ def _name_changes(context: GroupContext, member_id: str, was: Member | None, eve
 
 
 def _moved_anew(view: EventTimeView) -> dict[str, tuple[str, Member]]:
-    """Return members that another id replaced and that, under either, departed and were back within one event time.
+    """Return members that another id replaced and that, under either id, departed and returned within one event time.
 
-    Returns: by the last id, the one before with the member as it was then.
+    Returns: the previous id, with the member as it was then, by the last id.
     """
     ends = Counter(body.member_id for body in view.changes_of_now() if isinstance(body, MemberClosed))
     moved: dict[str, tuple[str, Member]] = {}
@@ -168,14 +168,14 @@ def _moved_anew(view: EventTimeView) -> dict[str, tuple[str, Member]]:
 
 
 def _begin_sessions(context: GroupContext, opened: Sequence[MemberOpened], at: int) -> None:
-    """Write how sessions of these members began, as they are described after the event time."""
+    """Write the beginnings of these members' sessions, as the members are described after the event time."""
     former = {body.member_id: body.former_member_id for body in reversed(opened)}
     for member_id in sorted(former.keys() & context.group.members.keys()):
         context.begin_session(context.group.members[member_id], at, former[member_id])
 
 
 def _departed_again(view: EventTimeView, member_id: str) -> bool:
-    """Return whether a member departed, was back, and departed within one event time."""
+    """Return whether a member departed, returned, and departed again within one event time."""
     if member_id in view.group.members or member_id in view.before.exempt:
         return False
     ends = [body for body in view.changes_of_now() if isinstance(body, MemberClosed) and body.member_id == member_id]
@@ -183,7 +183,7 @@ def _departed_again(view: EventTimeView, member_id: str) -> bool:
 
 
 def _last_departures(triggers: list[Trigger], first: int, again: Container[str]) -> list[Trigger]:
-    """Return the causes without those departures that another one of this event time followed."""
+    """Return the causes without departures that were followed by another departure in this event time."""
     last = {trigger.member_id: trigger for trigger in triggers[first:] if trigger.kind in _DEPARTURES}
     return [
         trigger
@@ -196,7 +196,7 @@ def _last_departures(triggers: list[Trigger], first: int, again: Container[str])
 
 
 def _session_ends(view: EventTimeView, again: Mapping[str, Member]) -> list[MemberClosed]:
-    """Return the end of the session that each of these had before this event time, by its last departure."""
+    """Return the ends of these members' sessions from before this event time, by their last departures."""
     ends: dict[str, MemberClosed] = {}
     for body in view.changes_of_now():
         if isinstance(body, MemberClosed) and body.member_id in again:
@@ -212,9 +212,10 @@ def _session_ends(view: EventTimeView, again: Mapping[str, Member]) -> list[Memb
 
 
 def _strike_sessions(context: GroupContext, members: set[str]) -> None:
-    """Remove from the output how sessions of these members began, changed and ended at this event time.
+    """Remove the beginnings, changes and ends of these members' sessions at this event time from the output.
 
-    What changed within a session that began anew names that beginning: ``_name_changes`` writes it under the old one.
+    A change within a session that began again refers to that beginning, so ``_name_changes`` writes it under the old
+    one.
     """
 
     def counts(body: object) -> bool:

@@ -1,7 +1,7 @@
-"""Core: what time alone makes due in a group, each timer with a name. No I/O.
+"""Core: a group's timers, each with a name. No I/O.
 
-The end of a session is no timer: it depends on heartbeats, which come later than the deadline was set, so
-``event_queue`` has the deadlines and ``heartbeats.apply_expiry`` decides.
+The end of a session is not a timer: it depends on heartbeats that come after the deadline was set. ``event_queue`` has
+the deadlines and ``heartbeats.apply_expiry`` decides.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from udfs.group.state.view import GroupView
 
 
 class TimerKind(enum.IntEnum):
-    """The timers of a group; those that end at one time run in this order."""
+    """The timers of a group; those that end at the same time run in this order."""
 
     SETTLE = 1
     FINDING = 2
@@ -30,7 +30,7 @@ class TimerKind(enum.IntEnum):
 
     @property
     def meaning(self) -> str:
-        """Return its description in the documentation."""
+        """Return the timer's description in the documentation."""
         return _MEANINGS[self]
 
 
@@ -49,7 +49,7 @@ _MEANINGS: Final = {
 
 
 class Timer(NamedTuple):
-    """A timer that runs: when it ends; ``finding``: the key of the finding that it closes."""
+    """A running timer and when it ends; ``finding``: the key of the finding that it closes."""
 
     at: int
     kind: TimerKind
@@ -57,7 +57,7 @@ class Timer(NamedTuple):
 
 
 def next_timer(view: GroupView) -> Timer | None:
-    """Return the timer that ends first; None: no timer runs."""
+    """Return the timer that ends first; None if no timer runs."""
     group = view.group
     timers = [
         Timer(finding.closes_at, TimerKind.FINDING, key)

@@ -1,8 +1,8 @@
-"""Core: topics that change, and topics of a reported generation whose metadata comes later. No I/O.
+"""Core: changes of topics, and topics of a reported generation whose metadata comes later. No I/O.
 
-The first queues that a topic has hold for all earlier time. A generation with topics without metadata is computed once
-all have it, from its own event time on and from the owners it started from: the result does not depend on when or in
-which order metadata came. Until then the reported assignment replaces the missing metadata.
+The first queues known of a topic hold for all earlier times. A generation with topics without metadata is computed once
+all have it, from its own event time on and from the owners that it started from: the result does not depend on when or
+in which order metadata came. Until then the reported assignment replaces the missing metadata.
 """
 
 from __future__ import annotations
@@ -35,7 +35,8 @@ from udfs.model.queues import shortened, spelled
 from udfs.model.spans import QueuesReassigned
 from udfs.strategies.problem import Problem
 
-# Evidence that metadata is newer than the current generation: the next one has no queues that it lacks.
+# Evidence that metadata is newer than the current generation: the next generation has no queues missing from the
+# metadata.
 FIRST_METADATA: Final = "first metadata"
 
 
@@ -70,17 +71,17 @@ def queues_shown(
 ) -> tuple[dict[str, tuple[QueueInfo, ...]], list[str]]:
     """Return the queues of each topic in the metadata of this generation's leader.
 
-    Queues of an assignment exist, even if metadata lacks them. Queues beyond it count if they existed before, or for
-    longer than the metadata of clients may be old: until then a generation without new queues was made before its
-    leader had metadata about them, and is not to blame.
+    Queues in an assignment exist, even if metadata lacks them. Other queues count if they existed before, or for longer
+    than the maximum metadata age of clients: until then the leader may have made a generation without them before its
+    metadata showed them, which is not a violation.
 
     Args:
-        assigned_at: When the assignment was computed, if it is known: what came later does not count.
+        assigned_at: When the assignment was computed, if known; later metadata does not count.
 
     Returns: the queues, and the topics without metadata so far.
     """
     counts = view.group.counts
-    # Topics whose metadata changed, and of which no generation has shown that, are not among them.
+    # Topics whose metadata changed without a generation showing it are not among them.
     kept = view.group.current_topics() - {evidence.topic for evidence in view.group.evidence if evidence.time <= at}
     named: dict[str, set[Queue]] = {}
     for queue in reported or ():
@@ -94,12 +95,12 @@ def queues_shown(
         used = named.get(topic, set())
         if infos is None:
             guessed.append(topic)
-        # A topic that had ended before the current generation: metadata or an assignment shows it, not its members.
+        # The topic had ended before the current generation: metadata or an assignment shows it, not its members.
         if topic in kept and (topic in counts or infos is None):
             # Queues of an earlier assignment still exist, even if a cooperative rebalance has not assigned them yet,
             # unless newer metadata lacks them.
             used = used | {queue for queue in view.group.reported if queue[0] == topic}
-            if view.group.members:  # if no member was left, the topic may have been made again
+            if view.group.members:  # if no member was left, the topic may have been re-created
                 used |= {queue for queue in view.group.revoked_pending if queue[0] == topic}
         listed = {key_of(info, view.system, topic): info for info in infos or ()}
         before = counts.get(topic)
@@ -116,8 +117,8 @@ def queues_shown(
 
 
 def _outlasted_metadata(view: GroupView, topic: str, at: int) -> bool:
-    """Return whether a topic has grown so long ago that the metadata of all clients must have shown it."""
-    # Topics that an earlier batch changed may show more queues than there were: of a later growth, too.
+    """Return whether a topic grew so long ago that the metadata of all clients must have shown it."""
+    # Topics that an earlier batch changed may show more queues than existed, including by a later growth.
     grown_at = max((evidence.time for evidence in unshown_growth(view.group, topic)), default=None)
     return grown_at is None or grown_at <= at - metadata_age_ms(view.group.members.values())
 
@@ -137,7 +138,7 @@ def _up_to(topic: str, used: Iterable[Queue]) -> list[Queue]:
 def sizes(
     view: GroupView, topic: str, topic_queues: QueuesByTopic, guessed: Iterable[str], reported: Owners | None
 ) -> tuple[int | None, int]:
-    """Return how many queues a topic had in the current generation and has in this one; None: unknown.
+    """Return how many queues a topic had in the current generation and has in this one; None if unknown.
 
     Args:
         reported: The whole assignment that this generation reports.
@@ -154,16 +155,16 @@ def sizes(
         is_left_out = 0 < _named(reported or {}, topic) <= before < now
         return before, before if is_left_out else now
     if topic in guessed:
-        # Not reported before, and now in an assignment: it grew. A cooperative one may have left it out.
+        # Not reported before, and now in an assignment: the topic grew. A cooperative assignment may have left it out.
         is_reported = any(queue[0] == topic for queue in reported or ())
         is_new = is_reported and all(queue[0] != topic for queue in group.reported)
         return (None, now) if is_new and group.has_reported and group.last_strategy != COOPERATIVE else (now, now)
-    # First metadata: it holds for all earlier time. With former metadata, but not counted: it had been deleted.
+    # First metadata holds for all earlier times. A topic with former metadata that was not counted had been deleted.
     return (now if topic in group.topics_without_metadata else 0), now
 
 
 def _named(owners: Iterable[Queue], topic: str) -> int:
-    """Return how many queues a topic has up to the last one that an assignment names."""
+    """Return how many queues a topic has, up to the last one in an assignment."""
     return max((queue[2] + 1 for queue in owners if queue[0] == topic), default=0)
 
 
@@ -179,20 +180,20 @@ def compute_generation(
     former: Mapping[str, str] | None = None,
     altered: Callable[[Problem], Problem] | None = None,
 ) -> tuple[TargetAssignment, Awaited | None]:
-    """Compute a reported generation whose members are set; nothing if both topics and an assignment are missing.
+    """Compute a reported generation whose members are set; return nothing if both topics and an assignment are missing.
 
-    An assignment that names no queue of a topic replaces its metadata: the topic has none. A cooperative one does
-    not name the queues that its members are still to release: then nothing is computed until the topic has metadata.
+    If an assignment names no queue of a topic, it replaces the metadata: the topic has none. A cooperative assignment
+    does not name queues that its members are still to release, so nothing is computed until the topic has metadata.
 
     Args:
-        again: What became of computed spans at this event time so far; None: it is not known.
-        previous: The owners that the strategy starts from; None: the current ones.
-        former, altered: As ``compute_target_assignment`` takes them.
+        again: Changes of computed spans at this event time so far; None if unknown.
+        previous: The owners that the strategy starts from; None for the current ones.
+        former, altered: See ``compute_target_assignment``.
     Returns: the assignment, and the input for computing it again once its topics have metadata.
     """
     group = view.group
     generation = group.current_generation
-    # A comparison with a guess proves nothing about the library.
+    # Agreement with a guess proves nothing about the library.
     assumes_queues = any(topic in topic_queues for topic in guessed)
     compared = None if assumes_queues else reported
     target = compute_target_assignment(
@@ -226,12 +227,12 @@ def compute_generation(
 
 
 def learn_topic(context: GroupContext, topic: str, at: int, event_id: str | None = None) -> None:
-    """Apply the first queues of a topic of the current generation; with the last topic it is computed."""
+    """Apply the first queues of a topic of the current generation, which is computed once all topics have them."""
     group, awaited = context.group, context.group.awaited
     first = context.first_queues(topic, at)
     if first is None or not group.members:
         return
-    # Queues of the assignment exist, even if metadata lacks them.
+    # Queues in the assignment exist, even if metadata lacks them.
     named = () if awaited is None else spelled(awaited.topic_queues.get(topic)) or ()
     listed = {key_of(info, context.system, topic): info for info in (*named, *first)}
     commit_topic(context, topic, [listed[queue] for queue in sorted(listed, key=queue_order)])

@@ -1,4 +1,4 @@
-"""Core: topics that grew, and that no generation of their group has followed in time. No I/O."""
+"""Core: topics that grew without a timely generation of their group. No I/O."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from udfs.group.state.view import GroupView
 
 
 def show_growth(context: GroupContext, at: int) -> None:
-    """Count the queues that metadata shows, before a generation does: until then they have no owner."""
+    """Count the queues that metadata shows before a generation does; until then they have no owner."""
     group, row = context.group, context.group.row
     if row is None or row.queues is None or not group.members:
         return
@@ -26,9 +26,10 @@ def show_growth(context: GroupContext, at: int) -> None:
 
 
 def growth_outlasts_metadata_at(view: GroupView) -> int | None:
-    """Return when the metadata of all members must show a growth that no generation has followed; None: there is none.
+    """Return when the metadata of all members must show a growth that no generation has followed; None if there is
+    none.
 
-    As long as topics lack metadata the whole generation is not known, and neither is what it leaves out.
+    While topics lack metadata, the whole generation is unknown, and so are the queues that it leaves out.
     """
     group = view.group
     grown = [evidence.time for evidence in group.evidence if _is_growth(evidence)]
@@ -41,7 +42,7 @@ def growth_outlasts_metadata_at(view: GroupView) -> int | None:
 
 
 def show_unfollowed_growth(context: GroupContext, at: int) -> None:
-    """Count the queues that no generation has assigned, though the metadata of all members must show them."""
+    """Count the queues that no generation has assigned although the metadata of all members must show them."""
     group, row = context.group, context.group.row
     latest = at - metadata_age_ms(group.members.values())
     due = [evidence for evidence in group.evidence if _is_growth(evidence) and evidence.time <= latest]

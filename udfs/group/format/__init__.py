@@ -1,1 +1,1 @@
-"""Core: a group's state as bytes, and as an event."""
+"""Core: a group's state encoded as bytes, and as an event."""

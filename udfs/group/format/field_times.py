@@ -1,4 +1,4 @@
-"""Core: when each field of a member's description was reported, in few bytes. No I/O."""
+"""Core: when each field of a member's description was reported, encoded in few bytes. No I/O."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 from udfs.group.state.group import Member
 from udfs.model.member_fields import ADDED
 
-# The order of the bytes, before the newer fields.
+# The byte order of the oldest fields, which the newer fields follow.
 _FIRST = (
     *("subscriptions", "strategies", "client_id", "host", "session_timeout_ms", "rebalance_timeout_ms"),
     *("strategy_settings", "client_library", "client_version", "language", "ordered", "instance_id", "rack"),
@@ -18,7 +18,7 @@ DESCRIBED = (*_FIRST, *ADDED)
 
 
 class PresentFields:
-    """Which fields of their description members have, found once for all that share a kind."""
+    """The fields of their description that members have, computed once for all members that share a kind."""
 
     def __init__(self) -> None:
         self._found: dict[tuple[int | bool, ...], tuple[str, ...]] = {}
@@ -27,7 +27,7 @@ class PresentFields:
         """Return the fields that are not None.
 
         Args:
-            kind: The number of what a member shares with others: of all fields but those that are each member's own.
+            kind: The number of the fields that a member shares with others: all except each member's own fields.
         """
         key = (
             kind,
@@ -47,13 +47,13 @@ class PresentFields:
 def pack_field_times(
     member: Member, present: Sequence[str], base: int, number: Callable[[Any, Any], int]
 ) -> list[Any] | None:
-    """Encode when each field was reported; None where all fields that are set were reported at the join.
+    """Encode when each field was reported; return None if all set fields were reported at the join.
 
-    One time where one event reported all fields; else also the other times by field, which polled members share.
+    A single time if one event reported all fields; otherwise also the other times by field, which polled members share.
 
     Args:
-        present: Its fields that are not None.
-        number: Returns the number under which a value that members share is written.
+        present: The member's fields that are not None.
+        number: Returns the number under which a shared value is written.
     """
     if member.field_times == dict.fromkeys(present, member.joined_at):
         return None
@@ -68,7 +68,7 @@ def pack_field_times(
 def unpack_field_times(
     member: Member, present: Sequence[str], times: list[Any], values: list[Any], base: int
 ) -> dict[str, int]:
-    """Read back what ``pack_field_times`` wrote."""
+    """Decode what ``pack_field_times`` wrote."""
     if len(times) == 2:
         ages = zip(DESCRIBED, values[times[1]], strict=True)
         return {name: base - age for name, age in ages if age is not None}

@@ -14,8 +14,8 @@ from udfs.group.state.group import Member
 from udfs.model.events import QueueRef
 from udfs.model.member_fields import ADDED, type_of
 
-# What each member has for itself is in ``_PackedMember``; all else of its description is its kind, in this order of the
-# bytes, and then the newer fields.
+# Each member's own fields are in ``_PackedMember``; the rest of its description is its kind, in this byte order,
+# followed by the newer fields.
 _ITS_OWN = ("client_id", "host", "instance_id", "rack", "owned", "owned_generation")
 _FIRST = (
     *("subscriptions", "strategies", "session_timeout_ms", "rebalance_timeout_ms"),
@@ -27,7 +27,7 @@ _LISTS, _PLAIN, _NEWER = attrgetter(*_KIND[:2]), attrgetter(*_KIND[2:5]), attrge
 # Identical objects are not compared element by element: thousands of members share them.
 _OBJECTS = attrgetter("subscriptions", "strategies", "strategy_settings")
 _OTHERS = attrgetter(*(name for name in _KIND if name not in ("subscriptions", "strategies", "strategy_settings")))
-# Few members have one of these.
+# Few members have any of these.
 _SELDOM = attrgetter(
     "instance_id", "rack", "owned", "owned_generation", "timeout_since", "reported_at", "own_joined_at"
 )
@@ -58,7 +58,7 @@ class Kinds:
 
 
 def pack_member(member: Member, kinds: Kinds, base: int) -> list[Any]:
-    """Return a member as plain values; times as how long before ``base``."""
+    """Return a member as plain values; times are encoded as the duration before ``base``."""
     kind = kinds.number(member)
     times = pack_field_times(member, kinds.present.of(member, kind), base, kinds.table.number)
     packed: list[Any] = [
@@ -81,7 +81,7 @@ def pack_member(member: Member, kinds: Kinds, base: int) -> list[Any]:
 
 
 def time_before(at: int | None, base: int) -> int | None:
-    """Return how long before ``base`` a time was."""
+    """Encode a time as the duration before ``base``."""
     return None if at is None else base - at
 
 
@@ -95,7 +95,7 @@ class _PackedMember(msgspec.Struct, array_like=True, gc=False):
 
     member_id: str
     joined_ago: int
-    by_heartbeats: int | list[int]  # a list has the times of ``pack_field_times``, too
+    by_heartbeats: int | list[int]  # a list also has the times of ``pack_field_times``
     kind: int
     client_id: str | int | None = None
     host: str | None = None
@@ -110,12 +110,12 @@ class _PackedMember(msgspec.Struct, array_like=True, gc=False):
     own_joined_ago: int | None = None
 
 
-# What members share, as ``Kinds`` writes it.
+# The values that members share, as ``Kinds`` writes them.
 _Kind = msgspec.defstruct("_Kind", [(name, type_of(name), None) for name in _KIND], array_like=True, gc=False)
 
 
 class KindsRead:
-    """The kinds of members by number, each decoded once: as a member without fields of its own."""
+    """The kinds of members by number, each decoded once as a member without fields of its own."""
 
     def __init__(self, values: list[Any]) -> None:
         self.values = values

@@ -8,7 +8,7 @@ from typing import Any, Final
 from udfs.group.state.group import Owners, Queue, by_place, queue_order
 from udfs.model.events import MAX_QUEUE_COUNT
 
-# More queues in one group mean a damaged state.
+# More queues than this in one group mean a damaged state.
 _MOST_QUEUES: Final = 10 * MAX_QUEUE_COUNT
 
 

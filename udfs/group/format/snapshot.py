@@ -14,9 +14,9 @@ def snapshot_of(group: Group, last_heartbeat: Mapping[str, int], event_time: int
     """Return a group as a restored snapshot: the readable part of its state.
 
     Args:
-        last_heartbeat: The last heartbeat of each member that lives by heartbeats.
-    Returns: a snapshot without system, cluster and group; ``assignments`` are the reported ones if there are any,
-        else the computed ones.
+        last_heartbeat: The last heartbeat of each member that is tracked by heartbeats.
+    Returns: a snapshot without system, cluster and group; ``assignments`` are the reported ones if there are any, else
+        the computed ones.
     """
     last_heartbeat = {**group.last_heartbeats, **last_heartbeat}
     revoked = sorted(group.revoked_pending, key=queue_order)

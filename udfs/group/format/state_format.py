@@ -1,4 +1,4 @@
-"""Core: a group's state as bytes. No I/O.
+"""Core: a group's state encoded as bytes. No I/O.
 
 MessagePack of nested arrays after a version number. Texts and lists that a group's members share are written
 once and referred to by number; owners of queues are run-length coded; default values are omitted.
@@ -42,7 +42,7 @@ from udfs.model.spans import QueuesReassigned
 GROUP_VERSION: Final = 1
 
 _REASONS = ("left", "expired", "gone", "absent_from_snapshot", "replaced")
-# Fields written unchanged, each with its type; the order is the order of the bytes: append only.
+# Fields written unchanged, each with its type. Their order is the byte order, so only append.
 _PLAIN: tuple[tuple[str, Any], ...] = (
     ("number", int),
     ("counted", int),
@@ -111,7 +111,7 @@ def encode_group(group: Group) -> bytes:
     kinds = Kinds(table)
     members = list(group.members.values())
     base = group.last_applied or (members[0].joined_at if members else 0)
-    # A member that departed within the settling time still owns its queues, until the rebalance.
+    # A member that departed within the settling time still owns its queues until the rebalance.
     awaited = group.awaited
     kept = (group.computed, group.reported, *((awaited.before, awaited.previous) if awaited else ()))
     holding = set(chain.from_iterable(chain.from_iterable((owners or {}).values() for owners in kept)))
@@ -131,7 +131,7 @@ def encode_group(group: Group) -> bytes:
         ],
         others,
         pack_owners(group.computed, [*group.members, *others], table),
-        # Reported and computed owners are mostly equal, and equal ones are written once.
+        # Reported and computed owners are mostly equal; equal owners are written once.
         True
         if group.reported and group.reported == group.computed
         else pack_owners(group.reported, [*group.members, *others], table),
@@ -155,7 +155,7 @@ def decode_group(data: bytes) -> Group:
     """Decode what ``encode_group`` wrote.
 
     Raises:
-        StateVersionError: It was written by a newer version, or is damaged.
+        StateVersionError: The data was written by a newer version, or is damaged.
     """
     try:
         plain = msgspec.msgpack.decode(data)
@@ -261,7 +261,7 @@ def _pack_idle_queues(idle_queues: dict[Queue, IdleQueue], table: SharedValues, 
     return pack_by_queue(packed, table)
 
 
-# ---- the group's row: mostly equal to other fields
+# ---- the group's row, which mostly equals other fields
 
 
 def _pack_row(group: Group) -> list[Any] | None:
@@ -296,7 +296,7 @@ def _pack_epochs(group: Group, row: GroupChanged) -> list[Any]:
 
 
 def _derived(group: Group) -> tuple[list[MemberEpoch] | None, list[ReconcilingMember] | None]:
-    """Return what the records show of members now, which is mostly what the row has."""
+    """Return the records' current view of members, which mostly equals the row."""
     recorded = group.recorded
     return (None, None) if recorded is None else (recorded.member_epochs(group.members), recorded.reconciling())
 

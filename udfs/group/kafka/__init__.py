@@ -1,1 +1,1 @@
-"""Core: a coordinator's snapshots, records and polls become generations with causes."""
+"""Core: a coordinator's snapshots, records and polls turned into generations with causes."""

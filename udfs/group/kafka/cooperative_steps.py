@@ -1,4 +1,4 @@
-"""Core: generations that complete what the one before began: queues that move, topics its leader lacked. No I/O."""
+"""Core: generations that complete the previous one: queues on the move, topics its leader lacked. No I/O."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from udfs.group.members.departure_causes import INFERRED
 from udfs.group.state.group import Group, Owners, Queue
 from udfs.model.events import GroupSnapshot, MemberInfo
 
-# The protocol of Kafka Streams: its tasks move in steps, too, and the first may leave some without an owner.
+# The protocol of Kafka Streams: its tasks move in steps, too, and the first step may leave some without an owner.
 _STREAMS = "kafka.stream"
 
 
@@ -28,10 +28,11 @@ def pending_queues(
     """Return the queues that a generation leaves without an owner because they are on the move.
 
     Args:
-        before, reported: The reported assignment before, and of this generation. causes: Of this generation.
+        before, reported: The reported assignments of the previous and of this generation. causes: This generation's
+            causes.
         existing: All queues of its topics.
-    Returns: those that it takes from a member; those taken by earlier ones that wait on, also where no member is left;
-        with Kafka Streams also those without an owner, once.
+    Returns: queues this generation revokes; queues revoked earlier and not yet reassigned, even if the group is now
+        empty; for Kafka Streams, once, queues without an owner.
     """
     if not snapshot.members:
         return list(group.revoked_pending)
@@ -49,11 +50,11 @@ def pending_queues(
 
 
 def _still_waiting(group: Group, snapshot: GroupSnapshot, reported: Owners, causes: Causes) -> list[Queue]:
-    """Return the queues taken by earlier generations that this one could not assign yet.
+    """Return the queues revoked by earlier generations that this one could not assign yet.
 
-    Its leader assigns a queue once no member owns it: one waits on while a member reports it as owned (kafka-python
-    joins again before it has given it up; a member that missed the last assignment does not have it). Where members
-    do not report what they own, it waits on as long as other members join.
+    The leader assigns a queue once no member owns it: a queue waits while a member reports it as owned (kafka-python
+    joins again before it has given it up; a member that missed the last assignment does not have it). If members do not
+    report what they own, a queue waits as long as other members join.
     """
     waiting = [queue for queue in group.revoked_pending if queue not in reported]
     if all(info.owned is not None for info in snapshot.members):
@@ -65,11 +66,11 @@ def _still_waiting(group: Group, snapshot: GroupSnapshot, reported: Owners, caus
 def waiting_since(
     group: Group, pending: Collection[Queue], before: Owners, reported: Owners | None
 ) -> dict[Queue, int | None]:
-    """Return when those of the queues on the move were revoked that an earlier generation revoked.
+    """Return when the queues on the move that an earlier generation revoked were revoked.
 
     Args:
-        before, reported: The reported assignment before, and of this generation; None: a queue may have had an owner
-            meanwhile, so the time is not known.
+        before, reported: The reported assignments of the previous and of this generation; None if a queue may have had
+            an owner in between, so that the time is unknown.
     """
     earlier = set(group.revoked_pending).difference(before)
     return {queue: None if reported is None else group.revoked_at(queue) for queue in pending if queue in earlier}
@@ -78,7 +79,7 @@ def waiting_since(
 def add_causes_of_steps(
     group: Group, snapshot: GroupSnapshot, reported: Owners | None, causes: Causes, event_id: str | None
 ) -> None:
-    """Add why a generation without any other cause was made: nothing changed but what the assignment shows."""
+    """Add why a generation without any other cause was made: only the assignment shows a change."""
     if causes.triggers or reported is None or not group.exists or not _by_records(snapshot):
         return
     waiting = [queue for queue in group.revoked_pending if queue not in reported]
@@ -94,5 +95,5 @@ def add_causes_of_steps(
 
 
 def _by_records(snapshot: GroupSnapshot) -> list[MemberInfo]:
-    """Return the members whose client library is reported, as Kafka's own records have it."""
+    """Return the members whose client library is reported, as in Kafka's own records."""
     return [info for info in snapshot.members if info.client_library is not None]

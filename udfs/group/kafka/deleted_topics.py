@@ -1,9 +1,10 @@
-"""Core: topics of a classic group that were deleted, and perhaps made again under their names. No I/O.
+"""Core: topics of a classic group that were deleted, and perhaps re-created under the same names. No I/O.
 
 A coordinator deletes a group's commits of a topic as soon as the topic is deleted. This sign comes before the
-generation that follows; a poll of the metadata comes after it, or never sees that the topic was away. Members are
-assigned queues by name: what the next generation assigns is the new topic's. Where a group has no commits, or they are
-not known, the assignment itself is the sign: nothing else has caused it, and it leaves out what was assigned before.
+generation that follows, whereas a poll of the metadata comes after it, or never shows that the topic was missing.
+Members are assigned queues by name, so the next generation assigns the new topic's queues. If a group has no commits,
+or they are unknown, the assignment itself is the sign: it has no other cause, and it leaves out queues that were
+assigned before.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from udfs.model.queues import numbered
 from udfs.strategies.registry import qualified_name
 
 _DELETED = "deleted"
-# They assign each queue of each subscribed topic at once.
+# These strategies assign each queue of each subscribed topic at once.
 _EAGER: Final = frozenset({"kafka.range", "kafka.roundrobin", "kafka.sticky"})
 
 
@@ -33,7 +34,7 @@ class TopicsNow(NamedTuple):
     """The topics of a generation.
 
     Attributes:
-        topic_queues: Their queues. made_again: Those that are other ones than in the generation before.
+        topic_queues: Their queues. made_again: Topics re-created since the previous generation.
         awaited: Evidence of deletions that metadata has not shown yet.
     """
 
@@ -43,7 +44,7 @@ class TopicsNow(NamedTuple):
 
 
 def note_deleted_commits(context: GroupContext, event: CommitsDeleted, at: int, event_id: str) -> None:
-    """Remember that topics were deleted; commits of a topic that members subscribe to do not expire."""
+    """Record that topics were deleted; commits of a topic that members subscribe to do not expire."""
     group = context.group
     if context.kind is not GroupKind.REPORTED or group.recorded is not None:
         return
@@ -59,10 +60,11 @@ def note_deleted_commits(context: GroupContext, event: CommitsDeleted, at: int, 
 def topics_now(
     view: GroupView, topics: Collection[str], topic_queues: QueuesByTopic, reported: Owners | None, at: int
 ) -> TopicsNow:
-    """Return the topics of a new generation, where some were deleted since the one before.
+    """Return the topics of a new generation, of which some were deleted since the previous one.
 
     Args:
-        topics: Those with metadata that members subscribe to in both. topic_queues: The queues that metadata shows.
+        topics: Topics with metadata that members of both generations subscribe to. topic_queues: The queues that
+            metadata shows.
         reported: The assignment that the generation reports.
     """
     found, made_again, awaited = dict(topic_queues), set[str](), list[Evidence]()
@@ -101,11 +103,11 @@ def add_left_out(
 ) -> TopicsNow:
     """Add the deletions that explain a generation without any other cause; return its topics without these queues.
 
-    A topic cannot lose queues: one that has fewer is another one of that name.
+    A topic cannot lose queues; a topic with fewer queues is a new topic of that name.
 
     Args:
-        reported: The assignment that the generation reports. strategy: As it reports it.
-        with_metadata: Topics with metadata that members subscribe to in both generations.
+        reported: The assignment that the generation reports. strategy: The strategy that it reports.
+        with_metadata: Topics with metadata that members of both generations subscribe to.
     """
     named = None if strategy is None else qualified_name(strategy, view.system)
     if causes.triggers or reported is None or not (named in _EAGER or named == COOPERATIVE):
@@ -131,12 +133,12 @@ def add_left_out(
 def evidence_after(
     view: GroupView, left: Sequence[Evidence], topics: TopicsNow, subscribed: Set[str], reported: Owners | None, at: int
 ) -> list[Evidence]:
-    """Return the evidence that a generation leaves: of deletions before it only what metadata has yet to show.
+    """Return the evidence left after a generation; of earlier deletions, only those that metadata has yet to show.
 
-    Queues that newer metadata lacks stay away as long as members hold them by an older report alone.
+    Queues missing from newer metadata stay absent as long as members hold them only by an older report.
 
     Args:
-        left: What it does not show. subscribed: Its topics. reported: The assignment that it reports.
+        left: The evidence that it does not show. subscribed: Its topics. reported: The assignment that it reports.
     """
     others = [evidence for evidence in left if evidence.detail not in (_DELETED, FIRST_METADATA) or evidence.time > at]
     if reported is None:

@@ -1,4 +1,4 @@
-"""Core: the rebalance that a group epoch of the new protocols makes. No I/O."""
+"""Core: the rebalance of a group epoch of the new protocols. No I/O."""
 
 from __future__ import annotations
 
@@ -43,11 +43,11 @@ from udfs.strategies.registry import qualified_name
 
 
 def take_epoch(context: GroupContext, outcome: EpochOutcome, names: Mapping[str, str], hidden: Collection[str]) -> None:
-    """Decide one epoch: its rebalance, or none where nothing is other than before.
+    """Decide one epoch: its rebalance, or none if nothing differs from before.
 
     Args:
-        names: Of topics, by id; one without a name keeps its id. hidden: Topics of its target without metadata: they
-            were waited for, so nothing is compared, and what is computed stays.
+        names: Topic names by id; a topic without a name keeps its id. hidden: Topics of its target without metadata:
+            they were waited for in vain, so nothing is compared, and computed owners stay.
     """
     group, at = context.group, outcome.at
     outcome = _with_likely_assignor(context, outcome)
@@ -66,7 +66,7 @@ def take_epoch(context: GroupContext, outcome: EpochOutcome, names: Mapping[str,
         return
     reported = lives.owners(outcome.owned)
     published = None if outcome.target is None else lives.owners(outcome.target)
-    # A target names queues that its coordinator knew, whether or not anybody has taken them.
+    # A target names queues that its coordinator knew, whether or not any member has taken them.
     named = lives.owners(lives.current(outcome.owned)) | (published or {})
     before = set(group.subscribed_topics())
     topics = subscribed_after(context, snapshot)
@@ -155,9 +155,9 @@ def take_epoch(context: GroupContext, outcome: EpochOutcome, names: Mapping[str,
 def _as_before_growth(
     topic_queues: QueuesByTopic, resized: Mapping[str, tuple[int | None, int]], named: Owners
 ) -> tuple[dict[str, tuple[QueueInfo, ...]], dict[str, tuple[int | None, int]]]:
-    """Return the topics of an epoch without a target as they were before: that of a later one shows the growth.
+    """Return the topics of an epoch without a target as they were before: a later epoch's target shows the growth.
 
-    The coordinator bumps the epoch for a member that leaves also before it learns what metadata shows already.
+    The coordinator bumps the epoch for a member that leaves even before it learns what metadata already shows.
     """
     held = {queue[0] for queue in named}
     kept = {
@@ -171,7 +171,8 @@ def _as_before_growth(
 
 
 def _rename(context: GroupContext, outcome: EpochOutcome, snapshot: GroupSnapshot) -> None:
-    """Give static members their new ids as of when they came back; their spans are split amid the steps of then."""
+    """Give static members their new ids from when they came back; their spans are split among the steps of that
+    time."""
     infos, members = {info.member_id: info for info in snapshot.members}, context.group.members
     for back_at, former_id, member_id in outcome.renamed:
         if former_id in members and member_id not in members:
@@ -181,7 +182,7 @@ def _rename(context: GroupContext, outcome: EpochOutcome, snapshot: GroupSnapsho
 
 
 def _under_first_ids(view: GroupView, outcome: EpochOutcome, snapshot: GroupSnapshot) -> GroupSnapshot:
-    """Return a snapshot with new members under the ids with which they came: some have come back under others since."""
+    """Return a snapshot with new members under the ids they joined with; some have returned under other ids since."""
     first: dict[str, str] = {}
     for _, former_id, member_id in outcome.renamed:
         first[member_id] = first.pop(former_id, former_id)
@@ -214,7 +215,7 @@ def _snapshot(view: GroupView, outcome: EpochOutcome, lives: TopicLives) -> Grou
 
 
 def _pauses(before: Owners, steps: list[tuple[int, Owners]]) -> QueuePauses:
-    """Return for how long each queue that moved had no owner, by its new one."""
+    """Return how long each queue that moved had no owner, by its new owner."""
     pauses: dict[tuple[Queue, str], tuple[int | None, int | None]] = {}
     released: dict[Queue, int] = {}
     for at, owners in steps:
@@ -230,7 +231,7 @@ def _pauses(before: Owners, steps: list[tuple[int, Owners]]) -> QueuePauses:
 
 
 def _learn_arrivals(context: GroupContext, outcome: EpochOutcome, came: GroupSnapshot) -> None:
-    """Have causes name the events that described their members."""
+    """Let causes name the events that described their members."""
     for info, now in zip(came.members, outcome.members, strict=True):
         event_id = outcome.event_ids.get(now.member_id)
         if event_id is None:
@@ -245,7 +246,7 @@ def _learn_arrivals(context: GroupContext, outcome: EpochOutcome, came: GroupSna
 def _add_triggers(
     view: GroupView, due: DueEvent, snapshot: GroupSnapshot, current: int | None, causes: Causes, at: int
 ) -> None:
-    """Add the causes that the epoch itself shows; epochs of another protocol may begin anew."""
+    """Add the causes that the epoch itself shows; epochs of another protocol may restart."""
     recorded = view.group.recorded
     is_first = recorded is not None and recorded.is_first
     add_generation_triggers(view, due, snapshot, None if is_first and view.group.exists else current, None, causes, at)
@@ -256,9 +257,9 @@ def _missed(current: int | None, epoch: int) -> int | None:
 
 
 def _with_likely_assignor(view: GroupView, outcome: EpochOutcome) -> EpochOutcome:
-    """Return an outcome with the assignor of the epoch before, where it is one of several that may be the group's.
+    """Return an outcome with the previous epoch's assignor, if that is one of several that the group may use.
 
-    Where members name none it is the one that the broker was observed to take by default.
+    If members name none, it is the assignor observed as the broker's default.
     """
     recorded, last = view.group.recorded, view.group.last_strategy
     name = outcome.strategy
@@ -270,7 +271,7 @@ def _with_likely_assignor(view: GroupView, outcome: EpochOutcome) -> EpochOutcom
 
 
 def _learn_assignor(context: GroupContext, outcome: EpochOutcome, target: TargetAssignment, causes: Causes) -> None:
-    """Have an assignor that the target shows be the group's, where members do not show which it is."""
+    """Take an assignor that the target shows as the group's, if members do not show which it is."""
     group, system = context.group, context.system
     name = next(
         (assignor for assignor in outcome.assignors if qualified_name(assignor, system) == target.strategy), None

@@ -1,7 +1,7 @@
-"""Core: the target of an epoch of the new protocols, computed as its coordinator does: its order, its release. No I/O.
+"""Core: an epoch's target in the new protocols, computed as its coordinator's release does, in its order. No I/O.
 
-Which release assigned is known where a source reports it (``coordinator_release``). Else each is computed before a
-target counts as different, first the one that the group's targets have shown last.
+The release that assigned is known if a source reports it (``coordinator_release``). Otherwise every release is computed
+before a target counts as different, starting with the one that the group's targets showed last.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def target_of(
     guessed: list[str],
     reported: Owners,
 ) -> tuple[TargetAssignment, Awaited | None]:
-    """Compute the target of an epoch from the one before it; nothing where the coordinator computed none."""
+    """Compute the target of an epoch from the previous one; return nothing if the coordinator computed none."""
     strategy = None if outcome.strategy is None else qualified_name(outcome.strategy, view.system)
     if not outcome.described:
         return TargetAssignment(
@@ -88,9 +88,9 @@ def _held_before(outcome: EpochOutcome, lives: TopicLives) -> Held:
 def as_published(
     view: GroupView, outcome: EpochOutcome, lives: TopicLives, topic_queues: QueuesByTopic, published: Owners
 ) -> tuple[TargetAssignment, str | None] | None:
-    """Return the published target where the coordinator computes it from members in another order, by the assignor of
-    another release, or by another assignor that may be the group's; with the release where it is not the likeliest.
-    Else None.
+    """Return the published target if the coordinator computes it from members in another order, by the assignor of
+    another release, or by another assignor that may be the group's; with the release unless it is the likeliest. Else
+    None.
     """
     group = view.group
     last = None if group.recorded is None else group.recorded.release
@@ -111,10 +111,10 @@ def as_published(
 
 
 def with_release(view: GroupView, target: TargetAssignment, release: str | None) -> TargetAssignment:
-    """Return a target with the release of Kafka that computes it, where it is not today's; ``inferred``: not reported.
+    """Return a target with the Kafka release that computes it, unless that is today's; ``inferred``: not reported.
 
     Args:
-        release: The one whose target is the published one, which another one's is not; None: it is the likeliest's.
+        release: The only release whose target is the published one; None for the likeliest release.
     """
     group = view.group
     settings = group.strategy_settings or {}
@@ -129,7 +129,7 @@ def with_release(view: GroupView, target: TargetAssignment, release: str | None)
 
 
 def why_incomparable(view: GroupView, outcome: EpochOutcome, names: Mapping[str, str]) -> str | None:
-    """Return why a target that differs cannot be compared; None: it can."""
+    """Return why a target that differs cannot be compared; None if it can."""
     if not names.keys() >= outcome.topic_ids():
         return TOPICS_UNKNOWN
     if outcome.follows_unrecorded:
@@ -139,12 +139,12 @@ def why_incomparable(view: GroupView, outcome: EpochOutcome, names: Mapping[str,
 
 
 def _has_computed_assignors(outcome: EpochOutcome) -> bool:
-    """Return whether the assignor is certainly one of those that were computed: no custom one, and no broker's."""
+    """Return whether the assignor is certainly one of those computed: not a custom one, and not a broker's."""
     return outcome.names_assignor and SERVER_ASSIGNORS.issuperset(outcome.assignors)
 
 
 def _orders(view: GroupView, outcome: EpochOutcome) -> Iterator[MembersPut]:
-    """Return how the coordinator may have put the members into its assignor's map, the likeliest way first."""
+    """Return the orders in which the coordinator may have put the members into its assignor's map, likeliest first."""
     former = outcome.former
     newest = [info.member_id for info in outcome.members if info.joined_at == outcome.assigned_at]
     ids = [former.get(member_id, member_id) for member_id in outcome.added or view.group.members]
@@ -152,7 +152,7 @@ def _orders(view: GroupView, outcome: EpochOutcome) -> Iterator[MembersPut]:
 
 
 def _with_patterns(outcome: EpochOutcome, problem: Problem) -> Problem:
-    """Have members subscribe by their patterns."""
+    """Subscribe members by their patterns."""
     patterns = {outcome.former.get(member_id, member_id): pattern for member_id, pattern in outcome.patterns.items()}
     if not patterns:
         return problem
@@ -163,7 +163,7 @@ def _with_patterns(outcome: EpochOutcome, problem: Problem) -> Problem:
 def _as_in_coordinator(
     outcome: EpochOutcome, lives: TopicLives, put: MembersPut, problem: Problem, release: str | None = None
 ) -> Problem:
-    """Put members, and what each has in the target before, into the orders that the coordinator has."""
+    """Put members, and each member's queues in the previous target, into the coordinator's orders."""
     problem = _with_patterns(outcome, problem)
     settings = problem.settings if release is None else {**problem.settings, COORDINATOR: release}
     members = {member.member_id: member for member in problem.members}
