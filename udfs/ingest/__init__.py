@@ -1,1 +1,1 @@
-"""Core: how a raw row becomes a packet."""
+"""Core: conversion of raw rows into packets."""

@@ -1,8 +1,8 @@
-"""Core: heartbeat lines that differ only in a few values: parsed as blocks of bytes, many at once. No I/O.
+"""Core: heartbeat lines that differ only in a few values, parsed as blocks of bytes, many at once. No I/O.
 
-Among lines of one length, the first is parsed normally. Where all others have the same bytes outside of its
-time, group, member id and event id, they agree with it; inside, digits and plain characters stand for themselves.
-All other lines are left to be parsed one by one.
+Among lines of the same length, the first is parsed normally. Lines that have the same bytes outside its time, group,
+member id and event id are parsed like it; inside those values, digits and plain characters stand for themselves. All
+other lines are left to be parsed one by one.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _VALUE = rb' *"([a-z_]+)" *: *(?:"([^"]*)"|([1-9][0-9]{0,14})) *'
 _OBJECT = re.compile(rb"\{" + _VALUE + rb"(?:," + _VALUE + rb")*\}")
 _VALUES = re.compile(_VALUE)
 _TEXTS = ("group", "member_id", "event_id")
-# Characters that JSON writes as they are, in one byte.
+# Characters that JSON writes unescaped, in one byte.
 _IS_PLAIN = np.zeros(256, np.bool_)
 _IS_PLAIN[0x20:0x7F] = True
 _IS_PLAIN[list(b'"\\')] = False
@@ -40,7 +40,7 @@ class UniformHeartbeats(NamedTuple):
     """Heartbeats without a description, of one system and cluster; only their types have been checked.
 
     Attributes:
-        rows: Where the lines were.
+        rows: The positions of the lines.
     """
 
     rows: Int64
@@ -55,8 +55,8 @@ class _Template(NamedTuple):
     """The common part of uniform lines.
 
     Attributes:
-        first: One of them, parsed. content: Its bytes, padded to a multiple of 8. fixed: All bits of the bytes in which
-            lines are equal. spans: Where the differing values are, by name of the field.
+        first: One of them, parsed. content: Its bytes, padded to a multiple of 8. fixed: A mask of the bytes in which
+            lines are equal. spans: The positions of the differing values, by name of the field.
     """
 
     first: BareHeartbeat
@@ -119,7 +119,7 @@ def _of_one_length(
 
 
 def _shape_of(line: bytes) -> _Template | None:
-    """Return the template of lines like this one; None when it is not a plain heartbeat line."""
+    """Return the template of lines like this one; None if it is not a plain heartbeat line."""
     if b'"heartbeat"' not in line or not _IS_PLAIN[np.frombuffer(line.replace(b'"', b""), np.uint8)].all():
         return None
     if _OBJECT.fullmatch(line) is None:
@@ -177,7 +177,7 @@ def _read(shape: _Template, block: UInt64) -> tuple[Bools, _Values]:
 
 
 def _all_plain(characters: npt.NDArray[np.uint8]) -> bool:
-    """Return the same as ``_IS_PLAIN`` for all, in a quarter of the time."""
+    """Return whether all are in ``_IS_PLAIN``, in a quarter of the time."""
     if not 0x20 <= characters.min() <= characters.max() <= 0x7E:
         return False
     return not ((characters == ord('"')).any() or (characters == ord("\\")).any())

@@ -1,4 +1,4 @@
-"""Core: CloudEvents envelopes in structured mode, taken off. No I/O.
+"""Core: removes CloudEvents envelopes in structured mode. No I/O.
 
 Source: CloudEvents 1.0.2, JSON event format: ``specversion``, ``id``, ``source`` and ``type`` are required;
 ``data`` holds JSON, ``data_base64`` bytes.
@@ -21,7 +21,7 @@ ENVELOPE_VIOLATIONS = {
 
 
 class Envelope(msgspec.Struct, frozen=True):
-    """What was in an envelope.
+    """The content of an envelope.
 
     Attributes:
         data: The event's own JSON. event_id: Source and id together. violation: A key of ``ENVELOPE_VIOLATIONS``.
@@ -44,7 +44,7 @@ _decode = msgspec.json.Decoder(_Wire).decode
 
 
 def unwrap(text: bytes) -> Envelope | None:
-    """Remove the envelope; None if there is none."""
+    """Remove the envelope; return None if there is none."""
     try:
         wire = _decode(text)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
@@ -63,7 +63,7 @@ def unwrap(text: bytes) -> Envelope | None:
 
 def _data(wire: _Wire) -> bytes | str:
     data = bytes(wire.data)
-    if data.startswith(b'"'):  # JSON text inside JSON, as some producers send it
+    if data.startswith(b'"'):  # JSON text inside JSON, which some producers send
         return msgspec.json.decode(data, type=str).encode()
     if data and data != b"null":
         return data

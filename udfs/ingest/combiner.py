@@ -1,4 +1,4 @@
-"""Core: one batch of raw rows in, packets for the shards out. No I/O.
+"""Core: converts one batch of raw rows into packets for the shards. No I/O.
 
 It packs and drops nothing, because it knows neither timeouts nor the events in other partitions.
 """
@@ -47,7 +47,7 @@ class RawRows(msgspec.Struct):
     """Raw rows of one source.
 
     Attributes:
-        source: Its name. values: What was read; null is nothing. position: Returns the place of a row.
+        source: Its name. values: The contents; null rows are ignored. position: Returns the position of a row.
     """
 
     source: str
@@ -56,7 +56,7 @@ class RawRows(msgspec.Struct):
 
 
 class FollowedCluster(msgspec.Struct, frozen=True):
-    """The Kafka cluster whose ``__consumer_offsets`` is read: its name in the tables, its followed groups."""
+    """The Kafka cluster whose ``__consumer_offsets`` is read: its name in the tables and its followed groups."""
 
     cluster: str
     patterns: GroupPatterns = EVERY_GROUP
@@ -135,7 +135,7 @@ class Combiner:
         """Add rows that are records of ``__consumer_offsets``.
 
         Args:
-            timestamps: Of the records, epoch ms; -1 where one has none. numbers: Their offsets; None: not known.
+            timestamps: The records' timestamps, epoch ms; -1 if missing. numbers: Their offsets; None if unknown.
         """
         found = read_offsets(
             keys,
@@ -224,7 +224,7 @@ class Combiner:
         """Add the valid heartbeats; return the rows of the others.
 
         Args:
-            indexes: The row of each. too_long: Of every row, whether it is longer than an event may be.
+            indexes: The row of each heartbeat. too_long: For every row, whether it is longer than an event may be.
         """
         if not events:
             return []
@@ -300,7 +300,7 @@ class Combiner:
         return {cluster: np.concatenate(arrays) for cluster, arrays in parts.items()}
 
     def _systems(self, columns: HeartbeatColumns) -> dict[str, int]:
-        """Return the number of each cluster's system; the lowest where its events name several."""
+        """Return the number of each cluster's system; the lowest one if its events name several."""
         named = set(columns.systems_of_clusters())
         named |= {(part.cluster, group.system) for part in self._commits for group in part.groups.values()}
         others = (*(event for event, _, _ in self._events), *self._progress, *self._ends)
@@ -310,7 +310,7 @@ class Combiner:
 
 
 def first_and_last_times(times: Int64, span_ms: int) -> list[tuple[int, int]]:
-    """Return the first and last time in each span in which there is one, ascending.
+    """Return the first and last time in each span that has any, ascending.
 
     Example:
         >>> first_and_last_times(np.array([59_999, 5, 180_000, 7]), 60_000)

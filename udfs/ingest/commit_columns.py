@@ -1,4 +1,4 @@
-"""Core: commits and ends of queues of one batch as columns, and how they are packed for the shards. No I/O."""
+"""Core: commits and end offsets of one batch as columns, and their packing for the shards. No I/O."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from udfs.packets.progress_columns import (
 
 
 class CommitColumns(msgspec.Struct):
-    """What one cluster's groups have reached; ``groups`` and ``queues`` name the keys in it."""
+    """The progress of one cluster's groups; ``groups`` and ``queues`` name the keys in it."""
 
     cluster: str
     columns: ProgressColumns
@@ -32,7 +32,7 @@ class CommitColumns(msgspec.Struct):
 
     @classmethod
     def of(cls, events: Sequence[Progress]) -> list[CommitColumns]:
-        """Make columns of single events, one for each cluster."""
+        """Make columns of single events, one set for each cluster."""
         by_cluster: dict[str, list[Progress]] = {}
         for event in events:
             by_cluster.setdefault(event.cluster, []).append(event)
@@ -68,7 +68,7 @@ def _offset(offset: int | None) -> int:
 
 
 def pack_progress(parts: Sequence[CommitColumns], shards: int) -> Iterator[tuple[str, int, PackedProgress]]:
-    """Pack what groups have reached for each (cluster, shard), in the order that ``PackedProgress`` promises."""
+    """Pack the groups' progress for each (cluster, shard), in the order that ``PackedProgress`` requires."""
     for cluster in sorted({part.cluster for part in parts}):
         mine = [part for part in parts if part.cluster == cluster]
         groups = {key: group for part in mine for key, group in part.groups.items()}
@@ -87,7 +87,7 @@ def pack_progress(parts: Sequence[CommitColumns], shards: int) -> Iterator[tuple
 
 
 def pack_ends(events: Sequence[QueueEnds]) -> dict[str, PackedEnds]:
-    """Pack the ends of queues, by cluster."""
+    """Pack the end offsets of queues, by cluster."""
     rows: dict[str, list[tuple[NamedQueue, int, int]]] = {}
     for event in events:
         brokers = SYSTEMS[event.system].counts_queues_per_broker

@@ -1,8 +1,7 @@
-"""Core: names the problem of bytes that do not decode into an event. No I/O.
+"""Core: finds out why bytes do not decode into an event. No I/O.
 
-It never decides whether an input is an event, only why it is not one. Reasons are checked in a fixed order, so that
-the order of an object's keys does not matter: the bytes, the version, the type, then the fields as the contract
-lists them.
+It never decides whether an input is an event, only why it is not one. Reasons are checked in a fixed order, so that the
+order of an object's keys does not matter: the bytes, the version, the type, then the fields as the contract lists them.
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ _VIOLATIONS = (
 
 
 def diagnose(text: bytes, failure: Exception) -> Rejection:
-    """Name the reason why bytes are no event.
+    """Return the reason why bytes are not an event.
 
     Args:
         text: The undecodable text, without a byte order mark. failure: The decoder's message.

@@ -1,4 +1,4 @@
-"""Core: heartbeats of one batch as columns, and how they are packed for the shards. No I/O."""
+"""Core: heartbeats of one batch as columns, and their packing for the shards. No I/O."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from udfs.packets.packet import PackedHeartbeats, hash_column, mix
 Booleans: TypeAlias = npt.NDArray[np.bool_]
 
 _SYSTEM, _CLUSTER, _GROUP, _MEMBER_ID = map(attrgetter, ("system", "cluster", "group", "member_id"))
-# Two members of one group are distinguished by as many bits of their keys as the state holds; the rest of a place is
+# Two members of one group are distinguished by as many bits of their keys as the state holds; the remaining bits hold
 # the number of the group.
 _KEY_SHIFT = np.uint64(24)
 _GROUP_SHIFT = np.uint64(40)
@@ -34,7 +34,7 @@ class HeartbeatColumns(msgspec.Struct):
     """Heartbeats without a description: columns of text, and of times.
 
     Attributes:
-        systems, clusters: As codes, because few are distinct. member_keys: As ``packet.member_key`` makes them.
+        systems, clusters: As codes, because few are distinct. member_keys: The results of ``packet.member_key``.
     """
 
     systems: pa.DictionaryArray
@@ -48,7 +48,7 @@ class HeartbeatColumns(msgspec.Struct):
         return len(self.times)
 
     def where(self, kept: Booleans) -> HeartbeatColumns:
-        """Return only some rows."""
+        """Return only the selected rows."""
         mask = pa.array(kept)
         return HeartbeatColumns(
             self.systems.filter(mask),
@@ -61,7 +61,7 @@ class HeartbeatColumns(msgspec.Struct):
 
     @classmethod
     def of(cls, heartbeats: Sequence[Heartbeat | BareHeartbeat], times: Int64) -> HeartbeatColumns:
-        """Make columns of heartbeats; ``times`` as they were read."""
+        """Make columns of heartbeats; ``times`` in the form in which they were read."""
         member_ids = pa.array(list(map(_MEMBER_ID, heartbeats)), pa.string())
         return cls(
             _coded(list(map(_SYSTEM, heartbeats))),
@@ -100,7 +100,7 @@ class HeartbeatColumns(msgspec.Struct):
         )
 
     def times_by_cluster(self) -> dict[str, Int64]:
-        """Return the times of each cluster; of some clusters there may be none."""
+        """Return the times of each cluster; some clusters may have none."""
         names = self.clusters.dictionary.to_pylist()
         if len(names) == 1:
             return {names[0]: self.times}
@@ -116,7 +116,7 @@ class HeartbeatColumns(msgspec.Struct):
         return [(clusters[code // len(systems)], systems[code % len(systems)]) for code in _numbered(codes)[0].tolist()]
 
     def speaking(self) -> Iterator[tuple[str, Int64, UInt64]]:
-        """Yield of each cluster the times and the keys of the members."""
+        """Yield the times and the members' keys of each cluster."""
         names = self.clusters.dictionary.to_pylist()
         if len(names) == 1:
             yield names[0], self.times, self.member_keys
@@ -142,13 +142,13 @@ def _joined(columns: list[pa.DictionaryArray]) -> pa.DictionaryArray:
 
 
 class _Table(NamedTuple):
-    """What ``PackedHeartbeats`` holds, of all shards.
+    """The content of ``PackedHeartbeats`` for all shards.
 
     Attributes:
-        homes: Of each group, ascending, the number of its (cluster, shard).
-        systems, group_keys, group_names: Of each group.
-        member_groups, member_keys, member_names: Of each member, by group; the group as its index.
-        pair_members, pair_times: Of each pair, by member, then by time; the member as its index.
+        homes: For each group, ascending, the number of its (cluster, shard).
+        systems, group_keys, group_names: One entry per group.
+        member_groups, member_keys, member_names: One entry per member, by group; the group as its index.
+        pair_members, pair_times: One entry per pair, by member, then by time; the member as its index.
     """
 
     homes: Int64
@@ -163,7 +163,7 @@ class _Table(NamedTuple):
 
 
 def pack_heartbeats(columns: HeartbeatColumns, shards: int) -> Iterator[tuple[str, int, PackedHeartbeats]]:
-    """Pack heartbeats for each (cluster, shard), in the order that ``PackedHeartbeats`` promises."""
+    """Pack heartbeats for each (cluster, shard), in the order that ``PackedHeartbeats`` requires."""
     if not len(columns):
         return
     table = _table(columns, shards)
@@ -189,7 +189,7 @@ def pack_heartbeats(columns: HeartbeatColumns, shards: int) -> Iterator[tuple[st
 
 def _table(columns: HeartbeatColumns, shards: int) -> _Table:
     systems, clusters, groups = columns.systems, columns.clusters, columns.groups.dictionary_encode()
-    # A group is one (cluster, system, name); it is numbered in the order of its shard, then of its key.
+    # A group is one (cluster, system, name); groups are numbered by shard, then by key.
     place = np.asarray(clusters.indices, np.int64) * len(systems.dictionary) + np.asarray(systems.indices)
     named, row_groups = _numbered(place * len(groups.dictionary) + np.asarray(groups.indices))
     place_of, name_of = np.divmod(named, len(groups.dictionary))
@@ -211,7 +211,7 @@ def _table(columns: HeartbeatColumns, shards: int) -> _Table:
 
 
 def _members(columns: HeartbeatColumns, row_groups: Int64) -> tuple[Int64, UInt64, pa.StringArray, Int64, Int64]:
-    """Return the distinct members and pairs, as ``_Table`` has them."""
+    """Return the distinct members and pairs in the form of ``_Table``."""
     places = (row_groups.astype(np.uint64) << _GROUP_SHIFT) | (columns.member_keys >> _KEY_SHIFT)
     # Members are sorted by key, as the shards search them; repeated heartbeats of a member are adjacent.
     order = np.argsort(places)
@@ -244,7 +244,7 @@ def _members_by_name(
 
 
 def _numbered(codes: Int64) -> tuple[Int64, Int64]:
-    """Return the distinct codes, ascending, and of each code its place among them."""
+    """Return the distinct codes, ascending, and the index of each code among them."""
     greatest = int(codes.max())
     if greatest > 8 * len(codes):
         return np.unique(codes, return_inverse=True)
@@ -267,7 +267,7 @@ def _sorted_pairs(members: Int64, times: Int64) -> tuple[Int64, Int64]:
 
 
 def pack_texts(texts: pa.StringArray) -> PackedTexts:
-    """Pack a column of text without making a Python string of any."""
+    """Pack a column of text without creating Python strings."""
     offsets = np.frombuffer(texts.buffers()[1], np.int32)[texts.offset : texts.offset + len(texts) + 1]
     data = texts.buffers()[2]
     content = memoryview(data)[int(offsets[0]) : int(offsets[-1])] if data is not None else b""

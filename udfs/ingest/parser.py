@@ -1,7 +1,7 @@
-"""Core: from the bytes of one line or record to an event, or to the reason why it is not one. No I/O.
+"""Core: parses the bytes of one line or record into an event, or the reason why it is not one. No I/O.
 
-``parse`` defines the outcome of one input. ``decode_lines`` is the fast way for many: what it accepts,
-``parse`` accepts with the same outcome; all else it leaves to ``parse``.
+``parse`` defines the result for one input. ``decode_lines`` is the fast way for many: if it accepts an input, ``parse``
+accepts it with the same result; it leaves everything else to ``parse``.
 """
 
 from __future__ import annotations
@@ -61,16 +61,16 @@ def is_blank(raw: bytes) -> bool:
 
 
 def is_bare(event: Heartbeat) -> bool:
-    """Return whether a heartbeat describes nothing: it travels packed."""
+    """Return whether a heartbeat has no description, so that it travels packed."""
     return all(getattr(event, name) is None for name in _DESCRIPTION)
 
 
 def parse(raw: bytes, batch_ms: int, config: CoreConfig) -> AnyEvent | Rejection:
-    """Read one event.
+    """Parse one event.
 
     Args:
         raw: One line or record, not blank. batch_ms: The batch's own timestamp.
-    Returns: the event, all its times epoch ms; or why it is not one.
+    Returns: the event, all its times in epoch ms; or the reason why it is not one.
     """
     text = raw.removeprefix(BYTE_ORDER_MARK)
     violation = _bytes_violation(raw, text, config)
@@ -81,15 +81,15 @@ def parse(raw: bytes, batch_ms: int, config: CoreConfig) -> AnyEvent | Rejection
 
 
 def admit(event: AnyEvent, raw: bytes, batch_ms: int, config: CoreConfig) -> AnyEvent | Rejection:
-    """Finish one line of ``decode_lines``, with the same outcome as ``parse``."""
+    """Finish one line of ``decode_lines``, with the same result as ``parse``."""
     violation = _bytes_violation(raw, raw, config)
     return violation if violation is not None else _checked(event, raw, batch_ms, config)
 
 
 def decode_lines(lines: Iterable[bytes]) -> list[Line | None]:
-    """Decode many lines fast: of each, the event with its types checked and nothing else, or None for ``parse``.
+    """Decode many lines fast: for each, the event with only its types checked, or None to leave it to ``parse``.
 
-    A heartbeat with a description, or with fields beyond the contract, is None too.
+    A heartbeat with a description, or with fields beyond the contract, is also None.
     """
     decoded: list[Line | None] = []
     rest: Iterator[bytes] = iter(lines)

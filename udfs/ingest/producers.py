@@ -1,7 +1,7 @@
-"""Core: the newest producers of a cluster: the two newest times by different producers. No I/O.
+"""Core: a cluster's two newest times by different producers. No I/O.
 
-A producer is a member, in any of its groups, a group's coordinator or poller, or the collector that sends
-``clock``. Counts of topics, settings and deletions are reported only once: they support no producer's clock.
+A producer is a member, in any of its groups, a group's coordinator or poller, or the collector that sends ``clock``.
+Counts of topics, settings and deletions are reported only once, so they support no producer's clock.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _Named: TypeAlias = dict[str, list[tuple[int, str]]]
 def speakers(
     columns: HeartbeatColumns, commits: Sequence[CommitColumns], events: Iterable[AnyEvent], latest_ms: int
 ) -> dict[str, tuple[list[Spoken], list[Spoken]]]:
-    """Return for each cluster the two newest event times by different producers: up to the latest, and beyond it."""
+    """Return each cluster's two newest event times by different producers: up to the latest, and beyond it."""
     found: dict[str, list[Spoken]] = {}
     for cluster, times, keys in columns.speaking():
         found.setdefault(cluster, []).extend(_newest_of(times, keys, latest_ms))

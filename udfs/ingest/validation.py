@@ -1,4 +1,4 @@
-"""Core: what types alone cannot check of an event: names without control characters, lists that agree. No I/O."""
+"""Core: checks of an event beyond its types: names without control characters, consistent lists. No I/O."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ from udfs.model.rejection import Rejection
 from udfs.model.systems import SYSTEMS
 
 CONTROL_CHARACTER = re.compile(r"[\x00-\x1f\x7f]")
-MAX_SETTINGS_DEPTH = 16  # of strategy_settings, the only field of free shape
+MAX_SETTINGS_DEPTH = 16  # for strategy_settings, the only field of free form
 
 
 def validate(event: AnyEvent, raw: bytes) -> Rejection | None:
-    """Return the first violation in an event with valid types; None when there is none."""
-    # JSON writes control characters with a backslash, all but DEL.
+    """Return the first violation in an event with valid types; None if there is none."""
+    # JSON writes control characters with a backslash, except DEL.
     if b"\\" in raw or b"\x7f" in raw or b"data_base64" in raw:
         for field, name in _names(event):
             if CONTROL_CHARACTER.search(name):
@@ -122,7 +122,7 @@ def _topic_queues_violation(event: TopicQueues) -> Rejection | None:
 
 
 def _snapshot_violation(event: GroupSnapshot) -> Rejection | None:
-    # A repeated id means two connections, as long as their hosts (or instances) differ.
+    # A repeated id means two connections if their hosts (or instances) differ.
     connections = set()
     for index, member in enumerate(event.members):
         connection = (member.member_id, member.host, member.instance_id)
@@ -161,7 +161,7 @@ def _duplicate_queue(queues: Iterable[QueueRef | HeldQueue], path: str) -> Rejec
 
 
 def _settings_violation(settings: dict[str, object] | None, path: str) -> Rejection | None:
-    """Settings travel as JSON to every worker: numbers in 64 bits, no deep nesting."""
+    """Return the first violation in settings, which travel as JSON to every worker: 64-bit numbers, no deep nesting."""
     level: list[object] = [] if settings is None else [settings]
     for _ in range(MAX_SETTINGS_DEPTH):
         if not level:

@@ -1,1 +1,1 @@
-"""Core: in which order Java and Scala iterate."""
+"""Core: the iteration orders of Java's and Scala's collections."""

@@ -1,4 +1,4 @@
-"""Core: what Java's strings and hash maps do, as far as allocations depend on it. No I/O.
+"""Core: the behaviour of Java's strings and hash maps that allocations depend on. No I/O.
 
 Source: JDK 17, documentation of ``String#compareTo`` and ``String#hashCode``, and ``java.util.HashMap`` as observed
 (the same since 8).
@@ -20,7 +20,7 @@ LOAD_DENOMINATOR: Final = 4
 TREEIFY_THRESHOLD: Final = 8
 MAX_CAPACITY: Final = 1 << 30
 _FEW: Final = 64
-# A table of characters is at most this many times as large as the texts.
+# Use the padded table only up to this multiple of the text size.
 _TABLE_TO_TEXTS: Final = 4
 
 # From here on UTF-16 order and code point order differ: surrogates come before U+E000.
@@ -40,7 +40,7 @@ def string_order(text: str) -> bytes:
 
 
 def sorted_strings(texts: Iterable[str]) -> list[str]:
-    """Return the strings as ``Collections.sort`` sorts them; equal ones keep their order."""
+    """Return the strings in the order of ``Collections.sort``; equal ones keep their order."""
     found = list(texts)
     if all(map(str.isascii, found)):
         return sorted(found)
@@ -77,7 +77,7 @@ def _hash_codes(texts: Sequence[str]) -> NDArray[np.uint32]:
     powers = np.multiply.accumulate(powers, dtype=np.uint32)
     hashes = np.zeros(len(texts), dtype=np.uint32)
     if longest * len(texts) <= _TABLE_TO_TEXTS * codes.size:
-        # Ids are mostly of about one length: a table of their characters, aligned right.
+        # Ids mostly have similar lengths, so a table of their characters is used, aligned right.
         table = np.zeros((len(texts), longest), dtype=np.uint32)
         table[np.arange(longest) >= longest - lengths[:, np.newaxis]] = codes
         return np.matmul(table, powers[::-1], out=hashes)
@@ -89,7 +89,7 @@ def _hash_codes(texts: Sequence[str]) -> NDArray[np.uint32]:
 
 
 def table_size_for(capacity: int) -> int:
-    """Return the table that ``new HashMap<>(capacity)`` makes."""
+    """Return the number of slots of ``new HashMap<>(capacity)``."""
     return min(MAX_CAPACITY, 1 << max(0, capacity - 1).bit_length())
 
 
@@ -97,8 +97,8 @@ def hash_map_order(texts: Sequence[str], table: int = INITIAL_CAPACITY) -> list[
     """Return the keys in the order in which a ``HashMap<String, ?>`` iterates over them.
 
     Args:
-        texts: In the order in which they were put; one put again stays where it is.
-        table: Slots at the first put.
+        texts: In the order in which they were put; a text put again stays where it is.
+        table: Number of slots at the first put.
 
     Example:
         >>> hash_map_order(["range", "roundrobin", "sticky", "cooperative-sticky"])
@@ -119,7 +119,7 @@ def hashed_order(hashes: Sequence[int], table: int = INITIAL_CAPACITY, texts: Se
 
     Args:
         hashes: The keys' ``hashCode``.
-        texts: What ``compareTo`` compares, needed only where more than eight keys share a slot.
+        texts: The texts for ``compareTo``, needed only if more than eight keys share a slot.
     """
     if len(hashes) <= _FEW:
         return _order_of_few(hashes, table, texts)
@@ -131,7 +131,7 @@ def _order_of_many(hashes: NDArray[np.uint32], table: int, texts: Sequence[str] 
     size = table
     count = len(hashes)
     while True:
-        # A slot never holds more than when its table is fullest: just before the table doubles.
+        # A slot holds the most when its table is fullest: just before the table doubles.
         put = min(count, size * LOAD_NUMERATOR // LOAD_DENOMINATOR + 1)
         slots = spread[:put] & np.uint32(size - 1)
         if put > TREEIFY_THRESHOLD and int(np.bincount(slots).max()) > TREEIFY_THRESHOLD:
@@ -143,7 +143,7 @@ def _order_of_many(hashes: NDArray[np.uint32], table: int, texts: Sequence[str] 
 
 
 def _order_of_few(hashes: Sequence[int], table: int, texts: Sequence[str] | None) -> list[int]:
-    """Return the same without NumPy: for few values its calls cost more than they save."""
+    """Return the same without NumPy, whose calls cost more than they save for few values."""
     if len(hashes) <= 1:
         return list(range(len(hashes)))
     spread = [(hash_ & 0xFFFFFFFF) ^ (hash_ >> 16 & 0xFFFF) for hash_ in hashes]

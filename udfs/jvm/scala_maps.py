@@ -1,4 +1,4 @@
-"""Core: the order of Scala 2.12's maps, which votes of Kafka 1.0 depend on. No I/O.
+"""Core: the order of Scala 2.12's maps, on which votes of Kafka 1.0 depend. No I/O.
 
 Source: scala-library 2.12 ``mutable.HashTable``, ``immutable.HashMap``, ``TraversableLike#groupBy``.
 """
@@ -12,7 +12,7 @@ from udfs.jvm.collections import string_hashes
 
 _MASK: Final = 0xFFFFFFFF
 _TABLE: Final = 16  # HashTable.initialSize
-# HashTable's load factor: 750 of 1000; and up to four entries an immutable map is no tree, but a plain row.
+# HashTable's load factor is 750 of 1000; an immutable map of up to four entries is not a tree, but a plain row.
 _LOAD_PERMILLE: Final = 750
 _ROW_ENTRIES: Final = 4
 
@@ -21,7 +21,7 @@ def group_by_order(texts: Sequence[str]) -> list[str]:
     """Return the distinct texts in the order of ``texts.groupBy(identity)``.
 
     Args:
-        texts: Strings in the order in which they come.
+        texts: Strings in the order in which they occur.
 
     Example:
         >>> group_by_order(["sticky", "roundrobin", "range"])
@@ -38,7 +38,7 @@ def group_by_order(texts: Sequence[str]) -> list[str]:
 
 
 def mutable_map_order(texts: Sequence[str]) -> list[str]:
-    """Return the distinct texts in the order of a ``mutable.HashMap`` into which they were put as they come."""
+    """Return the distinct texts in the order of a ``mutable.HashMap`` into which they were put in this order."""
     distinct = list(dict.fromkeys(texts))
     return _mutable_order(distinct, _hashes(distinct))
 

@@ -1,8 +1,8 @@
 """Core: the order of Kafka's ``TimelineHashMap``, in which a group coordinator holds members. No I/O.
 
 Source: kafka-server-common 4.1.1 ``org.apache.kafka.timeline.TimelineHashMap``, as observed: a slot is the upper bits
-of the hash code times 2^64 over the golden ratio; within a slot the newest comes first; a table of so many slots holds
-up to four thirds as many keys, then it doubles, and it never shrinks.
+of the hash code times 2^64 over the golden ratio; within a slot the newest comes first; a table holds up to four thirds
+as many keys as it has slots, then it doubles, and it never shrinks.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ def timeline_map_order(texts: Sequence[str], most: int | None = None) -> list[st
     """Return the keys in the order in which a ``TimelineHashMap<String, ?>`` iterates over them.
 
     Args:
-        texts: Distinct, in the order in which they were put; one put again stays where it is.
-        most: How many there were at most since the map was made; None: these.
+        texts: Distinct, in the order in which they were put; a text put again stays where it is.
+        most: The most keys since the map was created; None if there were never more than now.
     """
     slots = _FIRST_SLOTS
     while 3 * max(len(texts), most or 0) > 4 * slots:

@@ -7,15 +7,15 @@ of keys. These rules give the chain:
 - The ninth key of a slot makes it a search tree by (hash as a signed number, key). While the table has fewer
   than 64 slots, such a key doubles the table instead.
 - In a tree a new key is inserted right after its parent in the chain; then the tree's root moves to the front.
-- When the table doubles, each chain is divided in two that keep their order. A part of up to six keys is no tree any
-  more. A larger part of a tree is rebuilt as a tree, from the first key of its chain to the last; a tree whose keys all
-  stay together stays as it is.
+- When the table doubles, each chain is divided in two that keep their order. A part of up to six keys is no longer a
+  tree. A larger part of a tree is rebuilt as a tree, from the first key of its chain to the last; a tree whose keys all
+  stay together stays unchanged.
 
-So of each tree two things count: a new key's parent, and the root. Java balances by red and black nodes. Here the tree
-is the 2-3-4 tree that a red-black tree depicts: a black node and its red children are one node of up to three keys.
-Which of these keys is black follows without colours: of two keys it is the one that was there first, of three the
-middle one. The root is the black key of the topmost node. A new key's parent is a key next to it in its leaf: where
-there is one on either side, the red one, as that is below the black one.
+So two things count about each tree: a new key's parent, and the root. Java balances by red and black nodes. Here the
+tree is the 2-3-4 tree that a red-black tree depicts: a black node and its red children are one node of up to three
+keys. Which of these keys is black follows without colours: of two keys it is the older, of three the middle one. The
+root is the black key of the topmost node. A new key's parent is a key next to it in its leaf; if there is one on either
+side, it is the red one, because that is below the black one.
 
 Source: JEP 180; JDK 17 ``java.util.HashMap`` as observed by ``tests/kit/java/oracle/MapOrder.java``. L. Guibas,
 R. Sedgewick: A dichromatic framework for balanced trees, 1978.
@@ -31,7 +31,7 @@ _LONGEST_LIST: Final = 8
 _SMALLEST_TREE: Final = 7
 _SLOTS_WITH_TREES: Final = 64
 
-# Hash as a signed number, what ``compareTo`` compares, index of the put.
+# Hash as a signed number, bytes for ``compareTo``, index of the put.
 _Key: TypeAlias = tuple[int, bytes, int]
 
 
@@ -40,8 +40,8 @@ class _Node:
 
     Attributes:
         keys: One to three, ascending.
-        below: The nodes between and beside the keys; none in a leaf.
-        black: The key that is uppermost of them in the red-black tree.
+        below: The nodes between and outside the keys; none in a leaf.
+        black: The uppermost of them in the red-black tree.
     """
 
     __slots__ = ("below", "black", "keys")
@@ -50,7 +50,7 @@ class _Node:
         self.keys, self.below, self.black = [key], list(below), key
 
     def add(self, place: int, key: _Key, halves: Sequence[_Node]) -> tuple[_Key, Sequence[_Node]] | None:
-        """Add a key and what takes the place of the node below; return what a full node hands upwards instead."""
+        """Add a key, and the two halves that replace the node below; return what a full node passes upwards instead."""
         if len(self.keys) < 3:
             self.keys.insert(place, key)
             self.below[place : place + 1] = halves
@@ -127,8 +127,8 @@ def order_with_trees(spread: Sequence[int], table: int, texts: Sequence[bytes]) 
 
     Args:
         spread: ``hash ^ hash >>> 16`` of each key, unsigned, in the order of the puts.
-        table: Slots at the first put.
-        texts: What ``compareTo`` compares where hashes are equal.
+        table: Number of slots at the first put.
+        texts: The texts for ``compareTo``, needed only if hashes are equal.
     """
     keys = [
         (hash_ - (1 << 32) if hash_ >> 31 else hash_, text, index)

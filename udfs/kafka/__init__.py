@@ -1,1 +1,1 @@
-"""Core: what Kafka's records contain."""
+"""Core: decoding of Kafka's records."""

@@ -12,7 +12,7 @@ key type            value                              event
 other               unknown                            nothing
 ==================  =================================  ====================================================
 
-Classic groups that assign something other than queues (Kafka Connect's workers, for one) are ``not_followed`` too.
+Classic groups that assign something other than queues (Kafka Connect's workers, for example) are ``not_followed``, too.
 
 Source: kafka-group-coordinator 4.1.1 ``GroupMetadataValue.json``, ``OffsetCommitValue.json``,
 ``CoordinatorRecordType``; Kafka 1.0.2 ``GroupMetadataManager``.
@@ -56,11 +56,11 @@ NOT_FOLLOWED = "not_followed"
 STABLE = "Stable"
 EMPTY = "Empty"
 
-NEWEST_VERSION = 4  # of the values of types 1 and 2
+NEWEST_VERSION = 4  # for values of types 1 and 2
 FIRST_FLEXIBLE_VERSION = 4
 OFFSETS_TOPIC = "__consumer_offsets"
 NO_TIMESTAMP = -1  # kafka-clients RecordBatch#NO_TIMESTAMP
-# A group that only commits has made has "" until a member joins.
+# A group created only by commits has "" until a member joins.
 _FOLLOWED_PROTOCOL_TYPES = ("consumer", "")
 
 UNDECODABLE = "kafka_record_undecodable"
@@ -69,7 +69,7 @@ WITHOUT_TIME = "kafka_record_without_time"
 
 
 class GroupPatterns:
-    """Choose which groups are followed: those that an included pattern matches as a whole, and no excluded one."""
+    """The choice of followed groups: those that an included pattern matches as a whole, and no excluded one."""
 
     def __init__(self, include: Sequence[str], exclude: Sequence[str] = ()) -> None:
         # A group id may contain any character, even a line feed.
@@ -103,11 +103,12 @@ def events_of(
     """Decode one record.
 
     Args:
-        timestamp_ms: The record's own; none or -1 (message format 0): the time inside the value, where there is one.
-        latest_ms: A later time is rejected.
-        offset: The record's own; None: not known.
-    Returns: at most one event; and what could not be decoded, beside the event when only a member's own bytes
-        could not.
+        timestamp_ms: The record's own timestamp; if there is none or it is -1 (message format 0), the time inside the
+            value counts, if any.
+        latest_ms: Later times are rejected.
+        offset: The record's own offset; None if unknown.
+    Returns: at most one event; and the undecodable part, along with the event if only a member's own bytes could not be
+        decoded.
     """
     group = None
     try:
@@ -118,7 +119,7 @@ def events_of(
         if key_type not in COMMIT_TYPES and key_type != CLASSIC_GROUP_TYPE and key_type not in RECORD_TYPES:
             return []
         group = reader.string()
-        # The empty group id serves commits alone and is deprecated (KIP-289): no member can join it.
+        # The empty group id can only be used for commits and is deprecated (KIP-289): no member can join it.
         if not group or not patterns.follow(group):
             return []
         if key_type in COMMIT_TYPES:
@@ -153,10 +154,10 @@ def raw_of(key: bytes | None, value: bytes | None) -> bytes:
 
 
 def read_commit_key(key: bytes) -> tuple[str, str, int]:
-    """Read the key of an offset commit: group, topic, partition.
+    """Parse the key of an offset commit: group, topic, partition.
 
     Raises:
-        WireError: It is none.
+        WireError: It is not such a key.
     """
     reader = WireReader(key)
     if reader.int16() not in COMMIT_TYPES:
@@ -267,7 +268,7 @@ def _classic_group(value: bytes, group: str, timestamp_ms: int | None, cluster: 
     described: list[MemberInfo] = []
     assignments: dict[str, tuple[QueueRef, ...]] | None = {}
     undecodable: list[Outcome] = []
-    # The order is the coordinator's, in which the leader received them as well.
+    # The order is the coordinator's, in which the leader also received them.
     for member in members:
         written = [other.assignment for other in members] if member.member_id == leader else []
         try:
@@ -281,7 +282,7 @@ def _classic_group(value: bytes, group: str, timestamp_ms: int | None, cluster: 
             if assignments is not None:
                 assignments[member.member_id] = read_assignment(member.assignment)
         except WireError as error:
-            # If one member's assignment is unknown, the members without partitions are unknown as well.
+            # If one member's assignment is unknown, it is also unknown whether members without partitions have none.
             assignments = None
             undecodable.append(_member_rejection(member, "assignment", error, cluster, group))
     snapshot.state = STABLE if members else EMPTY
@@ -364,7 +365,7 @@ def _member_rejection(member: _RawMember, what: str, error: WireError, cluster: 
 
 
 def unread_member(member_id: str, client_id: str, host: str, instance_id: str | None) -> MemberInfo:
-    """Return a member of a group that is not followed: its own bytes are not read."""
+    """Return a member of a group that is not followed, whose own bytes are not decoded."""
     return MemberInfo(
         member_id=member_id, client_id=client_id or None, host=host or None, instance_id=instance_id or None
     )
@@ -376,7 +377,7 @@ def polled_member(
     """Return a classic member whose bytes do not come from its group's record, so without timeouts.
 
     Raises:
-        WireError: The subscription is none.
+        WireError: The bytes are not a subscription.
     """
     raw = _RawMember(
         member_id=member_id,

@@ -1,8 +1,8 @@
 """Core: many records of ``__consumer_offsets`` at once: the commits as columns, the rest one by one. No I/O.
 
-Nearly all records are offset commits, and of a commit only its key, its time and its offset are used. So each distinct
-key is decoded once, the offsets are cut out as one array, and the rest of the values is only checked for its length: a
-value without exactly the length that its version and the length of its text require is decoded in full, and validated.
+Nearly all records are offset commits, and only the key, time and offset of a commit are used. So each distinct key is
+decoded once, the offsets are cut out as one array, and of the rest of the values only the length is checked: a value
+whose length differs from the one required by its version and the length of its text is decoded in full, and validated.
 """
 
 from __future__ import annotations
@@ -36,26 +36,26 @@ Bytes = npt.NDArray[np.uint8]
 
 _HANDLED_TYPES = (*COMMIT_TYPES, CLASSIC_GROUP_TYPE, *RECORD_TYPES)
 _TYPE_BYTES = 2
-# In versions 0 to 3 of a commit's value: where the int16 length of its text is, and how many bytes the rest takes.
+# In versions 0 to 3 of a commit's value: the position of its text's int16 length, and the number of bytes of the rest.
 _TEXT_AT = np.array([10, 10, 10, 14], np.int64)
 _BYTES_BESIDE_TEXT = np.array([20, 28, 20, 24], np.int64)
 _SHORTEST_COMMIT = 20
 _OFFSET_AT = 2  # an int64, in all versions
 _OFFSET_BYTES = 8
-# Version 4 has a varint, one more than the text's bytes; at the end comes the number of tagged fields: none,
+# Version 4 has a varint, the number of the text's bytes plus one; at the end comes the number of tagged fields: none,
 # or one, which is the topic's id (tag 0, 16 bytes).
 _FLEXIBLE_TEXT_AT = 14
 _FLEXIBLE_BYTES_BESIDE_TEXT = 24
 _TAGGED_TOPIC_ID = (1, 0, 16)
-_TAGGED_TOPIC_ID_BYTES = 18  # beside the number of tagged fields
+_TAGGED_TOPIC_ID_BYTES = 18  # in addition to the number of tagged fields
 
 
 class OffsetColumns(msgspec.Struct):
     """The content of many records.
 
     Attributes:
-        group_keys, queue_keys, times, offsets: Of each commit of a followed group, in the order read; keys as
-            ``packet.group_keys`` and ``packet.queue_keys`` make them; an offset below zero is ``UNKNOWN``.
+        group_keys, queue_keys, times, offsets: For each commit of a followed group, in the order read; keys are the
+            results of ``packet.group_keys`` and ``packet.queue_keys``; a negative offset is ``UNKNOWN``.
         groups, queues: The names of all groups and queues in them, by key.
         others: The content of every other record, with the number of its row.
     """
@@ -79,10 +79,10 @@ def read_offsets(
     latest_ms: int = LATEST_MS,
     numbers: pa.Int64Array | None = None,
 ) -> OffsetColumns:
-    """Decode many records of one cluster; the same outcome as ``events_of`` of each.
+    """Decode many records of one cluster, with the same result as ``events_of`` for each.
 
     Args:
-        timestamps: Of the records; -1 where one has none. numbers: Their offsets; None: not known.
+        timestamps: The records' timestamps; -1 if missing. numbers: Their offsets; None if unknown.
     """
     types = _key_types(keys)
     commits = np.isin(types, COMMIT_TYPES) & (timestamps >= EARLIEST_MS) & (timestamps <= latest_ms)
@@ -148,7 +148,7 @@ def _offsets(values: pa.BinaryArray, rows: Int64) -> Int64:
 
 
 class _CommitKeys(msgspec.Struct):
-    """Distinct keys of commits: which can be read, which of their groups are followed, their hashes and names."""
+    """Distinct keys of commits: whether they can be read, whether their groups are followed, their hashes and names."""
 
     valid: Booleans
     followed: Booleans
@@ -185,7 +185,7 @@ def _decode_keys(keys: list[bytes], cluster: str, patterns: GroupPatterns) -> _C
 
 
 def _key_types(keys: pa.BinaryArray) -> Int64:
-    """Return the type of each key; a key without one is handled like a group's, whose decoding reports why."""
+    """Return the type of each key; a key without a type is handled like a group's, which reports the reason."""
     starts, lengths, content = _layout(keys)
     types = np.full(len(keys), CLASSIC_GROUP_TYPE, np.int64)
     typed = (lengths >= _TYPE_BYTES) & np.asarray(keys.is_valid())
@@ -195,7 +195,7 @@ def _key_types(keys: pa.BinaryArray) -> Int64:
 
 
 def _have_valid_lengths(values: pa.BinaryArray, rows: Int64) -> Booleans:
-    """Return which values of commits are exactly as long as their version and their text require."""
+    """Return whether each commit's value has exactly the length that its version and its text require."""
     starts, lengths, content = _layout(values)
     starts, lengths = starts[rows], lengths[rows]
     valid = np.zeros(len(rows), np.bool_)
@@ -228,7 +228,7 @@ def _are_valid_flexible(content: Bytes, starts: Int64, lengths: Int64) -> Boolea
 
 
 def _layout(column: pa.BinaryArray) -> tuple[Int64, Int64, Bytes]:
-    """Return where each element starts, how long it is, and all their bytes."""
+    """Return where each element starts, its length, and all bytes."""
     _, offsets, data = column.buffers()
     ends = np.frombuffer(offsets, np.int32)[column.offset : column.offset + len(column) + 1].astype(np.int64)
     content = np.frombuffer(data, np.uint8) if data is not None else np.zeros(0, np.uint8)

@@ -1,8 +1,8 @@
 """Core: the protocol of Kafka's classic consumers: subscriptions, assignments, user data. No I/O.
 
 Source: kafka-clients 4.1.1 ``ConsumerProtocolSubscription.json``, ``ConsumerProtocolAssignment.json``,
-``StickyAssignor``, ``CooperativeStickyAssignor``. None of these formats is flexible; a version above the newest one
-is read as the newest one, and what follows it is ignored, as clients do.
+``StickyAssignor``, ``CooperativeStickyAssignor``. None of these formats is flexible; a version above the newest
+supported one is read as the newest, and the bytes after it are ignored, as clients do.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ _GENERATION_BYTES = 4
 NO_GENERATION = -1  # kafka-clients AbstractStickyAssignor#DEFAULT_GENERATION
 STICKY = "sticky"
 COOPERATIVE_STICKY = "cooperative-sticky"
-# kafka-python alone writes a version before its user data; others count topics in its place.
+# Only kafka-python writes a version before its user data; others have the topic count there.
 _KAFKA_PYTHON_VERSION = 1
 
 
 class ConsumerSubscription(msgspec.Struct, frozen=True, kw_only=True):
-    """What a member reported when it joined.
+    """A member's subscription as it joined.
 
     Attributes:
         version: As written, even if it is newer than the newest supported one.
         topics: Sorted, distinct.
-        owned: Its partitions, in the reported order; None where the format has none.
-        owned_generation: The generation of ``owned``; None where it is not reported.
+        owned: Its partitions, in the reported order; None if the format has none.
+        owned_generation: The generation of ``owned``; None if not reported.
         rack: As written: None, empty or a name. user_data: As written.
     """
 
@@ -40,12 +40,12 @@ class ConsumerSubscription(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def read_subscription(data: bytes, strategy: str | None) -> ConsumerSubscription:
-    """Read a member's subscription.
+    """Parse a member's subscription.
 
     Args:
-        strategy: The protocol under which it was sent: it decides what the user data mean.
+        strategy: The protocol under which it was sent, which determines the meaning of the user data.
     Raises:
-        WireError: It is none.
+        WireError: The bytes are not a subscription.
     """
     reader = WireReader(data)
     version = _version(reader)
@@ -56,7 +56,7 @@ def read_subscription(data: bytes, strategy: str | None) -> ConsumerSubscription
     rack = reader.nullable_string() if version >= 3 else None
     owned_generation = generation if generation >= 0 else None
     if strategy == STICKY:
-        # It revokes everything before it joins, so its former queues are only in the user data.
+        # The member revokes everything before it joins, so its former queues are only in the user data.
         owned, owned_generation = _sticky_data(user_data)
     elif strategy == COOPERATIVE_STICKY and owned_generation is None and user_data is not None:
         owned_generation = _cooperative_generation(user_data)
@@ -71,10 +71,10 @@ def read_subscription(data: bytes, strategy: str | None) -> ConsumerSubscription
 
 
 def read_assignment(data: bytes) -> tuple[QueueRef, ...]:
-    """Read the assignment of a member, sorted and distinct; no bytes are no queues.
+    """Parse a member's assignment, sorted and distinct; no bytes mean no queues.
 
     Raises:
-        WireError: It is no assignment.
+        WireError: The bytes are not an assignment.
     """
     if not data:
         return ()
@@ -84,7 +84,7 @@ def read_assignment(data: bytes) -> tuple[QueueRef, ...]:
 
 
 def has_version(user_data: bytes) -> bool:
-    """Return whether ``sticky``'s user data begin with kafka-python's version."""
+    """Return whether the user data of ``sticky`` begin with kafka-python's version."""
     return len(user_data) > _GENERATION_BYTES and WireReader(user_data).int16() == _KAFKA_PYTHON_VERSION
 
 
@@ -92,7 +92,7 @@ def assignment_form(data: bytes) -> tuple[int, bytes | None]:
     """Return the version and the user data of an assignment.
 
     Raises:
-        WireError: It is no assignment.
+        WireError: The bytes are not an assignment.
     """
     reader = WireReader(data)
     version = _version(reader)
@@ -125,10 +125,10 @@ def _queues(reader: WireReader) -> tuple[QueueRef, ...]:
 
 
 def _sticky_data(user_data: bytes | None) -> tuple[tuple[QueueRef, ...], int | None]:
-    """Read ``sticky``'s user data: version 1 ends with a generation, version 0 does not.
+    """Parse the user data of ``sticky``: version 1 ends with a generation, version 0 does not.
 
-    Source: kafka-clients ``StickyAssignor#deserializeTopicPartitionAssignment``: what cannot be read counts as nothing;
-    kafka-python 3.0 writes an int16 version before it.
+    Source: kafka-clients ``StickyAssignor#deserializeTopicPartitionAssignment``: unreadable data count as nothing;
+    kafka-python 3.0 writes an int16 version first.
     """
     if not user_data:
         return (), None
@@ -143,7 +143,10 @@ def _sticky_data(user_data: bytes | None) -> tuple[tuple[QueueRef, ...], int | N
 
 
 def _cooperative_generation(user_data: bytes) -> int | None:
-    """Source: kafka-clients ``CooperativeStickyAssignor#memberData``; librdkafka writes what ``sticky`` does."""
+    """Parse the generation.
+
+    Source: kafka-clients ``CooperativeStickyAssignor#memberData``; librdkafka writes the same data as for ``sticky``.
+    """
     if len(user_data) > _GENERATION_BYTES:
         return _sticky_data(user_data)[1]
     try:

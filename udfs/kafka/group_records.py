@@ -26,7 +26,7 @@ from udfs.model.events import (
 )
 from udfs.model.queues import ascending
 
-# The type of a key, and of which group protocol and kind the record is.
+# The type of a key, with the group protocol and the kind of the record.
 RECORD_TYPES: dict[int, tuple[RecordProtocol, RecordKind]] = {
     3: ("consumer", "group"),
     4: ("consumer", "topics"),
@@ -66,9 +66,9 @@ def read_group_record(
     """Decode one record.
 
     Args:
-        key_type: One of ``RECORD_TYPES``. key: Behind the name of the group.
+        key_type: One of ``RECORD_TYPES``. key: The rest of the key after the group's name.
     Raises:
-        WireError: It is none.
+        WireError: The bytes are not such a record.
     """
     protocol, kind = RECORD_TYPES[key_type]
     fields: Fields = {}
@@ -120,7 +120,7 @@ def _read_fields(protocol: RecordProtocol, kind: RecordKind, key_fields: Fields,
     if protocol == "streams":
         return _streams_target(reader) if kind == "member_target" else _streams_current(reader)
     if kind == "member_target":
-        # The iteration order of the coordinator's sets depends on it.
+        # The iteration order of the coordinator's sets depends on this order.
         return {"partitions": _partitions_as_written(reader, _topic_id)}
     return _current(reader, may_revoke=protocol == "consumer")
 
@@ -160,7 +160,7 @@ def _consumer_member(reader: WireReader, member_id: str) -> Fields:
 
 
 def _classic(reader: WireReader) -> list[tuple[int, tuple[str, ...]]]:
-    """Return session timeout and strategies of a member that speaks the classic protocol; none where it does not."""
+    """Parse session timeout and strategies of a member that uses the classic protocol; none for other members."""
     if not reader.uvarint():  # a nullable struct inside a tagged field
         return []
     timeout = reader.int32()
@@ -243,18 +243,18 @@ def _streams_target(reader: WireReader) -> Fields:
 
 def _streams_current(reader: WireReader) -> Fields:
     fields = _epochs(reader, _STREAMS_STATES) | _streams_target(reader)
-    # These are active, standby and warm-up tasks; what is being revoked is still held, whatever its kind.
+    # These are active, standby and warm-up tasks; tasks being revoked are still held, whatever their kind.
     fields["revoking"] = tuple(partitions for _ in range(3) for partitions in _partitions(reader, _name))
     return fields
 
 
 def _partitions(reader: WireReader, name: Callable[[WireReader], str]) -> tuple[TopicPartitions, ...]:
-    """Read partitions by topic or subtopology; both sorted and distinct."""
+    """Parse partitions by topic or subtopology, both sorted and distinct."""
     return ascending(_partitions_as_written(reader, name))
 
 
 def _partitions_as_written(reader: WireReader, name: Callable[[WireReader], str]) -> tuple[TopicPartitions, ...]:
-    """Read partitions by topic or subtopology, distinct, in the record's order of both.
+    """Parse partitions by topic or subtopology, distinct, in the record's order.
 
     That is the order of the coordinator's map, in which topics that share a slot keep the order of insertion.
     """
@@ -273,9 +273,9 @@ def _partitions_as_written(reader: WireReader, name: Callable[[WireReader], str]
 
 
 def _topic_id(reader: WireReader) -> str:
-    """Return a UUID as Kafka writes it.
+    """Return a UUID in Kafka's text form.
 
-    Source: kafka-clients ``Uuid#toString``: base64 for URLs, without padding.
+    Source: kafka-clients ``Uuid#toString``: URL-safe base64 without padding.
     """
     return base64.urlsafe_b64encode(reader.raw(_UUID_BYTES)).decode().rstrip("=")
 
@@ -284,7 +284,7 @@ def _topic_id(reader: WireReader) -> str:
 
 
 def _topics(reader: WireReader) -> Fields:
-    """Read the topics of a group, with their ids: written by brokers up to 4.0."""
+    """Parse the topics of a group, with their ids, as written by brokers up to 4.0."""
 
     def rack_list() -> None:
         reader.int32()
@@ -302,7 +302,7 @@ def _topics(reader: WireReader) -> Fields:
 
 
 def _topology(reader: WireReader) -> Fields:
-    """Read which topics the subtopologies of a streams group consume; only their sources count here."""
+    """Parse the source topics that the subtopologies of a streams group consume."""
     epoch = reader.int32()
 
     def setting() -> None:
@@ -327,8 +327,8 @@ def _topology(reader: WireReader) -> Fields:
         name, sources = _name(reader), reader.array(lambda: _name(reader))
         reader.array(reader.string)  # patterns
         reader.array(internal_topic)  # changelogs
-        reader.array(reader.string)  # where it writes
-        sources += reader.array(internal_topic)  # repartitioned by another one
+        reader.array(reader.string)  # sink topics
+        sources += reader.array(internal_topic)  # topics repartitioned by another subtopology
         reader.array(copartitioned)
         reader.skip_tagged_fields()
         return name, tuple(sorted(set(sources)))

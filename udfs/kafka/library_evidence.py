@@ -1,13 +1,13 @@
 """Core: which client libraries may have written a member's subscription and a leader's assignments. No I/O.
 
-None of these is certain alone; together they mostly leave one:
+No single piece of evidence is certain; together they mostly leave one library:
 
-- The leader writes all assignments. kafka-clients writes the version of its own protocol from 2.4 on, and no user
-  data; kafka-python has version 1 for cooperative-sticky; all others write version 0: librdkafka, kafka-python,
-  aiokafka and kafka-clients before 2.4 with user data of no bytes, franz-go and sarama with null, librdkafka's
-  cooperative-sticky and sarama's sticky with bytes.
-- The subscription: its version, null or no bytes as user data, an empty rack (librdkafka) or null.
-- The client id, where it is the library's default; bytes that another library alone writes outweigh it.
+- The leader writes all assignments. kafka-clients from 2.4 on writes the version of its own protocol, and no user data;
+  kafka-python has version 1 for cooperative-sticky; all others write version 0: librdkafka, kafka-python, aiokafka and
+  kafka-clients before 2.4 with empty user data, franz-go and sarama with null, librdkafka's cooperative-sticky and
+  sarama's sticky with bytes.
+- The subscription: its version, null or empty user data, an empty (librdkafka) or null rack.
+- The client id, if it is the library's default; bytes that only one other library writes outweigh it.
 
 Source: records of a 4.1 broker with kafka-clients 2.8.2, 3.9.1 and 4.1.1, librdkafka 2.16, kafka-python 3.0.12,
 aiokafka 0.14.0, franz-go 1.22.2 and sarama 1.61.1 (``tests/udfs/kafka/test_library_evidence.py``).
@@ -23,12 +23,12 @@ from udfs.kafka.wire_reader import WireError
 _JAVA = ("java-2.3", "java-2.4+", "java-3.2+", "java-3.4+")  # by the version that they write
 _NEWEST = len(_JAVA) - 1
 _ALTERNATIVES = "|"
-# librdkafka writes version 3 of the subscription since 2.2, and before 1 or 0.
+# librdkafka writes version 3 of the subscription since 2.2, and version 1 or 0 before.
 _RDKAFKA, _OLD_RDKAFKA = "librdkafka", "librdkafka-2.1"
 _KAFKA_PYTHON, _AIOKAFKA = "kafka-python", "aiokafka"
 _FRANZ_GO, _SARAMA = "franz-go", "sarama"
 _EVERY = (*reversed(_JAVA), _RDKAFKA, _OLD_RDKAFKA, _KAFKA_PYTHON, _AIOKAFKA, _FRANZ_GO, _SARAMA)
-# The client id that each library takes when the user names none.
+# The default client id of each library.
 _DEFAULT_CLIENT_IDS = (
     ("rdkafka", (_RDKAFKA, _OLD_RDKAFKA)),
     ("kafka-python-", (_KAFKA_PYTHON,)),
@@ -49,13 +49,13 @@ def libraries_of(
     one_timeout: bool,
     assignments: Sequence[bytes] = (),
 ) -> tuple[str, ...]:
-    """Return which libraries a member may have, the likeliest first.
+    """Return the libraries that a member may use, likeliest first.
 
     Args:
-        subscription: None: it cannot be read. one_timeout: Session and rebalance timeout are equal, as aiokafka has
-            them by default. assignments: Those that the member has written as the leader: they outweigh the rest.
-    Returns: names as ``java-3.4+`` (that or a later one that writes the same), or ``librdkafka-2.1`` (that
-        or an earlier one); never none.
+        subscription: None if it cannot be read. one_timeout: Session and rebalance timeout are equal, as is aiokafka's
+            default. assignments: Assignments that the member wrote as the leader, which outweigh the rest.
+    Returns: names such as ``java-3.4+`` (that or a later one that writes the same), or ``librdkafka-2.1`` (that or an
+        earlier one); never none.
 
     Example:
         >>> libraries_of(ConsumerSubscription(version=1, topics=("t",)), "range", "billing", one_timeout=False)
@@ -71,7 +71,7 @@ def libraries_of(
 
 
 def text_of(libraries: Sequence[str]) -> str:
-    """Return names as the field ``client_library`` has them."""
+    """Return names in the form of the field ``client_library``."""
     return _ALTERNATIVES.join(libraries)
 
 
@@ -102,7 +102,7 @@ def _by_subscription(subscription: ConsumerSubscription, strategy: str | None, *
             return (_RDKAFKA,)
         others = (_FRANZ_GO,) if subscription.rack is None or data is None else (_FRANZ_GO, _RDKAFKA)
         if strategy == COOPERATIVE_STICKY and data is not None:
-            # kafka-clients writes the generation alone.
+            # kafka-clients writes only the generation.
             return (java,) if len(data) == _GENERATION_BYTES and data != _NO_QUEUES else others
         return (java, *others)
     python = (_AIOKAFKA, _KAFKA_PYTHON) if one_timeout else (_KAFKA_PYTHON, _AIOKAFKA)

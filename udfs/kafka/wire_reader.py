@@ -1,4 +1,4 @@
-"""Core: reads the primitive types of Kafka's wire format, plain and flexible (KIP-482), from bytes. No I/O."""
+"""Core: a reader for the primitive types of Kafka's wire format, plain and flexible (KIP-482). No I/O."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class WireError(MonitorError):
 class WireReader:
     """Reads one field after another.
 
-    Every length is compared with the remaining bytes before it is used.
+    Every length is checked against the remaining bytes before it is used.
 
     Args:
         flexible: Lengths are unsigned varints and structs end with tagged fields (KIP-482).
@@ -91,7 +91,7 @@ class WireReader:
             raise WireError(f"a text before byte {self._place} is not UTF-8") from error
 
     def skip_string(self) -> None:
-        """Pass over a text or null, whatever its bytes."""
+        """Skip a text or null, whatever its bytes."""
         self._text()
 
     def _text(self) -> bytes | None:

@@ -1,1 +1,1 @@
-"""Core: which values travel between rooms."""
+"""Core: the values that travel between rooms."""

@@ -1,4 +1,4 @@
-"""Core: the NumPy arrays that travel between rooms, by the type of their elements."""
+"""Core: NumPy arrays that travel between rooms, by the type of their elements."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Core: why the audit of a generation found no agreement: the column ``reason`` of ``audits``. No I/O.
 
-Where nothing could be recomputed, the reasons are those of ``comparability``, and a few of audits alone.
+If nothing could be recomputed, the reasons are those of ``comparability``, and a few that only audits use.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Final
 from udfs.model import comparability
 from udfs.model.comparability import CUSTOM_STRATEGY, MEMBERS_UNKNOWN, NO_TARGET, NOT_REPORTED, TOPICS_UNKNOWN
 
-# The reported assignment is exactly what another library, strategy or knowledge gives.
+# The reported assignment is exactly the result of another library, strategy or state of knowledge.
 ANOTHER_LIBRARY = "another_library"
 ANOTHER_STRATEGY = "another_strategy"
 RACKS_IGNORED = "racks_ignored"
@@ -20,7 +20,7 @@ STALE_METADATA = "stale_metadata"
 OWNERSHIP_IGNORED = "ownership_ignored"
 OTHER_OWNERSHIP = "other_ownership"
 WRONG_OWNERSHIP = "wrong_ownership"
-# Where each member assigns for itself, members that know less, or that do nothing, would produce it.
+# If each member assigns for itself, members that know less, or that do nothing, would produce it.
 NOT_FOLLOWED = "not_followed"
 NOT_YET_FOLLOWED = "not_yet_followed"
 MEMBER_UNKNOWN = "member_unknown"
@@ -31,14 +31,14 @@ UNEXPLAINED = "unexplained"
 MEMBERS_NOT_REPORTING = "members_not_reporting"
 REPORTED_LATE = "reported_late"
 
-# These contradict the strategy's name; no other difference does.
+# Only these reasons contradict the strategy's name.
 AGAINST_THE_STRATEGY: Final = frozenset({ANOTHER_LIBRARY, ANOTHER_STRATEGY, CUSTOM_STRATEGY, RACKS_IGNORED})
-# These say why one generation has no verdict although its strategy may have one.
+# These reasons explain why one generation has no verdict although its strategy may have one.
 PASSING: Final = frozenset(
     {MEMBERS_NOT_REPORTING, MEMBERS_UNKNOWN, NO_TARGET, NOT_REPORTED, REPORTED_LATE, TOPICS_UNKNOWN}
 )
 
-# These texts are for people.
+# Sentence shown to users for each reason code.
 SENTENCES: Mapping[str, str] = MappingProxyType(
     {
         **comparability.SENTENCES,

@@ -1,4 +1,4 @@
-"""Core: the audit of one generation, as the journal writes it. No I/O."""
+"""Core: the audit of one generation, in the journal's form. No I/O."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ class VerdictFields(msgspec.Struct, kw_only=True):
     """The audits' verdict on a group's strategy: proven, contradicted or not_recomputable.
 
     Attributes:
-        verdict_generations: How many have it, the first at ``verdict_from``. verdict_reason: Why it is not proven.
+        verdict_generations: The number of generations with it, the first at ``verdict_from``. verdict_reason: Why it is
+            not proven.
     """
 
     strategy_verdict: str | None = None
@@ -24,7 +25,7 @@ class VerdictFields(msgspec.Struct, kw_only=True):
 
 
 class AuditedQueue(msgspec.Struct, array_like=True, gc=False):
-    """A queue whose reported owners are not the expected ones; members by their ids, sorted."""
+    """A queue whose reported owners are not the expected ones; members by id, sorted."""
 
     topic: str
     broker: str | None
@@ -35,13 +36,13 @@ class AuditedQueue(msgspec.Struct, array_like=True, gc=False):
 
 
 class Audited(msgspec.Struct, kw_only=True, tag_field="kind", tag="audited"):
-    """The audit of one generation: replaces its row in ``audits``.
+    """The audit of one generation, which replaces its row in ``audits``.
 
     Attributes:
-        audited_at: The event time at which it was compared. library: The client library as which it was recomputed.
-        reason, detail: Why it differs or could not be recomputed, and the evidence for that.
-        queues: How many were compared. queues_differing: How many differ, of which ``differing`` lists the first.
-        digest: CRC-32 of all that differ.
+        audited_at: The event time of the comparison. library: The client library assumed in the recomputation.
+        reason, detail: Why it differs or could not be recomputed, and the evidence.
+        queues: Number of queues compared. queues_differing: Number that differ; ``differing`` lists the first of them.
+        digest: CRC-32 of all queues that differ.
     """
 
     rebalance_id: str

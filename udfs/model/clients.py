@@ -1,4 +1,4 @@
-"""Core: which client a member is, which stays the same when it comes back under another member id. No I/O."""
+"""Core: a member's client, which stays the same when it comes back under another member id. No I/O."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ _WITH_PORT = re.compile(r"([^:]+|\[.*\]):\d{1,5}")
 
 
 def client_of(instance_id: str | None, client_id: str | None, host: str | None) -> str | None:
-    """Return a member's client: its instance id; else its client id with its host; else its host; None: none is known.
+    """Return a member's client: its instance id, else its client id with its host, else its host; None if unknown.
 
     It is the same in each session of one process, and after a restart. Two processes on one host that set no client id
-    of their own, or the same one, are one client: nothing that stays tells them apart. Two hosts with one instance id
-    are one client, too, and a client whose address changes is another one. Ports, and what clients write into their ids
-    anew at each start, do not count.
+    of their own, or the same one, are one client: nothing permanent distinguishes them. Two hosts with the same
+    instance id are one client, too, and a client whose address changes becomes another one. Ports, and the parts of ids
+    that clients renew at each start, do not count.
 
     Args:
-        client_id: Where a system has none but the member's id: that id.
+        client_id: The member's id if the system has no separate client id.
 
     Example:
         >>> client_of("worker-3", "rdkafka", "/10.0.0.7"), client_of(None, "rdkafka", "/10.0.0.7")

@@ -1,7 +1,7 @@
 """Core: why a reported assignment is not compared with a computed one. No I/O.
 
-The reasons are what the column ``agrees_reason`` holds where ``agrees`` is null. One of them is no such reason: what
-a true one leaves out.
+The reasons are the values of the column ``agrees_reason`` if ``agrees`` is null. An exception is the reason that says
+what was left out of a true comparison.
 """
 
 from __future__ import annotations
@@ -9,40 +9,40 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
-# This is the error of a rebalance whose assignment is not known here.
+# The error of a rebalance whose assignment cannot be computed here.
 NOT_RECOMPUTABLE = "not_recomputable"
 
 # The members' queues are not reported, or there are no members.
 NOT_REPORTED = "not_reported"
 NO_MEMBERS = "no_members"
-# The strategy failed here; it is a class of the user's own; the settings that it was made with are not reported.
+# The strategy failed here, or it is a custom class, or its settings are not reported.
 STRATEGY_FAILED = "strategy_failed"
 CUSTOM_STRATEGY = "custom_strategy"
 # Some topics have no metadata yet.
 TOPICS_UNKNOWN = "topics_unknown"
-# Several client libraries may have assigned; none of those that are recomputed assigns like this.
+# Several client libraries may have assigned; none of the recomputed ones assigns like this.
 LIBRARY_UNKNOWN = "library_unknown"
-# The client library is known, and its assignment does not follow from what the records hold.
+# The client library is known, and its assignment does not follow from the records.
 LIBRARY_NOT_RECOMPUTED = "library_not_recomputed"
-# The client library is known, its versions assign differently, and which of them assigned is not known.
+# The client library is known, its versions assign differently, and it is unknown which of them assigned.
 LIBRARY_VERSION_UNKNOWN = "library_version_unknown"
 # The assignment leaves out whole topics, and is otherwise as computed: its leader had no metadata of them.
 LEADER_METADATA_STALE = "leader_metadata_stale"
-# What the members held before, on which this strategy depends, is not in the records.
+# The records lack the members' previous queues, on which this strategy depends.
 OWNERSHIP_UNKNOWN = "ownership_unknown"
-# Which assignor a coordinator of the new protocol took is not known: no member names one, so it is the broker's
-# default, or as many want a custom one. None that is known here gives the target.
+# It is unknown which assignor a coordinator of the new protocol used: no member names one, so it is the broker's
+# default, or equally many members want a custom one. No known assignor gives the target.
 ASSIGNOR_UNKNOWN = "assignor_unknown"
-# Polls do not show what the members subscribe to (Kafka's admin calls, of groups of the new protocol).
+# Polls do not show subscriptions (Kafka's admin calls, for groups of the new protocol).
 SUBSCRIPTIONS_UNKNOWN = "subscriptions_unknown"
 
-# The assignment is the computed one of the queues that there were before a topic grew: its leader or coordinator need
-# not have known the new ones yet.
+# The assignment is the computed one for the queues before a topic grew: its leader or coordinator need not have known
+# the new queues yet.
 GROWTH_NOT_DUE = "growth_not_due"
 
 # The results of the possible libraries prove nothing about this generation.
 OF_LIBRARIES = frozenset({LIBRARY_UNKNOWN, LIBRARY_NOT_RECOMPUTED, LIBRARY_VERSION_UNKNOWN, LEADER_METADATA_STALE})
-# The strategy's result is not known.
+# The strategy's result is unknown.
 UNKNOWN_RESULTS = frozenset(
     {
         *(CUSTOM_STRATEGY, LIBRARY_UNKNOWN, LIBRARY_NOT_RECOMPUTED, LIBRARY_VERSION_UNKNOWN),
@@ -53,7 +53,7 @@ UNKNOWN_RESULTS = frozenset(
 NO_TARGET = "no_target"
 MEMBERS_UNKNOWN = "members_unknown"
 
-# These texts are for people.
+# Sentence shown to users for each reason code.
 SENTENCES: Mapping[str, str] = MappingProxyType(
     {
         NOT_REPORTED: "no assignment is reported",

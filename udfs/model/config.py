@@ -1,6 +1,6 @@
-"""Core: the settings that the core decides by, as one frozen value. No I/O.
+"""Core: the settings that decisions depend on, as one frozen value. No I/O.
 
-No field has a default: those are in ``conf/default.toml`` alone. The shell builds a ``CoreConfig`` once, of the
+No field has a default: defaults are only in ``conf/default.toml``. The shell builds a ``CoreConfig`` once, from the
 settings with the same names, and every worker gets the same one with the function.
 """
 
@@ -13,18 +13,18 @@ import msgspec
 
 
 class CoreConfig(msgspec.Struct, frozen=True, kw_only=True):
-    """What the user may choose about time, limits and defaults. Times and spans in ms.
+    """The user's settings for time, limits and defaults. Times and spans in ms.
 
     Attributes:
-        session_timeouts_ms: For members that report none, by system.
+        session_timeouts_ms: Timeouts by system, for members that report none.
         flapping_within_ms, flapping_rebalances, flapping_factor, flapping_after_ms, flapping_history_ms,
             flapping_always: When a group rebalances too often, see ``udfs/group/state/flapping.py``.
-        stuck_after_ms: How long a group may rebalance, where its source shows it.
-        max_departed_members: Of each group: remembered descriptions of departed members.
-        max_group_work: Of each group in one batch: members + queues of its rebalances; the rest waits.
-        max_waiting_events: Of each shard: beyond it the oldest are applied before their time.
-        queue_progress_ms: The span of event time of one row of ``queue_progress``; 0: none.
-        max_progress_queues: Of each shard: queues of groups whose offsets are remembered.
+        stuck_after_ms: How long a group may rebalance, if its source shows it.
+        max_departed_members: Limit per group of remembered descriptions of departed members.
+        max_group_work: Limit per group and batch of members and queues in its rebalances; the rest waits.
+        max_waiting_events: Limit per shard; beyond it the oldest events are applied before their time.
+        queue_progress_ms: The span of event time of one row of ``queue_progress``; 0 for no rows.
+        max_progress_queues: Limit per shard of queues of groups whose offsets are remembered.
     """
 
     shards: int

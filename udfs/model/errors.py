@@ -1,4 +1,4 @@
-"""Core: the errors that cross a seam. No I/O."""
+"""Core: the errors that cross module boundaries. No I/O."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class StrategyError(MonitorError):
 
     Args:
         code: A stable snake_case code, e.g. ``no_members``, ``no_common_strategy``.
-        message: A sentence for people, where the real class has one: its text.
+        message: A sentence for people; the real class's text if it has one.
     """
 
     def __init__(self, code: str, message: str) -> None:
@@ -45,7 +45,7 @@ class StateDamagedError(StateVersionError):
 
 
 class PacketDamagedError(MonitorError):
-    """A packet that arrived at its shard as something else than was sent; the batch fails, to be read again."""
+    """A packet that arrived at its shard changed; the batch fails and is read again."""
 
 
 class InvariantError(MonitorError):

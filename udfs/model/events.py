@@ -1,8 +1,8 @@
 """Core: the event contract, version 1, as types. Parsing is in ``udfs.ingest.parser``. No I/O.
 
-Every struct is one ``type`` of the contract; the JSON Schema in ``conf/`` is generated from them.
-Times are epoch ms once parsed. Fields that an event does not carry are ``None``, which is not the
-same as empty: a heartbeat changes the fields that it carries and leaves the others.
+Every struct is one ``type`` of the contract; the JSON Schema in ``conf/`` is generated from them. Times are epoch ms
+once parsed. A field missing from an event is ``None``, which is not the same as empty: a heartbeat changes the fields
+that it carries and leaves the others.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from udfs.model.systems import System
 Mode: TypeAlias = Literal["clustering", "broadcasting", "message"]
 SCHEMA_VERSION: Final = 1
 
-# A count alone creates as many queues in memory; Kafka's largest clusters have fewer partitions in all.
+# A count alone creates this many queues in memory; Kafka's largest clusters have fewer partitions in all.
 MAX_QUEUE_COUNT = 100_000
 
 Offset: TypeAlias = Annotated[int, msgspec.Meta(ge=0, le=MAX_INT64)]
@@ -44,7 +44,7 @@ MemberState: TypeAlias = Literal["stable", "unrevoked", "unreleased"]
 if TYPE_CHECKING:
     Timestamp: TypeAlias = int
 else:
-    # Epoch ms once parsed; on the wire RFC 3339 text as well.
+    # Epoch ms once parsed; on the wire also RFC 3339 text.
     Timestamp = (
         Annotated[int, msgspec.Meta(description="Epoch milliseconds")]
         | Annotated[str, msgspec.Meta(description="RFC 3339", extra_json_schema={"format": "date-time"})]
@@ -58,13 +58,13 @@ class QueueOffset(msgspec.Struct, frozen=True, omit_defaults=True):
     queue_id: QueueId
     broker: str | None = None
     offset: Offset | None = None
-    end_offset: Offset | None = None  # extra: the end of the queue then: the difference is the lag
-    moved: bool = True  # extra: false: no new commit; the lag has changed
-    position: Offset | None = None  # extra: up to where its owner has read, committed or not
+    end_offset: Offset | None = None  # optional: the queue's end offset then; the difference is the lag
+    moved: bool = True  # optional: false if there is no new commit but the lag has changed
+    position: Offset | None = None  # optional: the position up to which its owner has read, committed or not
 
 
 class QueueEnd(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One queue of a topic and where it ends: the offset of the next message."""
+    """One queue of a topic and its end offset: the offset of the next message."""
 
     queue_id: QueueId
     end_offset: Offset
@@ -72,28 +72,28 @@ class QueueEnd(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class HeldQueue(msgspec.Struct, frozen=True, order=True, omit_defaults=True):
-    """One queue as a member reports it; fields beyond the queue's name are present where the source has them."""
+    """One queue as a member reports it; fields beyond the queue's name are present if the source has them."""
 
     topic: Name
     queue_id: QueueId
     broker: str | None = None
-    locked: bool | None = None  # extra: of ordered consumption: no other member may consume it
-    held_since: Timestamp | None = None  # extra: when it took the queue over, if reported (MetaQ's owner node)
-    last_pull_at: Timestamp | None = None  # extra: of this member
-    last_consume_at: Timestamp | None = None  # extra
+    locked: bool | None = None  # optional, with ordered consumption: no other member may consume it
+    held_since: Timestamp | None = None  # optional: when it took the queue over, if reported (MetaQ's owner node)
+    last_pull_at: Timestamp | None = None  # optional: this member's last pull
+    last_consume_at: Timestamp | None = None  # optional
 
 
 class RevokedQueue(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One queue that a cooperative rebalance has taken from its owner and not given to another yet."""
+    """One queue that a cooperative rebalance has revoked and not yet assigned to another member."""
 
     topic: Name
     queue_id: QueueId
     broker: str | None = None
-    revoked_at: Timestamp | None = None  # None: it is not known
+    revoked_at: Timestamp | None = None  # None if unknown
 
 
 class QueueInfo(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
-    """One queue as a topic has it. ``racks`` (all replicas' racks) precedes ``rack``."""
+    """One queue in a topic's metadata. ``racks`` (all replicas' racks) precedes ``rack``."""
 
     queue_id: QueueId
     broker: str | None = None
@@ -112,12 +112,12 @@ class MemberInfo(MemberFields, kw_only=True):
 
 
 class Departure(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """How a member departed that a snapshot lacks, as far as its source knows.
+    """How a member that is missing from a snapshot departed, as far as its source knows.
 
     Attributes:
-        kind: ``gone``: left or expired, unknown; the evidence describes what was observed.
-        host: Distinguishes two connections of one id. at: When, if observed; never after the snapshot.
-        evidence: What was observed, as text. inferred: Concluded from the evidence, not reported.
+        kind: ``gone`` if it is unknown whether the member left or expired; the evidence describes what was observed.
+        host: Distinguishes two connections with the same id. at: When, if observed; never after the snapshot.
+        evidence: The observation, as text. inferred: Concluded from the evidence, not reported.
     """
 
     member_id: Name
@@ -129,10 +129,9 @@ class Departure(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Observation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Something wrong with a group that only its source can see; ``findings`` knows the kinds.
+    """A problem of a group that only its source can see; ``findings`` knows the kinds.
 
-    A snapshot that carries observations carries all current ones: those of the snapshot before that are missing in it
-    are over.
+    A snapshot with observations carries all current ones: earlier observations that are missing from it are over.
     """
 
     kind: Name
@@ -141,7 +140,7 @@ class Observation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
 
 
 class Event(msgspec.Struct, kw_only=True, omit_defaults=True, tag_field="type"):
-    """What every event carries."""
+    """The base of every event."""
 
     schema_version: Literal[1]
     event_time: Timestamp
@@ -151,7 +150,7 @@ class Event(msgspec.Struct, kw_only=True, omit_defaults=True, tag_field="type"):
 
 
 class EventFields(TypedDict):
-    """The fields that any event carries."""
+    """The fields that any event has."""
 
     schema_version: Literal[1]
     event_time: int
@@ -160,12 +159,12 @@ class EventFields(TypedDict):
 
 
 def event_fields(system: System, cluster: str, event_time: int) -> EventFields:
-    """Return the fields that any event of a cluster carries; ``event_time``: in epoch ms."""
+    """Return the fields that every event of a cluster has; ``event_time`` in epoch ms."""
     return {"schema_version": SCHEMA_VERSION, "event_time": event_time, "system": system, "cluster": cluster}
 
 
 class MemberEvent(MemberFields, kw_only=True, tag_field="type"):
-    """What an event carries that may describe a member: the fields of ``Event``, too, for one struct has one base."""
+    """An event that may describe a member; it repeats the fields of ``Event``, because a struct has only one base."""
 
     schema_version: Literal[1]
     event_time: Timestamp
@@ -188,7 +187,7 @@ class MemberLeft(Event, kw_only=True, tag_field="type", tag="member_left"):
     group: Name
     member_id: Name
     reason: str | None = None
-    how: Literal["left", "expired", "fenced"] = "left"  # extra: whether the coordinator removed it, and why
+    how: Literal["left", "expired", "fenced"] = "left"  # optional: whether the coordinator removed it, and why
 
 
 class TopicQueues(Event, kw_only=True, tag_field="type", tag="topic_queues"):
@@ -197,9 +196,9 @@ class TopicQueues(Event, kw_only=True, tag_field="type", tag="topic_queues"):
     topic: Name
     queues: tuple[QueueInfo, ...] | None = None
     queue_count: QueueCount | None = None
-    topic_id: str | None = None  # extra: Kafka's topic UUID
+    topic_id: str | None = None  # optional: Kafka's topic UUID
     restored: bool = False  # from a state export: no change
-    restored_topic: str | None = None  # base64 of the topic as the state held it
+    restored_topic: str | None = None  # base64 of the topic in the exported state
 
 
 class GroupSettings(Event, kw_only=True, tag_field="type", tag="group_settings"):
@@ -207,16 +206,16 @@ class GroupSettings(Event, kw_only=True, tag_field="type", tag="group_settings")
     mode: Mode | None = None
     strategy: str | None = None
     strategy_settings: dict[str, object] | None = None
-    inferred: bool = False  # extra: concluded from the members' queues, not reported
+    inferred: bool = False  # optional: concluded from the members' queues, not reported
 
 
 class GroupSnapshot(Event, kw_only=True, tag_field="type", tag="group_snapshot"):
-    """The whole group as a coordinator or a poll saw it.
+    """The whole group as a coordinator or a poll shows it.
 
     ``state`` ``not_followed`` marks a group of a kind that is not recomputed (share, streams, Kafka Connect).
-    ``generation_source`` ``counted`` without a ``generation``: a coordinator assigns, and only polls show its
-    generations: the monitor counts them (Kafka's admin calls).
-    ``restored`` snapshots come from a state export and carry the extra fields below.
+    ``generation_source`` ``counted`` without a ``generation`` means that a coordinator assigns but only polls show its
+    generations, so the monitor counts them (Kafka's admin calls). ``restored`` snapshots come from a state export and
+    carry the extra fields below.
     """
 
     group: Name
@@ -227,13 +226,13 @@ class GroupSnapshot(Event, kw_only=True, tag_field="type", tag="group_snapshot")
     leader: str | None = None
     members: tuple[MemberInfo, ...] = ()
     assignments: dict[str, tuple[QueueRef, ...]] | None = None
-    departures: tuple[Departure, ...] | None = None  # extra
-    observations: tuple[Observation, ...] | None = None  # extra
-    reason: str | None = None  # extra: with the state PreparingRebalance: why, as the coordinator logs it
+    departures: tuple[Departure, ...] | None = None  # optional
+    observations: tuple[Observation, ...] | None = None  # optional
+    reason: str | None = None  # optional, with the state PreparingRebalance: the reason that the coordinator logs
     restored: bool = False
     generation_source: Literal["reported", "counted"] | None = None
     last_rebalance_id: str | None = None
-    protocol: str | None = None  # extra: of a group that is not followed, what it is: connect, sr, ...
+    protocol: str | None = None  # optional: the kind of a group that is not followed: connect, sr, ...
     restored_group: str | None = None  # base64 of the group's own encoding: spans, counters, ids
     revoked: tuple[RevokedQueue, ...] | None = None  # in the middle of a cooperative rebalance
     logical_id: str | None = None  # the rebalance that began it
@@ -243,8 +242,8 @@ class Clock(Event, kw_only=True, tag_field="type", tag="clock"):
     """The source is alive and has reported everything up to ``event_time``."""
 
     restored: bool = False  # from a state export
-    restored_cluster: str | None = None  # base64 of the cluster's clock and silence as the state held them
-    lost: tuple[Loss, ...] | None = None  # extra: what was deleted before the collector could read it
+    restored_cluster: str | None = None  # base64 of the cluster's clock and silence in the exported state
+    lost: tuple[Loss, ...] | None = None  # optional: input that was deleted before the collector could read it
 
 
 class Progress(Event, kw_only=True, tag_field="type", tag="progress"):
@@ -253,7 +252,7 @@ class Progress(Event, kw_only=True, tag_field="type", tag="progress"):
 
 
 class QueueEnds(Event, kw_only=True, tag_field="type", tag="queue_ends"):
-    """Extra: where queues of a topic end, for all groups that read them; queues that are not named are unchanged."""
+    """Optional event: end offsets of a topic's queues, shared by all groups; queues not named are unchanged."""
 
     topic: Name
     queues: tuple[QueueEnd, ...]
@@ -264,7 +263,7 @@ class GroupDeleted(Event, kw_only=True, tag_field="type", tag="group_deleted"):
 
 
 class CommitsDeleted(Event, kw_only=True, tag_field="type", tag="commits_deleted"):
-    """Extra: what the group had committed of these queues was deleted: with their topic, or because it expired."""
+    """Optional event: the group's commits of these queues were deleted, with their topic or because they expired."""
 
     group: Name
     queues: tuple[QueueRef, ...]
@@ -275,11 +274,11 @@ class AssignmentReported(Event, kw_only=True, tag_field="type", tag="assignment_
     member_id: Name
     queues: tuple[HeldQueue, ...]
     generation: Generation | None = None
-    host: str | None = None  # extra: distinguishes two connections of one id
+    host: str | None = None  # optional: distinguishes two connections with the same id
 
 
 class TopicPartitions(msgspec.Struct, frozen=True, order=True):
-    """Partitions of a topic, which has its id here (KIP-516), or tasks of a subtopology."""
+    """Partitions of a topic, here with its id (KIP-516), or tasks of a subtopology."""
 
     topic: Name
     partitions: tuple[QueueId, ...]
@@ -288,18 +287,19 @@ class TopicPartitions(msgspec.Struct, frozen=True, order=True):
 class GroupRecord(Event, kw_only=True, tag_field="type", tag="group_record"):
     """One record of Kafka's coordinator about a consumer (KIP-848), share or streams group.
 
-    Records of one event time apply in the order of their offsets. Where one has none, they apply in the order of their
-    kinds, then of their epochs; a tombstone (``deleted``) comes last among those of its key.
+    Records with the same event time apply in the order of their offsets. If any of them has no offset, they apply in
+    the order of their kinds, then of their epochs; a tombstone (``deleted``) comes last among those with its key.
 
     Attributes:
-        record: ``group``: its epoch. ``topics``: the names of topics by id. ``pattern``: what a pattern matches.
-            ``topology``: what the subtopologies of a streams group consume. ``member``: a description. ``target``: the
-            epoch of the target assignment; ``member_target``: what a member shall own. ``member_current``: what it
-            owns, or has yet to give up (``revoking``).
-        epoch: Of the group, the target or the member; a static member that is away has -2.
-        classic_strategies: Of a member that speaks the classic protocol.
-        partitions: Of a streams group: active tasks.
-        offset: Of the record in its partition of ``__consumer_offsets``: all records of a group are in one.
+        record: ``group``: its epoch. ``topics``: the names of topics by id. ``pattern``: the topics that a pattern
+            matches. ``topology``: the topics that the subtopologies of a streams group consume. ``member``: a
+            description. ``target``: the epoch of the target assignment; ``member_target``: a member's target.
+            ``member_current``: the partitions that it owns, or has yet to give up (``revoking``).
+        epoch: The epoch of the group, the target or the member; -2 for a static member that is away.
+        classic_strategies: Strategies of a member that uses the classic protocol.
+        partitions: In a streams group, the active tasks.
+        offset: The record's offset in its partition of ``__consumer_offsets``; all records of a group are in one
+            partition.
     """
 
     group: Name
@@ -323,7 +323,7 @@ class GroupRecord(Event, kw_only=True, tag_field="type", tag="group_record"):
     offset: Offset | None = None
 
 
-# All but heartbeats, which have a fast path of their own.
+# All events except heartbeats, which have a fast path of their own.
 NoHeartbeat: TypeAlias = (
     MemberJoined
     | MemberLeft
@@ -340,8 +340,8 @@ NoHeartbeat: TypeAlias = (
 )
 AnyEvent: TypeAlias = Heartbeat | NoHeartbeat
 
-# The order in which events of one event time apply. Records of Kafka's newer protocols are collected, and apply when
-# all others of their time have; so do reports without a generation in groups whose generations are counted.
+# The order in which events with the same event time apply. Records of Kafka's newer protocols are collected, and apply
+# after all other events with their timestamp; so do reports without a generation in groups with counted generations.
 ORDER_AT_ONE_TIME: dict[type[Event] | type[MemberEvent], int] = {
     TopicQueues: 0,
     GroupSettings: 1,

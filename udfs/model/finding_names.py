@@ -1,4 +1,4 @@
-"""Core: what a finding speaks of, as data: queues, members, clients, subscriptions, its cause. No I/O."""
+"""Core: the names in a finding, as data: queues, members, clients, subscriptions, its cause. No I/O."""
 
 from __future__ import annotations
 
@@ -6,22 +6,22 @@ from typing import Final, Literal, TypeAlias
 
 import msgspec
 
-# A finding names at most this many of each, and has the number of those left out.
+# A finding names at most this many of each, and gives the number left out.
 MAX_NAMED = 50
 MAX_SUBSCRIPTIONS = 10
 
-# These say why the member that a queue is assigned to does not read it.
+# Why the member that a queue is assigned to does not read it.
 QueueReason: TypeAlias = Literal["not_subscribed", "not_owned"]
 NOT_SUBSCRIBED: Final = "not_subscribed"
 NOT_OWNED: Final = "not_owned"
 
 
 class NamedQueue(msgspec.Struct, array_like=True, frozen=True, gc=False):
-    """A queue that a finding speaks of.
+    """A queue named in a finding.
 
     Attributes:
-        member_id: Whom the strategy assigns it to; None: nobody, or it is not known. reason: Why that member does not
-            read it. owners: Who owns it.
+        member_id: The member that the strategy assigns it to; None if there is none, or if it is unknown. reason: Why
+            that member does not read it. owners: Its owners.
     """
 
     topic: str
@@ -33,7 +33,7 @@ class NamedQueue(msgspec.Struct, array_like=True, frozen=True, gc=False):
 
 
 class NamedMember(msgspec.Struct, array_like=True, frozen=True, gc=False):
-    """A member that a finding names; detail: what it states about this member."""
+    """A member named in a finding; detail: the finding's statement about this member."""
 
     member_id: str
     client: str
@@ -41,14 +41,14 @@ class NamedMember(msgspec.Struct, array_like=True, frozen=True, gc=False):
 
 
 class NamedClient(msgspec.Struct, array_like=True, frozen=True, gc=False):
-    """A client that a finding speaks of; rebalances: how many it caused, where they are counted."""
+    """A client named in a finding; rebalances: how many it caused, if they are counted."""
 
     client: str
     rebalances: int | None = None
 
 
 class NamedSubscription(msgspec.Struct, array_like=True, frozen=True, gc=False):
-    """A subscription, with members that have it and how many more do."""
+    """A subscription with the members that have it, and how many more do."""
 
     topics: tuple[str, ...]
     members: tuple[str, ...]
@@ -56,7 +56,7 @@ class NamedSubscription(msgspec.Struct, array_like=True, frozen=True, gc=False):
 
 
 class FindingNames(msgspec.Struct, frozen=True, kw_only=True):
-    """All that a finding speaks of, each list bounded, with how many it leaves out.
+    """All names in a finding, each list bounded, with the number left out.
 
     Attributes:
         caused_by: The id of the finding that this one follows from.

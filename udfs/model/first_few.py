@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 
 def first_few(names: Sequence[str], most: int) -> str:
-    """Return names as a text: of more than ``most`` the first ones, and how many more there are.
+    """Return names as a text; if there are more than ``most``, only the first ones and the number of the others.
 
     Example:
         >>> first_few(["a", "b"], 2), first_few(["a", "b", "c", "d"], 2)

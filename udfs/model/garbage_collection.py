@@ -1,4 +1,7 @@
-"""Core: Python's cycle collector: paused while many values without cycles are created, and kept off modules. No I/O."""
+"""Core: control of Python's cycle collector: paused while many acyclic values are created, and kept off modules.
+
+No I/O.
+"""
 
 from __future__ import annotations
 
@@ -12,10 +15,10 @@ T = TypeVar("T")
 
 
 def makes_no_cycles(function: Callable[P, T]) -> Callable[P, T]:
-    """Return the function, run with the cycle collector paused.
+    """Wrap a function so that it runs with the cycle collector paused.
 
-    The collector scans new objects after every 700 of them, and sometimes all objects: a third of the time of
-    a group of thousands of members.
+    The collector scans new objects after every 700 of them, and sometimes all objects, which takes a third of the time
+    for a group of thousands of members.
     """
 
     @functools.wraps(function)
@@ -33,9 +36,9 @@ def makes_no_cycles(function: Callable[P, T]) -> Callable[P, T]:
 
 @functools.cache
 def exempt_loaded_modules() -> None:
-    """Exempt everything loaded so far from later collections, once in the life of a process.
+    """Exempt everything loaded so far from later collections, once per process.
 
-    PySpark's worker collects everything after each task. The modules of pandas, Arrow and the core are a quarter of a
-    million objects, and walking them took 85 % of what the workers computed in a small batch.
+    PySpark's worker collects everything after each task. The modules of pandas, Arrow and the core have a quarter of a
+    million objects, and walking them took 85 % of the workers' computing time in a small batch.
     """
     gc.freeze()

@@ -23,9 +23,9 @@ class DueEvent(msgspec.Struct, frozen=True):
     """One event that is due.
 
     Attributes:
-        event: Parsed, all times epoch ms.
+        event: The parsed event, all times in epoch ms.
         event_id: The event's own id, else the hash of its canonical content.
-        late: Older than the clock before this batch *and* than what was applied to its group. It applies at
+        late: Older than the clock before this batch *and* than the last change applied to its group. It applies at
             ``GroupInput.clock_before``, before everything else, and the rebalance names its own time.
         source, position: Where it was read.
     """
@@ -38,7 +38,7 @@ class DueEvent(msgspec.Struct, frozen=True):
 
 
 class TopicsView(Protocol):
-    """The cluster's topics as the events so far describe them."""
+    """The cluster's topics as described by the events so far."""
 
     def at(self, topic: str, time_ms: int) -> tuple[QueueInfo, ...] | None:
         """Return the topic's queues at that time (events of that event time included).
@@ -47,7 +47,7 @@ class TopicsView(Protocol):
         """
 
     def before(self, topic: str, time_ms: int) -> tuple[QueueInfo, ...] | None:
-        """Return the topic's queues right before a time, be it of an earlier batch; None: it was not reported yet."""
+        """Return the topic's queues right before a time, even in an earlier batch; None if it was not reported yet."""
 
     def first_description(self, topic: str) -> tuple[QueueInfo, ...] | None:
         """Return the first reported queues of the topic since it was last unknown."""
@@ -56,20 +56,20 @@ class TopicsView(Protocol):
         """Return whether any topic of the cluster had been reported by then."""
 
     def topic_id(self, topic: str, time_ms: int) -> str | None:
-        """Return Kafka's UUID of the topic that had this name at that time, where it was reported."""
+        """Return Kafka's UUID of the topic that had this name at that time, if reported."""
 
     def renewed_at(self, topic: str, time_ms: int) -> int | None:
-        """Return when a name last began to be that of another topic, or of none any more, up to then; None: never."""
+        """Return when the name last changed to another topic, or to none, up to then; None if it never did."""
 
 
 class DedupView(Protocol):
     """The remembered ids of one group."""
 
     def is_repeat(self, event_id: str, time_ms: int) -> bool:
-        """Evaluate an event as it is applied, and remember it when it is the first with its id.
+        """Return whether an event being applied is a repeat; remember it if it is the first with its id.
 
-        Not used for ``TopicQueues`` (their topic's window has filtered them: a group gets changes only),
-        nor about heartbeats without a description.
+        Not used for ``TopicQueues`` (the topic's own window has filtered them, so a group gets only changes), nor for
+        heartbeats without a description.
         """
 
 
@@ -77,7 +77,7 @@ Progress: TypeAlias = Mapping[int, Sequence[int]]
 
 
 def observed_since(progress: Progress, offsets: Offsets, at: int) -> tuple[Progress, Offsets]:
-    """Return the observations of queues from a time on: those before are of a group that was deleted then."""
+    """Return the observations of queues from a given time on: earlier ones belong to a group that was deleted then."""
     times = {queue: [time for time in of_queue if time >= at] for queue, of_queue in progress.items()}
     observed = {
         queue: [observation for observation in of_queue if observation[0] >= at] for queue, of_queue in offsets.items()
@@ -87,22 +87,22 @@ def observed_since(progress: Progress, offsets: Offsets, at: int) -> tuple[Progr
 
 
 class GroupInput(msgspec.Struct, kw_only=True):
-    """All that is due for one group.
+    """Everything that is due for one group.
 
     Attributes:
         clock_before: The cluster clock before the batch; None before the first.
         clock: Events strictly before it are due; a deadline D is due when clock > D.
         detected_at: The batch's own timestamp.
-        events: Due events of this group, late ones included, any order; ``TopicQueues`` of topics that a
-            member of the group subscribes to (now or as of events in this list) are among them.
+        events: Due events of this group in any order, including late ones; also ``TopicQueues`` of topics that a member
+            of the group subscribes to (now or as of events in this list).
         heartbeats: Heartbeats without a description that are due: member id -> distinct times, ascending.
-        last_heartbeat: Last applied heartbeat of each member that lives by heartbeats.
-        work_limit: The group stops between two event times after this much work: members and queues that it
-            processed. None: it does not stop.
+        last_heartbeat: Last applied heartbeat of each member that is tracked by heartbeats.
+        work_limit: The group stops between two event times after this much work, counted in members and queues
+            processed. None for no limit.
         progress: Commit times by ``packet.queue_key``: those applied before and those due, ascending.
-        offsets: By ``packet.queue_key`` how far the group has come: time, committed offset, end of the queue, position
-            of its owner; -1 where one was not observed then, -2 for a commit without an offset. What was applied
-            before, and what is due, ascending. Both are read while the group advances, not later.
+        offsets: How far the group has read, by ``packet.queue_key``: time, committed offset, end offset, position of
+            its owner; -1 if one was not observed then, -2 for a commit without an offset. Both applied and due
+            observations, ascending. Both are read while the group advances, not later.
     """
 
     cluster: str
@@ -120,25 +120,25 @@ class GroupInput(msgspec.Struct, kw_only=True):
 
 
 class GroupOutput(msgspec.Struct, kw_only=True):
-    """What a group returns.
+    """The result of advancing a group.
 
     Attributes:
-        last_heartbeat: Every member that lives by heartbeats now, with its last applied heartbeat (or its join).
-        session_timeouts_ms: Its session timeout, for the same members.
+        last_heartbeat: Every member that is tracked by heartbeats now, with its last applied heartbeat (or its join).
+        session_timeouts_ms: The session timeouts of the same members.
         topics: Topics that the group's members subscribe to: sorted, distinct.
         wake_at: The group must be advanced again once the clock is past this, even if nothing is due.
         last_applied_ms: Events before it are late: the time of the last change that makes a rebalance or of the last
-            snapshot, or one past that of the last expiry.
-        ignored_event_ids: Ids of late events that changed nothing, such as a heartbeat of a departed member: they
-            are not listed as late.
-        outdated: Ids of events with fields that are older than the current ones: those fields change nothing.
-        work: How many members and queues it processed.
+            snapshot, or just after the last expiry.
+        ignored_event_ids: Ids of late events that changed nothing, such as a heartbeat of a departed member; they are
+            not listed as late.
+        outdated: Ids of events with fields that are older than the current ones; those fields change nothing.
+        work: The number of members and queues processed.
         stopped_at: Input at or after this time was not applied, because the work reached its limit; all input
             before it was. None: everything was applied.
-        system: The group's system, where an event has named another one than it was believed to be of.
-        observed_since: What was observed of its queues before it is of a group that was deleted or forgotten then;
-            None: it was neither.
-        rebalances, changes, rejected: In the order in which they were decided. Late events are listed by the shard.
+        system: The group's system, if an event named another one than assumed.
+        observed_since: Observations of its queues before this time belong to a group that was deleted or forgotten
+            then; None if it was neither.
+        rebalances, changes, rejected: In the order in which they were decided. The shard lists late events.
     """
 
     last_heartbeat: dict[str, int] = msgspec.field(default_factory=dict)
@@ -164,18 +164,18 @@ class GroupLogic(Protocol):
         """Return a new, empty group."""
 
     def encode_group(self, group: Any, /) -> bytes:
-        """Return a group as bytes, its version first."""
+        """Return a group as bytes that begin with its version."""
 
     def decode_group(self, data: bytes, /) -> Any:
-        """Read what ``encode_group`` wrote, now or in an earlier version."""
+        """Decode what ``encode_group`` wrote, in this or an earlier version."""
 
     def members_by_heartbeat(self, group: Any, /) -> Sequence[str]:
         """Return exactly the members that ``GroupOutput.last_heartbeat`` named when the group was last advanced."""
 
     def snapshot_of(self, group: Any, last_heartbeat: Mapping[str, int], event_time: int, /) -> GroupSnapshot:
-        """Return the group as a restored snapshot of the contract, for people and for other versions to read."""
+        """Return the group as a restored snapshot of the contract, readable by people and by other versions."""
 
     def advance(
         self, group: Any, group_input: GroupInput, topics: TopicsView, dedup: DedupView, config: CoreConfig, /
     ) -> GroupOutput:
-        """Apply all that is due to a group; it is changed in place."""
+        """Apply everything that is due to a group, which is changed in place."""

@@ -9,7 +9,7 @@ def rebalance_id(cluster: str, group: str, event_time: int, source: str, generat
     """Return a rebalance's id.
 
     Args:
-        source: ``reported`` or ``counted``. ordinal: Its number among those equal in all the others, from 0.
+        source: ``reported`` or ``counted``. ordinal: Its number among those with the same other fields, from 0.
     """
     return _hash(cluster, group, event_time, source, generation, ordinal)
 
@@ -20,6 +20,6 @@ def finding_id(cluster: str, group: str, kind: str, opened_at: int) -> str:
 
 
 def _hash(*parts: str | int) -> str:
-    # Each part follows its length, so no name can run into the next.
+    # Each part is preceded by its length, so that no name can run into the next.
     text = "".join(f"{len(str(part))}:{part}" for part in parts)
     return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()

@@ -1,7 +1,7 @@
-"""Core: what a decision leaves behind: rebalances, changes and rejected inputs, as plain values. No I/O.
+"""Core: the output of decisions: rebalances, changes and rejected inputs, as plain values. No I/O.
 
-Every row is a pure function of events and state. A change is numbered within the history of its group
-(or topic, or cluster), so that the order of a journal never depends on how the input was cut.
+Every row is a pure function of events and state. A change is numbered within the history of its group (or topic, or
+cluster), so that the order of a journal never depends on how the input was cut into batches.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ TriggerKind: TypeAlias = Literal[
 ]
 # The main trigger is the first of these that is present.
 TRIGGER_ORDER: tuple[TriggerKind, ...] = get_args(TriggerKind)
-CLASSIC_UNDER_WAY = ("preparing_rebalance", "completing_rebalance")  # states while it rebalances, by its protocol
+CLASSIC_UNDER_WAY = ("preparing_rebalance", "completing_rebalance")  # states during a rebalance, by protocol
 UNDER_WAY = (*CLASSIC_UNDER_WAY, "assigning", "reconciling")
 # A streams group whose target gives no member a task, which Kafka shows as NotReady, waits for this. Rows keep this
 # text, and views compare with it: to reword it, views must know both.
 TOPOLOGY_NOT_READY = "no member gets a task: topics of the topology are missing, or incorrectly partitioned"
 # A row names the members at another epoch than their group's target, unless there are more than this.
 MAX_MEMBER_EPOCHS = 100
-# Beyond this many members, or queues, of a reconciling group a row names none. Each of their records is a row.
+# Beyond this many members, or queues, a row of a reconciling group names none of them. Each of their records is a row.
 MAX_RECONCILING_MEMBERS = 50
 MAX_RECONCILING_QUEUES = 1_000
 
@@ -55,8 +55,8 @@ class Trigger(msgspec.Struct, frozen=True, kw_only=True):
     topic: str | None = None
     detail: str | None = None
     event_id: str | None = None
-    client: str | None = None  # the member's, see ``clients``; known once the rebalance is decided
-    host: str | None = None  # the member's, without a port; likewise
+    client: str | None = None  # the member's client, see ``clients``; known once the rebalance is decided
+    host: str | None = None  # the member's host without a port; likewise
     part_of: str | None = None  # ``host_lost`` or ``rolling_restart``, see ``joint_departures``
 
 
@@ -96,8 +96,8 @@ class Rebalance(msgspec.Struct, kw_only=True):
     queue_pause_ms: int | None = None
     pause_estimated_ms: int | None = None
     queue_pause_estimated_ms: int | None = None
-    library: str | None = None  # the client library whose assignment was computed, of Kafka's classic groups
-    agrees_reason: str | None = None  # why ``agrees`` is null, or what a true one leaves out
+    library: str | None = None  # the client library whose assignment was computed (Kafka's classic groups)
+    agrees_reason: str | None = None  # why ``agrees`` is null, or what was left out if it is true
     observed_by: str | None = None
     logical_id: str | None = None  # the first generation of the same logical rebalance; in most rows its own id
     began_at: int | None = None
@@ -118,7 +118,7 @@ class Rebalance(msgspec.Struct, kw_only=True):
 
 
 class MemberOpened(ShownFields, kw_only=True, omit_defaults=False, tag_field="kind", tag="member_opened"):
-    """A session begins, with what is shown of its member; its key is (cluster, group, member_id, joined_at).
+    """A session begins, with its member's description; its key is (cluster, group, member_id, joined_at).
 
     ``former_member_id`` is the id that a static member had before it came back under this one.
     """
@@ -136,7 +136,7 @@ class MemberChanged(MemberOpened, kw_only=True, tag_field="kind", tag="member_ch
 
 
 class MemberClosed(msgspec.Struct, kw_only=True, tag_field="kind", tag="member_closed"):
-    """A session ends. An empty one (left_at == joined_at) leaves no row."""
+    """A session ends. An empty session (left_at == joined_at) leaves no row."""
 
     member_id: str
     joined_at: int
@@ -153,12 +153,12 @@ class MemberReopened(msgspec.Struct, kw_only=True, tag_field="kind", tag="member
 
 
 class MemberReplaced(msgspec.Struct, kw_only=True, tag_field="kind", tag="member_replaced"):
-    """A static member came back under a new id: its open spans end then, and go on under ``member_id``.
+    """A static member came back under a new id: its open spans end then, and continue under ``member_id``.
 
     They keep their rebalance, generation and origin. Its sessions have changes of their own.
 
     Attributes:
-        outages: For how long nobody read its queues before: of each that it has, as far as it is known.
+        outages: How long nobody read each of its queues before, as far as known.
     """
 
     former_member_id: str
@@ -169,27 +169,27 @@ class MemberReplaced(msgspec.Struct, kw_only=True, tag_field="kind", tag="member
 
 
 class MemberEpoch(msgspec.Struct, array_like=True, frozen=True, gc=False):
-    """A member of a consumer group of Kafka's new protocol, and its epoch; None: no record shows one."""
+    """A member of a consumer group of Kafka's new protocol, and its epoch; None if no record shows one."""
 
     member_id: str
     epoch: int | None = None
 
 
 class AssignedQueues(msgspec.Struct, array_like=True, frozen=True, order=True, gc=False):
-    """Queues of a topic, ascending; of a streams group the tasks of a subtopology."""
+    """Queues of a topic, ascending; in a streams group, tasks of a subtopology."""
 
     topic: str
     queue_ids: tuple[int, ...]
 
 
 class ReconcilingMember(msgspec.Struct, array_like=True, frozen=True):
-    """A member while its group assigns or reconciles, as the coordinator has it.
+    """A member while its group assigns or reconciles, as the coordinator sees it.
 
     Attributes:
-        epoch: None: no record shows one. state: stable, unrevoked (it has queues to give up), unreleased (it waits for
-            queues of others).
-        assigned: What it may consume. revoking: What it has yet to give up. target: What it shall have; of a streams
-            group all three without standby and warm-up tasks.
+        epoch: None if no record shows one. state: stable, unrevoked (it has queues to give up), unreleased (it waits
+            for queues of others).
+        assigned: The queues that it may consume. revoking: Those that it has yet to give up. target: Its target; in a
+            streams group all three without standby and warm-up tasks.
     """
 
     member_id: str
@@ -204,15 +204,15 @@ class ReconcilingMember(msgspec.Struct, array_like=True, frozen=True):
 
 
 class GroupChanged(VerdictFields, kw_only=True, tag_field="kind", tag="group_changed"):
-    """The group as it is now: replaces its row in ``groups``."""
+    """The group's current state, which replaces its row in ``groups``."""
 
     system: str
-    state: str  # stable, empty, failed, not_followed; of a rebalance under way: ``UNDER_WAY``
+    state: str  # stable, empty, failed, not_followed; during a rebalance one of ``UNDER_WAY``
     mode: str | None = None
     strategy: str | None = None
     generation: int | None = None
     generation_source: str | None = None
-    members: int | None = 0  # None: not known, of a group that is not followed
+    members: int | None = 0  # None if unknown, for a group that is not followed
     queues: int = 0
     idle_members: int = 0
     unassigned_queues: int = 0
@@ -226,10 +226,10 @@ class GroupChanged(VerdictFields, kw_only=True, tag_field="kind", tag="group_cha
     assignment_epoch: int | None = None
     waits: str | None = None
     library: str | None = None  # the client library that assigned the last generation
-    # Members at another epoch than ``assignment_epoch``, sorted; None: not known, or too many.
+    # Members at another epoch than ``assignment_epoch``, sorted; None if unknown, or if there are too many.
     member_epochs: list[MemberEpoch] | None = None
-    # All members while the group assigns or reconciles, sorted; None: it does neither, or they or their queues are too
-    # many.
+    # All members while the group assigns or reconciles, sorted; None if the group does neither, or has too many members
+    # or queues.
     reconciling: list[ReconcilingMember] | None = None
 
 
@@ -238,7 +238,7 @@ class GroupRemoved(msgspec.Struct, kw_only=True, tag_field="kind", tag="group_re
 
 
 class Rebalanced(msgspec.Struct, kw_only=True, tag_field="kind", tag="rebalanced"):
-    """What ``group_minutes`` needs of one rebalance."""
+    """The figures of one rebalance for ``group_minutes``."""
 
     rebalance_id: str
     members: int
@@ -252,7 +252,7 @@ class Rebalanced(msgspec.Struct, kw_only=True, tag_field="kind", tag="rebalanced
 
 
 class TopicChanged(msgspec.Struct, kw_only=True, tag_field="kind", tag="topic_changed"):
-    """A topic's queues from ``valid_from`` on; the span before ends then; 0 queues open none."""
+    """A topic's queues from ``valid_from`` on; the previous span ends then; 0 queues open no span."""
 
     topic: str
     queue_count: int
@@ -261,7 +261,7 @@ class TopicChanged(msgspec.Struct, kw_only=True, tag_field="kind", tag="topic_ch
 
 
 class FindingFields(FindingNames, frozen=True, kw_only=True):
-    """What is wrong from ``opened_at`` on, and of what it speaks."""
+    """A problem from ``opened_at`` on, and the names that it concerns."""
 
     finding_id: str
     finding: str  # the kind of the finding: source_silent, generations_missed, ...
@@ -273,19 +273,19 @@ class FindingFields(FindingNames, frozen=True, kw_only=True):
 
 
 class FindingOpened(FindingFields, frozen=True, omit_defaults=True, tag_field="kind", tag="finding_opened"):
-    """Something is wrong from ``opened_at`` on."""
+    """A finding opens at ``opened_at``."""
 
 
 class FindingChanged(
     FindingFields, frozen=True, kw_only=True, omit_defaults=True, tag_field="kind", tag="finding_changed"
 ):
-    """An open finding as it is from ``changed_at`` on: all fields, not a patch."""
+    """An open finding's content from ``changed_at`` on: all fields, not a patch."""
 
     changed_at: int
 
 
 class FindingClosed(msgspec.Struct, kw_only=True, tag_field="kind", tag="finding_closed"):
-    """A finding is over."""
+    """A finding closes."""
 
     finding_id: str
     closed_at: int
@@ -312,10 +312,10 @@ Body: TypeAlias = (
 
 
 class Change(msgspec.Struct, kw_only=True):
-    """One row of ``changes``, but for the batch.
+    """One row of ``changes``, without the batch.
 
-    ``number`` counts the changes of one history: of the group, or, where ``group_id`` is None, of the topic
-    or the cluster (``subject``). It fixes the order of the rows of that history.
+    ``number`` counts the changes of one history: that of the group or, if ``group_id`` is None, of the topic or cluster
+    (``subject``). It fixes the order of the rows of that history.
     """
 
     cluster: str
@@ -342,16 +342,16 @@ class Rejected(msgspec.Struct, kw_only=True):
 
 
 class ClusterBegun(msgspec.Struct, kw_only=True):
-    """A shard has its first state of a cluster: with ``time.silence = "expire"`` its clock moves on from now on."""
+    """A shard has its first state of a cluster; with ``time.silence = "expire"`` its clock advances from now on."""
 
     cluster: str
 
 
 class ClusterObserved(msgspec.Struct, kw_only=True):
-    """Events of a cluster arrived in a batch: how far the cluster is known.
+    """Events of a cluster arrived in a batch, which shows how far the cluster is known.
 
     Attributes:
-        latest_ms: The newest event time of this batch, without those ahead of it where there are others.
+        latest_ms: The newest event time of this batch, without those ahead of it if there are others.
         newest_ms: The newest event time of all batches so far.
         clock_ms: The cluster's clock; None before the first event that is not ahead.
     """

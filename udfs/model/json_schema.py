@@ -41,7 +41,7 @@ def event_schema() -> dict[str, Any]:
             "then": {"required": ["epoch"], "properties": {"epoch": {"type": "integer"}}},
         },
     ]
-    # This is not a keyword of JSON Schema; each alternative names its own type instead.
+    # It is not a keyword of JSON Schema; each alternative names its own type instead.
     union.pop("discriminator", None)
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",

@@ -1,7 +1,7 @@
 """Core: the finding ``events_lost``: input that was deleted before it was read. No I/O.
 
-The loss is detected outside, where files and offsets are; it arrives as input, so that the finding is a
-function of what was read.
+The loss is detected outside, where files and offsets are known; it arrives as input, so that the finding is a function
+of the input.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from udfs.model.journal import FindingOpened
 from udfs.model.timestamps import write_timestamp
 
 KIND = "events_lost"
-# It cannot be repaired: the finding closes this long after the loss was detected.
+# A loss cannot be repaired, so the finding closes this long after it was detected.
 CLOSES_AFTER_MS = 86_400_000
 _ADVICE = (
     "Events of that span are unknown: rebalances in it are missing, and causes after it may be."
@@ -29,9 +29,10 @@ class Loss(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     """Lost input of a cluster.
 
     Attributes:
-        what: What was deleted or skipped, as a sentence without its full stop.
-        since_ms: Everything written before was read; None = unknown.
-        until_ms: All written after can be read; None: nothing is left, so it is the time of detection.
+        what: The deleted or skipped input, as a sentence without its full stop.
+        since_ms: Everything written before this was read; None if unknown.
+        until_ms: Everything written after this can be read; None if nothing is left, in which case the time of
+            detection counts.
         noticed_ms: When the loss was detected.
     """
 
@@ -42,7 +43,7 @@ class Loss(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
 
 
 def loss_id(cluster: str, loss: Loss) -> str:
-    """Return the id of the finding; the same loss, reported again, has the same one."""
+    """Return the id of the finding; a loss that is reported again has the same id."""
     content = msgspec.json.encode([cluster, KIND, loss])
     return hashlib.blake2b(content, digest_size=16).hexdigest()
 

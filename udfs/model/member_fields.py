@@ -1,8 +1,9 @@
-"""Core: what a member is described by, as tables of ``MemberFields``, its one definition. No I/O.
+"""Core: the fields that describe a member, as tables of ``MemberFields``, their only definition. No I/O.
 
 The contract of events and its JSON Schema, the state and its encoding, the journal, exports and the columns of
 ``members`` derive from it. Add a new field that rows show at the end of ``ShownFields``, any other at the end of
-``MemberFields``; then raise ``GROUP_VERSION``, for older releases cannot read it, and name it as the field's ``since``.
+``MemberFields``; then raise ``GROUP_VERSION``, because older releases cannot read it, and give that version as the
+field's ``since``.
 """
 
 from __future__ import annotations
@@ -15,13 +16,13 @@ import msgspec
 MAX_NAME_LENGTH = 32_767
 MAX_INT32 = 2**31 - 1
 MAX_INT64 = 2**63 - 1
-# Spans are added to times: both fit 64 bits together, and a double too.
+# Spans are added to times; the sum must fit 64 bits, and a double too.
 MAX_SPAN_MS = 2**53 - 1
 
 Name: TypeAlias = Annotated[str, msgspec.Meta(min_length=1, max_length=MAX_NAME_LENGTH)]
 QueueId: TypeAlias = Annotated[int, msgspec.Meta(ge=0, le=MAX_INT32)]
 SpanMs: TypeAlias = Annotated[int, msgspec.Meta(ge=0, le=MAX_SPAN_MS)]
-OwnedGeneration: TypeAlias = Annotated[int, msgspec.Meta(ge=-1, le=MAX_INT64)]  # Kafka's -1: none yet
+OwnedGeneration: TypeAlias = Annotated[int, msgspec.Meta(ge=-1, le=MAX_INT64)]  # -1 is Kafka's value for none yet
 
 
 class QueueRef(msgspec.Struct, frozen=True, order=True, omit_defaults=True, gc=False):
@@ -33,14 +34,15 @@ class QueueRef(msgspec.Struct, frozen=True, order=True, omit_defaults=True, gc=F
 
 
 class Trait(NamedTuple):
-    """What else belongs to a field.
+    """Properties of a field beyond its type.
 
     Attributes:
-        comment: Of its column, where rows show it.
-        updated_by: Where a coordinator reports generations: which event brings a value that holds from then on.
-            ``member``: also the member's own; ``snapshot``: only a snapshot; ``generation``: only the snapshot of the
-            next generation, which alone shows it.
-        since: The first ``GROUP_VERSION`` whose bytes have it; 1: one of those whose order the formats list.
+        comment: The comment of its column, if rows show it.
+        updated_by: With reported generations, the event that brings a value valid from then on. ``member``: also the
+            member's own; ``snapshot``: only a snapshot; ``generation``: only the snapshot of the next generation, the
+            only one to show it.
+        since: The first ``GROUP_VERSION`` whose bytes have it; 1: in the original layout, whose order the format
+            modules fix.
     """
 
     comment: str = ""
@@ -49,7 +51,7 @@ class Trait(NamedTuple):
 
 
 class ShownFields(msgspec.Struct, kw_only=True, omit_defaults=True):
-    """What rows of ``members`` show of a description."""
+    """The fields of a description that rows of ``members`` show."""
 
     client_id: Annotated[str | None, Trait("Client id")] = None
     host: Annotated[str | None, Trait("Address of the client")] = None
@@ -60,7 +62,7 @@ class ShownFields(msgspec.Struct, kw_only=True, omit_defaults=True):
     session_timeout_ms: Annotated[SpanMs | None, Trait("Time without a heartbeat after which the session expires")] = (
         None
     )
-    # As the source names it: V5_5_0.
+    # In the source's own form: V5_5_0.
     client_version: Annotated[str | None, Trait("Version of the client, as reported by the source")] = None
     language: Annotated[str | None, Trait("Language of the client: JAVA, GO, ...")] = None
     protocol: Annotated[
@@ -71,7 +73,7 @@ class ShownFields(msgspec.Struct, kw_only=True, omit_defaults=True):
 
 
 class MemberFields(ShownFields, kw_only=True, omit_defaults=True):
-    """The description of a member, in a join, a heartbeat or a snapshot."""
+    """The description of a member in a join, a heartbeat or a snapshot."""
 
     # java-4.1, librdkafka, ...
     client_library: Annotated[str | None, Trait(updated_by="snapshot")] = None
@@ -85,25 +87,25 @@ class MemberFields(ShownFields, kw_only=True, omit_defaults=True):
 
 
 _HINTS = get_type_hints(MemberFields, include_extras=True)
-# Fields are kept by name; those that rows show come first.
+# Fields by name; those that rows show come first.
 TRAITS: dict[str, Trait] = {
     name: next(part for part in get_args(hint) if isinstance(part, Trait)) for name, hint in _HINTS.items()
 }
 FIELDS: tuple[str, ...] = tuple(TRAITS)
 SHOWN: tuple[str, ...] = ShownFields.__struct_fields__
-# These are in the order of a state's bytes.
+# The fields added later, in serialization order.
 ADDED: tuple[str, ...] = tuple(
     sorted((name for name in FIELDS if TRAITS[name].since > 1), key=lambda name: TRAITS[name].since)
 )
 
 
 def type_of(name: str) -> Any:
-    """Return the type of a field, with None."""
+    """Return the type of a field, including None."""
     return get_args(_HINTS[name])[0]
 
 
 def kind_of(name: str) -> type:
-    """Return what a field's values are: ``str``, ``int``, ``bool``, ``tuple`` or ``dict``.
+    """Return the kind of a field's values: ``str``, ``int``, ``bool``, ``tuple`` or ``dict``.
 
     Example:
         >>> kind_of("client_id"), kind_of("session_timeout_ms"), kind_of("subscriptions")

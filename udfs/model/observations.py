@@ -1,4 +1,4 @@
-"""Core: what was observed of a queue over time: commits, where it ends, up to where its owner read. No I/O."""
+"""Core: observations of a queue over time: commits, end offset, and the owner's position. No I/O."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple, TypeAlias
 
-UNKNOWN: Final = -1  # an offset that an observation does not carry
-NOT_NAMED: Final = -2  # the offset of a commit that names none
+UNKNOWN: Final = -1  # an offset missing from an observation
+NOT_NAMED: Final = -2  # the offset of a commit without one
 DELETED: Final = -3  # the offset where a commit was deleted
 _UNDATED: Final = -4
 # Of the commits before the last two, the newest in each of the two preceding seconds with a commit is remembered.
 SECOND_MS: Final = 1_000
 
-# (time, committed, end, position) of one queue at one time; ``UNKNOWN`` where an observation does not carry one, and
-# ``NOT_NAMED`` the offset of a commit that names none; ``undated`` an offset that was committed at an unknown time.
+# (time, committed, end, position) of one queue at one time: ``UNKNOWN`` for a value that is missing, ``NOT_NAMED`` for
+# the offset of a commit without one, ``undated`` for an offset that was committed at an unknown time.
 Observation: TypeAlias = tuple[int, int, int, int]
 
 
@@ -24,7 +24,7 @@ def undated(offset: int) -> int:
 
 
 def undated_offset(committed: int) -> int | None:
-    """Return the offset of an ``undated`` code; None: it is not such a code."""
+    """Return the offset of an ``undated`` code; None if it is not such a code."""
     return _UNDATED - committed if committed <= _UNDATED else None
 
 
@@ -32,11 +32,11 @@ class Newest(NamedTuple):
     """The newest observations of a queue up to a time: (time, offset) each.
 
     Attributes:
-        commit, former: The last two commits; None also where one names no offset.
-        undated: What was committed at an unknown time; only where no commit is known.
-        end: Where the queue ends. position: Up to where its owner read.
-        earlier: When it was committed last in the second with a commit before that of the newest, and in the one before
-            that: the newest first. They show whether commits went on.
+        commit, former: The last two commits; None also for a commit without an offset.
+        undated: The offset committed at an unknown time; only if no commit is known.
+        end: The end offset. position: The owner's position.
+        earlier: Times of the last commits in the two seconds with a commit before the newest commit's second, newest
+            first. They show whether commits continued.
     """
 
     commit: tuple[int, int] | None = None
@@ -48,7 +48,7 @@ class Newest(NamedTuple):
 
 
 def newest_of(observed: Iterable[Observation], until: int) -> Newest:
-    """Return the newest of observations in the order of time."""
+    """Return the newest of observations that are in the order of time."""
     commit = former = undated = end = position = None
     earlier: tuple[int, ...] = ()
     for time, committed, end_offset, read in observed:
@@ -61,7 +61,7 @@ def newest_of(observed: Iterable[Observation], until: int) -> Newest:
                 earlier = (commit[0], *earlier[:1])
             commit, former = (time, committed), commit
         if end_offset != UNKNOWN:
-            # Of two observations at one time the greater counts.
+            # Of two observations with the same timestamp the greater counts.
             end = (time, end_offset) if end is None else max(end, (time, end_offset))
         if read != UNKNOWN:
             position = (time, read)
@@ -76,25 +76,25 @@ def newest_of(observed: Iterable[Observation], until: int) -> Newest:
 
 
 class Offsets(Mapping[int, Sequence[Observation]]):
-    """What was observed of a group's queues, by ``packet.queue_key``, each in the order of time."""
+    """Observations of a group's queues, by ``packet.queue_key``, each in the order of time."""
 
     @abstractmethod
     def newest(self, queue: int, until: int) -> Newest:
-        """Return the newest observations of a queue up to a time; nothing of an unknown queue."""
+        """Return the newest observations of a queue up to a given time; nothing for an unknown queue."""
 
 
 class ReadOffsets(Offsets):
-    """Observations that are read already.
+    """Observations held in memory.
 
     Args:
-        by_queue: As ``Offsets``.
+        by_queue: See ``Offsets``.
     """
 
     def __init__(self, by_queue: Mapping[int, Sequence[Observation]] | None = None) -> None:
         self._by_queue = {} if by_queue is None else by_queue
 
     def newest(self, queue: int, until: int) -> Newest:
-        """Return the newest observations of a queue up to a time; nothing of an unknown queue."""
+        """Return the newest observations of a queue up to a given time; nothing for an unknown queue."""
         return newest_of(self._by_queue.get(queue, ()), until)
 
     def __getitem__(self, queue: int) -> Sequence[Observation]:

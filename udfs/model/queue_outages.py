@@ -1,4 +1,4 @@
-"""Core: for how long nobody read a queue, as a row of ``rebalances`` and a change of the journal list it. No I/O."""
+"""Core: how long nobody read a queue, as listed in a row of ``rebalances`` and in the journal. No I/O."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from typing import Final
 import msgspec
 
 PROGRESS: Final = "progress"  # commits or pulls of the former owner
-SESSIONS: Final = "sessions"  # heartbeats, or the end of its session: it committed nothing
-MAX_LISTED_OUTAGES: Final = 100  # queues that a row of ``rebalances`` lists; the others are in its sums
+SESSIONS: Final = "sessions"  # heartbeats, or the end of the session of an owner that committed nothing
+MAX_LISTED_OUTAGES: Final = 100  # queues listed in a row of ``rebalances``; its sums include the others
 
 
 class QueueOutage(msgspec.Struct, array_like=True, frozen=True, gc=False):
-    """For how long nobody read one queue.
+    """How long nobody read one queue.
 
     Attributes:
-        former_member_id, member_id: Who read it before, and who has it now.
-        outage_min_ms, outage_max_ms: Its length, at least and at most; None: not known, or not over.
-        evidence: ``progress`` or ``sessions``; None: nothing shows up to when the former owner read.
+        former_member_id, member_id: Its previous and its current reader.
+        outage_min_ms, outage_max_ms: The outage's bounds; None if unknown, or not over.
+        evidence: ``progress`` or ``sessions``; None if nothing shows how far the former owner read.
     """
 
     topic: str

@@ -1,4 +1,4 @@
-"""Core: how far groups have come in their queues, as decided rows. No I/O."""
+"""Core: how far groups have read their queues, as decided rows. No I/O."""
 
 from __future__ import annotations
 
@@ -9,9 +9,8 @@ class QueueProgress(msgspec.Struct, kw_only=True):
     """Rows of ``queue_progress``: queues of one topic and broker that moved within one span of event time.
 
     Attributes:
-        span_start: Of event time.
-        queues: Queue id, committed offset, when it was committed, end of the queue, when that was observed; as of the
-            span's end, None where it is not known.
+        span_start: Event time.
+        queues: Queue id, committed offset, its time, end offset, its time; as of the span's end, None if unknown.
     """
 
     cluster: str

@@ -1,4 +1,4 @@
-"""Core: the queues of one topic, in full or as their count alone."""
+"""Core: the queues of one topic, in full or only as a count."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def queues_of(event: TopicQueues) -> Queues:
 
 
 def numbered(count: int) -> Queues:
-    """Return as many queues, of which nothing but their number is reported."""
+    """Return this many queues of which only the number is reported."""
     return tuple(QueueInfo(number) for number in range(count))
 
 
@@ -30,13 +30,13 @@ def racks_of(queue: QueueInfo) -> tuple[str, ...]:
 
 
 def shortened(queues: Queues) -> int | Queues:
-    """Return queues, or only their count where nothing else was reported."""
+    """Return queues, or only their count if nothing else was reported."""
     plain = all(queue == QueueInfo(index) for index, queue in enumerate(queues))
     return len(queues) if plain else queues
 
 
 def spelled(queues: int | Queues | None) -> Queues | None:
-    """Return queues as they are, where only their count is stored."""
+    """Return queues in full, even if only their count is stored."""
     return numbered(queues) if isinstance(queues, int) else queues
 
 

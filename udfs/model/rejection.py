@@ -1,4 +1,4 @@
-"""Core: why an input was not understood, as a value, and the row that keeps it whole. No I/O."""
+"""Core: why an input is rejected, and the row that keeps it whole. No I/O."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from udfs.model.journal import Rejected
 
 
 class Rejection(msgspec.Struct, frozen=True):
-    """Why an input is not an event.
+    """The reason why an input is not an event.
 
     Attributes:
         reason: A stable snake_case code. detail: A sentence for people, with the place inside the event.
-        cluster, group_id: Those of the input, where they can be read.
+        cluster, group_id: The input's cluster and group, if they can be read.
     """
 
     reason: str
@@ -26,7 +26,7 @@ class Rejection(msgspec.Struct, frozen=True):
 def rejected(
     rejection: Rejection, raw: bytes, *, source: str, position: str, seen_at: int, raw_limit_bytes: int
 ) -> Rejected:
-    """Keep a rejected input: its text up to the limit, its full length and SHA-256.
+    """Return the row of a rejected input: its text up to the limit, its full length and SHA-256.
 
     Bytes that are not UTF-8 are kept as ``\\xNN``.
     """

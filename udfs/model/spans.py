@@ -1,4 +1,4 @@
-"""Core: spans of ownership as the journal writes them: queues that get owners, and queues that lose them. No I/O."""
+"""Core: spans of ownership in the journal: queues that get owners, and queues that lose them. No I/O."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Origin: TypeAlias = Literal["computed", "reported"]
 class QueueAssigned(msgspec.Struct, kw_only=True):
     """A span opens; at most one span is open for each (group, queue, member, origin).
 
-    The journal has it within ``QueuesReassigned``.
+    In the journal it is part of ``QueuesReassigned``.
     """
 
     topic: str
@@ -25,18 +25,18 @@ class QueueAssigned(msgspec.Struct, kw_only=True):
     rebalance_id: str
     valid_from: int
     inferred: bool = False
-    pause_ms: int | None = None  # for how long the queue had no owner before, where that was observed
-    pause_estimated_ms: int | None = None  # where it was not
-    repeated_messages: int | None = None  # read twice, by the former owner's position
-    repeated_estimated_messages: int | None = None  # where that is not known
-    waiting_messages: int | None = None  # between the committed offset and the end of the queue
-    waiting_estimated_messages: int | None = None  # where its end was not observed at that time
-    outage_min_ms: int | None = None  # for how long nobody read the queue before, at least
-    outage_max_ms: int | None = None  # at most
+    pause_ms: int | None = None  # how long the queue had no owner before, if observed
+    pause_estimated_ms: int | None = None  # the same, if not observed
+    repeated_messages: int | None = None  # messages read twice, by the former owner's position
+    repeated_estimated_messages: int | None = None  # the same, if that position is unknown
+    waiting_messages: int | None = None  # messages between the committed and the end offset
+    waiting_estimated_messages: int | None = None  # the same, if the end offset was not observed at that time
+    outage_min_ms: int | None = None  # minimum time in which nobody read the queue before
+    outage_max_ms: int | None = None  # maximum time
 
 
 class QueueResumed(msgspec.Struct, kw_only=True, tag_field="kind", tag="queue_resumed"):
-    """The owner of the open span of (queue, member, origin) is observed to pull the queue after taking it over."""
+    """The owner of the open span of (queue, member, origin) was observed to pull the queue after taking it over."""
 
     topic: str
     broker: str | None
@@ -51,7 +51,7 @@ class QueueResumed(msgspec.Struct, kw_only=True, tag_field="kind", tag="queue_re
 class QueueReleased(msgspec.Struct, kw_only=True):
     """The open span of (queue, member, origin) ends; a span of no length leaves no row.
 
-    The journal has it within ``QueuesReassigned``.
+    In the journal it is part of ``QueuesReassigned``.
     """
 
     topic: str
@@ -63,7 +63,7 @@ class QueueReleased(msgspec.Struct, kw_only=True):
 
 
 class SpansWithdrawn(msgspec.Struct, kw_only=True, tag_field="kind", tag="spans_withdrawn"):
-    """The computed spans from ``since`` on were provisional: those before continue, and the correct ones follow."""
+    """The computed spans from ``since`` on were provisional: the previous ones continue; the correct ones follow."""
 
     since: int
 
@@ -72,7 +72,7 @@ class ReleasedRun(msgspec.Struct, array_like=True, gc=False):
     """Neighbouring queues whose open spans end.
 
     Attributes:
-        member: The owner whose spans end, as its place in ``QueuesReassigned.members``; None: every owner that does
+        member: The owner whose spans end, as its index in ``QueuesReassigned.members``; None for every owner that does
             not get the queue by the same change.
     """
 
@@ -85,9 +85,10 @@ class AssignedRun(msgspec.Struct, array_like=True, gc=False):
     """Neighbouring queues for which spans open.
 
     Attributes:
-        member: The new owner, as its place in ``QueuesReassigned.members``. None: for each the member that owned,
-            before this change, the queue ``shift`` ids below it.
-        pause_ms, pause_estimated_ms, outage_min_ms, outage_max_ms: Of each of these queues: as in ``QueueAssigned``.
+        member: The new owner, as its index in ``QueuesReassigned.members``. None if each queue goes to the member that
+            owned, before this change, the queue ``shift`` ids below it.
+        pause_ms, pause_estimated_ms, outage_min_ms, outage_max_ms: See ``QueueAssigned``; valid for each of these
+            queues.
     """
 
     first: int
@@ -101,7 +102,7 @@ class AssignedRun(msgspec.Struct, array_like=True, gc=False):
 
 
 class QueueCost(msgspec.Struct, array_like=True, gc=False):
-    """What it costs that a queue gets its new owners: as in ``QueueAssigned``."""
+    """The cost of giving a queue to its new owners, see ``QueueAssigned``."""
 
     queue_id: int
     repeated_messages: int | None = None
@@ -111,10 +112,10 @@ class QueueCost(msgspec.Struct, array_like=True, gc=False):
 
 
 class ReassignedTopic(msgspec.Struct, array_like=True):
-    """What becomes of the queues of one topic on one broker; runs and costs by their first queue.
+    """The changes of one topic's queues on one broker; runs and costs by their first queue.
 
     Attributes:
-        costs: Of queues that get an owner, as far as offsets are known.
+        costs: Costs of queues that get an owner, as far as offsets are known.
     """
 
     topic: str
@@ -126,10 +127,10 @@ class ReassignedTopic(msgspec.Struct, array_like=True):
 
 
 class QueuesReassigned(msgspec.Struct, kw_only=True, tag_field="kind", tag="queues_reassigned"):
-    """All spans of one origin that end and open at one event time: at most one span is open for each (queue, member).
+    """All spans of one origin that end and open at one event time; at most one span is open for each (queue, member).
 
     Attributes:
-        members: Each member that is named, with its instance id.
+        members: Each named member with its instance id.
         topics: By topic and broker.
     """
 

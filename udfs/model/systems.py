@@ -1,8 +1,8 @@
-"""Core: what the core must know of each cluster system: one profile each. No I/O.
+"""Core: the differences between the cluster systems, one profile each. No I/O.
 
-A strategy's qualified name begins with the name of its system. How a live cluster is followed is in
-``streaming/collectors/registry.py``. Elsewhere names are compared only by what is made for one system alone, and by the
-modules that ``tests/udfs/model/test_systems.py`` lists.
+A strategy's qualified name begins with the name of its system. ``streaming/collectors/registry.py`` defines how a live
+cluster is followed. Elsewhere, only code for a single system compares names, and the modules that
+``tests/udfs/model/test_systems.py`` lists.
 """
 
 from __future__ import annotations
@@ -16,25 +16,28 @@ class SystemProfile(msgspec.Struct, frozen=True, kw_only=True):
     """One cluster system.
 
     Attributes:
-        name: In events, settings, options and tables; also the prefix of its strategies.
-        title: As people write it.
-        number: Its byte in a packet; never changes, never comes twice.
-        default_strategy: Of a group that names none: the qualified name.
-        counts_queues_per_broker: A queue is one of a broker. Else its number is enough: whichever broker leads it.
-        members_vote: Members list strategies and the coordinator takes one of them; else each follows its own.
-        makes_member_ids: The coordinator makes the members' ids: no two connections share one.
-        has_static_members: A member may come back under another id, and keeps its instance id.
-        coordinator_assigns: A coordinator hands all members of a generation their queues at once. Else members take
-            queues over by themselves, some time after a change: handovers are timed.
-        has_rebalance_loop: Clients learn of changes in a loop, and brokers scan for silent ones. Else they watch.
-        owns_by_node: The reported owner of a queue reads it from that time on. Else its pulls are reported.
-        commits_are_polled: A commit has the time of the poll that showed it, and others may have been made since the
-            poll before. Else it has its own time, and all are observed.
-        commits_on_release: A member commits a queue as it gives it up, or leaves in order.
-        offsets_count_bytes: Differences of offsets are no numbers of messages.
-        needs_equal_subscriptions: Members with different subscriptions are a mistake of the users.
-        has_rooms_in_names: Some strategies read a machine room off names of brokers and members: ``ROOM@NAME``.
-        retry_prefix: Of topics that the system makes for each group: assigned, but in no figure or finding.
+        name: The name in events, settings, options and tables; also the prefix of its strategies.
+        title: The name as people write it.
+        number: Its byte in a packet; it never changes and is never reused.
+        default_strategy: The qualified name of the strategy of a group that names none.
+        counts_queues_per_broker: A queue belongs to a broker. Otherwise its number identifies it, whichever broker
+            leads it.
+        members_vote: Members list strategies and the coordinator selects one; otherwise each member uses its own.
+        makes_member_ids: The coordinator generates the members' ids, so no two connections share one.
+        has_static_members: A member may come back under another id with the same instance id.
+        coordinator_assigns: A coordinator assigns all members of a generation their queues at once. Otherwise members
+            take queues over by themselves, some time after a change, and handovers are timed.
+        has_rebalance_loop: Clients learn of changes in a loop, and brokers scan for silent clients. Otherwise clients
+            watch.
+        owns_by_node: The reported owner of a queue reads it from that time on. Otherwise its pulls are reported.
+        commits_are_polled: A commit has the time of the poll that showed it, and there may have been others since the
+            previous poll. Otherwise it has its own time, and all commits are observed.
+        commits_on_release: A member commits a queue when it gives it up or leaves in order.
+        offsets_count_bytes: Differences of offsets are not numbers of messages.
+        needs_equal_subscriptions: Different subscriptions of members are a user error.
+        has_rooms_in_names: Some strategies parse a machine room from names of brokers and members: ``ROOM@NAME``.
+        retry_prefix: The prefix of topics that the system creates for each group; they are assigned, but left out of
+            figures and findings.
     """
 
     name: str
@@ -78,7 +81,7 @@ ROCKETMQ = SystemProfile(
     commits_are_polled=True,
     needs_equal_subscriptions=True,
     has_rooms_in_names=True,
-    # Every clustering consumer subscribes to ``%RETRY%<its group>`` by itself, mostly one queue for each broker
+    # Every clustering consumer subscribes to ``%RETRY%<its group>`` by itself, mostly one queue per broker
     # (MixAll#RETRY_GROUP_TOPIC_PREFIX), so it is normal that most members hold none of them.
     retry_prefix="%RETRY%",
 )
@@ -93,7 +96,7 @@ METAQ = SystemProfile(
     offsets_count_bytes=True,
 )
 
-# A checkpoint remembers clusters in this order, so new systems are only ever added at the end.
+# A checkpoint stores clusters in this order, so new systems are only ever added at the end.
 SYSTEMS: dict[str, SystemProfile] = {profile.name: profile for profile in (KAFKA, ROCKETMQ, METAQ)}
 BY_NUMBER: dict[int, str] = {profile.number: name for name, profile in SYSTEMS.items()}
 
@@ -104,7 +107,7 @@ else:
 
 
 def system_of(qualified: str) -> str | None:
-    """Return the system whose prefix a strategy's qualified name has; None where it has none.
+    """Return the system whose prefix a strategy's qualified name has, or None.
 
     Example:
         >>> system_of("kafka.server.range"), system_of("range")
@@ -115,7 +118,7 @@ def system_of(qualified: str) -> str | None:
 
 
 def is_server_side(qualified: str | None) -> bool:
-    """Return whether Kafka's coordinator itself assigns by a strategy, as it does in groups of the newer protocols.
+    """Return whether a strategy is one by which Kafka's coordinator itself assigns in groups of the newer protocols.
 
     Example:
         >>> is_server_side("kafka.server.uniform"), is_server_side("kafka.range"), is_server_side(None)

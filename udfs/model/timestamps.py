@@ -19,7 +19,7 @@ from udfs.model.arrays import Int64
 DAY_MS = 86_400_000
 EARLIEST_MS = 946_684_800_000  # 2000-01-01T00:00:00Z
 LATEST_MS = 4_102_444_800_000  # 2100-01-01T00:00:00Z
-UNREAD = np.iinfo(np.int64).min  # in bulk, a time that only ``read_timestamp`` can parse
+UNREAD = np.iinfo(np.int64).min  # in bulk results: a time that only ``read_timestamp`` can parse
 
 TimestampError: TypeAlias = Literal["unparsable", "without_zone"]
 
@@ -44,9 +44,10 @@ def write_timestamp(at_ms: int) -> str:
 
 
 def read_timestamp(text: str) -> int | TimestampError:
-    """Read an RFC 3339 time.
+    """Parse an RFC 3339 time.
 
-    Returns: epoch ms, floored; or why not. A leap second is the first second of the next minute, as in POSIX.
+    Returns: epoch ms, floored; or the reason why it is invalid. A leap second is the first second of the next minute,
+    as in POSIX.
     Example:
         >>> read_timestamp("2026-11-21T03:12:00.1239+02:00") - read_timestamp("2026-11-21T01:12:00Z")
         123
@@ -78,9 +79,9 @@ def read_timestamp(text: str) -> int | TimestampError:
 
 
 def read_timestamps(times: Sequence[int | str]) -> Int64:
-    """Read many times at once.
+    """Parse many times at once.
 
-    Returns: epoch ms of each; ``UNREAD`` where only ``read_timestamp`` can parse it.
+    Returns: epoch ms of each; ``UNREAD`` for a time that only ``read_timestamp`` can parse.
     """
     kinds = set(map(type, times))
     if kinds <= {int}:
@@ -108,7 +109,7 @@ def _texts(texts: Sequence[str]) -> Int64:
         column = pc.if_else(plain, column, pa.scalar(None, pa.string()))
     try:
         nanoseconds = pc.cast(column, pa.timestamp("ns", "UTC")).cast(pa.int64())
-    except pa.ArrowInvalid:  # a 30th of February among them, or a year that nanoseconds do not reach
+    except pa.ArrowInvalid:  # some are a 30th of February, or in a year beyond the range of nanoseconds
         read = (read_timestamp(text) for text in texts)
         return np.array([time if isinstance(time, int) else UNREAD for time in read], np.int64)
     milliseconds: Int64 = np.asarray(nanoseconds.fill_null(UNREAD)) // 1_000_000

@@ -1,1 +1,1 @@
-"""Core: what crosses the shuffle."""
+"""Core: the data that crosses the shuffle."""

@@ -18,7 +18,7 @@ class PackedTexts(msgspec.Struct, array_like=True):
     """Concatenated texts, compressed: names of one fleet are very similar.
 
     Attributes:
-        count: How many. size: Bytes of ``data`` before compression.
+        count: The number of texts. size: Bytes of ``data`` before compression.
         data: uint32[count] little-endian, the length of each text in bytes; then all texts in UTF-8.
     """
 

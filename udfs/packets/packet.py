@@ -1,8 +1,8 @@
 """Core: the packets that travel from combine to the shards, and the stable hashes behind them. No I/O.
 
-One packet is everything that one task read for one shard of one cluster. Heartbeats without a description and
-commits travel as packed columns of distinct (member or queue, time); everything else travels as whole events.
-A shard may get several packets in a batch, one for each task; their contents add up.
+One packet is everything that one task read for one shard of one cluster. Heartbeats without a description and commits
+travel as packed columns of distinct (member or queue, time); everything else travels as whole events. A shard may get
+several packets in a batch, one from each task; their contents add up.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ from udfs.packets.progress_columns import PackedEnds, PackedProgress
 REJECTED_CLUSTER = ""
 Spoken: TypeAlias = tuple[int, int]  # an event time, and the key of its producer
 COLLECTOR = 0  # the key of the sender of ``clock``
-# A batch's timestamp is taken before its newest events are read, so an event beyond it comes from a clock that is
+# A batch's timestamp is taken before its newest events are read, so an event later than this comes from a clock that is
 # ahead.
 READ_AFTER_MS = 1_000
 
-_KEYS_KEPT = 4_096  # of clusters, groups and topics; hashing one costs as much as hashing a thousand
-_CHECKSUM_BYTES = 4  # CRC-32 of all that follows it in an encoded packet
+_KEYS_KEPT = 4_096  # keys of clusters, groups and topics; hashing one text costs as much as hashing a thousand
+_CHECKSUM_BYTES = 4  # CRC-32 of everything after it in an encoded packet
 _event = msgspec.json.Decoder(AnyEvent)  # made once, because a decoder of many types is slow to build
 _MIX = np.uint64(0x9E3779B97F4A7C15)
 
@@ -48,7 +48,7 @@ def hash_texts(texts: Sequence[str]) -> UInt64:
 
 
 def hash_column(texts: pa.StringArray) -> UInt64:
-    """Return what ``hash_texts`` returns in half the time, because the bytes are not decoded and encoded again."""
+    """Return the result of ``hash_texts`` in half the time, because the bytes are not decoded and encoded again."""
     if not len(texts):
         return np.zeros(0, np.uint64)
     return pd.util.hash_array(texts.cast(pa.binary()).to_numpy(zero_copy_only=False), categorize=False)
@@ -111,7 +111,7 @@ def queue_keys(queues: Sequence[tuple[str, str | None, int]]) -> UInt64:
 
 
 def two_newest(spoken: Iterable[Spoken]) -> list[Spoken]:
-    """Return the two newest times by different producers, newest first; fewer where there are fewer producers."""
+    """Return the two newest times by different producers, newest first; fewer if there are fewer producers."""
     latest: dict[int, int] = {}
     for time, producer in spoken:
         latest[producer] = max(time, latest.get(producer, time))
@@ -119,24 +119,24 @@ def two_newest(spoken: Iterable[Spoken]) -> list[Spoken]:
 
 
 def content_id(content: bytes) -> str:
-    """Return the id of an event that carries none: a hash of its canonical content."""
+    """Return the id of an event without one: a hash of its canonical content."""
     return hashlib.blake2b(content, digest_size=16).hexdigest()
 
 
 class PackedHeartbeats(msgspec.Struct, array_like=True):
     """Distinct (group, member, time), as columns, little-endian. P pairs, M distinct members, G groups.
 
-    A group is named once for each system that its heartbeats claim (in practice: one).
+    A group is named once for each system that its heartbeats claim (in practice one).
 
     Attributes:
         systems: One byte per group: ``SystemProfile.number``.
-        group_keys: uint64[G], as ``group_key`` makes them, ascending but where a group is named twice; group_names: G
-            names.
-        group_members: uint32[G], the number of its members, which are ordered by group; member_keys: uint64[M], as
-            ``member_key`` makes them; member_names: M ids.
-        pair_members: uint32[P], index into the members, ascending; nothing when each member has one pair.
-        earliest_ms: The first of all times. pair_times: uint16[P], or uint32[P] or uint64[P] where so many do not fit,
-            how much later each time is; ascending within a member.
+        group_keys: uint64[G], the results of ``group_key``, ascending except where a group is named twice. group_names:
+            G names.
+        group_members: uint32[G], the number of its members, which are ordered by group. member_keys: uint64[M], the
+            results of ``member_key``. member_names: M ids.
+        pair_members: uint32[P], index into the members, ascending; empty if each member has one pair.
+        earliest_ms: The earliest of all times. pair_times: The offset of each time from it, ascending within a member;
+            uint16[P], or uint32[P] or uint64[P] if they do not fit.
     """
 
     systems: bytes
@@ -160,8 +160,8 @@ class PackedHeartbeats(msgspec.Struct, array_like=True):
         """Pack columns.
 
         Args:
-            groups: Keys and names. members: Of each, ascending, the index of its group; its key; its name.
-            pairs: Of each, ascending, the index of its member; its time. There is at least one.
+            groups: Keys and names. members: For each member, ascending: the index of its group, its key, its name.
+            pairs: For each pair, ascending: the index of its member, its time. There is at least one.
         """
         group_keys, group_names = groups
         member_groups, member_keys, member_names = members
@@ -182,10 +182,7 @@ class PackedHeartbeats(msgspec.Struct, array_like=True):
         )
 
     def columns(self) -> tuple[UInt64, Int64, UInt64, Int64, Int64]:
-        """Return the keys of the groups; for each member the index of its group and its key; for each pair its member,
-        its
-        time.
-        """
+        """Return the keys of the groups; each member's group and key; each pair's member and time."""
         group_keys = np.frombuffer(self.group_keys, "<u8").astype(np.uint64, copy=False)
         member_keys = np.frombuffer(self.member_keys, "<u8").astype(np.uint64, copy=False)
         member_groups = np.repeat(np.arange(len(group_keys)), np.frombuffer(self.group_members, "<u4"))
@@ -196,15 +193,15 @@ class PackedHeartbeats(msgspec.Struct, array_like=True):
         return group_keys, member_groups, member_keys, pair_members, self.times()
 
     def times(self) -> Int64:
-        """Return the time of each pair."""
+        """Return the timestamp of each heartbeat."""
         pairs = len(self.pair_members) // 4 or len(self.member_keys) // 8
         return np.frombuffer(self.pair_times, f"<u{len(self.pair_times) // pairs}").astype(np.int64) + self.earliest_ms
 
 
 class CarriedEvent(msgspec.Struct, array_like=True):
-    """One whole event on its way: canonical JSON of the parsed struct, with times in epoch ms.
+    """One whole event in transit: canonical JSON of the parsed struct, with times in epoch ms.
 
-    ``event_id`` is the event's own, else ``content_id`` of the content.
+    ``event_id`` is the event's own id, else ``content_id`` of the content.
     """
 
     content: bytes
@@ -215,23 +212,23 @@ class CarriedEvent(msgspec.Struct, array_like=True):
 
 
 class Packet(msgspec.Struct, array_like=True, kw_only=True):
-    """What one task read for one shard of one cluster.
+    """Everything that one task read for one shard of one cluster.
 
     Attributes:
-        newest_ms: The cluster's newest event time in this task, whatever shard the event belongs to; None when
-            only control marks came.
-        first_and_last_times: Only for the cluster's home shard: for each span of
-            ``CoreConfig.source_silent_after_ms`` of event time (span number = time // span) in which something came,
-            its first and last event time, ascending; enough to find every gap exactly.
+        newest_ms: The cluster's newest event time in this task, whatever shard the event belongs to; None if there were
+            only control marks.
+        first_and_last_times: Only for the cluster's home shard: for each span of ``CoreConfig.source_silent_after_ms``
+            of event time (span number = time // span) with events, its first and last event time, ascending; enough to
+            find every gap exactly.
         events: ``TopicQueues`` and ``Clock`` of the cluster in every shard, the others in the shard of their group.
-        flush: Move the clock past the newest event. tick_ms: Move it to here (silence = "expire").
-        losses: What was deleted before it was read.
-        speakers: The cluster's two newest event times by different producers in this task, newest first, without those
-            that are ahead of the batch; ahead: the same of those.
+        flush: Advance the clock past the newest event. tick_ms: Advance it to this time (silence = "expire").
+        losses: Input that was deleted before it was read.
+        speakers: The cluster's two newest event times by different producers in this task, newest first, without times
+            ahead of the batch. ahead: The same for times ahead of it.
         recorded_ms: The newest event time that is further behind the batch than a clock may be ahead.
         rejected: Only for the cluster ``REJECTED_CLUSTER``: inputs that could not be read.
-        ends: Where queues of the cluster end, in every shard.
-        system: The number of the cluster's system (``SystemProfile.number``); None when only control marks came.
+        ends: End offsets of the cluster's queues, in every shard.
+        system: The number of the cluster's system (``SystemProfile.number``); None if there were only control marks.
     """
 
     newest_ms: int | None = None
@@ -260,7 +257,7 @@ def decode_packet(payload: bytes) -> Packet:
     """Decode what ``encode_packet`` made.
 
     Raises:
-        PacketDamagedError: It differs from what was sent.
+        PacketDamagedError: The payload differs from what was sent.
     """
     content = memoryview(payload)[_CHECKSUM_BYTES:]
     if zlib.crc32(content).to_bytes(_CHECKSUM_BYTES, "little") != payload[:_CHECKSUM_BYTES]:
@@ -272,14 +269,14 @@ def decode_packet(payload: bytes) -> Packet:
 
 
 def carry_event(event: AnyEvent, source: str, position: str) -> CarriedEvent:
-    """Pack one whole event; the same content makes the same id, however its keys were ordered or its time written."""
+    """Pack one whole event; equal content gives the same id, whatever the order of keys or format of times."""
     content = msgspec.json.encode(event, order="sorted")
     event_id = event.event_id if event.event_id is not None else content_id(content)
     return CarriedEvent(content, event.event_time, event_id, source, position)
 
 
 def order_of(carried: CarriedEvent) -> tuple[int, str, bytes]:
-    """Return what sorts events so that neither tasks nor batches show: time, id, content."""
+    """Return a sort key for events that does not depend on tasks or batches: time, id, content."""
     return carried.event_time, carried.event_id, carried.content
 
 

@@ -1,4 +1,4 @@
-"""Core: how far groups have come in their queues, packed: commits, positions and ends as columns. No I/O."""
+"""Core: how far groups have read their queues, packed: commits, positions and end offsets as columns. No I/O."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ class NamedGroup(NamedTuple):
     system: System
 
 
-# Topic, broker where queues are numbered per broker, number.
+# Topic, broker (if queues are numbered per broker), number.
 NamedQueue: TypeAlias = tuple[str, str | None, int]
 _SEPARATOR = "\x00"  # no name has control characters
 
 
 class ProgressColumns(NamedTuple):
-    """Observations of queues of groups, as columns; an offset that is not carried is ``UNKNOWN``.
+    """Observations of queues of groups, as columns; a missing offset is ``UNKNOWN``.
 
     Attributes:
-        groups, queues: Keys as ``packet.group_keys`` and ``packet.queue_keys`` make them. times: Epoch ms.
-        offsets: Committed. ends: Where the queue ends. positions: Up to where its owner has read.
-        commits: Whether a commit was made then; else only the rest was observed.
+        groups, queues: The results of ``packet.group_keys`` and ``packet.queue_keys``. times: Epoch ms.
+        offsets: Committed offsets. ends: End offsets. positions: The owners' positions.
+        commits: Whether a commit was made then; otherwise only the rest was observed.
     """
 
     groups: UInt64
@@ -47,7 +47,7 @@ class ProgressColumns(NamedTuple):
     commits: Booleans
 
     def where(self, rows: Booleans | Int64 | slice) -> ProgressColumns:
-        """Return some rows."""
+        """Return the selected rows."""
         return ProgressColumns._make(column[rows] for column in self)
 
     @staticmethod
@@ -59,16 +59,16 @@ class ProgressColumns(NamedTuple):
 
     @staticmethod
     def of_commits(groups: UInt64, queues: UInt64, times: Int64, offsets: Int64 | None = None) -> ProgressColumns:
-        """Make columns of commits alone."""
+        """Make columns for commits alone."""
         unknown = np.full(len(times), UNKNOWN, np.int64)
         offsets = unknown if offsets is None else offsets
         return ProgressColumns(groups, queues, times, offsets, unknown, unknown, np.ones(len(times), np.bool_))
 
     def distinct(self, *before: UInt64) -> ProgressColumns:
-        """Return sorted rows, one for each (group, queue, time): the greatest of what was observed then.
+        """Return sorted rows, one for each (group, queue, time), with the greatest values observed then.
 
         Args:
-            before: Of each row what it is sorted by before its group.
+            before: For each row, a sort key that precedes its group.
         """
         order = np.lexsort((self.times, self.queues, self.groups, *before))
         groups, queues, times = self.groups[order], self.queues[order], self.times[order]
@@ -82,7 +82,7 @@ class ProgressColumns(NamedTuple):
 
 
 def _ordered(column: npt.NDArray[Any], order: npt.NDArray[np.intp]) -> npt.NDArray[Any]:
-    """Return a column in an order; most columns have one value only."""
+    """Return a column in an order; most columns have only one value."""
     return column if len(column) and (column == column[0]).all() else column[order]
 
 
@@ -134,7 +134,7 @@ class PackedNames(msgspec.Struct, array_like=True):
         return dict(zip(keys, map(NamedGroup, self.group_names.unpack(), systems), strict=True))
 
     def queues(self) -> tuple[UInt64, UInt32, Int64, list[str]]:
-        """Return key, index of place and number of each queue; and the places, as ``place_of`` reads them."""
+        """Return key, place index and number of each queue; and the places, which ``place_of`` parses."""
         return (
             np.frombuffer(self.queue_keys, "<u8").astype(np.uint64),
             np.frombuffer(self.queue_places, "<u4").astype(np.uint32),
@@ -150,13 +150,13 @@ def place_of(place: str) -> tuple[str, str | None]:
 
 
 class PackedProgress(msgspec.Struct, array_like=True):
-    """Observations as ``ProgressColumns.distinct`` returns them: P rows, little-endian.
+    """Observations as from ``ProgressColumns.distinct``: P rows, little-endian.
 
     Attributes:
         group_keys, queue_keys: uint64[P]. times: int64[P].
         offsets, ends, positions: int64[P]; empty where all are unknown.
         others: uint8[P], 1 where a row is not a commit; empty if all are commits.
-        names: Of all groups and queues in it.
+        names: Names of all groups and queues in it.
     """
 
     group_keys: bytes
@@ -206,7 +206,7 @@ def _offsets(column: Int64) -> bytes:
 
 
 class PackedEnds(msgspec.Struct, array_like=True):
-    """Where queues end: E rows, little-endian: uint64[E] keys of queues, int64[E] times, int64[E] ends."""
+    """End offsets: E rows, little-endian: uint64[E] keys of queues, int64[E] times, int64[E] ends."""
 
     queue_keys: bytes
     times: bytes

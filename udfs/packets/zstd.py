@@ -1,4 +1,4 @@
-"""Core: zstd frames that are never longer than they claim, nor claim more than their bytes can hold. No I/O."""
+"""Core: zstd frames, checked to be no longer than they claim and to claim no more than their bytes can hold. No I/O."""
 
 from __future__ import annotations
 
@@ -10,13 +10,14 @@ import pyarrow as pa
 _MAGIC: Final = b"\x28\xb5\x2f\xfd"
 _DICTIONARY_BYTES: Final = (0, 1, 2, 4)
 _SIZE_BYTES: Final = (0, 2, 4, 8)
-# RFC 8878, 3.1.1.2: a block has a header of three bytes, and at most 128 KiB of content, be it one byte repeated.
+# RFC 8878, 3.1.1.2: a block has a header of three bytes, and at most 128 KiB of content, even if that is one byte
+# repeated.
 _SMALLEST_BLOCK: Final = 4
 _LARGEST_CONTENT: Final = 128 * 1024
 
 
 def codec(level: int) -> pa.Codec:
-    """Return what compresses at a level; its frames carry the size of their content."""
+    """Return a compressor with this level; its frames carry the size of their content."""
     return pa.Codec("zstd", compression_level=level)
 
 
@@ -24,9 +25,9 @@ def decompress(data: bytes | memoryview, size: int) -> bytes:
     """Return the content of a frame.
 
     Args:
-        size: Its length, as stored beside the frame.
+        size: The content's length, as stored with the frame.
     Raises:
-        ValueError: The frame has another size, or is too short for it; or it is no frame, or damaged.
+        ValueError: The frame has another size, is too short for it, is not a frame, or is damaged.
     """
     if size != _content_size(data):
         raise ValueError(f"a compressed block claims another size than {size} bytes")

@@ -1,1 +1,1 @@
-"""Core: what one (cluster, shard) remembers, and which of its groups are due."""
+"""Core: the state of one (cluster, shard), and which of its groups are due."""

@@ -1,7 +1,7 @@
 """Core: input of groups that exceeded one batch's work limit, waiting for the next batch. No I/O.
 
-A group stops between two event times, and its remaining input waits here, batch by batch. Later it is applied with
-the clock and the topics of the batch in which it came. So decisions do not depend on how often a group had to stop.
+A group stops between two event times, and its remaining input waits here, batch by batch. Later it is applied with the
+clock and the topics of the batch in which it came. So decisions do not depend on how often a group had to stop.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ class Held(msgspec.Struct, array_like=True):
 
     Attributes:
         batch: That batch's number within the shard.
-        clock_before, clock: The cluster's clock before and in it.
-        events: Of the group itself. topics: ``TopicQueues`` that changed something.
-        heartbeats: Member and time of those without a description, any order.
-        progress, offsets: As ``GroupInput`` has them.
+        clock_before, clock: The cluster's clock before and in that batch.
+        events: The group's own events. topics: ``TopicQueues`` that changed something.
+        heartbeats: Member and time of heartbeats without a description, in any order.
+        progress, offsets: See ``GroupInput``.
     """
 
     batch: int
@@ -40,7 +40,7 @@ class Held(msgspec.Struct, array_like=True):
     offsets: dict[int, list[Observation]] = msgspec.field(default_factory=dict)
 
     def since(self, time_ms: int, observed_ms: int | None) -> Held:
-        """Return the rest: input from a time on, and what was observed of queues from another one on, if not all."""
+        """Return the rest: input from a time on and, unless all, what was observed of queues from another time on."""
         progress, offsets = self.progress, self.offsets
         if observed_ms is not None:
             progress, offsets = _copied(*observed_since(progress, ReadOffsets(offsets), observed_ms))
@@ -84,10 +84,11 @@ class CollectedInput:
 
 
 class BatchInput(NamedTuple):
-    """The input of one group from one batch: as ``Held``, with parsed events.
+    """The input of one group from one batch; like ``Held``, with parsed events.
 
     Attributes:
-        own_topics: Those that the group subscribed to at the start of the batch, or may subscribe to with these events.
+        own_topics: Topics that the group subscribed to at the start of the batch, or may subscribe to with these
+            events.
     """
 
     batch: int
@@ -146,7 +147,7 @@ class Backlog:
 
     @property
     def groups(self) -> list[int]:
-        """The keys of the groups with waiting input, ascending."""
+        """Return the keys of the groups with waiting input, ascending."""
         return sorted(self._held)
 
     def of(self, group: int) -> list[Held]:
@@ -162,7 +163,7 @@ class Backlog:
             self._changed = True
 
     def events(self) -> list[CarriedEvent]:
-        """Return the waiting events of all groups, without changes of topics: those are applied already."""
+        """Return the waiting events of all groups, without topic changes, which are already applied."""
         return [
             carried for _, held in sorted(self._held.items()) for batch_input in held for carried in batch_input.events
         ]
@@ -177,7 +178,7 @@ class Backlog:
         return min((clock for clock in clocks if clock is not None), default=None)
 
     def encode(self) -> Buffer:
-        """Return the bytes from which an equal backlog is read."""
+        """Return bytes that decode to an equal backlog."""
         if self._changed:
             self._data = msgspec.msgpack.encode(sorted(self._held.items())) if self._held else b""
             self._changed = False

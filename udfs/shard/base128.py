@@ -16,7 +16,7 @@ _AT_ONCE = 16384  # of 8 bytes each, which fit a core's L1 cache
 
 
 def characters_for(size: int) -> int:
-    """Return how many characters this number of bytes takes."""
+    """Return the number of characters that this number of bytes takes."""
     return -(-size // _BYTES) * _CHARACTERS
 
 

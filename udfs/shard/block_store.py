@@ -18,7 +18,7 @@ from udfs.model.errors import StateDamagedError
 from udfs.packets import zstd
 from udfs.shard.state_format import Buffer, must_hold, pack_column, pack_parts, refusing, unpack_column, unpack_parts
 
-BLOCK_VALUES = 64  # a block with more than twice as many is split
+BLOCK_VALUES = 64  # a block with more than twice this many is split
 # Measured with groups of ten described members: 8.4 bytes a member at level 9, 9.4 at level 3, 12.1 with zlib's
 # level 6, which takes twice the time of level 9.
 _ZSTD = zstd.codec(9)
@@ -51,7 +51,7 @@ class BlockStore:
             raise StateDamagedError("the state's blocks do not match their keys: it is damaged")
 
     def encode(self) -> bytes:
-        """Return the bytes from which an equal map is built."""
+        """Return bytes that decode to an equal map."""
         if not len(self.keys):
             return b""
         lengths = np.asarray([len(block) for block in self._blocks], dtype=np.int64)
@@ -60,7 +60,7 @@ class BlockStore:
         return pack_parts(keys, pack_column(sizes), pack_column(lengths), b"".join(self._blocks))
 
     def find(self, keys: UInt64) -> Int64:
-        """Return the position of each key, −1 for absent ones."""
+        """Return the position of each key, −1 for absent keys."""
         return find_sorted(self.keys, keys)
 
     def read(self, position: int) -> bytes:
@@ -73,8 +73,8 @@ class BlockStore:
     def write(self, values: Mapping[int, bytes]) -> Int64:
         """Set the values of these keys, present or not.
 
-        Returns: for each new key, ascending, its position in the old order, as ``numpy.insert`` takes it to extend
-            parallel columns.
+        Returns: for each new key, ascending, its position in the old order, in the form that ``numpy.insert`` takes, to
+            extend parallel columns.
         """
         if not values:
             return np.empty(0, dtype=np.int64)
@@ -130,7 +130,7 @@ class BlockStore:
 
 
 def find_sorted(sorted_keys: UInt64, keys: UInt64) -> Int64:
-    """Return the position of each key among sorted keys, −1 for absent ones."""
+    """Return the position of each key among sorted keys, −1 for absent keys."""
     if not len(sorted_keys):
         return np.full(len(keys), -1, dtype=np.int64)
     positions = np.searchsorted(sorted_keys, keys)

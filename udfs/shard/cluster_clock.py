@@ -1,4 +1,4 @@
-"""Core: how far a cluster's clock may go in a batch. No I/O."""
+"""Core: how far a cluster's clock may advance in a batch. No I/O."""
 
 from __future__ import annotations
 

@@ -31,16 +31,16 @@ _SOURCE_LAGS_BY_MS = 300_000
 
 
 class ClusterTime(msgspec.Struct, kw_only=True):
-    """The event times that a cluster's producers have sent, as far as its time depends on them.
+    """The event times from a cluster's producers, as far as the cluster's time depends on them.
 
     Attributes:
-        spoken: The two newest times by different producers, newest first, of those that were not ahead of their batch.
-        ahead: The same for times that were.
-        clock: The newest of a collector. recorded: The newest that was accepted as a recording.
-        shared: The newest that others supported. lag: How far behind its batch that was.
-        alone: The newest of a producer that was the only active one and not ahead.
+        spoken: The two newest times by different producers, newest first, of times that were not ahead of their batch.
+        ahead: The same for times that were ahead.
+        clock: The newest time of a collector. recorded: The newest time that was accepted as a recording.
+        shared: The newest time that other producers supported. lag: How far behind its batch that was.
+        alone: The newest time of a producer that was the only active one and not ahead.
         supported: The cluster's time after the last batch.
-        since, in_time_at: Timestamps of the first batch, and of the last with a time that was not ahead of it.
+        since, in_time_at: Timestamps of the first batch, and of the last batch with a time that was not ahead of it.
     """
 
     spoken: list[Spoken] = msgspec.field(default_factory=list)
@@ -84,7 +84,7 @@ class ClusterTime(msgspec.Struct, kw_only=True):
         return self.supported, None if news is None else news - batch_ms
 
     def _shared(self, newest: int, batch_ms: int) -> int | None:
-        """Return the newest time that two producers support, or that of the only one."""
+        """Return the newest time that two producers support, or that of the only producer."""
         spoken = self.spoken
         if self.in_time_at is None or batch_ms - self.in_time_at > _ALL_AHEAD_AFTER_MS:
             spoken = two_newest([*spoken, *self.ahead])

@@ -1,4 +1,4 @@
-"""Core: what the groups of a shard have committed and read in each queue, and where queues end. No I/O.
+"""Core: what the groups of a shard have committed and read in each queue, and end offsets. No I/O.
 
 Commits are evidence about a queue's owner, never liveness: they wake no group. They are stored, and passed to the
 group when something else wakes it. Observations newer than the clock wait.
@@ -51,17 +51,17 @@ from udfs.shard.state_format import (
 Waiting: TypeAlias = tuple[int, int, int, int, int, bool]
 
 _KEY_BYTES = 8
-# Before a time, at most this many due rows of a queue are read, which show its last two commits; besides, those of
+# Before a given time, at most this many due rows of a queue are read, which show its last two commits, plus those of
 # the two seconds with commits before that.
 _LAST_ROWS = 16
 
 
 class Commits:
-    """Hold what a shard knows of queues: what was applied, and what waits for the clock.
+    """A shard's observations of queues: those applied, and those waiting for the clock.
 
     Args:
-        queues, offsets: What was applied, see ``QueueTable``. waiting, waiting_ends: What waits.
-        most: At most this many queues of groups are remembered; beyond that, others are ignored.
+        queues, offsets: Applied observations, see ``QueueTable``. waiting, waiting_ends: Waiting observations.
+        most: At most this many queues of groups are remembered; others are ignored.
     """
 
     def __init__(
@@ -90,11 +90,11 @@ class Commits:
 
     @property
     def waiting_times(self) -> Int64:
-        """The times of all that waits."""
+        """Return the times of all waiting observations."""
         return np.concatenate([self._waiting.times, self._waiting_ends.times])
 
     def add(self, columns: ProgressColumns, names: Sequence[PackedNames] = ()) -> None:
-        """Add observations of any time; where the same rows are named twice, the first name counts."""
+        """Add observations of any time; if the same rows are named twice, the first name counts."""
         if not len(columns.times):
             return
         table = self._decoded()
@@ -115,7 +115,7 @@ class Commits:
         self.add(columns, [progress.names for progress in packed if progress.names is not None])
 
     def add_ends(self, packed: PackedEnds) -> None:
-        """Add where queues end."""
+        """Add end offsets."""
         self._waiting_ends = Ends._make(map(np.concatenate, zip(self._waiting_ends, packed.columns(), strict=True)))
         self._ends_changed = True
 
@@ -151,14 +151,14 @@ class Commits:
         return beginning_groups(self._decoded(), self._due, find, forget_before) if len(self._due.times) else []
 
     def note_deletions(self, group: int, times: Sequence[int]) -> None:
-        """Note when a group was deleted: what it had committed up to then is forgotten."""
+        """Record when a group was deleted: its commits up to then are forgotten."""
         if times:
             self._deletions[group] = times
 
     def apply_due(self, *, span_ms: int, before: int | None, clock: int, flush: bool) -> SpanRows | None:
-        """Apply what is due; return which queues moved in the spans that are over, as ``queue_spans`` has it.
+        """Apply due observations; return the queues that moved in the spans that are over, as ``queue_spans`` does.
 
-        Once for each batch, after its groups.
+        Called once per batch, after its groups.
         """
         over = bool(span_ms) and before is not None and before // span_ms < clock // span_ms
         closes = (over or flush or self._deletions or len(self._deleted.rows)) and len(self._decoded())
@@ -180,13 +180,13 @@ class Commits:
 
     @property
     def table(self) -> QueueTable:
-        """What was applied."""
+        """Return the applied observations."""
         return self._decoded()
 
-    # ---- of one group
+    # ---- one group
 
     def of(self, group: int) -> Mapping[int, list[int]]:
-        """Return when a group committed: queue -> the last time before this batch, then those due, ascending."""
+        """Return when a group committed, by queue: the last time before this batch, then the due times, ascending."""
         if self._is_empty():
             return {}
         table = self._decoded()
@@ -203,7 +203,7 @@ class Commits:
         return [*([] if before == UNKNOWN else [before]), *times[times > before].tolist()]
 
     def offsets_of(self, group: int) -> Offsets:
-        """Return each queue's offsets of a group: those from before this batch, and those that are due."""
+        """Return the offsets of each queue of a group: those from before this batch, and those that are due."""
         if self._is_empty():
             return ReadOffsets()
         table = self._decoded()
@@ -219,7 +219,7 @@ class Commits:
 
     def _newest_of(self, row: int, until: int) -> Newest:
         some, due = self._due_of(slice(row, row + 1)), self._due
-        # Where there are many commits and nothing else among them, the last ones suffice.
+        # If there are many commits and nothing else among them, the last ones suffice.
         beside = self._observed_beside(row)
         if some.stop - some.start > 2 * _LAST_ROWS:
             stop = some.start + int(due.times[some].searchsorted(until, side="right"))
@@ -229,7 +229,7 @@ class Commits:
         return newest_of(self._with_due(beside, some), until)
 
     def _observed_beside(self, row: int) -> list[Observation]:
-        """Return what was observed of a row beside what is due of it, in the order of time."""
+        """Return the observations of a row besides the due ones, in the order of time."""
         table = self._decoded()
         found = _of_row(table, row) if table.applied[row] else []
         deleted_at = self._deleted.times[self._deleted.rows == row]
@@ -254,12 +254,12 @@ class Commits:
         return [*found, *observed]
 
     def waiting_of(self, group: int) -> list[Waiting]:
-        """Return what waits of a group, sorted."""
+        """Return the waiting observations of a group, sorted."""
         mine = self._waiting.where(self._waiting.groups == np.uint64(group))
         return sorted(zip(*(column.tolist() for column in mine[1:]), strict=True))
 
     def rows_of(self, group: int) -> tuple[NamedGroup | None, list[QueueRow]]:
-        """Return a group's name with its system, and what was applied of it."""
+        """Return a group's name and system, and its applied observations."""
         table = self._decoded()
         rows = table.rows_of(group)
         return table.names.get(group), [table.row(number) for number in range(rows.start, rows.stop)]
@@ -270,15 +270,15 @@ class Commits:
         return sorted(set(present[~np.isin(present, groups)].tolist()))
 
     def waiting_ends(self) -> list[tuple[int, int, int]]:
-        """Return the ends that wait: queue, time, end."""
+        """Return the waiting end offsets: queue, time, end."""
         return sorted(zip(*(column.tolist() for column in self._waiting_ends), strict=True))
 
-    # ---- of another state
+    # ---- restoring another state
 
     def restore(
         self, group: int, named: NamedGroup | None, rows: Sequence[QueueRow], waiting: Sequence[Waiting]
     ) -> None:
-        """Restore what another state knows of a group."""
+        """Restore another state's knowledge of a group."""
         if rows:
             self._decoded().put(group, named, {row.queue: row for row in rows})
             self._has_new_queues = self._has_changed = True
@@ -299,7 +299,7 @@ class Commits:
     # ---- the state
 
     def encode(self, forget_before: int | None) -> tuple[Buffer, Buffer, Buffer, Buffer]:
-        """Encode what was applied and what waits, without queues of old and of deleted groups."""
+        """Encode applied and waiting observations, without queues of old and of deleted groups."""
         if self._has_changed or self._has_new_queues:
             table = self._decoded()
             columns = table.columns
@@ -330,7 +330,7 @@ class Commits:
         return self._table is None and not len(self._data[0])
 
     def _due_of(self, rows: slice) -> slice:
-        """Return the places of the observations of some rows among those that are due."""
+        """Return the indexes, among due observations, of those of some rows."""
         return slice(*self._due_rows.searchsorted((rows.start, rows.stop)).tolist())
 
     def _matched_ends(self, rows: slice) -> tuple[Int64, Int64]:

@@ -1,7 +1,7 @@
-"""Core: queues of deleted groups, of deleted commits, and of groups made again under the same name. No I/O.
+"""Core: queues of deleted groups, of deleted commits, and of groups re-created under the same name. No I/O.
 
-A row of the table that was applied and is not ``applied`` any more is deleted: once the span of the deletion is over it
-gives a last row without offsets, and is dropped. What is committed after that begins anew.
+A row of the table that was applied and is no longer ``applied`` is deleted: once the span of the deletion is over, it
+gives a last row without offsets, and is dropped. Commits after that start over.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from udfs.packets.progress_columns import ProgressColumns
 from udfs.shard.queue_spans import Ends, Reach, SpanRows, apply
 from udfs.shard.queue_table import Booleans, QueueTable
 
-# Rows of the table, and when they were deleted: ascending, the same for all of them.
+# Rows of the table, and when they were deleted, in ascending order, the same for all of them.
 Deletions: TypeAlias = Sequence[tuple[Int64, Sequence[int]]]
 
 
 class DeletedQueues(NamedTuple):
-    """Queues whose commit was deleted by itself: rows of the table, and when; a row may be there more than once."""
+    """Queues whose commit alone was deleted: rows of the table, and when; a row may occur more than once."""
 
     rows: Int64
     times: Int64
@@ -34,7 +34,7 @@ _NEVER = np.iinfo(np.int64).min
 
 
 def deletions_of(events: Iterable[AnyEvent]) -> list[int]:
-    """Return when a group was deleted, ascending; a record of another protocol that takes its place is no deletion."""
+    """Return when a group was deleted, ascending; a record of another protocol that replaces it is not a deletion."""
     deleted, records, tombstones, snapshots = set[int](), set[int](), set[int](), set[int]()
     for event in events:
         match event:
@@ -61,7 +61,7 @@ def deletions_of_rows(table: QueueTable, groups: Mapping[int, Sequence[int]], qu
     """Return which rows were deleted when, each row once.
 
     Args:
-        groups: By group, when it was deleted: ascending. queues: What was deleted by itself.
+        groups: When each group was deleted, ascending. queues: Commits that were deleted individually.
     """
     own: dict[int, set[int]] = {}
     for row, at in zip(*(column.tolist() for column in queues), strict=True):
@@ -91,10 +91,11 @@ def apply_with_deletions(
     *,
     span_ms: int,
 ) -> SpanRows:
-    """Apply due observations, up to the deletions and after them; return what the completed spans show.
+    """Apply due observations, up to the deletions and after them; return the rows of the completed spans.
 
     Args:
-        deletions: As ``deletions_of_rows`` returns them. What has the very time of one comes after it.
+        deletions: The result of ``deletions_of_rows``. Observations with the same timestamp as a deletion come after
+            it.
     """
     found: list[SpanRows] = []
     for number in range(max((len(times) for _, times in deletions), default=0)):
@@ -144,7 +145,7 @@ def _apply_part(
 def _begin_anew(table: QueueTable, rows: Int64, times: Int64, reach: Reach, span_ms: int) -> SpanRows:
     """Forget deleted observations in rows that a new commit takes over.
 
-    Returns: what they show of the span of the deletion, where the new commit came after it.
+    Returns: their values in the span of the deletion, if the new commit came after it.
     """
     columns = table.columns
     is_over = table.moved[rows] & (times // span_ms > reach.opened[rows]) if span_ms else np.zeros(len(rows), np.bool_)
@@ -159,10 +160,10 @@ def _begin_anew(table: QueueTable, rows: Int64, times: Int64, reach: Reach, span
 
 
 def _end(table: QueueTable, rows: Int64, at: int, *, shows: bool) -> None:
-    """Note that rows were deleted; only observations at least as new belong to the next group of that name.
+    """Record that rows were deleted; only observations at least as new belong to the next group of that name.
 
     Args:
-        shows: The span of the deletion gives a row.
+        shows: Whether the span of the deletion gives a row.
     """
     columns = table.columns
     newest = np.maximum(columns["times"][rows], columns["position_times"][rows])

@@ -27,8 +27,8 @@ class SortedDue(NamedTuple):
     """The events that are due for a group.
 
     Attributes:
-        late_rows: The input rows of late events, by id. carriers: The input rows of all events, packed heartbeats
-            excepted.
+        late_rows: The input rows of late events, by id. carriers: The input rows of all events except packed
+            heartbeats.
     """
 
     events: list[DueEvent]
@@ -48,8 +48,8 @@ def sort_due(
     """Return the events that are due for a group.
 
     Args:
-        in_time: Heartbeats in time; those of this input are added to it.
-        late_heartbeats: Late heartbeats: they become events.
+        in_time: Heartbeats in time; the input's own are added to it.
+        late_heartbeats: Late heartbeats, which become events.
     """
     before_ms = given.clock_before
     events: list[DueEvent] = []
@@ -83,7 +83,7 @@ def sort_due(
 
 
 def unpacked_heartbeat(cluster: str, record: Record, member_id: str, event_time: int) -> tuple[Heartbeat, CarriedEvent]:
-    """Return a packed heartbeat as an event, and as the row that is rejected if the event is."""
+    """Return a packed heartbeat as an event, and as the row that is written if the event is rejected."""
     heartbeat = Heartbeat(
         schema_version=1,
         event_time=event_time,

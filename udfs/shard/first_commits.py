@@ -17,8 +17,8 @@ def beginning_groups(
     """Return key, name and system of each group that begins to commit.
 
     Args:
-        table: As of the batch before. due: What is due now, each group's rows beside each other.
-        find: Returns -1 for groups without state. forget_before: Older commits count no more.
+        table: The table as of the previous batch. due: Observations that are due now; each group's rows are adjacent.
+        find: Returns -1 for groups without state. forget_before: Commits older than this no longer count.
     """
     groups = due.groups[due.commits]
     if not len(groups):

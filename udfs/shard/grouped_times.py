@@ -1,4 +1,4 @@
-"""Core: one time for each (group, key), packed: commits of queues, remembered ids. No I/O."""
+"""Core: one time for each (group, key), packed, for commits of queues and remembered ids. No I/O."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class GroupedTimes:
     """A sorted table of (group key, key, time).
 
     Attributes:
-        groups: Keys of the groups that have rows, ascending; counts: rows of each.
+        groups: Keys of the groups that have rows, ascending. counts: The number of rows of each.
         keys, times: The rows, by group, then by key.
     """
 
@@ -41,7 +41,7 @@ class GroupedTimes:
         self.times: Int64 = unpack_column(times, len(self.keys))
 
     def encode(self) -> bytes:
-        """Return the bytes from which an equal table is built."""
+        """Return bytes that decode to an equal table."""
         if not len(self.times):
             return b""
         groups = self.groups.astype("<u8", copy=False).tobytes()
@@ -60,7 +60,7 @@ class GroupedTimes:
         return self.keys[rows], self.times[rows]
 
     def raise_to(self, groups: UInt64, keys: UInt64, times: Int64) -> None:
-        """Set the time of each (group, key) to the greatest given, old or new."""
+        """Set the time of each (group, key) to the greatest one given, old or new."""
         if not len(times):
             return
         self._add_groups(np.unique(groups))
@@ -90,7 +90,7 @@ class GroupedTimes:
         self.raise_to(groups, keys, times)
 
     def keep(self, rows: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> None:
-        """Drop all other rows, and the groups left without any."""
+        """Drop all other rows, and groups left without any."""
         counts = np.bincount(self._numbers()[rows], minlength=len(self.groups)).astype(np.int64)
         self.keys, self.times = self.keys[rows], self.times[rows]
         self.groups, self.counts = self.groups[counts > 0], counts[counts > 0]

@@ -1,9 +1,8 @@
 """Core: the last heartbeat of each member, in arrays, and the groups that are due because of it. No I/O.
 
-A row is one member that lives by heartbeats: the upper 40 bits of its key, its last applied heartbeat, its
-session timeout. Rows are ordered by group (in the order of the shard's groups), then by key. A heartbeat
-without a description costs a search in this table and nothing else, unless its member has no row, it comes after a
-missed deadline, or it is late.
+A row is one member that is tracked by heartbeats: the upper 40 bits of its key, its last applied heartbeat, its session
+timeout. Rows are ordered by group (in the order of the shard's groups), then by key. A heartbeat without a description
+costs only a search in this table, unless its member has no row, it comes after a missed deadline, or it is late.
 """
 
 from __future__ import annotations
@@ -29,18 +28,18 @@ from udfs.shard.state_format import (
 )
 
 Bools: TypeAlias = npt.NDArray[np.bool_]
-GROUP_SHIFT = np.uint64(8 * KEY_BYTES)  # a position is the number of a group, then the 40 bits of a member's key
-_MIXED = -1  # in place of a group's session timeout where its members' differ
+GROUP_SHIFT = np.uint64(8 * KEY_BYTES)  # a position is the number of a group, followed by the 40 bits of a member's key
+_MIXED = -1  # replaces a group's session timeout if its members' timeouts differ
 
 
 class AppliedHeartbeats(NamedTuple):
     """The result of one batch's heartbeats of members with a row.
 
     Attributes:
-        members, times: The pairs that are due, any order.
-        is_late: Of each pair: older than the clock before the batch and than its member's last heartbeat.
+        members, times: The pairs that are due, in any order.
+        is_late: Whether each pair is older than both the clock before the batch and its member's last heartbeat.
         last_before: Each row's last heartbeat before the batch.
-        due_groups: Of each group: a deadline has passed, or a heartbeat is later than the deadline before it.
+        due_groups: Whether, in each group, a deadline has passed, or a heartbeat is later than the deadline before it.
     """
 
     members: Int64
@@ -51,7 +50,7 @@ class AppliedHeartbeats(NamedTuple):
 
 
 class HeartbeatRows(NamedTuple):
-    """A group's members that live by heartbeats, in the order of their keys."""
+    """A group's members that are tracked by heartbeats, in the order of their keys."""
 
     keys: UInt64
     last: Int64
@@ -64,7 +63,7 @@ class Liveness:
     Attributes:
         counts: Rows of each group, in the order of the shard's groups.
         keys, last, timeouts: The rows.
-        waiting_members, waiting_times: Heartbeats at or after the clock: row, time; any order.
+        waiting_members, waiting_times: Row and time of heartbeats at or after the clock, in any order.
     """
 
     def __init__(self, groups: int, members: Buffer = b"", last: Buffer = b"", waiting: Buffer = b"") -> None:
@@ -120,7 +119,7 @@ class Liveness:
         return pack_parts(pack_column(self.waiting_members), pack_column(self.waiting_times))
 
     def places(self) -> UInt64:
-        """Return the sort keys of the rows: number of the group, then 40 bits of key."""
+        """Return the sort keys of the rows: number of the group, then 40 bits of the key."""
         return places_of(self.numbers, self.keys)
 
     def apply_due(self, members: Int64, times: Int64, clock_before: int | None, clock: int | None) -> AppliedHeartbeats:
@@ -128,7 +127,7 @@ class Liveness:
 
         Args:
             members: Row of each new heartbeat. times: Its time. Repeats are harmless.
-            clock: None: nothing is due.
+            clock: None if nothing is due.
         """
         if len(self.waiting_times):
             members = np.concatenate([self.waiting_members, members])
@@ -211,7 +210,7 @@ class Liveness:
 
 
 def places_of(numbers: Int64, keys: UInt64) -> UInt64:
-    """Return the positions of rows: number of the group, then the upper 40 bits of the key."""
+    """Return the sort keys of rows: number of the group, then the upper 40 bits of the key."""
     return np.asarray((numbers.astype(np.uint64) << GROUP_SHIFT) | (keys >> KEY_SHIFT))
 
 

@@ -1,4 +1,4 @@
-"""Core: the rows of ``queue_progress`` of spans that are over. No I/O."""
+"""Core: rows of ``queue_progress`` for completed spans. No I/O."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from udfs.packets.progress_columns import place_of
 from udfs.shard.queue_spans import SpanRows
 from udfs.shard.queue_table import QueueTable
 
-_MOST_QUEUES = 100  # of one decided row: bounds the rows of the table that it becomes
+_MOST_QUEUES = 100  # in one decided row; it bounds the rows of the table that it becomes
 
 
 def progress_rows(cluster: str, table: QueueTable, spans: SpanRows, span_ms: int) -> Iterator[QueueProgress]:

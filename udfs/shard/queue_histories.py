@@ -18,10 +18,10 @@ _One = TypeVar("_One")
 class QueueHistories(Mapping[int, list[_One]]):
     """The observations of a group's queues, by key.
 
-    A queue's history is read when it is needed: of thousands of commits, a rebalance needs those of a few queues.
+    A queue's history is read only when needed: of thousands of commits, a rebalance needs those of a few queues.
 
     Args:
-        rows: Of the group in the table. has_history: Which of them have one. read: Returns that of a row.
+        rows: The group's rows in the table. has_history: Which of them have one. read: Returns the history of a row.
     """
 
     def __init__(
@@ -45,7 +45,7 @@ class QueueHistories(Mapping[int, list[_One]]):
 
 
 class OffsetHistories(QueueHistories[Observation], Offsets):
-    """The same of what was observed, with the newest of a time read alone.
+    """The same for offsets, with the newest observations at a given time read separately.
 
     Args:
         newest: Returns the newest observations of a row up to a time.
@@ -63,13 +63,13 @@ class OffsetHistories(QueueHistories[Observation], Offsets):
         self._newest = newest
 
     def newest(self, queue: int, until: int) -> Newest:
-        """Return the newest observations of a queue up to a time; nothing of an unknown queue."""
+        """Return the newest observations of a queue up to a given time; nothing for an unknown queue."""
         row = self._rows.get(queue)
         return Newest() if row is None else self._newest(row, until)
 
 
 def place_of_earlier(times: Int64) -> int:
-    """Return from which place on commits, ascending, show also the last ones of the two seconds before the newest."""
+    """Return the index from which ascending commits include the last ones of the two seconds before the newest."""
     place = len(times) - 1
     for _ in range(2):
         if place >= 0:

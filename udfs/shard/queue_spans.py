@@ -1,7 +1,7 @@
-"""Core: observations of queues, applied to the table of queues; and what each span of event time shows. No I/O.
+"""Core: observations applied to the table of queues, and the rows of each span of event time. No I/O.
 
-A span is over once the cluster's clock has passed its end; by then all of it was observed, in whatever batches.
-Each queue whose commit or end changed within a span gives one row for it, with both as they were at its end.
+A span is over once the cluster's clock has passed its end; by then all of it was observed, in whatever batches. Each
+queue whose commit or end offset changed within a span gives one row for it, with both values at its end.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _KEY_BYTES = 8
 
 
 class Ends(NamedTuple):
-    """Where queues end, for all groups: keys of queues, times, offsets."""
+    """End offsets, shared by all groups: keys of queues, times, offsets."""
 
     queues: UInt64
     times: Int64
@@ -28,7 +28,7 @@ class Ends(NamedTuple):
 
     @staticmethod
     def read(data: Buffer) -> Ends:
-        """Read what ``encode`` wrote."""
+        """Decode what ``encode`` wrote."""
         queues, times, ends = unpack_parts(data, 3)
         keys = widen(queues, _KEY_BYTES)
         return Ends(keys, unpack_column(times, len(keys)), unpack_column(ends, len(keys)))
@@ -55,11 +55,11 @@ _NOTHING = SpanRows(*[np.empty(0, np.int64)] * 6)
 
 
 class Reach(NamedTuple):
-    """How far each row of the table is applied.
+    """The time up to which each row of the table is applied.
 
     Attributes:
-        until: Only what is older. opened: The number of the span that was open before. first_open: The first span that
-            is not over then. flush: That span is shown as far as it was observed.
+        until: Only older observations apply. opened: The number of the span that was open before. first_open: The first
+            span that is not over then. flush: Whether that span is shown as far as it was observed.
     """
 
     until: Int64
@@ -69,7 +69,7 @@ class Reach(NamedTuple):
 
     @classmethod
     def of_all(cls, rows: int, span_ms: int, before: int | None, clock: int, *, flush: bool) -> Reach:
-        """Return that all rows are applied up to the clock; a span of 0 ms never ends."""
+        """Return a reach that applies all rows up to the clock; a span of 0 ms never ends."""
         opened = 0 if before is None or not span_ms else before // span_ms
         first_open = clock // span_ms if span_ms else 0
         until, from_, to = (np.broadcast_to(np.int64(value), rows) for value in (clock, opened, first_open))
@@ -77,7 +77,7 @@ class Reach(NamedTuple):
 
 
 class _Observations(NamedTuple):
-    """All that is due, by row, then by time; before the first of a row the row itself, as of earlier batches.
+    """All due observations by row, then by time; before the first of a row comes the row itself, as of earlier batches.
 
     Attributes:
         is_row: Whether this is the row itself.
@@ -93,10 +93,10 @@ class _Observations(NamedTuple):
 
 
 def in_row_order(due: ProgressColumns, rows: Int64) -> tuple[ProgressColumns, Int64]:
-    """Return observations by row, then by time, one for each: the greatest of what was observed then; and their rows.
+    """Return observations by row, then by time, merged into the greatest values for each row and time; and their rows.
 
     Args:
-        rows: Of each, its row in the table.
+        rows: The row in the table of each observation.
     """
     order = _order(rows, due.times)
     due, rows = due.where(order), rows[order]
@@ -110,7 +110,7 @@ def in_row_order(due: ProgressColumns, rows: Int64) -> tuple[ProgressColumns, In
 
 
 def _order(rows: Int64, times: Int64) -> Int64:
-    """Return what sorts by row, then by time."""
+    """Return the order that sorts by row, then by time."""
     if not len(rows):
         return np.empty(0, np.int64)
     later = times - times.min()
@@ -123,11 +123,11 @@ def _order(rows: Int64, times: Int64) -> Int64:
 def apply(
     table: QueueTable, due: ProgressColumns, due_rows: Int64, ends: Ends, reach: Reach, *, span_ms: int
 ) -> SpanRows:
-    """Apply what is due, and return what the spans that are over show.
+    """Apply due observations, and return the rows of completed spans.
 
     Args:
-        due, due_rows: As ``in_row_order`` returns them; within the reach. ends: Older than the clock.
-        span_ms: The length of a span; 0: spans never end.
+        due, due_rows: The result of ``in_row_order``, within the reach. ends: End offsets older than the clock.
+        span_ms: The length of a span; 0 if spans never end.
     """
     closing = table.moved & (reach.flush | (reach.first_open > reach.opened))
     observed = _observations(table, due, due_rows, ends, reach.until, np.flatnonzero(closing))
@@ -162,10 +162,9 @@ def apply(
 def match_ends(
     table: QueueTable, due: ProgressColumns, due_rows: Int64, ends: Ends, until: Int64 | None = None
 ) -> tuple[Int64, Int64]:
-    """Match ends with the rows of all groups: of each pair the row and the index of the end.
+    """Match end offsets with the rows of all groups: for each pair, the row and the index of the end.
 
-    A group without a row when the queue ended there is not matched: so it does not matter which batch
-    brought which.
+    A group without a row when the end was observed is not matched, so it does not matter which batch brought which.
     """
     order = np.argsort(table.keys, kind="stable")
     ordered = table.keys[order]
@@ -214,29 +213,29 @@ def _observations(
     observed.commits[others & (observed.times <= columns["times"][rows])] = False
     order = _order(rows, observed.times)
     same = (np.diff(rows[order]) == 0) & (np.diff(observed.times[order]) == 0)
-    if same.any():  # of two ends at one time only the greatest counts
+    if same.any():  # of two ends with the same timestamp only the greater counts
         order = np.lexsort((observed.ends, observed.times, rows))
         observed.ends[order[:-1][same]] = UNKNOWN
     observed = _Observations._make(column[order] for column in observed)
-    # A commit shows the committed offset; what a poll shows without one counts only before the first commit.
+    # A commit shows the committed offset; an offset without a commit, from a poll, counts only before the first commit.
     committed = observed.commits[_newest(observed.is_row | observed.commits)]
     observed.offsets[committed & ~observed.commits & ~observed.is_row] = UNKNOWN
     return observed
 
 
 def _newest(valid: Booleans) -> Int64:
-    """Return at each place the last valid one up to there; the first of each row is valid."""
+    """Return for each index the last valid index up to it; the first of each row is valid."""
     return np.maximum.accumulate(np.where(valid, np.arange(len(valid)), 0))
 
 
 def _write(
     table: QueueTable, observed: _Observations, last: Booleans, by_offset: Int64, by_end: Int64, by_commit: Int64
 ) -> None:
-    """Set the rows to what is newest."""
+    """Set the rows to the newest values."""
     rows, columns, is_row = observed.rows[last], table.columns, observed.is_row
     commit = by_commit[last]
     again = ~is_row[commit]
-    # The commit before the newest is in this batch, or it is the newest of the row itself.
+    # The commit before the newest is in this batch, or it is the row's own newest commit.
     former = by_commit[np.maximum(commit[again] - 1, 0)]
     of_row, has_former = is_row[former], observed.commits[former]
     times, offsets = columns["times"][rows[again]], columns["offsets"][rows[again]]
@@ -261,10 +260,10 @@ def _write(
 
 
 def _write_earlier(table: QueueTable, observed: _Observations, rows: Int64, commit: Int64) -> None:
-    """Set when rows were committed last in the two seconds with a commit before that of the newest.
+    """Set when rows were last committed in the two seconds with a commit before the newest commit's second.
 
     Args:
-        commit: Of each row, the place of its newest commit.
+        commit: The index of each row's newest commit.
     """
     columns, places = table.columns, np.flatnonzero(observed.commits)
     of_rows, is_row = observed.rows[places], observed.is_row[places]
@@ -281,7 +280,7 @@ def _write_earlier(table: QueueTable, observed: _Observations, rows: Int64, comm
     newest = np.searchsorted(places, commit)
     first, has_first = last_before(newest)
     second, has_second = last_before(first)
-    # The row itself holds what came before its newest commit.
+    # The row itself holds the commits before its newest one.
     own, own_before = columns["earlier_times"][rows], columns["earliest_times"][rows]
     earlier = np.where(has_first, times[first], own)
     columns["earliest_times"][rows] = np.where(has_first, np.where(has_second, times[second], own), own_before)

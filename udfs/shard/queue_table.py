@@ -1,7 +1,7 @@
-"""Core: how far each group has come in each of its queues, packed. No I/O.
+"""Core: how far each group has read each of its queues, packed. No I/O.
 
-Two parts, so that a batch writes only what changes: which queues there are, with their names; and, row by row, the
-newest commit with the one before it and two earlier ones, the newest end, and the newest position.
+It has two parts, so that a batch writes only what changes: the queues with their names; and, row by row, the newest
+commit with the one before it and two earlier ones, the newest end offset, and the newest position.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ Booleans: TypeAlias = npt.NDArray[np.bool_]
 
 _KEY_BYTES = 8
 _UNNAMED = NamedGroup("", KAFKA.name)
-# Flags say which values a row has.
+# Flags for the values that a row has.
 _APPLIED, _COMMITTED, _BEFORE, _ENDS, _READ, _MOVED, _EARLIER, _EARLIEST = (1 << bit for bit in range(8))
 COLUMNS = (
     "times",
@@ -52,7 +52,7 @@ COLUMNS = (
 
 
 class QueueRow(msgspec.Struct, array_like=True):
-    """One row by itself: times and offsets as in ``QueueTable``, ``UNKNOWN`` where there is none."""
+    """One row by itself: times and offsets as in ``QueueTable``, ``UNKNOWN`` if missing."""
 
     queue: int
     topic: str | None
@@ -60,20 +60,20 @@ class QueueRow(msgspec.Struct, array_like=True):
     queue_id: int
     applied: bool
     moved: bool
-    values: tuple[int, ...]  # as COLUMNS
+    values: tuple[int, ...]  # in the order of COLUMNS
 
 
 class QueueTable:
     """A table of (group, queue), by group, then by key.
 
     Attributes:
-        groups: Keys of the groups that have rows, ascending. counts: Rows of each. names: Of the groups by key, with
-            their systems.
-        keys: Of the queues. places: Index into ``place_names``, or -1. queue_ids: Their numbers.
-        applied: Something about the row was applied; else it is only expected.
-        moved: Its commit or its end changed in the span of event time that is still open.
+        groups: Keys of the groups that have rows, ascending. counts: The number of rows of each. names: Names of the
+            groups by key, with their systems.
+        keys: Keys of the queues. places: Index into ``place_names``, or -1. queue_ids: Their numbers.
+        applied: Whether any observation of the row was applied; otherwise it is only expected.
+        moved: Whether its commit or end offset changed in the span of event time that is still open.
         columns: By name, see ``COLUMNS``: the newest commit (time, offset) and the one before it, the newest end and
-            position (offset, time), when it was committed earlier, see ``Newest``; ``UNKNOWN`` where there is none.
+            position (offset, time), the times of earlier commits, see ``Newest``; ``UNKNOWN`` if missing.
     """
 
     def __init__(self, queues: Buffer = b"", offsets: Buffer = b"") -> None:
@@ -118,7 +118,7 @@ class QueueTable:
         }
 
     def encode_queues(self) -> bytes:
-        """Return which queues there are."""
+        """Encode the queues and their names."""
         if not len(self.keys):
             return b""
         named = [self.names.get(key, _UNNAMED) for key in self.groups.tolist()]
@@ -134,7 +134,7 @@ class QueueTable:
         )
 
     def encode_offsets(self) -> bytes:
-        """Return their observations."""
+        """Encode the queues' observations."""
         if not len(self.keys):
             return b""
         columns, base = self.columns, np.maximum(self.columns["offsets"], 0)
@@ -190,7 +190,7 @@ class QueueTable:
         return slice(end - int(self.counts[at]), end)
 
     def find(self, groups: UInt64, keys: UInt64) -> Int64:
-        """Return the row of each (group, queue), -1 where there is none."""
+        """Return the row of each (group, queue), -1 if there is none."""
         if self._lookup is None:
             mixed = mix(self.groups[self.row_groups()], self.keys)
             order = np.argsort(mixed)
@@ -200,7 +200,7 @@ class QueueTable:
         return np.where(found >= 0, order[found] if len(order) else -1, -1)
 
     def place(self, row: int) -> tuple[str, str | None] | None:
-        """Return topic and broker of a row's queue, where it has a name."""
+        """Return topic and broker of a row's queue, if it has a name."""
         number = int(self.places[row])
         return None if number < 0 else place_of(self.place_names[number])
 
@@ -220,7 +220,7 @@ class QueueTable:
     # ---- rows
 
     def expect(self, groups: UInt64, keys: UInt64, most: int) -> bool:
-        """Add rows that are missing, as far as there may be more; return whether any was added."""
+        """Add rows that are missing, up to the limit; return whether any was added."""
         missing = self.find(groups, keys) < 0
         room = most - len(self)
         if not missing.any() or room <= 0:
@@ -265,7 +265,7 @@ class QueueTable:
         return bool(new) or len(rows) > 0
 
     def keep(self, rows: Booleans) -> None:
-        """Drop all other rows, and the groups left without any."""
+        """Drop all other rows, and groups left without any."""
         groups = self.groups[self.row_groups()][rows]
         self._replace_rows(groups, self.keys[rows], lambda column, _: column[rows])
         kept = set(self.groups.tolist())
@@ -280,7 +280,7 @@ class QueueTable:
             self.names[group] = named
         for number, row in zip(self.find(groups, keys).tolist(), rows.values(), strict=True):
             self.applied[number], self.moved[number], self.queue_ids[number] = row.applied, row.moved, row.queue_id
-            for column, value in zip(COLUMNS, row.values, strict=False):  # older exports lack the last ones
+            for column, value in zip(COLUMNS, row.values, strict=False):  # older exports lack the last columns
                 self.columns[column][number] = value
             if row.topic is not None:
                 place = f"{row.topic}\x00{row.broker or ''}"

@@ -1,4 +1,4 @@
-"""Core: a shard's state as events of the contract, and back: this changes a checkpoint's shard count. No I/O.
+"""Core: a shard's state as events of the contract, and back, to change a checkpoint's shard count. No I/O.
 
 Each group, topic and cluster is one event marked ``restored``: readable fields of the contract, and the state itself,
 versioned, in base64, with a hash of both. If present, the state is used unchanged, regardless of the clock; the
@@ -33,7 +33,7 @@ from udfs.shard.state_format import STATE_VERSION, must_hold, refusing
 from udfs.shard.topics import StoredTopic
 
 MARK = b'"restored'  # in the canonical content of every event that is restored or carries a state
-# Exported events have this id; one that has it but no state has lost its state.
+# Exported events have this id; an event with it but without a state has lost its state.
 EXPORTED: Final = "state-export"
 _HASH_BYTES: Final = 16
 
@@ -47,9 +47,9 @@ class GroupImage(msgspec.Struct, array_like=True):
     """Everything in a shard's state about one group.
 
     Attributes:
-        members: Id, last heartbeat and session timeout of each member that lives by heartbeats and has a row.
+        members: Id, last heartbeat and session timeout of each member that is tracked by heartbeats and has a row.
         topics: Hashes, as in the index of topics. repeats: Key and time. queues, waiting: The state of its queues, and
-            what waits.
+            their waiting observations.
     """
 
     version: int
@@ -74,9 +74,10 @@ class ClusterImage(msgspec.Struct, array_like=True):
     """A shard's state of the cluster itself.
 
     Attributes:
-        silence: From the cluster's home shard, else None.
-        queues: Of groups that only commits show: key, name and system, the state of their queues, and what waits.
-        waiting_ends: Where queues end, as far as it waits: key of the queue, time, end. From the home shard.
+        silence: Set by the cluster's home shard, else None.
+        queues: For groups that only commits show: key, name and system, the state of their queues, and waiting
+            observations.
+        waiting_ends: Waiting end offsets: key of the queue, time, end. From the home shard.
     """
 
     version: int
@@ -98,7 +99,7 @@ def export_shard(cluster: str, number: int, data: bytes, config: CoreConfig, log
     State that all shards share comes from its home shard only, so the events of all shards are the cluster's state.
 
     Args:
-        config: With the shard count of the checkpoint that the state is from.
+        config: With the shard count of the checkpoint that the state comes from.
     """
     state = ShardState(cluster, data, config)
     header = state.header
@@ -195,7 +196,7 @@ def restore(
     """Restore the exported state of another checkpoint, before all other events and regardless of its time.
 
     Args:
-        is_mine: Whether a key of a cluster or group is this shard's.
+        is_mine: Whether a key of a cluster or group belongs to this shard.
     Returns: the other events, including restored ones without a state; and the events that were rejected.
     """
     others: list[CarriedEvent] = []
@@ -303,7 +304,7 @@ def _heartbeat(cluster: str, system: str, group: str, member_id: str, event_time
 
 
 def _pack(event: Clock | TopicQueues | GroupSnapshot, image: GroupImage | TopicImage | ClusterImage) -> str:
-    """Return a state as the text that its event carries.
+    """Encode a state as the text that its event carries.
 
     Args:
         event: Complete except for that text.
@@ -316,7 +317,8 @@ def _unpack(event: Clock | TopicQueues | GroupSnapshot, kind: type[Image]) -> Im
     """Return the state that an event carries.
 
     Raises:
-        StateDamagedError: Neither the state nor the event's other fields are used. StateVersionError: It is newer.
+        StateDamagedError: The state is damaged; the event's other fields are not used either. StateVersionError: It is
+            newer.
     """
     with refusing("it"):
         sealed = base64.b64decode(_text_of(event) or "", validate=True)

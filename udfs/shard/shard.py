@@ -225,7 +225,7 @@ class Shard:
         return self._delete_commits(deleted)
 
     def _delete_commits(self, deleted: Sequence[_DeletedCommits]) -> list[_DeletedCommits]:
-        """End the commits of queues; they are no evidence to a group that is deleted with them."""
+        """End the commits of queues; for a group that is deleted with them they are no evidence."""
         deletions = {key: frozenset(self._groups.deletions(key)) for key in {key for key, _, _ in deleted}}
         for key, event, _ in deleted:
             queues = queue_keys(progress_queues(event))

@@ -61,11 +61,11 @@ class ShardGroups:
         return by_name[name]
 
     def has_group(self, key: int) -> bool:
-        """Return whether there is a group of that key, or some input of one."""
+        """Return whether there is a group with that key, or some input for one."""
         return key in self._collected or bool(self._state.find(np.asarray([key], np.uint64))[0] >= 0)
 
     def deletions(self, key: int) -> list[int]:
-        """Return when a group is deleted by its collected input."""
+        """Return when the group's collected input deletes it."""
         return deletions_of(
             event for collected in self._collected.get(key, {}).values() for event, _ in collected.events
         )
@@ -200,7 +200,7 @@ class ShardGroups:
         clock: int,
         batch_ms: int,
     ) -> Iterator[Row]:
-        """Apply this batch's input to a group; ``number``: -1 for a new one."""
+        """Apply this batch's input to a group; ``number`` is -1 for a new group."""
         collected = self._collected.get(key, {}).get(record.name)
         own_topics, topic_changes = self._topic_changes_for(number, collected)
         if record.last_heartbeats is not None:
@@ -225,7 +225,7 @@ class ShardGroups:
         """Apply a group's waiting input, the oldest batch first; this batch's input comes after it.
 
         Args:
-            heartbeats: Of its members, due in this batch: member and time.
+            heartbeats: Its members' heartbeats due in this batch: member and time.
         """
         topic_changes = [change for topic in sorted(self._topic_changes) for change in self._topic_changes[topic]]
         now = self._batch_input(key, record.name, clock, topic_changes, set()).held(heartbeats)
@@ -331,7 +331,7 @@ class ShardGroups:
         """Return the topics that a group subscribes to, or may subscribe to after this batch, and their changes.
 
         A member that comes back without a subscription may bring back any topic: then all changes are returned, and the
-        group ignores those of other topics.
+        group ignores changes of other topics.
         """
         if not self._topic_changes:
             return set(), []
@@ -395,5 +395,5 @@ class ShardGroups:
 
 
 def key_collision(kind: str, name: str) -> str:
-    """Return the detail of an event whose group or topic has the key of another one."""
+    """Return the detail of an event whose group or topic has the same key as another one."""
     return f"its 64-bit key equals that of {kind} {name}: it is not followed; rename one of them"

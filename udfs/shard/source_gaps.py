@@ -23,9 +23,9 @@ class SourceGaps(msgspec.Struct, kw_only=True):
 
     Attributes:
         last: Newest event time before the clock. pending: Event times at or after it: first and last of each span.
-        opened_at: Of the open finding. number: Changes of this cluster's history written so far.
-        ahead_since: When the open finding ``clocks_ahead`` opened. ahead_ms: How far ahead it reports the clocks to be.
-        losses: Open findings of lost input: id -> when it closes. A source reports one in ten minutes at most, and
+        opened_at: When the open finding opened. number: Changes of this cluster's history written so far.
+        ahead_since: When the open finding ``clocks_ahead`` opened. ahead_ms: The reported lead of the clocks.
+        losses: Open findings of lost input: id -> when it closes. A source reports at most one loss in ten minutes, and
             each closes after a day.
     """
 

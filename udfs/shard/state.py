@@ -44,8 +44,8 @@ class Record(msgspec.Struct, array_like=True):
 
     Attributes:
         last_applied: Events before it are late (``GroupOutput.last_applied_ms``).
-        last_heartbeats: Each member's; only if the keys of two members collide: the group then has no rows in the hot
-            columns, and its heartbeats are applied one by one.
+        last_heartbeats: The last heartbeat of each member; only if the keys of two members collide: the group then has
+            no rows in the hot columns, and its heartbeats are applied one by one.
         group: The group's own encoding.
     """
 
@@ -56,7 +56,7 @@ class Record(msgspec.Struct, array_like=True):
     group: bytes
 
     def after(self, advanced: GroupOutput) -> Record:
-        """Return the record of a group that was advanced: its events may name another system than was believed."""
+        """Return the record of an advanced group, whose events may name another system than assumed."""
         system = self.system if advanced.system is None else advanced.system
         return msgspec.structs.replace(self, system=system, last_applied=advanced.last_applied_ms)
 
@@ -123,12 +123,12 @@ class ShardState:
         self.time: ClusterTime = _decode(self._body("cluster_time"), ClusterTime) or ClusterTime(recorded=reached)
 
     def set_clock_before(self, clock: int) -> None:
-        """Set the current clock as the one before this batch."""
+        """Make the current clock the one before this batch."""
         self.clock_before = clock
         self.dedup.set_clock_before(clock)
 
     def find(self, keys: UInt64) -> Int64:
-        """Return the number of each group, −1 for unknown ones."""
+        """Return the number of each group, −1 for unknown groups."""
         return self.groups.find(keys)
 
     def record(self, number: int) -> Record:

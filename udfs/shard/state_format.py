@@ -25,28 +25,28 @@ from udfs.model.systems import System
 from udfs.shard.base128 import characters_for, from_seven_bits, to_seven_bits
 
 STATE_VERSION = 1
-KEY_BYTES = 5  # of a member's key within its group: 40 bits, the upper ones of its 64
+KEY_BYTES = 5  # length of a member's key within its group: 40 bits, the upper ones of its 64
 KEY_SHIFT = np.uint64(64 - 8 * KEY_BYTES)
 
 Buffer: TypeAlias = "bytes | memoryview"
 Bytes8: TypeAlias = npt.NDArray[np.uint8]
 
 _MARK = b"\x7f" * 8
-_CHECKSUM_CHARACTERS = 8  # CRC-32 in hexadecimal digits, of the version byte and of all that follows
+_CHECKSUM_CHARACTERS = 8  # CRC-32, in hexadecimal digits, of the version byte and of everything after the checksum
 _LEAD = 1 + len(_MARK) + _CHECKSUM_CHARACTERS
-_LENGTH = struct.Struct("<I")  # of the header; in characters
+_LENGTH = struct.Struct("<I")  # length of the header, in characters
 _LENGTH_CHARACTERS = characters_for(_LENGTH.size)
 _COLUMN = struct.Struct("<BqII")  # width, reference, values, exceptions
 _WIDTHS = (0, 1, 2, 3, 4, 5, 6)
 _EXCEPTION_BYTES = 12
-# A column of one value takes no bytes however long it is; this is its limit where nothing else bounds it.
+# A column of one repeated value takes no bytes however long it is; this limits its length if nothing else does.
 _MOST_EQUAL_VALUES = 2**22
 
 
 class Header(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """The part read and written in every batch: the cluster's clock, counters, the table of sections."""
 
-    system: System | None = None  # of the cluster, from its newest packet
+    system: System | None = None  # the cluster's system, from its newest packet
     clock: int | None = None
     newest: int | None = None
     batches: int = 0
@@ -69,14 +69,14 @@ class StateSection:
 
     @property
     def body(self) -> Buffer:
-        """Its bytes: the same object each time."""
+        """Return its bytes, the same object each time."""
         if self._body is None:
             self._body = from_seven_bits(self._characters, self.size)
         return self._body
 
     @property
     def characters(self) -> Buffer:
-        """The stored form of its bytes."""
+        """Return the stored form of its bytes."""
         if self.size and not len(self._characters):
             self._characters = to_seven_bits(self.body)
         return self._characters
@@ -116,8 +116,8 @@ def unpack_state(state: bytes) -> tuple[Header, Sections]:
 
     Returns: the header, and the sections, not decoded yet.
     Raises:
-        StateVersionError: It was written by a newer version.
-        StateDamagedError: It differs from what was written.
+        StateVersionError: The value was written by a newer version.
+        StateDamagedError: The value differs from the one that was written.
     """
     if not state:
         raise StateDamagedError("the state has 0 bytes: it is damaged or not a state of this monitor")
@@ -213,7 +213,7 @@ def narrow(values: UInt64, width: int) -> bytes:
 
 
 def widen(data: Buffer, width: int) -> UInt64:
-    """Read back what ``narrow`` wrote."""
+    """Decode what ``narrow`` wrote."""
     if width in (1, 2, 4, 8):
         return np.frombuffer(data, dtype=f"<u{width}").astype(np.uint64)
     raw: Bytes8 = np.frombuffer(data, dtype=np.uint8).reshape(-1, width)
@@ -228,7 +228,7 @@ def pack_keys(keys: UInt64) -> bytes:
 
 
 def unpack_keys(data: Buffer) -> UInt64:
-    """Read keys back, the lower 24 bits zero."""
+    """Decode keys; the lower 24 bits are zero."""
     return np.asarray(widen(data, KEY_BYTES) << KEY_SHIFT)
 
 
@@ -298,7 +298,7 @@ def pack_parts(*parts: Buffer) -> bytes:
 
 
 def unpack_parts(data: Buffer, count: int) -> list[Buffer]:
-    """Split a section into its parts, as views; ``count`` empty ones for an empty section."""
+    """Split a section into its parts, as views; an empty section gives ``count`` empty parts."""
     if not len(data):
         return [b""] * count
     start = 1 + 4 * count

@@ -1,8 +1,8 @@
 """Core: the queues of a cluster's topics, as every shard keeps them. No I/O.
 
-Topics are in cold blocks. A batch decompresses those with a due event or that a group needs. A topic's queues before
-the batch and each change within it are kept until the batch ends, so that every group sees them as of each event time.
-The newest changes stay with the topic: what a generation was made with may be asked batches later.
+Topics are in cold blocks. A batch decompresses the blocks of topics with a due event or that a group needs. A topic's
+queues before the batch and each change within it are kept until the batch ends, so that every group sees them as of
+each event time. The newest changes stay with the topic, because a generation's metadata may be needed batches later.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from udfs.shard.deduplication import DedupStore, topic_dedup_key
 from udfs.shard.state_format import Buffer
 
 CarriedTopic: TypeAlias = tuple[TopicQueues, CarriedEvent]
-# Which id a topic's name stood for from when on; None: the topic has no id; "": there is no such topic.
+# Since when the name has referred to which topic id; None for a topic without an id, "" for no topic.
 Life: TypeAlias = tuple[int, str | None]
 
 MAX_LIVES = 16  # deletions and re-creations of one topic that are remembered
-MAX_FORMER = 8  # changes of one topic's queues that are remembered; an earlier time gets what was before the oldest
+MAX_FORMER = 8  # remembered changes of one topic's queues; an earlier time gets the queues before the oldest change
 _DELETED = ""
 
 
@@ -35,12 +35,13 @@ class StoredTopic(msgspec.Struct, array_like=True):
     """One topic.
 
     Attributes:
-        as_of: Time of the newest event applied, changed or not. number: Changes written so far of its history.
-        queues: The current ones: their count where nothing else is reported, None while the topic is unknown.
-        first: As they were first reported, where that differs.
-        former: The newest changes: when each was, and the queues before it; None: the topic was unknown.
-        topic_id: The current one. lives: The newest deletions and re-creations, and what came before them; none while
-            the topic is as it was first reported.
+        as_of: Time of the newest event applied, whether it changed anything or not. number: Changes of its history
+            written so far.
+        queues: The current queues, only their count if nothing else is reported; None while the topic is unknown.
+        first: The queues as first reported, if different.
+        former: The newest changes: the time of each, and the queues before it; None if the topic was unknown.
+        topic_id: The current id. lives: The newest deletions and re-creations, and the state before them; none while
+            the topic is as first reported.
     """
 
     name: str
@@ -53,7 +54,7 @@ class StoredTopic(msgspec.Struct, array_like=True):
     former: list[tuple[int, int | Queues | None]] = msgspec.field(default_factory=list)
 
     def begin(self, time_ms: int, topic_id: str | None, *, exists: bool) -> None:
-        """Note which topic has the name from a time on; the first one does for all earlier time."""
+        """Record which topic has the name from a time on; the first topic has it for all earlier times."""
         life = topic_id if exists else _DELETED
         former = self.lives[-1][1] if self.lives else self.topic_id
         if self.queues is None or life == former:
@@ -66,7 +67,7 @@ class StoredTopic(msgspec.Struct, array_like=True):
 
 
 class TopicChange(msgspec.Struct, array_like=True):
-    """What one batch did to one topic: its queues before, and from which times on it had which."""
+    """One batch's changes of one topic: its queues before, and its queues from each time on."""
 
     batch: int
     before: int | Queues | None
@@ -101,7 +102,7 @@ class TopicsAtBatch:
         return self._topics.topic_id(topic, time_ms)
 
     def renewed_at(self, topic: str, time_ms: int) -> int | None:
-        """Return when a name last began to be that of another topic, or of none any more, up to then."""
+        """Return when the name last changed to another topic, or to none, up to then."""
         return self._topics.renewed_at(topic, time_ms)
 
 
@@ -121,7 +122,7 @@ class Topics:
         self._before: dict[str, Queues | None] = {}
 
     def at(self, topic: str, time_ms: int) -> Queues | None:
-        """Return the topic's queues as of that time; None: it has no metadata yet."""
+        """Return the topic's queues as of that time; None if it has no metadata yet."""
         found = self._before[topic] if topic in self._before else self._current(topic)
         for since, queues in self._history.get(topic, ()):
             if since > time_ms:
@@ -130,7 +131,7 @@ class Topics:
         return found
 
     def at_batch(self, batch: int, topic: str, time_ms: int) -> Queues | None:
-        """Return what ``at`` returned in an earlier batch, as far back as ``encode_changes`` keeps."""
+        """Return the result of ``at`` in an earlier batch, as far back as ``encode_changes`` keeps."""
         if batch == self._batch:
             return self.at(topic, time_ms)
         for change in self._changed_before.get(topic, ()):
@@ -146,7 +147,7 @@ class Topics:
         return self._before[topic] if topic in self._before else self._current(topic)
 
     def has_any(self, batch: int, time_ms: int) -> bool:
-        """Return whether any topic had been reported by then, as far as an earlier batch had it."""
+        """Return whether any topic had been reported by then, as an earlier batch knew it."""
         known = len(self._decoded().keys)  # before this batch
         if batch == self._batch:
             return known > 0 or any(history[0][0] <= time_ms for history in self._history.values())
@@ -164,7 +165,7 @@ class Topics:
         return spelled(record.queues if record.first is None else record.first)
 
     def before(self, topic: str, time_ms: int) -> Queues | None:
-        """Return the topic's queues right before a time, whichever batch that was in; None: it was unknown."""
+        """Return the topic's queues right before a time, whichever batch that was in; None if it was unknown."""
         record = self._record(topic)
         if record is None:
             return None
@@ -179,7 +180,7 @@ class Topics:
         return (past[-1] if past else record.lives[0])[1] or None
 
     def renewed_at(self, topic: str, time_ms: int) -> int | None:
-        """Return when a name last began to be that of another topic, or of none any more, up to then; None: never."""
+        """Return when the name last changed to another topic, or to none, up to then; None if it never did."""
         record = self._record(topic)
         later = [] if record is None else [life for life in record.lives[1:] if life[0] <= time_ms]
         return later[-1][0] if later else None
@@ -189,8 +190,8 @@ class Topics:
     ) -> tuple[list[CarriedTopic], list[CarriedTopic], list[tuple[CarriedTopic, str]], list[Change]]:
         """Apply due ``TopicQueues`` events.
 
-        Returns: those that changed a topic; those older than the current queues; those of topics whose key belongs to
-            another topic, with its name; the changes, written by each topic's home shard only. All in the order of
+        Returns: the events that changed a topic; those older than the current queues; those of topics whose key belongs
+            to another topic, with its name; the changes, written by each topic's home shard only. All in the order of
             application.
         """
         collided: list[tuple[CarriedTopic, str]] = []
@@ -229,7 +230,7 @@ class Topics:
         return moves, late, collided, changes
 
     def restore(self, record: StoredTopic) -> bool:
-        """Restore a topic from another state; False when it exists already."""
+        """Restore a topic from another state; return False if it exists already."""
         key = topic_key(self._cluster, record.name)
         if self._record(record.name) is not None or self._owners.setdefault(key, record.name) != record.name:
             return False
@@ -243,7 +244,7 @@ class Topics:
         return [_DECODER.decode(blocks.read(position)) for position in range(len(blocks.keys))]
 
     def encode(self) -> Buffer:
-        """Encode the topics."""
+        """Return the encoded topics; unchanged data is reused as is."""
         if not self._written:
             return self._data
         blocks = self._decoded()
@@ -257,7 +258,7 @@ class Topics:
         return blocks.encode()
 
     def encode_changes(self, oldest: int | None) -> Buffer:
-        """Encode the changes of batches, this one included, from the oldest one still needed."""
+        """Encode the changes of batches, including this one, from the oldest batch still needed."""
         if oldest is None:
             return b""
         kept = [

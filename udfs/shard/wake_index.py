@@ -18,7 +18,7 @@ NEVER = 2**62  # later than every time
 class WakeIndex:
     """For each group of a shard: when to wake it, and a 32-bit hash of each topic that it subscribes to.
 
-    Two topics with one hash wake each other's groups needlessly, which is harmless.
+    Two topics with the same hash wake each other's groups needlessly, which is harmless.
     """
 
     def __init__(self, groups: int, data: Buffer = b"") -> None:
@@ -30,7 +30,7 @@ class WakeIndex:
         must_hold(fit, "topics do not match their groups")
 
     def encode(self) -> bytes:
-        """Return the bytes from which an equal table is built."""
+        """Return bytes that decode to an equal table."""
         topics = self.topics.astype("<u4", copy=False).tobytes()
         return pack_parts(pack_column(self.wake_at), pack_column(self.counts), topics)
 

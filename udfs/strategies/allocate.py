@@ -1,4 +1,4 @@
-"""Core: one group's queues assigned as its own clients do it: mode, strategy, vote, mixed strategies. No I/O."""
+"""Core: assigns one group's queues as its own clients do: mode, strategy, vote, mixed strategies. No I/O."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from udfs.strategies.problem import Assignment, Participant, Problem
 from udfs.strategies.registry import qualified_name, registered
 from udfs.strategies.rocketmq.averagely import averagely, by_circle
 
-# A running client names the class of its strategy but not its arguments; without any of these settings its
-# results cannot be known.
+# A running client names the class of its strategy but not its arguments; without any of these settings its results are
+# unknown.
 _MADE_WITH = {
     "rocketmq.CONFIG": ("queues",),
     "rocketmq.MACHINE_ROOM": ("rooms",),
@@ -25,13 +25,13 @@ _MADE_WITH = {
 
 
 class Allocation(msgspec.Struct, frozen=True, kw_only=True):
-    """The owner of each queue, as one strategy assigns them.
+    """The owner of each queue under one strategy.
 
     Attributes:
-        strategy: Qualified name; where members use different ones, all names, sorted, joined by ``, ``. None in the
-            modes without an allocation, unless the caller named one.
-        assignment: Every member of the problem is a key. recomputable: False: some members' queues cannot be computed,
-            because their strategy is a custom class, or its settings were not reported.
+        strategy: Qualified name; if members use different ones, all names, sorted, joined by ``, ``. None in the modes
+            without an allocation, unless the caller named one.
+        assignment: Every member of the problem is a key. recomputable: False if some members' queues cannot be
+            computed, because their strategy is a custom class, or its settings were not reported.
     """
 
     strategy: str | None
@@ -51,14 +51,14 @@ def allocate(
 
     Args:
         mode: None means clustering.
-        strategy: Wire or qualified name of the strategy that the source reported or ``group_settings`` named; None:
-            Kafka's members that list strategies vote, those of other systems each use their own first one.
-        problem: ``Participant.strategies`` are what members listed; ``Participant.settings`` go before
+        strategy: Wire or qualified name of the strategy that the source reported or ``group_settings`` named; with
+            None, Kafka's members that list strategies vote, and members of other systems each use their own first one.
+        problem: ``Participant.strategies`` are the members' lists; ``Participant.settings`` precede
             ``Problem.settings``.
         tie_order: For the vote: ``1.0`` or ``4.x``.
 
     Raises:
-        StrategyError: The group's strategy failed; code and message have the reason.
+        StrategyError: The group's strategy failed; code and message give the reason.
     """
     named = qualified_name(strategy, system) if strategy else None
     if mode == "broadcasting":
@@ -85,7 +85,7 @@ def select_protocol(members: Collection[Voter], tie_order: str) -> str:
 
 
 def own_strategies(system: System, members: Collection[Voter], tie_order: str) -> str:
-    """Return the strategy that members use by themselves, qualified; of several all, sorted, joined by ``, ``.
+    """Return the strategy that members use by themselves, qualified; several are sorted and joined by ``, ``.
 
     Raises:
         StrategyError: ``no_common_strategy``.
@@ -105,7 +105,7 @@ def _by_message(problem: Problem, named: str | None) -> Assignment:
 
 
 def _each_by_its_own(system: System, named: str | None, problem: Problem) -> Allocation:
-    """Return what each member's own strategy, with its own settings, assigns to it."""
+    """Return each member's queues under its own strategy, with its own settings."""
     assignments: dict[tuple[str, bytes], Assignment | None] = {}
     held: dict[str, list[QueueRef]] = {}
     # Members mostly share one list and have no settings, so results are computed once and shared.
@@ -128,7 +128,7 @@ def _each_by_its_own(system: System, named: str | None, problem: Problem) -> All
 
 
 def _own_assignment(name: str, system: System, own_problem: Problem) -> Assignment | None:
-    """Return the queues that a member's own strategy computes; None where they cannot be computed."""
+    """Return the queues that a member's own strategy computes; None if they cannot be computed."""
     if name in _MADE_WITH and not any(setting in own_problem.settings for setting in _MADE_WITH[name]):
         return None
     try:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 
 def md5(text: str) -> bytes:
-    """Return the MD5 of a text's UTF-8; what has no UTF-8 counts as ``?``, as in Java."""
+    """Return the MD5 of a text's UTF-8; characters without UTF-8 count as ``?``, as in Java."""
     return hashlib.md5(text.encode("utf-8", "replace"), usedforsecurity=False).digest()
 
 

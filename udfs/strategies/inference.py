@@ -1,4 +1,4 @@
-"""Core: by which strategy a MetaQ group shares its partitions, as far as their owners show it. No I/O.
+"""Core: infers the strategy by which a MetaQ group shares its partitions from their owners. No I/O.
 
 MetaQ's consumers do not publish their strategy (``ConsumerConfig#loadBalanceStrategyType``); they write the owners
 into ZooKeeper.
@@ -14,7 +14,7 @@ from udfs.model.systems import METAQ
 from udfs.strategies.problem import Participant, Problem, Topic
 from udfs.strategies.registry import strategy
 
-# LoadBalanceStrategy.Type: there are no others.
+# LoadBalanceStrategy.Type has no others.
 CANDIDATES: Final = ("metaq.default", "metaq.consistent-hash")
 
 
@@ -23,15 +23,15 @@ def infer_strategy(
     topics: Mapping[str, Sequence[QueueInfo]],
     owners: Mapping[QueueRef, str],
 ) -> str | None:
-    """Return the one strategy that gives exactly these owners.
+    """Return the only strategy that gives exactly these owners.
 
     Args:
-        subscriptions: By member.
-        topics: Their queues. A subscribed topic that is missing has none.
-        owners: Of each queue. An owner that is no member is ignored.
+        subscriptions: Subscriptions by member.
+        topics: Queues by topic. A subscribed topic that is missing has none.
+        owners: The owner of each queue. An owner that is not a member is ignored.
 
-    Returns: None while a queue with a subscriber has no owner (the members are at it), when neither strategy gives
-        these owners, and when both do: one member has everything under any strategy.
+    Returns: None while a queue with a subscriber has no owner (members are still taking queues over), if neither
+        strategy gives these owners, and if both do: a single member has everything under any strategy.
     """
     members = tuple(
         Participant(member_id=name, name=name, subscriptions=tuple(subscribed))

@@ -1,4 +1,4 @@
-"""Core: the laws that every assignment keeps, and the guard around custom strategies. No I/O."""
+"""Core: the laws that every assignment obeys, and the guard around custom strategies. No I/O."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from udfs.strategies.problem import Assignment, Problem, Strategy
 
 
 def broken_law(problem: Problem, assignment: Assignment) -> str | None:
-    """Return which law an assignment breaks, as a sentence; None if it keeps them.
+    """Return the law that an assignment breaks, as a sentence; None if it breaks none.
 
     The laws: the keys are the members; each queue exists, is assigned to a subscriber, and only once.
     """
@@ -39,13 +39,13 @@ def broken_law(problem: Problem, assignment: Assignment) -> str | None:
 
 
 def guarded(name: str, function: Strategy) -> Strategy:
-    """Return a custom function as a strategy that raises only errors of strategies: they fail the group's rebalance.
+    """Wrap a custom function as a strategy that raises only strategy errors, which fail the group's rebalance.
 
-    It gets maps of its own, so that it can spoil nothing; of an assignment without end only as much is read as shows
-    that it breaks a law.
+    It gets copies of the maps, so that it cannot damage anything; an endless assignment is read only until it breaks a
+    law.
 
-    Raises (the strategy, when called):
-        StrategyError: Its own; ``strategy_failed`` for whatever else it raises; ``breaks_law``.
+    Raises (the strategy, when called): StrategyError: Its own; ``strategy_failed`` for any other exception;
+        ``breaks_law``.
     """
 
     def compute(problem: Problem) -> Assignment:

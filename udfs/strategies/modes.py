@@ -11,7 +11,7 @@ from udfs.strategies.rocketmq.all_members import TopicAllocation, allocate_each_
 from udfs.strategies.rocketmq.averagely import averagely
 from udfs.strategies.subscriptions import distinct_queues, subscribers_by_topic, topics_with_queues
 
-# This stands for "all queues of this broker" where queues are shared by message (RocketMQ 5, code 400).
+# Stands for "all queues of this broker" if queues are shared by message (RocketMQ 5, code 400).
 WHOLE_BROKER = -1
 
 
@@ -40,10 +40,10 @@ def message(problem: Problem) -> Assignment:
 
 
 def message_shared(problem: Problem, share_number: int, allocate: TopicAllocation = averagely) -> Assignment:
-    """Return for each member its own slice and those of the next ``share_number`` members.
+    """Return each member's own slice and those of the next ``share_number`` members.
 
-    With fewer queues than members each takes from one queue; with a share number of 0 or less, or one that reaches
-    all others, it is ``message``.
+    With fewer queues than members each takes from one queue; a share number of 0 or less, or one that covers all other
+    members, gives ``message``.
 
     Args:
         allocate: The broker's strategy for the topic: ``averagely`` or ``by_circle``.

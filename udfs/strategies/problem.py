@@ -1,4 +1,4 @@
-"""Core: what every allocation strategy gets and returns. No I/O."""
+"""Core: the input and output of every allocation strategy. No I/O."""
 
 from __future__ import annotations
 
@@ -14,11 +14,10 @@ from udfs.model.events import QueueInfo, QueueRef
 
 
 class Participant(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """One member as a strategy sees it.
+    """One member as input of a strategy.
 
-    ``name`` is the id that the client itself uses: it differs from ``member_id`` only where two live
-    connections share one id (``id``, ``id#2``). ``pattern`` is the one by which it subscribes, where its coordinator
-    resolves patterns.
+    ``name`` is the id that the client itself uses; it differs from ``member_id`` only if two live connections share one
+    id (``id``, ``id#2``). ``pattern`` is the member's subscription pattern, if its coordinator resolves patterns.
     """
 
     member_id: str
@@ -37,8 +36,8 @@ class Participant(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 class Topic(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """One topic with its queues, ordered by (broker, queue_id).
 
-    The names of its queues are made once, and shared by all callers: making them is most of the work of the arithmetic
-    strategies.
+    The names of its queues are created once and shared by all callers, because creating them is most of the work of the
+    arithmetic strategies.
     """
 
     name: str
@@ -47,7 +46,7 @@ class Topic(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
     @cached_property
     def by_queue_id(self) -> tuple[QueueRef, ...]:
-        """Return the queues as Kafka's clients sort partitions."""
+        """Return the queues in the order in which Kafka's clients sort partitions."""
         numbers = [queue.queue_id for queue in self.queues]
         if numbers == sorted(numbers):
             return self._named(self.queues)
@@ -55,7 +54,7 @@ class Topic(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
     @cached_property
     def by_broker(self) -> tuple[QueueRef, ...]:
-        """Return the queues as RocketMQ's ``MessageQueue#compareTo`` sorts them."""
+        """Return the queues in the order of RocketMQ's ``MessageQueue#compareTo``."""
         brokers = {queue.broker for queue in self.queues}
         if len(brokers) <= 1:
             return self.by_queue_id
@@ -69,7 +68,7 @@ class Topic(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
 
 class Problem(msgspec.Struct, frozen=True, kw_only=True):
-    """A group and its topics, of which a strategy makes an assignment.
+    """A group and its topics, the input from which a strategy makes an assignment.
 
     Attributes:
         group: The group's name.
@@ -77,8 +76,8 @@ class Problem(msgspec.Struct, frozen=True, kw_only=True):
         topics: Existing topics; a subscribed topic that is missing or empty assigns nothing.
         settings: The strategy's settings, e.g. ``virtual_nodes``.
         leader: The leader's member id, if reported.
-        previous: For server-side strategies: the target assignment before.
-        member_slots: For them: of the map of members, where it has more than they need.
+        previous: The previous target assignment, for server-side strategies.
+        member_slots: For server-side strategies, the slots of the map of members, if it has more than they need.
     """
 
     group: str
@@ -90,7 +89,7 @@ class Problem(msgspec.Struct, frozen=True, kw_only=True):
     member_slots: int | None = None
 
 
-# member_id -> its queues; every member of the problem is a key. Two members may hold one queue only where the
-# real clients would (duplicate ids, members with different strategies, broadcasting).
+# member_id -> its queues; every member of the problem is a key. Two members may hold one queue only if the real clients
+# would (duplicate ids, members with different strategies, broadcasting).
 Assignment: TypeAlias = dict[str, list[QueueRef]]
 Strategy: TypeAlias = Callable[[Problem], Assignment]

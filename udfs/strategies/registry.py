@@ -1,4 +1,4 @@
-"""Core: the registry of allocation strategies: one explicit line each, with what it promises. No I/O."""
+"""Core: the registry of allocation strategies: one explicit line each, with its guarantees. No I/O."""
 
 from __future__ import annotations
 
@@ -48,9 +48,9 @@ class Registered(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         answer: The strategy's function.
         uses_owned: The assignment depends on what members held before.
-        spread: Where, when everybody subscribes to the same, most − fewest queues is at most 1: within each topic,
+        spread: Where most − fewest queues is at most 1 if all members have the same subscriptions: within each topic,
             over the whole group, or nowhere.
-        complete: Every queue with a subscriber has an owner when everybody subscribes to the same.
+        complete: Every queue with a subscriber has an owner if all members have the same subscriptions.
         any_order: The assignment does not depend on the order in which members joined.
         keeps: When one member leaves, the others keep every queue they held (with equal subscriptions).
     """
@@ -92,7 +92,7 @@ _STRATEGIES: dict[str, Registered] = {
 
 _BUILT_IN = frozenset(_STRATEGIES)
 
-# Real clients use these names, where they differ from the name after the system.
+# Names used by real clients, if they differ from the name after the system.
 _WIRE_NAMES = {"metaq.DEFAULT": "metaq.default", "metaq.CONSIST": "metaq.consistent-hash"}
 
 
@@ -102,12 +102,12 @@ def names() -> list[str]:
 
 
 def built_in(system: str) -> list[str]:
-    """Return the qualified names of the strategies of a system that come with the product, sorted."""
+    """Return the qualified names of a system's strategies that come with the product, sorted."""
     return sorted(name for name in _BUILT_IN if system_of(name) == system)
 
 
 def qualified_name(name: str, system: str) -> str:
-    """Return the name with its system in front, whether or not there is such a strategy.
+    """Return the name prefixed with its system, whether or not there is such a strategy.
 
     Example:
         >>> qualified_name("range", "kafka"), qualified_name("kafka.range", "kafka"), qualified_name("my.own", "kafka")
@@ -120,7 +120,7 @@ def qualified_name(name: str, system: str) -> str:
 
 
 def registered(name: str, system: str) -> Registered:
-    """Return a strategy with its promises.
+    """Return a strategy with its guarantees.
 
     Args:
         name: ``range`` or ``kafka.range``.
@@ -137,7 +137,7 @@ def registered(name: str, system: str) -> Registered:
 
 
 def ignores_owned(name: str, system: str) -> bool:
-    """Return whether the assignment certainly ignores what members held: users' own strategies may read it."""
+    """Return whether the assignment certainly ignores members' previous queues; custom strategies may read them."""
     qualified = qualified_name(name, system)
     return qualified in _BUILT_IN and not _STRATEGIES[qualified].uses_owned
 

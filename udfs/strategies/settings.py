@@ -1,4 +1,4 @@
-"""Core: one strategy setting as the type it must have. No I/O."""
+"""Core: one strategy setting, checked for its type. No I/O."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def text_map(settings: Mapping[str, object], name: str) -> dict[str, str] | None
 
 
 def queue_lists(settings: Mapping[str, object], name: str) -> list[QueueRef] | dict[str, list[QueueRef]] | None:
-    """Return a setting that is a list of queues, for all, or an object of such lists by member."""
+    """Return a setting that is a list of queues for all members, or an object of such lists by member."""
     value = settings.get(name)
     if value is None:
         return None

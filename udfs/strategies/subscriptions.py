@@ -11,9 +11,9 @@ from udfs.strategies.problem import Participant, Problem, Topic
 
 
 def kinds_of(members: Sequence[Participant]) -> tuple[list[tuple[str, ...]], list[int]]:
-    """Return the distinct lists of subscriptions, and for each member the place of its own among them.
+    """Return the distinct lists of subscriptions, and for each member the index of its own.
 
-    Lists that are one object are compared no further: thousands of topics take their time.
+    Lists that are the same object are not compared, because comparing thousands of topics takes time.
     """
     lists = [member.subscriptions for member in members]
     if lists and all(map(is_, lists, repeat(lists[0]))):
@@ -28,7 +28,7 @@ def kinds_of(members: Sequence[Participant]) -> tuple[list[tuple[str, ...]], lis
 def subscribers_by_topic(members: Sequence[Participant]) -> dict[str, list[int]]:
     """Return each subscribed topic's subscribers as ascending indexes into ``members``.
 
-    Returns: topics with the same subscribers share one list, which ``is`` shows.
+    Returns: topics with the same subscribers share one list object.
     """
     subscriptions, places = kinds_of(members)
     if len(subscriptions) == 1:
@@ -58,5 +58,5 @@ def topics_with_queues(problem: Problem, subscribed: Iterable[str]) -> list[Topi
 
 
 def distinct_queues(refs: Iterable[QueueRef]) -> list[QueueRef]:
-    """Return the queues once each, in the order of their first place."""
+    """Return each queue once, in the order of its first occurrence."""
     return list(dict.fromkeys(refs))

@@ -10,8 +10,7 @@ from udfs.model.journal import Rebalance
 
 
 def commit_audit(context: GroupContext, audit: Audited | None, at: int | None = None) -> None:
-    """Write the current generation's audit at that generation's own time; ``at``: also write the group's row, as of
-    then."""
+    """Write the current generation's audit at that generation's time; ``at``: also write the group's row then."""
     if audit is None:
         return
     context.group.audit = brief(audit)

@@ -50,8 +50,7 @@ class GroupContext(GroupSessions):
         self.touch(at)
 
     def take_back_applied(self, at: int) -> None:
-        """Forget that something was applied at this event time, if all of it cancelled out: nothing older is late
-        then."""
+        """Forget that something was applied at this event time, if all of it cancelled out."""
         if self.group.last_snapshot_at != at:
             self.group.last_applied = self.before.last_applied
 

@@ -60,8 +60,7 @@ class GroupHistory(EventTimeView):
         )
 
     def begin_spans(self, at: int) -> None:
-        """Record how many changes were written before the spans with this timestamp; changes of earlier batches are
-        not kept."""
+        """Record how many changes were written before the spans with this timestamp, not counting earlier batches."""
         if at != self._spans_at:
             self._spans_at, self._first_change = at, len(self.output.changes)
             self._earlier_spans = None if self._computed_before == at else []
@@ -173,8 +172,7 @@ class GroupHistory(EventTimeView):
 
 
 def _digest(fields: Mapping[str, Any]) -> int:
-    """Return a 64-bit digest of a finding's content, without the events that show it, which change with each
-    rebalance."""
+    """Return a 64-bit digest of a finding's content, except for its evidence, which changes with each rebalance."""
     said = {name: value for name, value in fields.items() if name != "evidence"}
     text = msgspec.json.encode(said, order="deterministic")
     return int.from_bytes(hashlib.blake2b(text, digest_size=8).digest())

@@ -64,8 +64,7 @@ class GroupSessions(GroupHistory):
     # ---- heartbeats
 
     def begin_heartbeats(self, member: Member, at: int, timeout_ms: int) -> None:
-        """Track a member by its heartbeats from now on; a heartbeat of a former session or an older one changes
-        nothing.
+        """Track a member by its heartbeats from now on; a heartbeat of a former session changes nothing.
 
         A heartbeat also changes nothing if its timeout was over when a poll showed a member tracked by polls.
         """
@@ -79,8 +78,7 @@ class GroupSessions(GroupHistory):
             self.schedule_expiry(member.member_id)
 
     def _begins_at(self, member: Member, timeout_ms: int) -> int:
-        """Return the time from which heartbeats belong to a member's session: a snapshot may show the member after
-        it joined."""
+        """Return the time from which heartbeats belong to a member's session; snapshots may show the member later."""
         if not self._lives_by_polls(member):
             return member.begins_at
         return max(member.begins_at - timeout_ms, self.group.returned_after.get(member.member_id, -1) + 1)
@@ -211,7 +209,7 @@ class GroupSessions(GroupHistory):
             self.change_session(now, at)
 
     def extend_session(self, departed: Departed, at: int, *, left_at: int, heartbeat_at: int) -> None:
-        """Move the end of an expired session, because a late heartbeat was sent within it."""
+        """Record when an expired session ended by its heartbeats; a late one may show that it lasted longer."""
         departed.left_at, departed.last_heartbeat_at = left_at, heartbeat_at
         self.write(at, closed(departed.member, left_at, "expired", heartbeat_at))
 

@@ -188,8 +188,7 @@ def _outages_of_replaced(
 
 
 def _release_shared(context: GroupContext, origin: Origin, owners: Owners, renamed: Mapping[str, str], at: int) -> None:
-    """End the spans of former ids on queues that the new ids also hold, as a member of that name departed in
-    between."""
+    """End the spans of former ids on queues that the new ids also hold: a member of that name departed in between."""
     kept = {
         queue: tuple(holder for holder in holders if renamed.get(holder) not in holders)
         for queue, holders in owners.items()

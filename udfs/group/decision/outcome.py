@@ -149,8 +149,7 @@ def named_differing(differing: Iterable[Changed]) -> list[NamedQueue]:
 
 
 def culprits(view: GroupView, caused: Iterable[Sequence[int]]) -> list[NamedClient]:
-    """Return the clients that caused rebalances, with the number of each, most first; a long departed client has no
-    name."""
+    """Return the clients that caused rebalances, with their counts, most first; long departed clients have no name."""
     numbers = Counter(mark for marks in caused for mark in marks)
     if not numbers:
         return []

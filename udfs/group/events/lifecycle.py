@@ -124,8 +124,7 @@ def _was_made_again(view: GroupView, due: DueEvent, at: int) -> bool:
 
 
 def survives(context: GroupContext, due: DueEvent, at: int) -> bool:
-    """Return whether there was a sign of a group since a late deletion; if so, end its members that were silent
-    since."""
+    """Return whether there was a sign of a group since a late deletion; if so, end its members silent since then."""
     if not _was_made_again(context, due, context.facts.clock_before or at):
         return False
     members = {} if context.kind is GroupKind.REPORTED else context.group.members

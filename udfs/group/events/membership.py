@@ -155,8 +155,7 @@ def _take_place(context: GroupContext, former: Member, member_id: str, at: int, 
 
 
 def _take_over_instance(context: GroupContext, member: Member, instance_id: str | None, at: int, due: DueEvent) -> bool:
-    """End the session of a static member that another one replaced; its events that come later precede the other's
-    join.
+    """End the session of a static member that another one replaced; its later-arriving events precede that join.
 
     Returns: whether there was such a member.
     """

@@ -26,8 +26,7 @@ def show_growth(context: GroupContext, at: int) -> None:
 
 
 def growth_outlasts_metadata_at(view: GroupView) -> int | None:
-    """Return when the metadata of all members must show a growth that no generation has followed; None if there is
-    none.
+    """Return when all members' metadata must show a growth that no generation has followed; None if there is none.
 
     While topics lack metadata, the whole generation is unknown, and so are the queues that it leaves out.
     """

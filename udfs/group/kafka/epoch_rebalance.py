@@ -171,8 +171,7 @@ def _as_before_growth(
 
 
 def _rename(context: GroupContext, outcome: EpochOutcome, snapshot: GroupSnapshot) -> None:
-    """Give static members their new ids from when they came back; their spans are split among the steps of that
-    time."""
+    """Give static members their new ids from when they came back; their spans are split among the steps then."""
     infos, members = {info.member_id: info for info in snapshot.members}, context.group.members
     for back_at, former_id, member_id in outcome.renamed:
         if former_id in members and member_id not in members:

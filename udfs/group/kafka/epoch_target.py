@@ -88,10 +88,7 @@ def _held_before(outcome: EpochOutcome, lives: TopicLives) -> Held:
 def as_published(
     view: GroupView, outcome: EpochOutcome, lives: TopicLives, topic_queues: QueuesByTopic, published: Owners
 ) -> tuple[TargetAssignment, str | None] | None:
-    """Return the published target if the coordinator computes it from members in another order, by the assignor of
-    another release, or by another assignor that may be the group's; with the release unless it is the likeliest. Else
-    None.
-    """
+    """Return the published target if some other order, release or assignor gives it, else None."""
     group = view.group
     last = None if group.recorded is None else group.recorded.release
     releases = possible_releases(group.strategy_settings or {}, last)

@@ -1,9 +1,9 @@
 """Core: group epochs of the new protocols, from the coordinator's records to rebalances. No I/O.
 
 A rebalance lasts from the record with its group epoch until the last member has converged on the target of that epoch.
-An epoch that a newer one overtakes before ends then. One after which members, subscriptions, topics and queues are as
-before is no rebalance, and overtakes none: its target shows that. Records name topics by their ids: an epoch waits
-for a while until metadata has shown their names.
+If a newer epoch overtakes it, it ends then. An epoch after which members, subscriptions, topics and queues are as
+before is not a rebalance, and overtakes none; its target shows that. Records name topics by their ids, so an epoch
+waits for a while until metadata has shown their names.
 """
 
 from __future__ import annotations
@@ -39,14 +39,15 @@ from udfs.model.events import Departure, DepartureKind, GroupRecord, GroupSnapsh
 from udfs.model.group_api import DueEvent
 from udfs.model.journal import GroupChanged, TriggerKind
 
-# Outcomes that wait have at most so many members and assignments; beyond that the oldest name topics by their ids.
+# Waiting outcomes may have this many members and assignments in total; beyond that the oldest names topics by their
+# ids.
 MAX_WAITING = 100_000
-MAX_STEPS = 1_024  # an epoch has at most so many changes of ownership; beyond that the newest are taken for one
+MAX_STEPS = 1_024  # an epoch has at most this many ownership changes; beyond that the newest are merged into one
 _EVIDENCE: Final[dict[str, TriggerKind]] = {"left": "member_left", "expired": "session_expired"}
 
 
 def apply_records(context: GroupContext, records: Sequence[DueEvent], at: int) -> bool:
-    """Apply all records of one time, and decide what follows; return whether they delete the group."""
+    """Apply all records with the same timestamp and decide the result; return whether they delete the group."""
     identified = [(due.event, due.event_id) for due in records if isinstance(due.event, GroupRecord)]
     for part in by_epoch(identified):
         _apply_records(context, part, at)
@@ -59,7 +60,7 @@ def apply_records(context: GroupContext, records: Sequence[DueEvent], at: int) -
 def _apply_records(context: GroupContext, records: Sequence[tuple[GroupRecord, str]], at: int) -> None:
     recorded = context.group.recorded
     if recorded is None:
-        # Of a group that was listed only, records of some members may be behind.
+        # If a group was only listed, the records of some of its members may be missing.
         is_listed = context.group.row is not None and context.kind is GroupKind.NOT_FOLLOWED
         recorded = RecordedGroup(records[0][0].protocol, incomplete=is_listed)
         context.follow_records(recorded)
@@ -72,7 +73,7 @@ def _apply_records(context: GroupContext, records: Sequence[tuple[GroupRecord, s
     event_id = min(event_id for _, event_id in records)
     epochs = new_epochs(recorded, [record for record, _ in records])
     if recorded.epoch is None and context.group.generation in epochs and context.group.exists:
-        # Taken over from the classic protocol with its members: its generations go on.
+        # The group was converted from the classic protocol with its members, and its generations continue.
         recorded.decided = context.group.generation
         epochs = [epoch for epoch in epochs if epoch > recorded.decided]
     if epochs and recorded.is_open:
@@ -97,9 +98,9 @@ def _apply_records(context: GroupContext, records: Sequence[tuple[GroupRecord, s
 
 
 def decide_waiting(context: GroupContext, at: int) -> None:
-    """Decide the epochs whose topics have names by now, in their order; those before them have none any more.
+    """Decide the epochs whose topics now have names, in order; epochs before them will never get names.
 
-    A share or streams group is shown as it is now.
+    A share or streams group is shown in its current state.
     """
     recorded = context.group.recorded
     if recorded is None:
@@ -126,9 +127,9 @@ def decide_waiting(context: GroupContext, at: int) -> None:
 
 
 def _last_with_names(view: GroupView, recorded: RecordedGroup, outcomes: Sequence[EpochOutcome], at: int) -> int:
-    """Return the place of the last outcome that can be decided; -1: none.
+    """Return the index of the last outcome that can be decided, or -1.
 
-    One that names no topic, because no member is left, does not show that metadata is there.
+    An outcome without topics does not prove that metadata has arrived.
     """
     overdue = [is_overdue(recorded, outcome, at) for outcome in outcomes]
     named = [late or has_names(view, recorded, outcome, at) for outcome, late in zip(outcomes, overdue, strict=True)]
@@ -142,7 +143,7 @@ def _last_with_names(view: GroupView, recorded: RecordedGroup, outcomes: Sequenc
 
 
 def _learn_names(context: GroupContext, recorded: RecordedGroup, at: int) -> None:
-    """Learn the names of topics; spans of those that had their ids as names go on under these."""
+    """Learn the names of topics; spans that used ids as names continue under the names."""
     names = learn_names(context, recorded, at)
     if names:
         reported = context.group.reported
@@ -153,7 +154,7 @@ def _learn_names(context: GroupContext, recorded: RecordedGroup, at: int) -> Non
 
 
 def _end_records(context: GroupContext, at: int) -> None:
-    """Decide all epochs that wait: the group ends, or continues without such records."""
+    """Decide all waiting epochs, because the group ends or continues without such records."""
     recorded = context.group.recorded
     if recorded is not None:
         _learn_names(context, recorded, at)
@@ -163,23 +164,23 @@ def _end_records(context: GroupContext, at: int) -> None:
 
 
 def has_record_of_group(records: Sequence[DueEvent], *, deleted: bool) -> bool:
-    """Return whether the record of a group itself, or its tombstone, is among these."""
+    """Return whether the record of the group itself, or its tombstone, is among these."""
     found = [due_event.event for due_event in records if isinstance(due_event.event, GroupRecord)]
     return any(record.record == "group" and record.deleted == deleted for record in found)
 
 
 def take_back(context: GroupContext, records: Sequence[DueEvent], snapshot: GroupSnapshot, at: int) -> bool:
-    """Make a group a classic one as of the record that replaces its other ones; its history continues.
+    """Convert a group to a classic group as of the record that replaces its others; its history continues.
 
-    Where its generation is the last epoch it is no rebalance: the next one shows the departure of a member that only
-    speaks the other protocol.
+    If its generation is the last epoch, this is not a rebalance: the next generation shows the departure of a member
+    that speaks only the other protocol.
 
     Returns: whether the record is applied.
     """
     _end_records(context, at)
     if snapshot.generation != context.group.generation or not snapshot.members:
         return False
-    # The last one of the newer protocol may be a static member that comes back with the classic one.
+    # The last member of the newer protocol may be a static member that comes back with the classic one.
     rename_static_members(context, snapshot, at, decided_at=at)
     staying = {info.member_id for info in snapshot.members}
     for due in records:
@@ -196,11 +197,11 @@ def take_back(context: GroupContext, records: Sequence[DueEvent], snapshot: Grou
     return True
 
 
-# ---- what became of an epoch
+# ---- the outcome of an epoch
 
 
 def _finish(view: GroupView, recorded: RecordedGroup, event_id: str, at: int, overtaken: int | None = None) -> None:
-    """Note what became of the newest epoch."""
+    """Record the outcome of the newest epoch."""
     if recorded.incomplete:
         if overtaken is not None:
             return
@@ -250,10 +251,10 @@ def _finish_at_once(
     event_id: str,
     at: int,
 ) -> None:
-    """Note an epoch that another one of the same millisecond overtook.
+    """Record an epoch that another epoch of the same millisecond overtook.
 
-    Which member came with which of them is not recorded; one each is taken in the order of the epochs that they have
-    by then, the rest belongs to the last epoch.
+    The records do not show which member came with which epoch; one member is attributed to each epoch, in the order of
+    the epochs that the members have by then, and the rest to the last epoch.
     """
     if recorded.incomplete:
         return
@@ -294,7 +295,7 @@ def _info(recorded: RecordedGroup, member_id: str, member: RecordedMember) -> Me
     """Return a member as a snapshot describes it."""
     info = member.info
     if info is None:
-        # It had no description since the group is followed.
+        # It has had no description since the group has been followed.
         return MemberInfo(member_id=member_id, joined_at=member.joined_at)
     return msgspec.structs.replace(
         info,
@@ -305,7 +306,7 @@ def _info(recorded: RecordedGroup, member_id: str, member: RecordedMember) -> Me
 
 
 def _note_step(recorded: RecordedGroup, folded: Folded, before: Held, now: Held, at: int) -> None:
-    """Note which members own something else from now on; of those whose topic may be another one, also what before."""
+    """Record which members own different partitions from now on and, if a topic may be a new one, also those before."""
     renamed = {folded.renamed.get(member_id, member_id): held for member_id, held in before.items()}
     changed = {
         member_id: now.get(member_id, ())
@@ -329,7 +330,7 @@ def _note_step(recorded: RecordedGroup, folded: Folded, before: Held, now: Held,
 
 
 def _swaps(before: Partitions, now: Partitions) -> bool:
-    """Return whether a member gives up a partition and gets one of the same number of another topic."""
+    """Return whether a member gives up a partition and gets the partition of another topic with the same number."""
     was, is_now = (
         {(topic_partitions.topic, number) for topic_partitions in held for number in topic_partitions.partitions}
         for held in (before, now)
@@ -338,7 +339,7 @@ def _swaps(before: Partitions, now: Partitions) -> bool:
 
 
 def _is_whole(view: GroupView, recorded: RecordedGroup, at: int) -> bool:
-    """Return whether the members with an assignment own every queue of the topics that they own some of."""
+    """Return whether the members with an assignment together own every queue of each topic of which they own any."""
     held: dict[str, set[int]] = {}
     for partitions in recorded.owned().values():
         for topic_partitions in partitions:
@@ -352,7 +353,7 @@ def _is_whole(view: GroupView, recorded: RecordedGroup, at: int) -> bool:
 
 
 def _note_departures(view: GroupView, recorded: RecordedGroup, folded: Folded, at: int) -> None:
-    """Note how members departed, as far as their commits show it: records do not."""
+    """Record how members departed, as far as their commits show it; records do not."""
     for member_id in folded.arrived:
         recorded.departures.pop(member_id, None)
     for member_id, member in folded.departed.items():
@@ -364,7 +365,7 @@ def _note_departures(view: GroupView, recorded: RecordedGroup, folded: Folded, a
 def _departure(
     view: GroupView, member_id: str, member: RecordedMember | None, at: int, staying: Collection[str]
 ) -> tuple[DepartureKind, str | None]:
-    """Return how a member departed, and what shows it; ``staying``: the members that are left."""
+    """Return how a member departed and the evidence; ``staying``: the remaining members."""
     if member is not None and member.epoch == AWAY:
         return "expired", "a static member that did not come back"
     return infer_recorded_departure(view, member_id, at, staying)

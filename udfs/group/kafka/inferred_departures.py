@@ -1,20 +1,20 @@
-"""Core: how members departed, concluded from commits, where neither an event nor a log reports it. No I/O.
+"""Core: how members departed, inferred from commits if neither an event nor a log reports it. No I/O.
 
-A member that leaves commits until then, and the rebalance begins at once. One that dies stops committing, the others go
-on for a whole session timeout, and only then the rebalance begins. So the time from a member's last commit to the
-beginning of the rebalance distinguishes the two. The beginning shows in the commits of the members that stay: each
-stops when it rejoins, the first of them at its next heartbeat. The record's own time is later: the coordinator waits
-for the slowest. One that dies may be the slowest itself, in a rebalance that began for another reason: then its session
-ends while the others wait for it.
+A member that leaves commits until then, and the rebalance begins at once. If a member dies, it stops committing, the
+others go on for a whole session timeout, and only then does the rebalance begin. So the time from a member's last
+commit to the beginning of the rebalance distinguishes the two. The beginning shows in the commits of the members that
+stay: each stops when it rejoins, the first of them at its next heartbeat. The record's own time is later, because the
+coordinator waits for the slowest member. A dying member may be the slowest itself, in a rebalance that began for
+another reason: then its session ends while the others wait for it.
 
-A member whose application no longer polls is silent, too, and leaves when ``max.poll.interval.ms`` is over: most
-clients report that as their rebalance timeout. Its silence is as long as that, while that of one that died is as long
-as its session timeout: where both fit, nothing is concluded.
+A member whose application no longer polls is silent, too, and leaves when ``max.poll.interval.ms`` is over, which most
+clients report as their rebalance timeout. Its silence lasts that long, while the silence of a dead member lasts as long
+as its session timeout. If both fit, nothing is inferred.
 
-Silence is measured against the rhythm of a member's commits: one that commits seldom may have left long after the last
-one. A member of an idle topic commits nothing, whether or not it lives. So silence proves nothing where all was
-committed up to the ends of the queues, where nobody else commits any more, and where it lasts longer than an expiry
-can take.
+Silence is measured against the rhythm of a member's commits: a member that commits rarely may have left long after its
+last commit. A member of an idle topic commits nothing, whether or not it is alive. So silence proves nothing if
+everything was committed up to the end offsets, if no other member commits any more, or if it lasts longer than an
+expiry can take.
 """
 
 from __future__ import annotations
@@ -36,21 +36,21 @@ from udfs.packets.packet import queue_keys
 _HEARTBEATS_IN_A_TIMEOUT = 3
 # A member commits just before it leaves, and the rebalance begins with that.
 _AT_ONCE_MS = 1_000
-# A poll has the time at which it was sent: what it shows may have begun until the coordinator replied.
+# A poll is dated when it was sent; the state that it shows may have begun at any time until the coordinator replied.
 _REPLY_MS = 500
-# A coordinator waits so long for members that report no timeout: ``max.poll.interval.ms`` of Kafka's clients.
+# A coordinator waits this long for members that report no timeout: ``max.poll.interval.ms`` of Kafka's clients.
 _REBALANCE_TIMEOUT_MS = 300_000
-_AIOKAFKA = "aiokafka"  # it is the likeliest of the libraries that a member may have
-# It takes so many commits of a queue to know how often its owner commits.
+_AIOKAFKA = "aiokafka"  # the likeliest of the libraries that a member may have
+# This many commits of a queue are needed to know how often its owner commits.
 _RHYTHM_OF = 3
 # Heartbeat interval and session timeout of the new protocols are settings of the broker
-# (``group.consumer.heartbeat.interval.ms``). By default a member that committed until so shortly before its end was not
-# silent.
+# (``group.consumer.heartbeat.interval.ms``). With the defaults, a member that committed this shortly before its end was
+# not silent.
 _HEARTBEAT_MS = 5_000
 
 
 class Inferred(NamedTuple):
-    """A conclusion and what it follows from."""
+    """A conclusion and its evidence."""
 
     kind: TriggerKind
     evidence: str
@@ -59,20 +59,21 @@ class Inferred(NamedTuple):
 def infer_departures(
     view: GroupView, departed: Sequence[str], at: int, *, joined_at: int | None = None, has_other_cause: bool = False
 ) -> dict[str, Inferred]:
-    """Infer from commits how members departed, where they suffice.
+    """Infer from commits how members departed, if the commits suffice.
 
-    Commits that are older than the assignment are not of its owner.
+    Commits older than the assignment are not its owner's.
 
     Args:
-        departed: Members that a generation lacks. at: When it applies. joined_at: When its join phase ended, if known.
-        has_other_cause: The rebalance may have begun for another reason than the departure of any of them.
+        departed: Members missing from a generation. at: When it applies. joined_at: When its join phase ended, if
+            known.
+        has_other_cause: Whether the rebalance may have begun for a reason other than one of these departures.
     """
     group = view.group
     if not departed or not view.facts.progress:
         return {}
     held = _held(view)
     newest = _last_commits(view, held, group.members, at)
-    # A rebalance that polls or a log have shown to be under way had begun by then.
+    # A rebalance that polls or a log have shown in progress had begun by then.
     began = at if group.preparing_since is None else min(at, group.preparing_since)
     waits = max(member.rebalance_timeout_ms or _REBALANCE_TIMEOUT_MS for member in group.members.values())
     staying = [member_id for member_id in group.members if member_id not in departed]
@@ -97,7 +98,7 @@ def infer_departures(
 
 
 class _Commits:
-    """The last commit of a member, how often it commits, and whether it would have committed more."""
+    """A member's last commit, how often it commits, and whether it would have committed more."""
 
     def __init__(self, view: GroupView, queues: Sequence[Queue], since: int, last: int, at: int) -> None:
         self.last = last
@@ -105,7 +106,7 @@ class _Commits:
 
     @cached_property
     def _times(self) -> list[list[int]]:
-        """When it committed, of each queue, ascending: those commits that are remembered."""
+        """Return the remembered times of its commits of each queue, ascending."""
         offsets, found = self._view.facts.offsets, list[list[int]]()
         for key in queue_keys(self._queues).tolist():
             newest = offsets.newest(key, self._at)
@@ -115,7 +116,7 @@ class _Commits:
 
     @cached_property
     def rhythm(self) -> int | None:
-        """The longest time between two commits of a queue, of the one that it commits most often; None: not known."""
+        """Return the longest time between two commits of the queue that it commits most often; None if unknown."""
         spans = [
             max(later - earlier for earlier, later in pairwise(times))
             for times in self._times
@@ -124,14 +125,14 @@ class _Commits:
         return min(spans, default=None)
 
     def commits_on(self, after: int, at: int) -> bool:
-        """Return whether it committed twice between two times, a second apart: not only when it rejoined."""
+        """Return whether it committed twice between two times, a second apart, and thus not only when it rejoined."""
         times = [time for of_queue in self._times for time in of_queue if after <= time < at]
         return bool(times) and max(times) - min(times) >= _AT_ONCE_MS
 
     def is_idle(self, at: int) -> bool:
-        """Return whether it had committed all there was by a time, and does not commit the same again.
+        """Return whether it had committed everything by a given time and does not repeat such commits.
 
-        Where a queue ends is known only of those that its group has committed.
+        The end offset is known only for queues that its group has committed.
         """
         offsets, ends = self._view.facts.offsets, 0
         for key in queue_keys(self._queues).tolist():
@@ -142,21 +143,21 @@ class _Commits:
             if newest.end is None or newest.end[0] <= committed_at or newest.end[1] > committed:
                 return False
             if newest.former is not None and newest.former[0] >= self._since and newest.former[1] == committed:
-                return False  # it commits by the clock (``enable.auto.commit`` of Java's clients)
+                return False  # it commits at fixed intervals (``enable.auto.commit`` of Java's clients)
             ends += 1
         return ends > 0
 
 
 class _Silence(NamedTuple):
-    """A member that commits no more.
+    """A member that no longer commits.
 
     Attributes:
-        last: Its last commit. timeout: Of its session. began: When the rebalance had begun at the latest.
-        earliest: When the rebalance began at the earliest. ended: Until when it may have waited for a member that was
-            silent already.
-        inaccuracy: By how much it may have begun later than ``began``.
-        poll_interval: So long after it polled last a client leaves; None: its library does not report that.
-        is_alone: The group has no other member: nobody is waited for.
+        last: Its last commit. timeout: Its session timeout. began: The latest time at which the rebalance began.
+        earliest: The earliest time at which the rebalance began. ended: The time until which the rebalance may have
+            waited for a member that was already silent.
+        inaccuracy: How much later than ``began`` it may have begun.
+        poll_interval: A client leaves this long after its last poll; None if its library does not report it.
+        is_alone: Whether the group has no other member, so that it waits for none.
     """
 
     last: int
@@ -170,7 +171,7 @@ class _Silence(NamedTuple):
 
 
 def _poll_interval(member: Member) -> int | None:
-    """Return how long a member's application may take between two polls; None: that is not reported.
+    """Return how long a member's application may take between two polls; None if not reported.
 
     aiokafka reports its session timeout as its rebalance timeout.
     """
@@ -180,10 +181,10 @@ def _poll_interval(member: Member) -> int | None:
 
 
 def _may_be_late(poll_interval: int | None, timeout: int, least: int, most: int, spread: tuple[int, int]) -> bool:
-    """Return whether a silence may be that of a client that has left because its application polled too late.
+    """Return whether a silence may be that of a client that left because its application polled too late.
 
     Args:
-        least, most: How long it lasted. spread: How much less or more than the poll interval it may last.
+        least, most: How long the silence lasted. spread: By how much it may differ from the poll interval.
     """
     if poll_interval is None:
         return most >= 2 * timeout
@@ -191,7 +192,7 @@ def _may_be_late(poll_interval: int | None, timeout: int, least: int, most: int,
 
 
 def _infer(silent: _Silence, commits: _Commits, others: Sequence[_Commits], at: int) -> Inferred | None:
-    """Return how a member departed; ``others``: those that stay and commit."""
+    """Return how a member departed; ``others``: members that stay and commit."""
     last, timeout = silent.last, silent.timeout
     silence, share = silent.began - last, timeout // _HEARTBEATS_IN_A_TIMEOUT
     place = "before the rebalance" if silence >= 0 else "after the rebalance began"
@@ -200,19 +201,19 @@ def _infer(silent: _Silence, commits: _Commits, others: Sequence[_Commits], at: 
         may_be_waited_for = silent.ended - last >= timeout - share and abs(silence) >= _AT_ONCE_MS
         return None if may_be_waited_for else Inferred("member_left", evidence)
     if silence < timeout - silent.inaccuracy or last + timeout + share < silent.earliest or commits.is_idle(at):
-        return None  # a member that was silent for longer than an expiry takes lived on, and was idle
+        return None  # a member silent for longer than an expiry takes was alive, and idle
     active = [other.last for other in others if _shows_beginning(silent, other, share, at)]
     if others and not active:
-        return None  # the others had stopped before: the group is idle, and silence proves nothing
+        return None  # the others had stopped before, so the group is idle, and silence proves nothing
     if active and min(active) < last + share:
         return Inferred("member_left", f"{evidence}; others stopped {max(0, min(active) - last)} ms after it")
     rhythm = commits.rhythm
     if rhythm is None or rhythm + _AT_ONCE_MS >= timeout - share:
-        return None  # so long after its last commit the member may as well have left
+        return None  # it may as well have left this long after its last commit
     until = [other.last for other in others if other.commits_on(last + share, at)]
     if not (until or silent.is_alone):
-        return None  # the others may have rejoined late, and each commits once when it does
-    # Some went on until then: so the rebalance began no more than their heartbeat before that, and by ``began``.
+        return None  # the others may have rejoined late, and each commits once when it rejoins
+    # Some members continued until then, so the rebalance began at most their heartbeat before that, and by ``began``.
     least = min(silent.began, max(until, default=silent.began)) - last
     may_expire = least <= timeout + rhythm + share
     spread = (rhythm + _AT_ONCE_MS, rhythm + share)
@@ -234,12 +235,12 @@ def _shows_beginning(silent: _Silence, other: _Commits, share: int, at: int) -> 
 def infer_recorded_departure(
     view: GroupView, member_id: str, at: int, staying: Collection[str]
 ) -> tuple[DepartureKind, str | None]:
-    """Return how a member of the new protocol departed, and what shows it.
+    """Return how a member of the new protocol departed, and the evidence.
 
     Its coordinator removes it at once when its session ends, and no other member stops for that.
 
     Args:
-        at: When its records were deleted. staying: The members that are left.
+        at: When its records were deleted. staying: The remaining members.
     """
     members, held = view.group.members, _held(view)
     own = _last_commits(view, held, [member_id] if member_id in members else [], at).get(member_id)
@@ -248,15 +249,15 @@ def infer_recorded_departure(
     silence, timeout = at - own.last, view.timeout_of(members[member_id])
     if silence < min(_HEARTBEAT_MS, timeout - timeout // _HEARTBEATS_IN_A_TIMEOUT):
         return "left", f"it committed until {silence} ms before"
-    # Unlike in classic groups, commits are no heartbeats: the last of those is a while older, or newer.
+    # Unlike in classic groups, commits are no heartbeats; the last heartbeat is somewhat older or newer.
     shortest = timeout - min(_HEARTBEAT_MS, timeout // _HEARTBEATS_IN_A_TIMEOUT)
     if silence < shortest or own.is_idle(at) or own.rhythm is None or own.rhythm + _AT_ONCE_MS >= shortest:
         return "gone", None
     others = _last_commits(view, held, [staying_id for staying_id in staying if staying_id in members], at).values()
     if others and max(other.last for other in others) < at - timeout // _HEARTBEATS_IN_A_TIMEOUT:
-        return "gone", None  # nobody commits: the group is idle, and silence proves nothing
+        return "gone", None  # no member commits: the group is idle, and silence proves nothing
     spread, poll_interval = own.rhythm + _AT_ONCE_MS, _poll_interval(members[member_id])
-    # A member that was silent for longer than an expiry takes lived on, and was idle.
+    # A member silent for longer than an expiry takes was alive, and idle.
     may_expire = silence <= timeout + spread
     evidence = f"its last commit was {silence} ms before"
     if not _may_be_late(poll_interval, timeout, silence, silence, (spread, spread)):
@@ -274,7 +275,7 @@ def _held(view: GroupView) -> Mapping[str, Sequence[Queue]]:
 def _last_commits(
     view: GroupView, held: Mapping[str, Sequence[Queue]], member_ids: Iterable[str], at: int
 ) -> dict[str, _Commits]:
-    """Return the last commits of members, where they have committed since they own their queues."""
+    """Return the last commits of members that have committed since they own their queues."""
     members = {member_id: view.group.members[member_id] for member_id in member_ids}
     earliest = min((_holds_since(member) for member in members.values()), default=at)
     commits = newest_commits(view, [queue for owner in members for queue in held.get(owner, ())], earliest, at)
@@ -292,7 +293,7 @@ def _holds_since(member: Member) -> int:
 
 
 def newest_commits(view: GroupView, queues: Sequence[Queue], since: int, until: int) -> dict[Queue, int]:
-    """Return the newest commit of each queue from ``since`` on and before ``until``, where there is one."""
+    """Return the newest commit, if any, of each queue from ``since`` on and before ``until``."""
     progress = view.facts.progress
     if not queues or not progress:
         return {}

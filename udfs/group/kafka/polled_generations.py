@@ -1,9 +1,9 @@
-"""Core: groups whose coordinator assigns, but whose generations only polls show: the monitor counts them.
+"""Core: groups whose coordinator assigns, but whose generations only polls show, so the monitor counts them.
 
-A snapshot of such a group has ``generation_source`` ``counted`` and no number. Kafka's admin calls give such: what
-happened between two polls is one generation. Members of Kafka's own clients and of librdkafka write into their
-subscription in which generation they were before they joined (KIP-792): that number is a lower bound, so counted
-numbers are mostly the coordinator's own, and a gap shows generations between two polls. No I/O.
+A snapshot of such a group has ``generation_source`` ``counted`` and no number. Kafka's admin calls return such
+snapshots: all changes between two polls are one generation. Members with Kafka's own clients or librdkafka write the
+generation before they joined into their subscription (KIP-792): that number is a lower bound, so counted numbers are
+mostly the coordinator's own, and a gap shows generations between two polls. No I/O.
 """
 
 from __future__ import annotations
@@ -19,13 +19,14 @@ from udfs.group.state.view import GroupView
 from udfs.model.events import GroupSnapshot
 from udfs.strategies.registry import qualified_name
 
-# Members of the new protocol still give queues up and take them over (librdkafka has no names for these states).
+# States in which members of the new protocol still give queues up and take them over (librdkafka has no names for these
+# states).
 _CONVERGING = frozenset({"assigning", "reconciling", "unknown"})
-_NAMED_TOPICS = 10  # the detail of a cause names at most so many topics
+_NAMED_TOPICS = 10  # the detail of a cause names at most this many topics
 
 
 def is_polled(snapshot: GroupSnapshot) -> bool:
-    """Return whether a snapshot is of a coordinator that assigns and does not report its generation's number."""
+    """Return whether a snapshot's coordinator assigns but does not report the generation's number."""
     return snapshot.generation is None and snapshot.generation_source == "counted" and not snapshot.restored
 
 
@@ -35,7 +36,7 @@ def reports_generation(snapshot: GroupSnapshot) -> bool:
 
 
 def lacks_subscriptions(snapshot: GroupSnapshot) -> bool:
-    """Return whether a snapshot lacks its members' subscriptions: then nothing can be recomputed."""
+    """Return whether a snapshot lacks its members' subscriptions, so that nothing can be recomputed."""
     return is_counted(snapshot) and any(info.subscriptions is None for info in snapshot.members)
 
 
@@ -45,18 +46,18 @@ def is_counted(snapshot: GroupSnapshot) -> bool:
 
 
 def is_converging(snapshot: GroupSnapshot) -> bool:
-    """Return whether a poll shows a group whose members do not have all of their target yet."""
+    """Return whether a poll shows a group whose members have not yet reached their target."""
     return is_counted(snapshot) and (snapshot.state or "").lower() in _CONVERGING
 
 
 def add_causes_of_assignment(
     view: GroupView, snapshot: GroupSnapshot, reported: Owners | None, causes: Causes, at: int, event_id: str | None
 ) -> None:
-    """Add why a generation without any other cause was made where polls do not show what members subscribe to.
+    """Add why a generation without any other cause was made, if polls do not show subscriptions.
 
     The assignors of brokers assign all queues of all subscribed topics. So a topic of which nothing was assigned before
-    is new, or had no subscriber. One of which nothing is assigned any more was deleted, or has no subscriber any
-    more: which of them, only the next polls of the metadata show.
+    is new, or had no subscriber. A topic of which nothing is assigned any more was deleted, or has no subscriber any
+    more; only the next polls of the metadata show which.
 
     Args:
         reported: The assignment that the poll shows.
@@ -89,7 +90,7 @@ def counted_generation(view: GroupView, snapshot: GroupSnapshot) -> int:
     """
     group = view.group
     current = group.generation
-    # A member that rejoined reports in which generation it was before.
+    # A member that rejoined reports its previous generation.
     proven = 1 + max((info.owned_generation or 0 for info in snapshot.members), default=0)
     if current is None or (current == 0 and not group.exists):
         return proven if snapshot.members else 0
@@ -101,7 +102,7 @@ def counted_generation(view: GroupView, snapshot: GroupSnapshot) -> int:
 
 
 def _differs(view: GroupView, snapshot: GroupSnapshot) -> bool:
-    """Return whether a poll shows another generation than the current one."""
+    """Return whether a poll shows a generation other than the current one."""
     group = view.group
     if group.preparing_since is not None:
         return True

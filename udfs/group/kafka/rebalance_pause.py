@@ -19,13 +19,13 @@ def queue_pause(
     handed: list[Queue],
     at: int,
 ) -> int | None:
-    """Return the total time without an owner: of all owned queues (eager), otherwise of those that moved.
+    """Return the total time without an owner: of all owned queues (eager), otherwise of the queues that moved.
 
     Args:
-        handed: Queues that earlier cooperative generations revoked: they had no owner since.
+        handed: Queues that earlier cooperative generations revoked; they have had no owner since.
     """
     if reported is None or (handing_over and not handed):
-        return None  # not observed, or not over: the follow-up generation shows it
+        return None  # not observed, or not over; the next generation shows it
     times = [view.group.revoked_at(queue) for queue in handed]
     if any(time is None for time in times):
         return None
@@ -41,10 +41,10 @@ def queue_pause(
 def span_pauses(
     view: GroupView, before: Owners, reported: Owners, pause: int | None, handed: Sequence[Queue], at: int
 ) -> dict[tuple[Queue, str], tuple[int | None, int | None]]:
-    """Return for how long each queue that has another owner now had none: by queue and owner; measured, estimated.
+    """Return how long each queue with a new owner had none, by queue and owner; measured and estimated.
 
     Args:
-        handed: Queues that earlier cooperative generations revoked: they had no owner since.
+        handed: Queues that earlier cooperative generations revoked; they have had no owner since.
     """
     waited_long = set(handed)
     found: dict[tuple[Queue, str], tuple[int | None, int | None]] = {}

@@ -56,7 +56,7 @@ from udfs.strategies.registry import qualified_name
 def take_generation(context: GroupContext, due: DueEvent, snapshot: GroupSnapshot, at: int) -> bool:
     """Apply a snapshot with a generation reported by the coordinator.
 
-    Returns: whether some of it is older than what stays in its place.
+    Returns: whether some of it is older than the current state.
     """
     group, current = context.group, context.group.generation
     if is_polled(snapshot):
@@ -81,7 +81,7 @@ def take_generation(context: GroupContext, due: DueEvent, snapshot: GroupSnapsho
 
 
 def _counts_on(view: GroupView, snapshot: GroupSnapshot) -> bool:
-    """Return whether a snapshot's number compares with the current one: not where that one alone is counted."""
+    """Return whether a snapshot's number is comparable with the current one, which may be counted."""
     return is_counted(snapshot) or not view.group.polled
 
 
@@ -176,9 +176,9 @@ def _take_new_generation(
 
 
 def topics_after(view: GroupView, snapshot: GroupSnapshot, reported: Owners | None, at: int) -> set[str]:
-    """Return the topics of a snapshot's generation: where polls do not show what members subscribe to, those assigned.
+    """Return the topics of a snapshot's generation; if polls do not show subscriptions, the assigned topics.
 
-    Of these a topic is left that is deleted, and one whose queues may all be on their way to other members.
+    In that case a deleted topic stays, and so does a topic whose queues may all be moving to other members.
     """
     topics = subscribed_after(view, snapshot)
     if not lacks_subscriptions(snapshot) or not snapshot.members:
@@ -209,7 +209,7 @@ def add_generation_triggers(
     causes: Causes,
     at: int,
 ) -> list[Queue]:
-    """Add the causes that the generation itself shows; return the queues that a cooperative move released."""
+    """Add the causes that the generation itself shows; return the queues that a cooperative rebalance released."""
     group, generation, event_id = view.group, snapshot.generation or 0, due.event_id
     handed = [queue for queue in group.revoked_pending if queue in (reported or {})]
     if handed and group.members_decided:
@@ -237,7 +237,7 @@ def _add_returns(causes: Causes, event_id: str | None) -> None:
     """Add static members that came back with a generation without any other cause.
 
     Source: kafka ``GroupMetadataManager#updateStaticMemberThenRebalanceOrCompleteJoin``: in a stable group their return
-    makes a generation only where it changes the selected protocol, else where it falls into a rebalance ("Updating
+    makes a generation only if it changes the selected protocol; otherwise only if it falls into a rebalance ("Updating
     metadata for static member").
     """
     for member_id in causes.returned:
@@ -246,10 +246,10 @@ def _add_returns(causes: Causes, event_id: str | None) -> None:
 
 
 def _likely_reason(causes: Causes, reason: str | None) -> str | None:
-    """Return what the next generation of an unchanged group may come from, where its coordinator names no reason.
+    """Return the likely origin of the next generation of an unchanged group, if its coordinator names no reason.
 
     Source: kafka-group-coordinator ``GroupMetadataManager#classicGroupJoinExistingMember``: "Leader re-joining group
-    during Stable". The record is the same where somebody joined and left before the join phase ended.
+    during Stable". The record is the same if a member joined and left before the join phase ended.
     """
     if causes.leader is None or reason is not None:
         return None
@@ -262,15 +262,15 @@ def _likely_reason(causes: Causes, reason: str | None) -> str | None:
 def move_members(
     context: GroupContext, snapshot: GroupSnapshot, names: Mapping[str, str], causes: Causes, at: int
 ) -> bool:
-    """End the sessions of departed members, begin those of new ones, update the others; in the snapshot's order."""
+    """End the sessions of departed members, begin those of new ones, update the others, in the snapshot's order."""
     group, outdated = context.group, False
     for member_id, cause in sorted(causes.departures.items()):
         context.close_session(member_id, at, cause.at, cause.reason)
-    forget_owned(group)  # what members reported to own is of another generation
+    forget_owned(group)  # the owned queues that members reported belong to another generation
     for info in snapshot.members:
         member = group.members.get(info.member_id)
         if member is None:
-            # Records show when it joined; a snapshot that is not restored does not.
+            # Records show when a member joined; a snapshot that is not restored does not.
             joined_at = at if group.recorded is None or info.joined_at is None else info.joined_at
             name = names[info.member_id]
             outdated |= arrive_by_snapshot(context, info.member_id, info, snapshot.event_time, joined_at, name=name)
@@ -286,7 +286,7 @@ def rename_static_members(context: GroupContext, snapshot: GroupSnapshot, at: in
     """Rename static members that came back under another id; they keep their queues.
 
     Args:
-        decided_at: As ``replace_members`` has it.
+        decided_at: See ``replace_members``.
     """
     infos = {info.member_id: info for info in snapshot.members}
     back = returned(context.group, snapshot.members)
@@ -303,11 +303,11 @@ def rename(
     splits: bool = True,
     decided_at: int | None = None,
 ) -> bool:
-    """Give static members their new ids; return whether some description was out of date.
+    """Give static members their new ids; return whether any description was outdated.
 
     Args:
-        infos: By new id; one without a description keeps the one that it had. event_time: Theirs.
-        splits, decided_at: As ``replace_members`` has them.
+        infos: Descriptions by new id; a member without a description keeps its old one. event_time: Their time.
+        splits, decided_at: See ``replace_members``.
     """
     if not renamed:
         return False
@@ -316,7 +316,7 @@ def rename(
     for former_id, member_id in sorted(renamed.items()):
         member = context.group.members[member_id]
         if member_id in infos:
-            # What decides an assignment is compared first.
+            # Fields that decide an assignment are compared first.
             reported = msgspec.structs.replace(
                 infos[member_id], subscriptions=None, strategies=None, owned=None, owned_generation=None
             )
@@ -327,7 +327,7 @@ def rename(
 
 
 def _take_same_generation(context: GroupContext, snapshot: GroupSnapshot, at: int) -> bool:
-    """Apply a repeated report of the current generation: no rebalance, though it may add to it."""
+    """Apply a repeated report of the current generation, which is not a rebalance but may add to it."""
     group = context.group
     outdated = update_existing(context, snapshot, at)
     if not is_converging(snapshot):
@@ -341,7 +341,7 @@ def _take_same_generation(context: GroupContext, snapshot: GroupSnapshot, at: in
 
 
 def update_existing(context: GroupContext, snapshot: GroupSnapshot, at: int) -> bool:
-    """Update the descriptions of present members; what decides the assignment waits for the next generation."""
+    """Update the descriptions of present members; fields that decide the assignment wait for the next generation."""
     outdated = False
     for info in snapshot.members:
         member = context.group.members.get(info.member_id)
@@ -377,7 +377,7 @@ def _write_overtaken_generation(context: GroupContext, due: DueEvent, snapshot: 
             trigger="late_evidence",
             triggers=triggers,
             strategy=qualified_name(snapshot.strategy, context.system) if snapshot.strategy else None,
-            # Under the id of then, even if the static member has another one by now.
+            # The leader's id is the one of that time, even if the static member has another one by now.
             leader=due.event.leader if isinstance(due.event, GroupSnapshot) else None,
             mode=context.mode,
             members_before=len(snapshot.members),

@@ -1,7 +1,8 @@
-"""Core: topics that a coordinator's target shows to be other ones than before, under their names. No I/O.
+"""Core: topics re-created under their names, as a coordinator's target shows. No I/O.
 
-The coordinator sees a deletion at once, metadata only with the next poll: what a target names are the topics that there
-were when it was computed, with all of their queues. Queues of a deleted topic are no member's former ones.
+The coordinator sees a deletion at once, while metadata shows it only with the next poll: a target names the topics that
+existed when it was computed, with all of their queues. Queues of a deleted topic do not count as a member's former
+ones.
 """
 
 from __future__ import annotations
@@ -24,8 +25,8 @@ class TopicLives(NamedTuple):
     """The topics of a target.
 
     Attributes:
-        names: Of topics, by id. ids: By name, as the target names them; None: there is no target.
-        made_again: Those that have another id than in the target before.
+        names: Topic names by id. ids: Topic ids by name, as the target names them; None if there is no target.
+        made_again: Topics with another id than in the previous target.
     """
 
     names: Mapping[str, str]
@@ -34,18 +35,18 @@ class TopicLives(NamedTuple):
 
     def without_queues(self, topics: Iterable[str]) -> set[str]:
         """Return the subscribed topics of which the coordinator knew no queue."""
-        # An id without a name may be of any of them.
+        # An id without a name may belong to any of them.
         if self.ids is None or any(self.names.get(topic_id, topic_id) == topic_id for topic_id in self.ids.values()):
             return set()
         return set(topics) - self.ids.keys()
 
     def is_current(self, topic_id: str) -> bool:
-        """Return whether an id is of a topic that exists, as far as the target shows it."""
+        """Return whether an id belongs to a topic that exists, as far as the target shows."""
         ids = self.ids or {}
         return ids.get(self.names.get(topic_id, topic_id), topic_id) == topic_id
 
     def current(self, held: Held) -> Held:
-        """Return what members have of topics that exist."""
+        """Return the members' partitions of topics that exist."""
         return {
             member: tuple(
                 topic_partitions for topic_partitions in partitions if self.is_current(topic_partitions.topic)
@@ -78,10 +79,10 @@ def lives_in(recorded: RecordedGroup | None, outcome: EpochOutcome, names: Mappi
 def queues_in_target(
     view: GroupView, lives: TopicLives, topic_queues: QueuesByTopic, published: Owners, at: int, *, is_whole: bool
 ) -> dict[str, tuple[QueueInfo, ...]]:
-    """Return the queues of each topic as its coordinator knew them, where metadata as of then shows it otherwise.
+    """Return the queues of each topic as its coordinator knew them, if metadata of that time differs.
 
     Args:
-        topic_queues: As in metadata. published: The target. is_whole: Of an assignor that assigns every queue.
+        topic_queues: The queues in metadata. published: The target. is_whole: The assignor assigns every queue.
     """
     if lives.ids is None:
         return dict(topic_queues)
@@ -103,7 +104,7 @@ def queues_in_target(
 def ownership_steps(before: Owners, outcome: EpochOutcome, lives: TopicLives) -> list[tuple[int, Owners]]:
     """Return the owners from each time on.
 
-    A queue that a member gives up, and gets again as one of another topic of that name, has no owner between.
+    If a member gives up a queue and gets the queue of a re-created topic of that name, it stays the owner throughout.
     """
     held = by_owner(before)
     former: Held = {}
@@ -120,7 +121,7 @@ def ownership_steps(before: Owners, outcome: EpochOutcome, lives: TopicLives) ->
 
 
 def _replaced(lives: TopicLives, before: Partitions, now: Partitions) -> set[Queue]:
-    """Return the queues of a member that are of another topic than before."""
+    """Return a member's queues that belong to another topic than before."""
     was, is_now = (
         {(topic_partitions.topic, number) for topic_partitions in held for number in topic_partitions.partitions}
         for held in (before, now)

@@ -1,12 +1,11 @@
-"""Core: the names of the topics that records of the new protocols call by their ids. No I/O.
+"""Core: the names of topics that records of the new protocols identify by their ids. No I/O.
 
-Metadata shows them. A topic that is made again under its name has another id, which its groups' records may name before
-the next poll, or only between two polls: a target gives out the queues of all topics that its members subscribe to, so
-where it names one id without a name, and leaves out one of these topics, the id is that topic's.
+Metadata shows the names. A re-created topic has another id, which its groups' records may name before the next poll, or
+only between two polls. A target assigns the queues of all topics that its members subscribe to, so if it names exactly
+one id without a name and leaves out one of these topics, the id is that topic's.
 
-Some topics metadata never shows: this user may not describe them, or they are Kafka's own. An epoch waits for them for
-a while. Then the only topic that is left, and of which metadata shows nothing, gives the id its name, else the id is
-the name.
+Metadata never shows some topics: this user may not describe them, or they are Kafka's own. An epoch waits for them for
+a while. Then the id gets the name of the only topic left of which metadata shows nothing; otherwise the id is the name.
 """
 
 from __future__ import annotations
@@ -18,15 +17,15 @@ from udfs.group.state.epoch_outcome import EpochOutcome, Held
 from udfs.group.state.recorded_group import RecordedGroup
 from udfs.group.state.view import GroupView
 
-# How long an epoch waits for metadata of its topics once there is metadata: it is polled every few seconds.
+# How long an epoch waits for its topics' metadata once there is metadata, which is polled every few seconds.
 NAMES_WITHIN_MS = 60_000
-MAX_NAMES = 10_000  # a group has at most so many topics, former ones included; beyond that the oldest is forgotten
+MAX_NAMES = 10_000  # a group has at most this many topics, including former ones; beyond that the oldest is forgotten
 _HEXADECIMAL_UUID = 36
 _FOR_URLS = str.maketrans("+/", "-_")
 
 
 def learn_names(view: GroupView, recorded: RecordedGroup, at: int) -> dict[str, str]:
-    """Remember the ids of topics, as far as they are reported; return the names of those that had none so far."""
+    """Remember the ids of topics, as far as they are reported; return the names of topics that had none so far."""
     found: dict[str, str] = {}
     for topic in sorted({*recorded.topics(), *view.group.subscribed_topics()}):
         topic_id = topic_id_at(view, topic, at)
@@ -44,25 +43,25 @@ def learn_names(view: GroupView, recorded: RecordedGroup, at: int) -> dict[str, 
 
 
 def _name(recorded: RecordedGroup, topic_id: str, topic: str) -> dict[str, str]:
-    """Remember a name; return it where the id was its own name until now."""
+    """Remember a name; return it if the id was used as the name until now."""
     former = recorded.names.get(topic_id)
     recorded.names[topic_id] = topic
     return {topic_id: topic} if former == topic_id != topic else {}
 
 
 def is_overdue(recorded: RecordedGroup, outcome: EpochOutcome, at: int) -> bool:
-    """Return whether an outcome has waited long enough for metadata that is there.
+    """Return whether an outcome has waited long enough although metadata has arrived.
 
-    The records of a group may be older than the first metadata: that holds for all earlier time.
+    A group's records may be older than the first metadata, which holds for all earlier times.
     """
     since = recorded.metadata_since
     return since is not None and at >= max(since, outcome.at) + NAMES_WITHIN_MS
 
 
 def next_check(recorded: RecordedGroup, outcomes: Sequence[EpochOutcome], at: int) -> int | None:
-    """Return when outcomes that wait are looked at again without news: where the oldest is overdue.
+    """Return when waiting outcomes are checked again without new events: when the oldest is overdue.
 
-    Without any metadata of the cluster the wait grows by a quarter each time: years of it cost few looks.
+    Without any metadata of the cluster the wait grows by a quarter each time, so that years of waiting cost few checks.
     """
     if not outcomes:
         return None
@@ -90,15 +89,15 @@ def _has_waited(view: GroupView, recorded: RecordedGroup, topic_id: str, topic: 
 
 
 def topics_without_metadata(view: GroupView, recorded: RecordedGroup, outcome: EpochOutcome, at: int) -> set[str]:
-    """Return the topics of an outcome's target, by name, of which metadata has shown nothing by a time."""
+    """Return the topics of an outcome's target, by name, of which metadata has shown nothing by a given time."""
     names = {recorded.names.get(topic_id, topic_id) for topic_id in _ids(outcome.target or {})}
     return {topic for topic in names if view.queues_at(topic, at) is None}
 
 
 def topic_id_at(view: GroupView, topic: str, at: int) -> str | None:
-    """Return a topic's id as records name it, if metadata has shown it by then.
+    """Return a topic's id in the form used in records, if metadata has shown it by then.
 
-    librdkafka writes ids with the ordinary alphabet of base64, Java with that for URLs; others write hexadecimal ones.
+    librdkafka writes ids in the standard base64 alphabet, Java in the URL-safe one; others write hexadecimal ids.
     """
     text = None if view.queues_at(topic, at) is None else view.topics.topic_id(topic, at)
     if text is not None and len(text) == _HEXADECIMAL_UUID:
@@ -110,9 +109,9 @@ def topic_id_at(view: GroupView, topic: str, at: int) -> str | None:
 
 
 def has_names(view: GroupView, recorded: RecordedGroup, outcome: EpochOutcome, at: int) -> bool:
-    """Return whether the names of an outcome's topics are known, or no topic is left that they could be of.
+    """Return whether the names of an outcome's topics are known, or no topic is left that they could belong to.
 
-    A topic that its target leaves out was deleted, or made again: metadata that is older has yet to show that.
+    A topic that its target leaves out was deleted or re-created; older metadata has yet to show that.
     """
     if outcome.topic_ids() <= recorded.names.keys():
         return True
@@ -134,13 +133,13 @@ def _is_described(view: GroupView, topic: str, at: int) -> bool:
 
 
 def _is_older(view: GroupView, topic: str, time_ms: int, at: int) -> bool:
-    """Return whether metadata as of now shows what the topic was before a time."""
+    """Return whether current metadata shows the state of a topic before a given time."""
     changed_at = view.topics.renewed_at(topic, at)
     return view.topics.at(topic, time_ms) is not None and (changed_at is None or changed_at <= time_ms)
 
 
 def _only_one_left(recorded: RecordedGroup, outcome: EpochOutcome) -> tuple[str, str] | None:
-    """Return the id without a name and the topic that it must be of, where there is one of each."""
+    """Return the id without a name and the topic that it must belong to, if there is exactly one of each."""
     unnamed, left = _left(recorded, outcome)
     if len(unnamed) != 1 or len(left) != 1:
         return None
@@ -148,7 +147,7 @@ def _only_one_left(recorded: RecordedGroup, outcome: EpochOutcome) -> tuple[str,
 
 
 def _left(recorded: RecordedGroup, outcome: EpochOutcome) -> tuple[set[str], set[str]]:
-    """Return the ids in a target that have no name, and the topics that no id in it is of."""
+    """Return the ids in a target that have no name, and the topics without an id in it."""
     if outcome.target is None or not outcome.described:
         return set(), set()
     ids = _ids(outcome.target)

@@ -20,7 +20,7 @@ from udfs.model.first_few import first_few
 from udfs.model.journal import TRIGGER_ORDER, Trigger, TriggerKind
 from udfs.strategies.registry import qualified_name
 
-# The detail of a topic that was deleted and made again under its name.
+# The detail of a topic that was deleted and re-created under its name.
 MADE_AGAIN = ", made again"
 _TOPICS_NAMED = 3
 _OF_MEMBERS = ("member_left", "session_expired", "member_gone", "member_joined")
@@ -30,12 +30,12 @@ class Causes:
     """The causes of one reported generation.
 
     Attributes:
-        triggers: What was observed. departures: How each missing member departed.
-        began_at: The first evidence that the rebalance began; None when there is none.
-        evidence_left: What was learned and this generation does not show.
+        triggers: The observed causes. departures: How each missing member departed.
+        began_at: The first evidence that the rebalance began; None if there is none.
+        evidence_left: Evidence that this generation does not show.
         returned: The new ids of static members that came back under them with this generation.
-        notes: What is known of members that are back, or whose client is, by their ids.
-        leader: Of this generation, where it follows the one before, and that has the same.
+        notes: Sentences about members that returned, or whose client did, by member id.
+        leader: This generation's leader, if it is the same as the previous generation's.
     """
 
     def __init__(self) -> None:
@@ -48,25 +48,25 @@ class Causes:
         self.leader: str | None = None
 
     def add(self, kind: TriggerKind, evidence: Evidence | None = None, **fields: str | None) -> None:
-        """Add one cause; evidence of its own names its event."""
+        """Add one cause; its evidence, if any, names its event."""
         if evidence is not None and evidence.event_id is not None:
             fields = {**fields, "event_id": evidence.event_id}
         self.triggers.append(Trigger(kind=kind, **fields))
 
     def explain(self, reason: str | None) -> None:
-        """Add the coordinator's own reason to the cause that it is about: of the member it names, else the main one."""
+        """Add the coordinator's own reason to the cause that it concerns: the named member's, else the main one."""
         if reason is None or not self.triggers:
             return
         named = [trigger for trigger in self.triggers if trigger.member_id is not None and trigger.member_id in reason]
         about = min(named or self.triggers, key=lambda trigger: TRIGGER_ORDER.index(trigger.kind))
         is_observed = about.detail is not None and not about.detail.startswith(INFERRED)
         if about.kind in ("member_left", "session_expired") and is_observed:
-            return  # the event of the departure has that reason already
+            return  # the departure's event already has that reason
         detail = reason if about.detail is None else f"{about.detail}; {reason}"
         self.triggers[self.triggers.index(about)] = msgspec.structs.replace(about, detail=detail)
 
     def add_notes(self) -> None:
-        """Add to the causes of members what is known of those that are back."""
+        """Add the notes about returned members to their causes."""
         for place, trigger in enumerate(self.triggers):
             note = self.notes.get(trigger.member_id or "")
             if note is not None and trigger.kind in _OF_MEMBERS:
@@ -94,17 +94,17 @@ def compare(
 
     Args:
         resized: The queue counts of topics subscribed in both generations: before, now.
-        made_again: Those of them that are other topics of that name.
+        made_again: Topics among them that were re-created under that name.
         infers: Departures are inferred from commits up to the generation.
-        members_at: When the members were these, where that is before the generation was complete: they may have
-            departed since.
-        patterns: Of members that subscribe by one, where these are reported.
+        members_at: When the members were these, if that is before the generation was complete: they may have departed
+            since.
+        patterns: Patterns of members that subscribe by pattern, if reported.
     """
     causes, group = Causes(), view.group
     infos = {info.member_id: info for info in snapshot.members}
     evidence = [remembered for remembered in group.evidence if remembered.time <= at]
     departed = [member_id for member_id in group.members if member_id not in infos]
-    # Where no member stays, the departure of the last one would have ended the rebalance at once.
+    # If no member stays, the departure of the last one would have ended the rebalance at once.
     has_other_cause = len(departed) != 1 or not infos or bool(infos.keys() - group.members.keys())
     has_other_cause |= any(before != now for before, now in resized.values())
     joined_at = snapshot.joined_at or group.join_ended_at
@@ -152,9 +152,9 @@ def _subscribes_otherwise(member: Member, info: MemberInfo) -> bool:
 
 
 def _subscription_detail(member: Member, info: MemberInfo, pattern: str | None) -> str | None:
-    """Return which topics a member subscribes to that it did not before, and which no longer; None: in another order.
+    """Return which topics a member newly subscribes to, and which no longer; None if only the order changed.
 
-    Where it subscribes by a pattern, they came and went with the topics of the cluster, or the pattern is another one.
+    If it subscribes by a pattern, they changed with the cluster's topics, or the pattern changed.
     """
     before, now = set(member.subscriptions or ()), set(info.subscriptions or ())
     added, dropped = now - before, before - now
@@ -193,8 +193,8 @@ def _newest(evidence: Sequence[Evidence], kind: TriggerKind, member_id: str) -> 
 def returned_members(view: GroupView, snapshot: GroupSnapshot, at: int, event_id: str) -> dict[str, str]:
     """Return the new id of each static member that came back under one with a new generation.
 
-    Where an event, a deadline or the snapshot itself shows that one had departed, another one has joined with its
-    instance id. What is only inferred from commits is no such sign: one that restarts stops committing, too.
+    If an event, a deadline or the snapshot itself shows that the old member departed, another member has joined with
+    its instance id. A departure inferred only from commits is no such sign: a restarting member stops committing, too.
     """
     found = returned(view.group, snapshot.members)
     departures = _departures(view, snapshot, list(found), {}, at, event_id)
@@ -209,7 +209,7 @@ def _departures(
     at: int,
     event_id: str,
 ) -> dict[str, DepartureCause]:
-    """Return how members departed that a generation lacks, sorted."""
+    """Return how the members departed that are missing from a generation, sorted."""
     group, found = view.group, dict[str, DepartureCause]()
     evidence = [proof for proof in group.evidence if proof.time <= at]
     departures = match_departures(
@@ -246,12 +246,12 @@ def _evidence_left(
     at: int,
     members_at: int | None,
 ) -> list[Evidence]:
-    """Return evidence without what this generation shows, of members that it has no more, and expiries it disproves.
+    """Return evidence except what this generation shows, members that it lacks, and expiries that it disproves.
 
-    A static member that came back under another id is shown, too, and no cause.
+    A static member that came back under another id counts as shown, and is not a cause.
 
     Args:
-        topics: Those of both generations: of another one, this generation shows as many queues as there are.
+        topics: Topics of both generations; of any other topic this generation shows the current number of queues.
     """
     shown = {(trigger.kind, trigger.member_id, trigger.topic) for trigger in causes.triggers}
     departed = set(causes.departures)
@@ -265,7 +265,7 @@ def _evidence_left(
         if proof.kind in ("session_expired", "member_joined") and proof.member_id in shown_members:
             return False
         if proof.kind == "member_left" and ("member_joined", proof.member_id, None) in shown:
-            return False  # it is of a session before this one
+            return False  # it belongs to an earlier session
         if proof.topic is not None and proof.topic not in topics:
             return False
         return (proof.kind, proof.member_id, proof.topic) not in shown and proof.member_id not in departed

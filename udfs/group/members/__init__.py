@@ -1,1 +1,1 @@
-"""Core: the identity of a member, its description, its departure."""
+"""Core: a member's identity, description and departure."""

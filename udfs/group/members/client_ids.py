@@ -9,7 +9,7 @@ from udfs.model.events import Departure, GroupSnapshot, MemberInfo
 
 
 def resolve_member_id(group: Group, client: str, host: str | None) -> tuple[str, str]:
-    """Return the reporting member: its member id and its client id.
+    """Return the member id and the client id of the reporting member.
 
     The first live connection has the plain id, others ``id#2``, ``id#3``: the lowest free number.
     """
@@ -54,7 +54,7 @@ def match_connections(group: Group, infos: Iterable[MemberInfo]) -> dict[str, Me
 
 
 def reporting_member(group: Group, member_id: str, host: str | None) -> Member | None:
-    """Return the member that reports under an id, from an address where one is given.
+    """Return the member that reports under an id and, if given, from an address.
 
     An id that only one live connection uses belongs to that connection, whatever its address: clients reconnect.
     """
@@ -67,7 +67,7 @@ def reporting_member(group: Group, member_id: str, host: str | None) -> Member |
 
 
 def replaced(group: Group, snapshot: GroupSnapshot) -> dict[str, Departure]:
-    """Return the members whose departure is reported by address while the snapshot has their id from another one."""
+    """Return members whose departure is reported by address while the snapshot has their id at another address."""
     if not snapshot.departures:
         return {}
     shown = {(info.member_id, info.host) for info in snapshot.members}
@@ -85,14 +85,14 @@ def replaced(group: Group, snapshot: GroupSnapshot) -> dict[str, Departure]:
 
 
 def match_departures(departed: Sequence[Member], reported: Iterable[Departure]) -> dict[str, Departure]:
-    """Return the reported cause of each departure, where there is one; each report is about one connection.
+    """Return the reported cause, if any, of each departure; each report concerns one connection.
 
     Args:
         departed: In the order in which reports without an address are matched.
     """
     matched: dict[str, Departure] = {}
     hosts = {(member.name, member.host) for member in departed}
-    # Those with an address first: others may be about any connection.
+    # Reports with an address come first, because others may concern any connection.
     for departure in sorted(reported, key=lambda report: (report.member_id, report.host) not in hosts):
         same = [member for member in departed if departure.member_id in (member.name, member.member_id)]
         left = [member for member in same if member.member_id not in matched]

@@ -1,8 +1,8 @@
 """Core: how a member departed: the kind of cause, its time and its evidence. No I/O.
 
-This module only maps. Departures are found by ``triggers._departure`` in groups of reported generations, by
-``group_epochs._departure`` in those of the new protocols, by
-``polls.on_snapshot`` for polls, ``membership.on_leave`` for events, ``heartbeats.apply_expiry`` for deadlines.
+This module only maps. Departures are found by ``triggers._departure`` in groups with reported generations, by
+``group_epochs._departure`` with the new protocols, by ``polls.on_snapshot`` in polls, ``membership.on_leave`` in
+events, ``heartbeats.apply_expiry`` at deadlines.
 
 =====================  ===================  =======================
 reported, observed     trigger              ``left_reason``
@@ -39,10 +39,10 @@ class DepartureCause:
 
 
 def departure_cause(departure: Departure | None, at: int, event_id: str) -> DepartureCause:
-    """Return how a member that a snapshot lacks departed; None: nothing was reported about it.
+    """Return how a member departed that is missing from a snapshot; None if nothing was reported about it.
 
     Args:
-        at: When the snapshot applies: the member departed no later than that.
+        at: When the snapshot applies; the member departed no later than that.
     """
     if departure is None:
         return DepartureCause("member_gone", at, None, event_id)

@@ -15,9 +15,9 @@ from udfs.model.member_fields import FIELDS, SHOWN, TRAITS
 from udfs.strategies.registry import qualified_name
 
 _VALUES = attrgetter(*FIELDS)
-# No table shows these.
+# No table shows these fields.
 HIDDEN_FIELDS = tuple(name for name in FIELDS if name not in SHOWN)
-# Where a coordinator reports generations: what a snapshot does not change, and what a member's own event does not.
+# With reported generations: the fields that a snapshot does not change, and those that a member's own event does not.
 _OF_A_GENERATION = tuple(name for name in FIELDS if TRAITS[name].updated_by == "generation")
 _NOT_FROM_MEMBERS = tuple(name for name in FIELDS if TRAITS[name].updated_by != "member")
 
@@ -48,7 +48,7 @@ def set_description(member: Member, reported: MemberFields, own: int) -> tuple[s
 def update_description(
     context: GroupContext, member: Member, reported: MemberFields, own: int, at: int
 ) -> tuple[set[str], bool]:
-    """Apply the description in the current event to a member; return as ``set_description``.
+    """Apply the description in the current event to a member; return as ``set_description`` does.
 
     A changed timeout counts from then on.
     """
@@ -61,7 +61,7 @@ def update_description(
 
 
 def of_session(reported: MemberFields) -> MemberFields:
-    """Return a description without the fields of the next generation, where a coordinator reports generations."""
+    """Return a description without the fields of the next generation, if a coordinator reports generations."""
     left_out = _OF_A_GENERATION if isinstance(reported, MemberInfo) else _NOT_FROM_MEMBERS
     return msgspec.structs.replace(reported, **dict.fromkeys(left_out))
 
@@ -69,7 +69,7 @@ def of_session(reported: MemberFields) -> MemberFields:
 def update_session(
     context: GroupContext, member: Member, reported: MemberFields, own: int, at: int
 ) -> tuple[set[str], bool]:
-    """Apply a description in a group of reported generations, except for the fields of the next generation."""
+    """Apply a description in a group with reported generations, except for the fields of the next generation."""
     changed, outdated = update_description(context, member, of_session(reported), own, at)
     if changed - set(HIDDEN_FIELDS):
         context.change_session(member, at)
@@ -85,9 +85,9 @@ def timeout_with(view: GroupView, member: Member, reported: MemberFields, own: i
 
 
 def timeout_at(view: GroupView, member: Member, reported: MemberFields, own: int) -> int:
-    """Return a member's session timeout as of the time of an event of its own.
+    """Return a member's session timeout as of the time of one of its own events.
 
-    Where a newer event has changed it, nobody reported what it was: the default, or the new one if that is shorter.
+    If a newer event has changed it, the value then is unknown: the default is assumed, or the new value if shorter.
     """
     if reported.session_timeout_ms is not None:
         return reported.session_timeout_ms
@@ -103,7 +103,7 @@ def has_description(reported: MemberFields) -> bool:
 
 
 def distinct(topics: Iterable[str]) -> tuple[str, ...]:
-    """Return the distinct topics, sorted: their order means nothing."""
+    """Return the distinct topics, sorted, because their order means nothing."""
     return tuple(sorted(set(topics)))
 
 

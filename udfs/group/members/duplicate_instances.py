@@ -1,7 +1,7 @@
-"""Core: two processes with one ``group.instance.id``: each takes the other's place. No I/O.
+"""Core: two processes with the same ``group.instance.id`` replace each other. No I/O.
 
 The coordinator keeps the process that joined last and fences the other one at its next request (KIP-345). Records show
-only that the member id was replaced, as they do after a restart; a broker's log names the one that was fenced.
+only that the member id was replaced, as after a restart; a broker's log names the fenced member.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from udfs.model.finding_names import NamedMember
 DUPLICATE_INSTANCE = "duplicate_instance"
 # A supervisor that restarts a fenced process does so within seconds or a few minutes.
 CONTENDED_WITHIN_MS = 600_000
-# Taken back and forth: a second process takes the place, the first takes it back, the second again.
+# A second process takes the place, the first takes it back, and the second takes it again.
 CONTENDED_REPLACEMENTS = 3
 _HOSTS_NAMED = 3
 
 
 def on_fenced(context: GroupContext, member_id: str, reason: str | None, event_id: str, at: int) -> None:
-    """Open the finding of a member that lived on after another process had taken its instance id."""
+    """Open the finding for a member that stayed alive after another process had taken its instance id."""
     departed = context.group.departed.get(member_id)
     instance_id = None if departed is None else departed.member.instance_id
     name = f"instance {instance_id}" if instance_id else f"member {member_id}"
@@ -31,7 +31,7 @@ def on_fenced(context: GroupContext, member_id: str, reason: str | None, event_i
 
 
 def note_replacements(context: GroupContext, member_ids: Sequence[str], at: int) -> None:
-    """Open the finding of an instance id that two members take from each other, for members that have just taken it."""
+    """Open the finding for an instance id that two members take from each other, if a member has just taken it."""
     for member_id in member_ids:
         instance_id = context.group.members[member_id].instance_id
         present = context.group.members[member_id]

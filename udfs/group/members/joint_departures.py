@@ -1,4 +1,4 @@
-"""Core: what several departures say together: a host was lost, clients are restarted one after the other. No I/O.
+"""Core: conclusions from several departures: a lost host, or clients restarted one after the other. No I/O.
 
 =================  ====================================================================================================
 part of            its evidence, of one group
@@ -26,16 +26,16 @@ from udfs.group.state.view import GroupView
 from udfs.model.clients import host_of
 from udfs.model.journal import Trigger
 
-# A client that comes back later than this, or leaves so long after the one before came back, is not part of it.
+# A client that returns later than this, or leaves this long after the previous one returned, is not part of it.
 _RESTART_MS = 600_000
 _TOGETHER_MS = 50
 
 
 def with_joint_departures(view: GroupView, triggers: Sequence[Trigger]) -> list[Trigger]:
-    """Return causes; those that are part of a lost host or a rolling restart say so, as data and in words.
+    """Return causes; those that are part of a lost host or a rolling restart name it, as data and in words.
 
     Args:
-        triggers: The causes of a rebalance whose sessions have ended and begun already.
+        triggers: The causes of a rebalance whose sessions have already ended and begun.
     """
     found: dict[str, tuple[str, str]] = {}
     expired = [
@@ -85,10 +85,10 @@ def _of_lost_hosts(view: GroupView, expired: Sequence[str]) -> dict[str, tuple[s
 
 
 def _lost_host(view: GroupView, host: str, until: int, *, is_whole: bool) -> str | None:
-    """Return what the expiry of a host's members shows, the last at that time; None: no more than itself.
+    """Return the note on a lost host if the last of its members expired at that time; None if the host is not lost.
 
     Args:
-        is_whole: All that departed are remembered.
+        is_whole: Whether all departed members are remembered.
     """
     group = view.group
     span = max(
@@ -107,7 +107,7 @@ def _lost_host(view: GroupView, host: str, until: int, *, is_whole: bool) -> str
         departed.left_reason == "expired" and departed.member.joined_at < first for departed in lost
     )
     is_back = any(host_of(member.host) == host for member in group.members.values())
-    # Members that left in order do not speak against it.
+    # Members of other hosts that left in order do not disprove it.
     others = any(host_of(departed.member.host) != host and departed.left_reason != "left" for departed in recent)
     went_on = any(member.joined_at < first for member in group.members.values())
     is_whole |= min(departed.left_at for departed in group.departed.values()) <= until - span
@@ -148,7 +148,7 @@ def _of_restarts(view: GroupView, joined: Iterable[str]) -> dict[str, tuple[str,
 
 
 def _restarts(view: GroupView) -> list[tuple[Departed, Member]]:
-    """Return the members whose client has left and come back, each with its session before."""
+    """Return the members whose client has left and returned, each with its previous session."""
     group = view.group
     present: dict[str, list[Member]] = {}
     for member in group.members.values():

@@ -1,7 +1,7 @@
-"""Core: clients that departed and are back: under another member id, or under their own. No I/O.
+"""Core: clients that departed and returned, under another member id or their own. No I/O.
 
-A client is known by its client id and its host, a static member by its instance id too. Many processes may share all
-of these, so nothing is said where more than one member, or former member, fits.
+A client is identified by its client id and host, a static member also by its instance id. Many processes may share all
+of these, so there is no note if more than one member, or former member, matches.
 
 ============================  ======================================================================================
 the client that is back       what that shows
@@ -33,10 +33,10 @@ def return_notes(
     departures: Mapping[str, DepartureCause],
     at: int,
 ) -> dict[str, str]:
-    """Return what is known of clients that departed and are back with a generation: a sentence for each such member.
+    """Return a sentence for each member whose client departed and returned with a generation.
 
     Args:
-        infos: Its members. departures: How the members departed that only the generation before had.
+        infos: The generation's members. departures: How members of only the previous generation departed.
     """
     group = view.group
     joined = [member_id for member_id in infos if member_id not in group.members]
@@ -62,7 +62,7 @@ def return_notes(
 
 
 def _unique(members: Mapping[str, MemberFields]) -> dict[_Client, str]:
-    """Return the member of each client; shared clients, and members without a client id, are left out."""
+    """Return the member of each client, without shared clients and members without a client id."""
     found: dict[_Client, list[str]] = {}
     for member_id, member in members.items():
         client = _client(member)
@@ -76,7 +76,7 @@ def _client(member: MemberFields) -> _Client | None:
 
 
 def _former_sessions(group: Group, present: Iterable[str]) -> dict[_Client, Departed]:
-    """Return the last session of each departed client; clients that had two at one time are left out."""
+    """Return the last session of each departed client, without clients that had two at the same time."""
     known, sessions = set(present), dict[_Client, list[Departed]]()
     for member_id, departed in group.departed.items():
         client = _client(departed.member)
@@ -91,7 +91,7 @@ def _former_sessions(group: Group, present: Iterable[str]) -> dict[_Client, Depa
 
 
 def _successor_note(cause: DepartureCause, member_id: str, began_at: int | None) -> str:
-    """Return what it means that a client joined the very generation that lacks its former member."""
+    """Return what it means that a client joined the same generation from which its former member is missing."""
     note = f"its client was back as {member_id} in this rebalance"
     if cause.kind == "session_expired" and began_at is not None and began_at < cause.at:
         waited = _seconds(cause.at - began_at)

@@ -1,7 +1,7 @@
 """Core: static members of Kafka, which rejoin under another member id and keep their assignment. No I/O.
 
-Source: kafka ``GroupMetadata#replaceStaticMember``, KIP-345: the coordinator replaces the old member id by the new
-one and keeps the assignment. History is not rewritten: sessions and spans of the old id end.
+Source: kafka ``GroupMetadata#replaceStaticMember``, KIP-345: the coordinator replaces the old member id by the new one
+and keeps the assignment. History is not rewritten: sessions and spans of the old id end.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from udfs.model.events import GroupSnapshot, MemberInfo
 
 
 def place_of(view: GroupView, member_id: str, instance_id: str | None) -> Member | None:
-    """Return the static member that is replaced by a member with an unknown id."""
+    """Return the static member that a member with an unknown id replaces."""
     if not view.profile.has_static_members or not instance_id:
         return None
     members = view.group.members.values()
@@ -26,7 +26,7 @@ def place_of(view: GroupView, member_id: str, instance_id: str | None) -> Member
 
 
 def returned(group: Group, infos: Sequence[MemberInfo]) -> dict[str, str]:
-    """Return the new id of each static member whose old id is missing in a snapshot."""
+    """Return the new id of each static member whose old id is missing from a snapshot."""
     shown = {info.member_id for info in infos}
     absent = {m.instance_id: m.member_id for m in group.members.values() if m.instance_id and m.member_id not in shown}
     renamed: dict[str, str] = {}
@@ -73,7 +73,7 @@ def under_present_ids(group: Group, snapshot: GroupSnapshot) -> GroupSnapshot:
 def ids_at(group: Group, at: int) -> dict[str, str]:
     """Return the former ids of members that were replaced since then.
 
-    For a generation that is not computed yet, those replaced at its own time count, too: they were its members.
+    For a generation that is not computed yet, members replaced at its own time count, too: they were its members.
     """
     names: dict[str, str] = {}
     is_awaited = group.awaited is not None and group.awaited.since == at

@@ -1,1 +1,1 @@
-"""Core: what is remembered of a group."""
+"""Core: the remembered state of a group."""

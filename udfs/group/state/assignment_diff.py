@@ -10,12 +10,12 @@ import msgspec
 from udfs.group.state.group import Owners, Queue, by_place
 from udfs.model.events import QueueInfo
 
-# A queue with its owners before and after, where they differ.
+# A queue with its owners before and after, which differ.
 Changed: TypeAlias = tuple[Queue, tuple[str, ...], tuple[str, ...]]
 
 
 class Moves(msgspec.Struct, frozen=True):
-    """How the queues moved, counted over all owners of each.
+    """How queues moved, counted over all owners of each queue.
 
     Attributes:
         kept: Same owner. moved: From one owner to another. assigned, revoked: Gained or lost an owner.
@@ -76,7 +76,7 @@ def count_moves(before: Owners, changed: Iterable[Changed]) -> Moves:
     the rest of O−N revoked.
 
     Args:
-        changed: What ``changed_queues`` returns.
+        changed: The result of ``changed_queues``.
 
     Example:
         >>> before = {("t", None, 0): ("a",), ("t", None, 1): ("a",)}
@@ -86,7 +86,8 @@ def count_moves(before: Owners, changed: Iterable[Changed]) -> Moves:
     kept = sum(map(len, before.values()))
     assigned = revoked = moved = 0
     for _, old, new in changed:
-        both = len(set(old) & set(new)) if len(old) > 1 or len(new) > 1 else 0  # single owners differ, or are one
+        # single owners differ, or the queue has only one
+        both = len(set(old) & set(new)) if len(old) > 1 or len(new) > 1 else 0
         lost, gained = len(old) - both, len(new) - both
         change = min(lost, gained)
         kept -= lost
@@ -101,7 +102,7 @@ def measure_balance(owners: Owners, subscribers: Sequence[str], queues: Iterable
 
     Args:
         subscribers: Members that subscribe to something. queues: All queues of the topics they subscribe to.
-        by_message: Queues are shared by message: no member is idle and no queue unassigned.
+        by_message: Queues are shared by message, so that no member is idle and no queue unassigned.
     """
     held = dict.fromkeys(subscribers, 0)
     for holders in owners.values():
@@ -116,7 +117,7 @@ def measure_balance(owners: Owners, subscribers: Sequence[str], queues: Iterable
 
 
 def by_owner(owners: Owners) -> dict[str, list[Queue]]:
-    """Return what each member holds, in order."""
+    """Return the queues that each member holds, in order."""
     held: dict[str, list[Queue]] = {}
     for topic, broker, of_place in by_place(owners):
         for queue_id in sorted(of_place):
@@ -130,7 +131,7 @@ def owners_of(held: Mapping[str, Iterable[Queue]]) -> Owners:
     owners: Owners = {}
     shared: dict[Queue, set[str]] = {}
     for member, queues in held.items():
-        alone = (member,)  # one object for all queues of a member: comparing owners is then mostly comparing objects
+        alone = (member,)  # one object for all queues of a member, so that comparing owners mostly compares identities
         for queue in queues:
             owner = owners.setdefault(queue, alone)
             if owner is not alone:
@@ -156,7 +157,7 @@ def without_topics(owners: Owners, topics: Collection[str]) -> Owners:
 
 
 def resized(before: Sequence[QueueInfo] | None, after: Sequence[QueueInfo]) -> str:
-    """Describe a topic's old and new queue count; for equal counts, what else changed.
+    """Describe a topic's old and new queue count or, for equal counts, what else changed.
 
     Example:
         >>> resized((QueueInfo(0, "a"), QueueInfo(0, "b")), (QueueInfo(0, "a"), QueueInfo(1, "a")))

@@ -1,6 +1,6 @@
-"""Core: the outcome of an epoch of a consumer group by its records, and of one that continued after newer ones. No I/O.
+"""Core: the outcome of a consumer group's epoch by its records, including epochs resumed after newer ones. No I/O.
 
-``recorded_group`` notes outcomes as its epochs end; ``group_epochs`` decides them.
+``recorded_group`` stores outcomes when epochs end; ``group_epochs`` decides them.
 """
 
 from __future__ import annotations
@@ -13,28 +13,29 @@ import msgspec
 from udfs.model.events import Departure, MemberInfo, TopicPartitions
 
 Partitions: TypeAlias = tuple[TopicPartitions, ...]
-# The partitions that each member has.
+# The partitions of each member.
 Held: TypeAlias = dict[str, Partitions]
 
 
 class EpochOutcome(msgspec.Struct, array_like=True):
-    """What became of one group epoch, by the ids of topics.
+    """The outcome of one group epoch, with topics by id.
 
     Attributes:
-        at: When all members had converged; of an epoch that was overtaken: when the next one began.
-        began_at: When the epoch began. assigned_at: When its target was computed; None: it was not.
+        at: When all members had converged or, for an overtaken epoch, when the next one began.
+        began_at: When the epoch began. assigned_at: When its target was computed; None if it was not.
         overtaken: The newer epoch that began before its members converged.
-        members: Present then, with their subscriptions. described: All of them have these.
-        owned: By member. steps: The owners from each time on since the outcome before, ascending.
-        target: As published for this epoch. previous: The target before it.
-        departures: Members that departed since the outcome before. event_ids: Of descriptions, by member.
-        former: The ids for which the target was computed, of static members that have come back under others since.
+        members: Members present then, with their subscriptions. described: Whether all of them have subscriptions.
+        owned: Partitions by member. steps: The owners from each time on since the previous outcome, ascending.
+        target: The target published for this epoch. previous: The target before it.
+        departures: Members that departed since the previous outcome. event_ids: Ids of description events, by member.
+        former: The ids for which the target was computed, for static members that have come back under other ids since.
         follows_unrecorded: Another target was computed at the same time, and this one from it.
-        patterns: Of members that subscribe by one.
+        patterns: Patterns of members that subscribe by pattern.
         added: The members in the order in which the coordinator added them, static ones under their present ids.
-        renamed: When static members came back under other ids since the outcome before: time, former and new id.
-        until: The newest epoch that began before its end and was without effect.
-        assignors: The group's assignor is one of these, the likeliest first. names_assignor: Some member names one.
+        renamed: When static members came back under other ids since the previous outcome: time, former and new id.
+        until: The newest epoch that began before this one's end and had no effect.
+        assignors: Assignors of which one is the group's, likeliest first. names_assignor: Whether some member names
+            one.
     """
 
     epoch: int
@@ -63,11 +64,11 @@ class EpochOutcome(msgspec.Struct, array_like=True):
 
     @property
     def size(self) -> int:
-        """Return how many members and lists of partitions it names."""
+        """Return the number of members and partition lists in it."""
         return len(self.members) + sum(len(held) for _, held in self.steps) + len(self.owned)
 
     def topic_ids(self) -> set[str]:
-        """Return the ids of the topics that it names."""
+        """Return the ids of the topics in it."""
         helds = [self.owned, self.target or {}, *(held for _, held in self.steps)]
         return {
             topic_partitions.topic for held in helds for partitions in held.values() for topic_partitions in partitions
@@ -78,11 +79,11 @@ def continued(first: EpochOutcome, last: EpochOutcome, renamed: Mapping[str, str
     """Return the outcome of an epoch that continued after newer ones without effect.
 
     Args:
-        first: When the newest of them began. last: That of the newest one.
-        renamed: By present id, the one for which the newest target was computed, of static members that have come back
-            since; None: the newest epoch has no target.
+        first: The outcome when the first of them began. last: The outcome of the newest one.
+        renamed: For static members that have come back since, by present id, the id for which the newest target was
+            computed; None if the newest epoch has no target.
     """
-    if first.target is None:  # the newest one has computed what the first one made necessary
+    if first.target is None:  # the newest epoch computed the target that the first one required
         return msgspec.structs.replace(last, epoch=first.epoch, until=last.epoch)
     since = {former: member_id for member_id, former in (renamed or {}).items()}
     former = {since.get(member_id, member_id): former_id for member_id, former_id in first.former.items()}

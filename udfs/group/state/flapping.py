@@ -1,7 +1,7 @@
 """Core: whether a group rebalances more often than is usual for it. No I/O.
 
-A group is compared with its own history: the rebalances of the last ``flapping_within_ms`` with what is usual in a span
-of that length before it. A group that is younger than two such spans is compared with the first half of its history.
+A group is compared with its own history: the rebalances of the last ``flapping_within_ms`` with the usual number in an
+earlier span of that length. A group that is younger than two such spans is compared with the first half of its history.
 """
 
 from __future__ import annotations
@@ -14,19 +14,19 @@ import msgspec
 
 from udfs.model.config import CoreConfig
 
-# At most so many clients are remembered that caused one rebalance, first those that caused others before.
+# At most this many causing clients are remembered per rebalance, first those that caused earlier ones.
 MAX_CLIENTS = 8
-# Rebalances that left the window are counted in thousandths: one of long ago counts less than one.
+# Rebalances that left the window are counted in thousandths, because old ones count less than one.
 _ONE = 1_000
 
 
 class Usual(msgspec.Struct, frozen=True, array_like=True):
-    """What is remembered of rebalances that are older than the window.
+    """The group's memory of rebalances older than the window.
 
     Attributes:
-        since: Time of the first rebalance that was observed.
+        since: Time of the first observed rebalance.
         at: Time of the newest rebalance in ``weight``.
-        weight: Thousandths of rebalances; each counts half after ``flapping_history_ms``.
+        weight: Thousandths of rebalances; each loses half its weight in ``flapping_history_ms``.
     """
 
     since: int
@@ -38,8 +38,8 @@ class Flapping(msgspec.Struct, frozen=True, kw_only=True):
     """More rebalances than usual.
 
     Attributes:
-        rebalances: Within the last ``within_ms``. usual: In a span of that length, before it.
-        closes_at: When too few of them are within the span.
+        rebalances: Within the last ``within_ms``. usual: The usual number in an earlier span of that length.
+        closes_at: When too few of them are left within the span.
     """
 
     rebalances: int
@@ -52,7 +52,7 @@ def remember(recent: Sequence[int], usual: Usual | None, at: int, config: CoreCo
     """Return the history of a group after one more rebalance.
 
     Args:
-        recent: Times of the newest rebalances, ascending. usual: The older ones; None: there are no older ones.
+        recent: Times of the newest rebalances, ascending. usual: The older rebalances; None if there are none.
 
     Returns:
         Both, with at most ``flapping_always`` times; older ones are counted in ``Usual``.
@@ -66,10 +66,10 @@ def remember(recent: Sequence[int], usual: Usual | None, at: int, config: CoreCo
 
 
 def remember_clients(former: Sequence[Sequence[int]], clients: Collection[str], recent: int) -> list[list[int]]:
-    """Return by which clients each of the remembered rebalances was caused, after one more; clients by their marks.
+    """Return which clients caused each of the remembered rebalances, after one more; clients by their marks.
 
     Args:
-        clients: Those that caused the newest. recent: How many rebalances are remembered now.
+        clients: Clients that caused the newest rebalance. recent: The number of rebalances remembered now.
     """
     before = {mark for marks in former for mark in marks}
     marks = sorted({mark_of(client) for client in clients}, key=lambda mark: (mark not in before, mark))
@@ -78,15 +78,15 @@ def remember_clients(former: Sequence[Sequence[int]], clients: Collection[str], 
 
 
 def mark_of(client: str) -> int:
-    """Return the 32 bits by which a client is remembered among those of its group."""
+    """Return the 32 bits that identify a client among the clients of its group."""
     return zlib.crc32(client.encode("utf-8", "surrogatepass"))
 
 
 def flapping(recent: Sequence[int], usual: Usual | None, config: CoreConfig) -> Flapping | None:
-    """Return how a group flaps at its newest rebalance; None: it does not, or was not observed for long enough.
+    """Return how a group flaps at its newest rebalance; None if it does not, or was not observed for long enough.
 
-    It flaps when the window has at least ``flapping_rebalances``, and ``flapping_factor`` times as many as usual; with
-    ``flapping_always`` of them it flaps whatever is usual.
+    It flaps if the window has at least ``flapping_rebalances``, and ``flapping_factor`` times as many as usual; with
+    ``flapping_always`` of them it flaps regardless of the usual number.
     """
     if not recent or usual is None:
         return None
@@ -112,6 +112,6 @@ def _decayed(usual: Usual, at: int, config: CoreConfig) -> int:
 
 
 def _mean_span(span_ms: int, config: CoreConfig) -> float:
-    """Return how much of the span before the window counts, as old rebalances count less; at least a millisecond."""
+    """Return the effective span before the window, as old rebalances count less; at least a millisecond."""
     mean_ms = config.flapping_history_ms / math.log(2)
     return max(1.0, mean_ms * -math.expm1(-span_ms / mean_ms))

@@ -1,7 +1,7 @@
-"""Core: what is remembered of one group between its decisions. No I/O.
+"""Core: the state of one group between its decisions. No I/O.
 
-What grows with time has a limit, stated here; beyond it the oldest entry is forgotten. What grows with the group
-(members, owners, topics) is bounded by the group itself.
+Everything that grows with time has a limit, stated here; beyond it the oldest entry is forgotten. Everything that grows
+with the group (members, owners, topics) is bounded by the group itself.
 """
 
 from __future__ import annotations
@@ -25,25 +25,25 @@ Queue: TypeAlias = tuple[str, str | None, int]
 # The owners of each queue: one or more members, sorted. Queues without an owner are not in it.
 Owners: TypeAlias = dict[Queue, tuple[str, ...]]
 
-POLLS = "polls"  # how a row names that only polls of its coordinator showed it
+POLLS = "polls"  # the row's value for a generation that only polls of its coordinator showed
 
 MAX_EVIDENCE = 256  # evidence that no reported generation has shown yet
 MAX_WAITING_REPORTS = 4_096  # reported assignments whose generation was not yet observed
 MAX_REPLACEMENTS = 256  # replacements of static members, since a rebalance whose spans are not all written
-MAX_IDLE_QUEUES = 4_096  # queues between two owners: if there are more, none is remembered, and pauses are not measured
+MAX_IDLE_QUEUES = 4_096  # queues between two owners; if there are more, none is remembered, and pauses are not measured
 
 
 class Member(MemberFields, kw_only=True, omit_defaults=False, gc=False):
     """One member, in its current or its last session, with its description.
 
     Attributes:
-        name: The client's own id: differs from ``member_id`` where two live connections share one.
-        by_heartbeats: Its liveness comes from its own heartbeats, else from snapshots.
-        holds_since: Since when it owns exactly its current queues.
+        name: The client's own id; it differs from ``member_id`` if two live connections share one.
+        by_heartbeats: Its liveness comes from its own heartbeats; otherwise from snapshots.
+        holds_since: The time since which it has owned exactly its current queues.
         field_times: The newest event time that carried each field.
         reported_at: When it last reported its queues, if no whole assignment was reported since.
-        timeout_since: From when on its session timeout applies, where it was reported late.
-        own_joined_at: The time of what began its session, where that came late.
+        timeout_since: The time from which its session timeout applies, if it was reported late.
+        own_joined_at: The time of the event that began its session, if that came late.
     """
 
     member_id: str
@@ -58,11 +58,11 @@ class Member(MemberFields, kw_only=True, omit_defaults=False, gc=False):
 
     @property
     def begins_at(self) -> int:
-        """From when on what it sends is of its session."""
+        """Return the time from which its events belong to its session."""
         return self.joined_at if self.own_joined_at is None else self.own_joined_at
 
     def copied(self, *, by_heartbeats: bool, name: str | None = None) -> Member:
-        """Return a copy that changes apart from the member, and may live otherwise and have another name."""
+        """Return a copy that can change its liveness and name independently of the member."""
         times, name = dict(self.field_times), self.name if name is None else name
         return msgspec.structs.replace(self, field_times=times, by_heartbeats=by_heartbeats, name=name)
 
@@ -77,8 +77,8 @@ class Departed(msgspec.Struct, kw_only=True):
     """A departed member: it may rejoin with its last description, and an expiry may be disproved.
 
     Attributes:
-        own_at: The time of the departure itself, where that is not the end of the session: it came late, or what showed
-            that the session had expired did, or the member left again while it was not there.
+        own_at: The time of the departure itself, if that is not the end of the session: the departure, or the event
+            that showed the expiry, came late, or the member left again while it was absent.
     """
 
     member: Member
@@ -89,12 +89,12 @@ class Departed(msgspec.Struct, kw_only=True):
 
     @property
     def over_at(self) -> int:
-        """Up to when what it sent is of a session that is over."""
+        """Return the time up to which its events belong to a session that is over."""
         return self.left_at if self.own_at is None else self.own_at
 
 
 class Evidence(msgspec.Struct, array_like=True):
-    """Evidence of a change in a group of reported generations, until a generation shows it."""
+    """Evidence of a change in a group with reported generations, kept until a generation shows it."""
 
     kind: TriggerKind
     time: int
@@ -117,8 +117,8 @@ class WaitingReport(msgspec.Struct, array_like=True):
 class Replacement(msgspec.Struct, array_like=True):
     """A static member came back under a new id.
 
-    ``written``: its spans are split already; else they are split once the pending rebalance is written.
-    ``outages``: For how long nobody read its queues.
+    ``written``: its spans are already split; otherwise they are split once the pending rebalance is written.
+    ``outages``: how long nobody read its queues.
     """
 
     former_id: str
@@ -133,14 +133,14 @@ class Awaited(msgspec.Struct, kw_only=True):
     """A reported generation with topics without metadata: the input for computing it once they have it.
 
     Attributes:
-        since: The generation's own time. topic_queues: Of its topics, as of then or as first reported; only a count
-            where no more is reported.
+        since: The generation's own time. topic_queues: Queues of its topics, as of then or as first reported; only a
+            count if no more is reported.
         guessed: Its computed spans begin with the queues that the assignment named.
-        assumes_queues: Some of these are of a topic without metadata then, so what differs from them proves nothing.
-        before: The computed owners before it.
-        previous: The owners its strategy starts from, if different.
-        again: What became of computed spans at that time before it: it counts, though all from then on is withdrawn.
-            None: a batch before has written some of it.
+        assumes_queues: Some of these belong to a topic without metadata then, so differences from them prove nothing.
+        before: The previous computed owners.
+        previous: The owners that its strategy starts from, if different.
+        again: Earlier changes of computed spans at that same time; they count, although everything written from then on
+            is withdrawn. None if an earlier batch wrote some of them.
     """
 
     since: int
@@ -165,7 +165,7 @@ class Pending(msgspec.Struct, array_like=True):
 
 
 class GroupFinding(msgspec.Struct, array_like=True):
-    """An open finding; ``closes_at`` if time alone closes it; ``digest``: 64 bits of what its row says."""
+    """An open finding; ``closes_at`` if time alone closes it; ``digest``: 64 bits of its row's content."""
 
     finding_id: str
     opened_at: int
@@ -177,9 +177,9 @@ class IdleQueue(msgspec.Struct, array_like=True):
     """A queue between two owners.
 
     Attributes:
-        estimate: The expected pause. released_at: When the pause began, where that was observed.
-        taker: The member that reports the queue but has not pulled it yet. read_at: When its former owner had read it
-            at the latest progress that was known.
+        estimate: The expected pause. released_at: When the pause began, if observed.
+        taker: The member that reports the queue but has not pulled it yet. read_at: The last known time at which the
+            former owner had read it.
     """
 
     estimate: int | None = None
@@ -189,12 +189,12 @@ class IdleQueue(msgspec.Struct, array_like=True):
 
 
 class CurrentAudit(msgspec.Struct, array_like=True, frozen=True):
-    """What the audit of the current generation found.
+    """The result of the current generation's audit.
 
     Attributes:
         is_evidence: It counts for the strategy's verdict; an assignment to one member, or with members that have not
             followed yet, does not.
-        digest: CRC-32 of what differs.
+        digest: CRC-32 of the differences.
     """
 
     verdict: Verdict
@@ -208,8 +208,10 @@ class StrategyVerdict(msgspec.Struct, array_like=True, frozen=True):
     """The audits' verdict on the group's strategy, from the generations before the current one.
 
     Attributes:
-        kind: ``proven``, ``contradicted`` or ``not_recomputable``. generations: How many have it, from ``since`` on.
-        agreeing: How many have agreed in a row since the last that contradicted it, from ``agreeing_since`` on.
+        kind: ``proven``, ``contradicted`` or ``not_recomputable``. generations: The number of generations with it, from
+            ``since`` on.
+        agreeing: The number of consecutive generations that agreed since the last contradiction, from
+            ``agreeing_since`` on.
     """
 
     strategy: str | None
@@ -229,38 +231,40 @@ class Group(msgspec.Struct, kw_only=True):
         counted: Counted generations so far; never reset.
         generation: The last reported generation; None while generations are counted.
         exists: It had a rebalance since it was last deleted or forgotten, so the next one is not its creation.
-        followed: False: a kind of group that is not recomputed.
+        followed: False for a kind of group that is not recomputed.
         settings_at: The newest event time that carried each of mode, strategy and strategy settings.
-        members: In the order of joining. departed: The oldest first.
-        reported_at: When the reported spans last changed: reports alone do not make later events late.
+        members: In the order of joining. departed: Oldest first.
+        reported_at: When the reported spans last changed; reports alone do not make later events late.
         assigned_at: When a whole assignment was last reported.
-        polled: Its coordinator assigns, and polls alone show its generations: the monitor counts them.
+        polled: Its coordinator assigns, but only polls show its generations, which the monitor counts.
         converging: The newest of these was polled while members still gave queues up and took them over.
-        counts: Queues of each subscribed topic with metadata as of the last decision.
+        counts: The number of queues of each subscribed topic with metadata at the last decision.
         topics_without_metadata: Topics of the current reported generation without metadata so far.
         awaited: The input for computing it once they have metadata; None if it will not be computed.
         replaced: Static members that rejoined since a rebalance whose spans are still to be written.
         revoked_pending: Queues that cooperative generations revoked and have not yet assigned.
-        waiting_since: When those revoked before the last generation were revoked; None: it is not known.
-        rebalance_ordinals: How many rebalances of each generation the newest event time with rebalances has.
-        recomputable: The group's own strategies can be recomputed.
-        compare_at: By when members should own what the last rebalance assigned to them.
-        pulls: When reporting owners last pulled each queue, where they report it.
+        waiting_since: When the queues revoked before the last generation were revoked; None if unknown.
+        rebalance_ordinals: The number of rebalances of each generation at the newest event time with rebalances.
+        recomputable: Whether the group's own strategies can be recomputed.
+        compare_at: The time by which members should own what the last rebalance assigned to them.
+        pulls: When reporting owners last pulled each queue, if they report it.
         idle_queues: Queues whose next owner was not observed yet, or has not pulled them yet.
-        recent: Times of the newest rebalances, ascending. usual: What is remembered of older ones, see ``flapping``.
+        recent: Times of the newest rebalances, ascending. usual: The memory of older ones, see ``flapping``.
         touched_at: The time of the last applied event; ``forget_after`` counts from it.
-        recorded: What the coordinator's records report of a consumer, share or streams group.
-        last_heartbeats: The last heartbeats of members that live by snapshots now.
+        recorded: The coordinator's records of a consumer, share or streams group.
+        last_heartbeats: The last heartbeats of members that are tracked by snapshots now.
         logical_id: The first generation of the cooperative rebalance that ``revoked_pending`` belongs to.
-        preparing_since, preparing_reason, join_ended_at: Of the rebalance that is under way, where that is reported.
-        audit: Of the current generation; None: it is still to come. verdict: Of all before it.
+        preparing_since, preparing_reason, join_ended_at: Start, reason and end of the join phase of the rebalance in
+            progress, if reported.
+        audit: The current generation's audit; None while it is still to come. verdict: The verdict of all earlier
+            audits.
         last_library: The client library that assigned the last generation.
-        deleted_at: When the group of that name before it was deleted, by the newest deletion.
-        computed_at: The time of what was last written of computed spans; None: that of the last rebalance.
-        under_way_since: Since when its source has shown it rebalancing without a break; None: it is not.
-        returned_after: When members had departed that a snapshot brought back: what is older is of a former session.
-            Where that expired: when it had begun, for a late heartbeat may show that it had not.
-        recent_clients: By which clients each of ``recent`` was caused, see ``flapping``.
+        deleted_at: When the former group of that name was deleted, by the newest deletion.
+        computed_at: The time of the last written change of computed spans; None for that of the last rebalance.
+        under_way_since: The time since which its source has shown it rebalancing without a break; None if it is not.
+        returned_after: When members that a snapshot brought back had departed; older events belong to a former session.
+            If a member expired, when that session had begun, because a late heartbeat may show that it had not expired.
+        recent_clients: The clients that caused each of ``recent``, see ``flapping``.
     """
 
     number: int = 0
@@ -328,16 +332,16 @@ class Group(msgspec.Struct, kw_only=True):
 
     @property
     def source(self) -> Literal["reported", "counted"]:
-        """Return where the group's generation numbers come from: the source or the monitor."""
+        """Return the source of the group's generation numbers: the event source or the monitor."""
         return "counted" if self.generation is None else "reported"
 
     @property
     def current_generation(self) -> int:
-        """Return the current generation, 0 when there was none."""
+        """Return the current generation, or 0 if there was none."""
         return self.counted if self.generation is None else self.generation
 
     def revoked_at(self, queue: Queue) -> int | None:
-        """Return when one of ``revoked_pending`` was taken from its last owner; None: it is not known."""
+        """Return when one of ``revoked_pending`` was taken from its last owner; None if unknown."""
         return self.waiting_since.get(queue, self.last_rebalance_at)
 
     def subscribed_topics(self) -> list[str]:
@@ -345,14 +349,14 @@ class Group(msgspec.Struct, kw_only=True):
         return sorted({topic for member in self.members.values() for topic in member.subscriptions or ()})
 
     def current_topics(self) -> set[str]:
-        """Return the topics that members subscribe to, where polls do not show that also those that are assigned."""
+        """Return the topics that members subscribe to and, if polls do not show subscriptions, the assigned ones."""
         topics = set(self.subscribed_topics())
         is_hidden = self.polled and any(member.subscriptions is None for member in self.members.values())
         return topics.union(self.counts) if is_hidden else topics
 
 
 def observed_by(group: Group, source: str | None) -> str | None:
-    """Return how a row's generation was observed: ``polls``; None where it was reported or computed."""
+    """Return how a row's generation was observed: ``polls``, or None if it was reported or computed."""
     return POLLS if group.polled and source == "counted" else None
 
 

@@ -1,8 +1,8 @@
-"""Core: the records of one time, folded into the state of a consumer, share or streams group. No I/O.
+"""Core: the records with one timestamp, folded into the state of a consumer, share or streams group. No I/O.
 
-Each record sets one thing, and the newest wins: by time, then by offset. Where records of one time have no offsets,
-what they make does not depend on the order in which they were read: of two of one kind, the one with the state before
-comes first.
+Each record sets one thing, and the newest wins: by time, then by offset. If records with the same timestamp have no
+offsets, the result does not depend on the order in which they were read: of two records of one kind, the one with the
+earlier state comes first.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ _KINDS: Final = {
     )
 }
 _LEADING: Final = frozenset(("member", "pattern", "topics", "topology"))
-# A member that has nothing to wait for becomes stable; it has to revoke when the target changes.
+# A member that waits for nothing becomes stable; it has to revoke when the target changes.
 _STATES: Final = {"unreleased": 0, "stable": 1, "unrevoked": 2, None: 0}
 _EPOCH_BITS, _STATE_BITS = 33, 2
 
 
 def record_order(record: GroupRecord) -> int:
-    """Return the place of a record among those of its time: by kind, then by epoch, tombstones last.
+    """Return the sort key of a record among those with its timestamp: by kind, then by epoch, tombstones last.
 
     -2 follows every other epoch of a member: it is away then, and comes back under another id.
     """
@@ -45,11 +45,11 @@ def record_order(record: GroupRecord) -> int:
 
 
 class Folded(msgspec.Struct):
-    """What the records of one time did.
+    """The changes made by the records with one timestamp.
 
     Attributes:
-        arrived: Members that had no record before. departed: Members that have none any more, as they were.
-        renamed: Static members that came back under another id: the former and the new id.
+        arrived: Members that had no record before. departed: Former states of members that no longer have one.
+        renamed: Static members that came back under another id: former id and new id.
     """
 
     arrived: list[str] = msgspec.field(default_factory=list)
@@ -58,16 +58,16 @@ class Folded(msgspec.Struct):
 
 
 def by_epoch(records: Sequence[tuple[GroupRecord, str]]) -> list[list[tuple[GroupRecord, str]]]:
-    """Return the records of one time in their order, those of each new group epoch apart; all together without offsets.
+    """Return records with one timestamp in order, one part for each new group epoch; a single part without offsets.
 
-    The coordinator writes what leads to a new epoch before it: a description, what a pattern matches, tombstones. What
-    follows from it comes after it.
+    The coordinator writes the records that lead to a new epoch before it: descriptions, topics that a pattern matches,
+    tombstones. Records that result from it come after it.
     """
     if any(record.offset is None for record, _ in records):
         return [list(records)]
     ordered = sorted(records, key=lambda record_and_id: (record_and_id[0].offset or 0, record_and_id[1]))
     parts: list[list[tuple[GroupRecord, str]]] = [[]]
-    leading = 0  # how many at the end of the last part may lead to the next epoch
+    leading = 0  # the number of records at the end of the last part that may lead to the next epoch
     for record_and_id in ordered:
         record = record_and_id[0]
         if record.record == "group" and not record.deleted:
@@ -81,7 +81,7 @@ def by_epoch(records: Sequence[tuple[GroupRecord, str]]) -> list[list[tuple[Grou
 
 
 def new_epochs(recorded: RecordedGroup, records: Iterable[GroupRecord]) -> list[int]:
-    """Return the group epochs that begin with records of one time, ascending."""
+    """Return the group epochs that begin with these records of one timestamp, ascending."""
     epochs = {
         record.epoch
         for record in records
@@ -92,7 +92,7 @@ def new_epochs(recorded: RecordedGroup, records: Iterable[GroupRecord]) -> list[
 
 
 def fold(recorded: RecordedGroup, records: Sequence[tuple[GroupRecord, str]]) -> Folded:
-    """Apply records of one time, each with the id of its event."""
+    """Apply records with one timestamp, each with the id of its event."""
     folded, assigned = Folded(), recorded.assignment_epoch
     touched = {record.member_id for record, _ in records}
     changing = [(member_id, member) for member_id, member in recorded.present.items() if member_id in touched]
@@ -101,7 +101,7 @@ def fold(recorded: RecordedGroup, records: Sequence[tuple[GroupRecord, str]]) ->
     instances = {member.info.instance_id: member for member in before.values() if member.info is not None}
 
     def is_news(record: GroupRecord) -> bool:
-        """Return whether a description differs from the one that its member, or the one it replaces, had before."""
+        """Return whether a description differs from the previous one of its member, or of the member it replaces."""
         if record.record != "member" or record.member is None:
             return True
         former = before.get(record.member_id or "") or instances.get(record.member.instance_id or "")
@@ -188,7 +188,7 @@ def _fold_member(recorded: RecordedGroup, record: GroupRecord, member_id: str, e
 
 
 def _replaced(recorded: RecordedGroup, before: Mapping[str, RecordedMember], member_id: str) -> RecordedMember | None:
-    """Return the static member, as it was before the records of one time, whose instance id a member has now."""
+    """Return the static member, in its state before these records, whose instance id a member has now."""
     info = recorded.members[member_id].info if member_id in recorded.members else None
     if info is None or info.instance_id is None or member_id in before:
         return None
@@ -199,9 +199,9 @@ def _replaced(recorded: RecordedGroup, before: Mapping[str, RecordedMember], mem
 
 
 def _fold_targets(recorded: RecordedGroup, member_id: str, records: Sequence[GroupRecord]) -> None:
-    """Apply a member's new targets of one epoch, in their order: before the last one it may get what it replaces.
+    """Apply a member's new targets of one epoch in order; the earlier ones may be of the member it replaces.
 
-    A tombstone is none of them: a static member that comes back at once takes the newest one with it.
+    Tombstones do not count: a static member that comes back at once takes the newest target with it.
     """
     newest = records[-1]
     given = [record for record in records if not record.deleted]
@@ -219,12 +219,12 @@ def _fold_target(
 ) -> None:
     """Apply a member's new target.
 
-    A target has no epoch. One time may have two, what the member has already, and what it shall have: where a group is
-    taken over from the classic protocol, and where a static member comes back while a target is computed. It may have
-    those of two epochs: what the member owns by then is of the newer one.
+    A target has no epoch. There may be two with the same timestamp, the member's current and its future one: when a
+    group is converted from the classic protocol, and when a static member comes back while a target is computed. They
+    may also belong to two epochs: the partitions that the member already owns then belong to the newer one.
 
     Args:
-        replaced: The static member whose place it takes: its target comes first.
+        replaced: The static member whose place it takes; that member's target comes first.
     """
     newest = max(record.event_time for record in records)
     member = recorded.members.setdefault(member_id, RecordedMember(newest))
@@ -243,10 +243,10 @@ def _fold_target(
 
 
 def _renamed(recorded: RecordedGroup, folded: Folded, computed: Sequence[int | None], at: int) -> dict[str, str]:
-    """Give static members that came back under another id what they had.
+    """Give static members that came back under another id their former state.
 
     Args:
-        computed: The offsets of targets of that very time.
+        computed: The offsets of targets with that same timestamp.
     """
     left = {
         member.info.instance_id: member_id for member_id, member in folded.departed.items() if member.info is not None
@@ -257,11 +257,12 @@ def _renamed(recorded: RecordedGroup, folded: Folded, computed: Sequence[int | N
         if info is not None and info.instance_id is not None and info.instance_id in left:
             renamed[left.pop(info.instance_id)] = member_id
     for former, member_id in renamed.items():
-        # Beyond it the oldest are replaced at the epoch's end.
+        # Beyond the limit the oldest are replaced at the epoch's end.
         recorded.renamed = [*recorded.renamed, (at, former, member_id)][-MAX_REPLACEMENTS:]
         recorded.members[member_id].joined_at = folded.departed[former].joined_at
         back_at = recorded.members[member_id].joined_offset
-        if not any(offset is None or offset > back_at for offset in computed):  # else the target is that of the new id
+        # otherwise the target is that of the new id
+        if not any(offset is None or offset > back_at for offset in computed):
             recorded.former[member_id] = recorded.former.pop(former, former)
         if former in recorded.previous:
             recorded.previous[member_id] = recorded.previous.pop(former)

@@ -1,6 +1,6 @@
-"""Core: what the records of Kafka's coordinator report of a consumer, share or streams group. No I/O.
+"""Core: the recorded state of a consumer, share or streams group of Kafka's coordinator. No I/O.
 
-``record_fold`` applies them. What follows from it is decided elsewhere: ``group_epochs``.
+``record_fold`` applies records to it. ``group_epochs`` decides the results.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ class RecordedMember(msgspec.Struct, array_like=True):
     """One member.
 
     Attributes:
-        joined_at: The time of its first record. joined_offset: Its offset; 0: unknown.
-        described_at, target_at, current_at: Of the records that count.
-        event_id: Of its description.
-        owned: What it may consume, or has yet to give up (``revoking``).
+        joined_at: The time of its first record. joined_offset: That record's offset; 0 if unknown.
+        described_at, target_at, current_at: Times of the records in effect.
+        event_id: Id of the event with its description.
+        owned: The partitions that it may consume, or has yet to give up (``revoking``).
         standby, warmup: Tasks of a member of a streams group.
     """
 
@@ -64,32 +64,32 @@ class RecordedMember(msgspec.Struct, array_like=True):
 
     @property
     def is_present(self) -> bool:
-        """Return whether some record of it is left."""
+        """Return whether it still has any record."""
         return self.described_at is not None or self.current_at is not None
 
 
 class RecordedGroup(msgspec.Struct, array_like=True, dict=True):
-    """What the records show of one group.
+    """The recorded state of one group.
 
     Attributes:
-        epoch: Of the group, as of ``epoch_at``. assignment_epoch: Of the target, as of ``assignment_at``.
+        epoch: The group epoch, as of ``epoch_at``. assignment_epoch: The target's epoch, as of ``assignment_at``.
         previous: The target before the current one.
-        names: Of topics, by id. patterns: What each matches. subtopologies: The topics of each.
-        began_at: When the oldest epoch began that is not decided; None: all are.
-        steps, departures: As ``EpochOutcome`` has them, since the last one.
-        waiting: Outcomes with topics whose names are missing so far.
+        names: Topic names by id. patterns: The topics that each pattern matches. subtopologies: The topics of each.
+        began_at: When the oldest undecided epoch began; None if all are decided.
+        steps, departures: See ``EpochOutcome``; since the last outcome.
+        waiting: Outcomes with topics whose names are still missing.
         is_first: None of its epochs was decided.
-        incomplete: Some members may not have had a record since the group is followed.
+        incomplete: Some members may not have had a record since the group has been followed.
         is_deleted: The last record of the group itself was a tombstone.
-        ids: By name, of the topics that decided targets have named.
-        former, follows_unrecorded: As ``EpochOutcome`` has them, of the current target.
-        renamed: As ``EpochOutcome`` has it, since the last one.
-        continued: The epoch that continues after newer ones without effect, as it was when the newest one began.
-        default_assignor: The broker's, as targets of members that name none have shown; None: they show nothing.
-        metadata_since: When metadata of the cluster's topics was first observed to be there.
-        waits_until: When outcomes that wait are looked at again; None: nothing but news has them looked at.
-        release: The coordinator's, of ``RELEASES``, as the last target has shown that only older ones give; None: none
-            has.
+        ids: Ids, by name, of the topics in decided targets.
+        former, follows_unrecorded: See ``EpochOutcome``; for the current target.
+        renamed: See ``EpochOutcome``; since the last outcome.
+        continued: The epoch that continues after newer ones without effect, in its state when the first of them began.
+        default_assignor: The broker's default, as shown by targets when members name none; None if not shown.
+        metadata_since: When metadata of the cluster's topics was first observed.
+        waits_until: When waiting outcomes are checked again; None if only new events make them be checked.
+        release: The coordinator's release, of ``RELEASES``, if the last target could come only from an older one; else
+            None.
     """
 
     protocol: RecordProtocol
@@ -122,7 +122,7 @@ class RecordedGroup(msgspec.Struct, array_like=True, dict=True):
 
     @cached_property
     def present(self) -> dict[str, RecordedMember]:
-        """Return the members in the order in which they joined; ``fold`` makes it anew."""
+        """Return the members in the order in which they joined; ``fold`` rebuilds it."""
         there = [
             (member.joined_at, member.joined_offset, member_id)
             for member_id, member in self.members.items()
@@ -135,7 +135,7 @@ class RecordedGroup(msgspec.Struct, array_like=True, dict=True):
         return tuple(sorted(self.present, key=lambda member_id: self.present[member_id].joined_offset))
 
     def owned(self, members: Collection[str | None] | None = None) -> Held:
-        """Return what each of these members owns, what it has yet to give up included; without those with nothing."""
+        """Return the partitions of each of these members that has any, including those it has yet to give up."""
         some = (
             self.present
             if members is None
@@ -145,11 +145,11 @@ class RecordedGroup(msgspec.Struct, array_like=True, dict=True):
         return {member_id: partitions for member_id, partitions in held.items() if partitions}
 
     def targets(self) -> Held:
-        """Return what the target gives each member."""
+        """Return the target of each member."""
         return {member_id: member.target for member_id, member in self.present.items()}
 
     def subscriptions_of(self, member: RecordedMember) -> tuple[str, ...]:
-        """Return the topics that a member subscribes to, those that its pattern matches included."""
+        """Return the topics that a member subscribes to, including those that its pattern matches."""
         named = (member.info.subscriptions or ()) if member.info is not None else ()
         matched = self.patterns.get(member.pattern, ()) if member.pattern is not None else ()
         sources = [topic for topics in self.subtopologies.values() for topic in topics]
@@ -163,7 +163,7 @@ class RecordedGroup(msgspec.Struct, array_like=True, dict=True):
 
     @property
     def is_without_tasks(self) -> bool:
-        """Return whether a streams group has members, and its newest target gives none of them a task.
+        """Return whether a streams group has members whose newest target contains no task.
 
         Source: kafka-group-coordinator 4.1 ``StreamsGroup#maybeUpdateGroupState``: its topology is not ready.
         """
@@ -172,10 +172,10 @@ class RecordedGroup(msgspec.Struct, array_like=True, dict=True):
         return not any(member.target for member in self.present.values())
 
     def assignors(self) -> tuple[str, ...]:
-        """Return the assignors of which one is the group's, the likeliest first.
+        """Return the assignors of which one is the group's, likeliest first.
 
-        It is the one that most members request, else the broker's default: that is not recorded, and is Kafka's default
-        unless targets have shown another one.
+        It is the one that most members request, else the broker's default, which is not recorded and is assumed to be
+        Kafka's default unless targets have shown another.
 
         Source: kafka-group-coordinator 4.1 ``ConsumerGroup#computePreferredServerAssignor``,
         ``GroupCoordinatorConfig#CONSUMER_GROUP_ASSIGNORS_DEFAULT``.
@@ -201,33 +201,33 @@ class RecordedGroup(msgspec.Struct, array_like=True, dict=True):
         return [info.strategies[0].removeprefix(_SERVER_SIDE) for info in infos if info.strategies]
 
     def strategy(self) -> str | None:
-        """Return the assignor that is most likely the group's; None: it has no members."""
+        """Return the assignor that is most likely the group's; None if it has no members."""
         return next(iter(self.assignors()), None)
 
     def note_default_assignor(self, name: str) -> None:
-        """Note the assignor that the broker takes where no member names one."""
+        """Record the broker's default assignor, used when no member names one."""
         self.default_assignor = name
 
     def note_release(self, release: str) -> None:
-        """Note the release of Kafka whose coordinator gives the newest target."""
+        """Record the Kafka release whose coordinator gives the newest target."""
         self.release = release
 
     @property
     def has_unnamed(self) -> bool:
-        """Return whether the id of some topic is its name so far."""
+        """Return whether the id of some topic still serves as its name."""
         return any(topic_id == name for topic_id, name in self.names.items())
 
     def note_metadata(self, at: int) -> None:
-        """Note that metadata of the cluster's topics is there."""
+        """Record that metadata of the cluster's topics has arrived."""
         self.metadata_since = at
 
     def note_wait(self, until: int | None) -> None:
-        """Note when outcomes that wait are looked at again."""
+        """Record when waiting outcomes are checked again."""
         self.waits_until = until
 
     @property
     def has_converged(self) -> bool:
-        """Return whether every member has and knows what the target of the newest epoch gives it."""
+        """Return whether every member has, and acknowledged, its part of the newest epoch's target."""
         present = self.present.values()
         if self.epoch is None:
             return False
@@ -241,10 +241,10 @@ class RecordedGroup(msgspec.Struct, array_like=True, dict=True):
         return member.epoch == self.epoch and member.state == "stable"
 
     def member_epochs(self, sessions: Collection[str]) -> list[MemberEpoch] | None:
-        """Return the members that are not at the epoch of the group's target; None: they are too many.
+        """Return the members that are not at the epoch of the group's target; None if there are too many.
 
         Args:
-            sessions: Members whose sessions are open; until an epoch is decided, some may have no record any more.
+            sessions: Members with open sessions; until an epoch is decided, some may no longer have a record.
         """
         others = {
             member_id: member.epoch
@@ -257,7 +257,7 @@ class RecordedGroup(msgspec.Struct, array_like=True, dict=True):
         return [MemberEpoch(member_id, epoch) for member_id, epoch in sorted(others.items())]
 
     def reconciling(self) -> list[ReconcilingMember] | None:
-        """Return all members while the group assigns or reconciles; None: it does not, or there are too many.
+        """Return all members while the group assigns or reconciles; None if it does not, or if there are too many.
 
         Share groups do neither.
         """
@@ -281,7 +281,7 @@ class RecordedGroup(msgspec.Struct, array_like=True, dict=True):
         return found
 
     def _named(self, held: Partitions) -> tuple[AssignedQueues, ...]:
-        """Return partitions by their topics' names, several ids may have one, or tasks by their subtopologies."""
+        """Return partitions by topic name (several ids may share a name), or tasks by subtopology."""
         has_tasks = self.protocol == "streams"
         by_name: dict[str, set[int]] = {}
         for topic_partitions in held:
@@ -295,11 +295,11 @@ class RecordedGroup(msgspec.Struct, array_like=True, dict=True):
 
     @property
     def is_open(self) -> bool:
-        """Return whether it is not decided yet what became of the newest epoch."""
+        """Return whether the newest epoch's outcome is not decided yet."""
         return self.epoch is not None and (self.decided is None or self.epoch > self.decided)
 
     def finish_epoch(self, outcome: EpochOutcome) -> None:
-        """Have an outcome wait to be decided; what comes next belongs to the next epoch."""
+        """Queue an outcome to be decided; later records belong to the next epoch."""
         if self.continued is not None:
             since = self.former if self.assignment_epoch == outcome.epoch else None
             outcome = continued(self.continued, outcome, since)
@@ -309,19 +309,19 @@ class RecordedGroup(msgspec.Struct, array_like=True, dict=True):
 
     @property
     def awaits_effect(self) -> bool:
-        """Return whether the newest epoch may be without effect, and the one before go on: no target shows it yet."""
+        """Return whether the newest epoch may have no effect, so that the previous one may continue."""
         return self._is_overtaken and bool(self.present) and self.assignment_epoch != self.epoch
 
     @property
     def _is_overtaken(self) -> bool:
-        """Return whether the newest outcome that waits is of an epoch that the newest one overtook."""
+        """Return whether the newest waiting outcome belongs to an epoch that the newest one overtook."""
         return bool(self.waiting) and self.waiting[-1].overtaken == self.epoch
 
     def resume_epoch(self, members: Collection[MemberInfo], counts: Mapping[str, int]) -> None:
-        """Have the epoch before the newest one go on, if that is without effect: by its target, if it ever gets one.
+        """Resume the previous epoch if the newest one has no effect, judging by its target, if it ever gets one.
 
         Args:
-            members: As they are now. counts: How many queues each topic had.
+            members: The current members. counts: The former number of queues of each topic.
         """
         if not self._is_overtaken:
             return
@@ -343,9 +343,9 @@ class RecordedGroup(msgspec.Struct, array_like=True, dict=True):
         self.departures = {departure.member_id: departure for departure in last.departures} | self.departures
 
     def _has_grown(self, targets: Held, counts: Mapping[str, int]) -> bool:
-        """Return whether a target has queues of a topic that it had not before, or whose name is not known.
+        """Return whether a target has queues of a topic that it did not have before, or whose name is unknown.
 
-        Where the group had no topics, all are those of its first target.
+        If the group had no topics, that is true for all topics of its first target.
         """
         if not counts and all(outcome.target is None for outcome in self.waiting):
             return False
@@ -356,22 +356,22 @@ class RecordedGroup(msgspec.Struct, array_like=True, dict=True):
         )
 
     def note_ids(self, ids: Mapping[str, str]) -> None:
-        """Note which topics a target names; those of topics that it leaves out stay as long as members want these."""
+        """Record which topics a target names; ids of other topics stay as long as members subscribe to these."""
         wanted = self.topics()
         self.ids = {name: topic_id for name, topic_id in self.ids.items() if name in wanted} | dict(ids)
 
     def note_decided(self) -> None:
-        """Note that one of its epochs was decided."""
+        """Record that one of its epochs was decided."""
         self.is_first = False
 
     def take_waiting(self, count: int) -> list[EpochOutcome]:
-        """Return the oldest outcomes that wait, which wait no longer."""
+        """Remove and return the oldest waiting outcomes."""
         taken, self.waiting = self.waiting[:count], self.waiting[count:]
         return taken
 
     @property
     def state(self) -> str:
-        """Return the state that Kafka shows.
+        """Return the group's state as Kafka shows it.
 
         Source: kafka-group-coordinator 4.1 ``ConsumerGroup#maybeUpdateGroupState``.
         """

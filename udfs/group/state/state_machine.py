@@ -1,6 +1,6 @@
-"""Core: the kinds and the states of a group, and which follows which. No I/O.
+"""Core: the kinds and states of a group, and their transitions. No I/O.
 
-`docs/groups.md` draws the tables; `tests/udfs/group/state/test_state_machine.py` holds them against what groups do.
+`docs/groups.md` draws the tables; `tests/udfs/group/state/test_state_machine.py` compares them with what groups do.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from udfs.model.systems import SYSTEMS, System
 
 
 class GroupKind(enum.Enum):
-    """A group by what counts its generations and what assigns its queues."""
+    """The kind of a group: what counts its generations and what assigns its queues."""
 
     COUNTED = "counted"
     CLIENT_ASSIGNED = "client-assigned"
@@ -48,7 +48,7 @@ def kind_of(group: Group, system: System) -> GroupKind:
 
 
 class GroupState(enum.Enum):
-    """How far the decisions about a group are."""
+    """The state of decisions about a group."""
 
     NEW = "new"
     PREPARING = "preparing"
@@ -93,7 +93,7 @@ def state_of(group: Group) -> GroupState:
 
 
 class Step(enum.Enum):
-    """What leads from one state or kind of a group to another."""
+    """An event that leads from one state or kind of a group to another."""
 
     CHANGE = "a member, a topic or a setting changes, and the monitor counts generations"
     CANCEL = "all changes of one time cancel out"
@@ -109,7 +109,7 @@ class Step(enum.Enum):
 
 
 class Transition(NamedTuple):
-    """From which states a step leads to which; it may leave a state as it is, too."""
+    """The states before and after a step; it may also leave a state unchanged."""
 
     step: Step
     before: frozenset[GroupState]
@@ -117,7 +117,7 @@ class Transition(NamedTuple):
 
 
 class KindTransition(NamedTuple):
-    """From which kinds a step leads to which."""
+    """The kinds of group before and after a step."""
 
     step: Step
     before: frozenset[GroupKind]

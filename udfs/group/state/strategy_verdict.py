@@ -14,7 +14,7 @@ import msgspec
 from udfs.group.state.group import CurrentAudit, Group, StrategyVerdict
 from udfs.model.journal import GroupChanged
 
-# A contradicted strategy counts as proven again after so many agreeing generations in a row.
+# A contradicted strategy counts as proven again after this many agreeing generations in a row.
 PROVEN_AGAIN_AFTER: Final = 10
 
 
@@ -24,7 +24,7 @@ def verdict_after(
     """Return the verdict on a strategy after one more audit.
 
     Args:
-        strategy: Of the audited generation. Another one than before begins anew.
+        strategy: The audited generation's strategy. A new strategy restarts the verdict.
 
     Example:
         >>> verdict_after(None, "kafka.range", CurrentAudit("agrees", True, 1_000)).kind
@@ -57,12 +57,12 @@ def _after_agreement(before: StrategyVerdict | None, strategy: str | None, audit
 
 
 def verdict_of(group: Group) -> StrategyVerdict | None:
-    """Return the verdict on a group's strategy, the current generation included."""
+    """Return the verdict on a group's strategy, including the current generation."""
     return verdict_after(group.verdict, group.last_strategy, group.audit)
 
 
 def with_verdict(row: GroupChanged, group: Group) -> GroupChanged:
-    """Return a group's row with the state of its strategy: the library that assigned, the audits' verdict."""
+    """Return a group's row with its strategy's state: the library that assigned, the audits' verdict."""
     found = verdict_of(group)
     return msgspec.structs.replace(
         row,

@@ -1,4 +1,4 @@
-"""Core: what can be read of one group in one batch: its state, its input, its topics. No I/O."""
+"""Core: a read-only view of one group in one batch: its state, its input, its topics. No I/O."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ from udfs.strategies.registry import qualified_name
 
 _SHOWN = attrgetter(*SHOWN)
 
-# A group's strategies, its own and the one that polls show, with its system; its mode; its strategy's settings.
+# A group's strategies (its own, and the one that polls show) with its system; its mode; its strategy's settings.
 Settings: TypeAlias = tuple[tuple[str | None, str | None, System], str, Mapping[str, Any]]
 
 
 class GroupView:
-    """One group through one batch, for functions that compute and change nothing.
+    """One group during one batch, for functions that compute and change nothing.
 
     Attributes:
-        system: The group's; profile: what is particular to it.
-        applied_heartbeats: The last heartbeat that was applied one by one, of each member that lives by heartbeats;
+        system: The group's system. profile: The system's peculiarities.
+        applied_heartbeats: The last heartbeat that was applied individually, of each member tracked by heartbeats;
             ``last_heartbeat`` adds those of ``facts.heartbeats``.
     """
 
@@ -48,25 +48,25 @@ class GroupView:
         self._compared: list[tuple[Owners, Owners, list[Changed]]] = []
 
     def settings_now(self) -> Settings:
-        """Return the settings of the group: its strategies, its own and the one that polls show, and all others."""
+        """Return the settings of the group: its strategies (its own, and the one that polls show) and all others."""
         group = self.group
         strategies = (self.strategy_now(), self.polled_strategy(), self.system)
         return (strategies, self.mode, group.strategy_settings or {})
 
     def polled_strategy(self) -> str | None:
-        """Return the strategy that the last poll has shown, else the one last used."""
+        """Return the strategy that the last poll showed, else the one last used."""
         name = self.group.reported_strategy or self.group.last_strategy
         return None if name is None else qualified_name(name, self.system)
 
     def strategy_now(self) -> str | None:
-        """Return the group's own strategy, else the one last used; None: its members' vote failed.
+        """Return the group's own strategy, else the one last used; None if its members' vote failed.
 
-        While a rebalance is pending, members may be others than those that used it: it is theirs then.
+        While a rebalance is pending, members may differ from those that used the strategy; it still counts as theirs.
         """
         group = self.group
         if group.strategy is None and group.pending is not None and group.members:
             if self.mode != "clustering":
-                return qualified_name(self.profile.default_strategy, self.system)  # nothing is voted on
+                return qualified_name(self.profile.default_strategy, self.system)  # there is no vote
             try:
                 return own_strategies(self.system, group.members.values(), self.config.vote_tie_order)
             except StrategyError:
@@ -78,7 +78,7 @@ class GroupView:
 
     @property
     def named_strategy(self) -> str | None:
-        """Return the strategy that is set for the group; None: no strategy is set."""
+        """Return the strategy that is set for the group; None if none is set."""
         name = self.group.strategy
         return None if name is None else qualified_name(name, self.system)
 
@@ -89,9 +89,9 @@ class GroupView:
 
     @property
     def shown_state(self) -> str:
-        """Return the state of the group's row; of a streams group, which is not followed, its coordinator's.
+        """Return the state for the group's row; for a streams group, which is not followed, its coordinator's state.
 
-        One that is not whole yet, or has no task to give out, is at rest.
+        For a streams group that is incomplete, or has no task to assign, it is the row's own state.
         """
         recorded, row = self.group.recorded, self.group.row
         if row is None:
@@ -106,12 +106,12 @@ class GroupView:
         return self.group.mode or "clustering"
 
     def is_quiet(self, topic: str) -> bool:
-        """Return whether a topic is assigned like others, but not evaluated in figures and findings."""
+        """Return whether a topic is assigned like others, but left out of figures and findings."""
         prefix = self.profile.retry_prefix
         return prefix is not None and topic.startswith(prefix)
 
     def changed_queues(self, before: Owners, after: Owners) -> list[Changed]:
-        """Return what changed between two assignments; the result for the last two is cached."""
+        """Return the differences between two assignments; the result for the last two is cached."""
         for former, latter, changed in self._compared:
             if former is before and latter is after:
                 return changed
@@ -129,19 +129,19 @@ class GroupView:
     def deadline_of(self, member: Member) -> int:
         """Return when a member's session ends, by the heartbeats applied so far.
 
-        Up to a change of its timeout the old one counted: where the new one would have passed already, the session
+        Until its timeout changed, the old timeout counted: if the new timeout would have passed already, the session
         ends at the change.
         """
         deadline = self.own_deadline_of(member, self.applied_heartbeats[member.member_id])
         return max(deadline, member.timeout_since or deadline)
 
     def own_deadline_of(self, member: Member, last: int) -> int:
-        """Return when a session ends by its last heartbeat, whenever it became known."""
+        """Return when a session ends by its last heartbeat, whenever that became known."""
         deadline = last + self.timeout_of(member)
         return max(deadline, member.field_times.get("session_timeout_ms", deadline))
 
     def last_heartbeat(self, member_id: str, until: int) -> int:
-        """Return the last heartbeat, at or before ``until``, of a member that lives by heartbeats."""
+        """Return the last heartbeat, at or before ``until``, of a member that is tracked by heartbeats."""
         last = self.applied_heartbeats[member_id]
         times = self.facts.heartbeats.get(member_id)
         if times:
@@ -151,13 +151,13 @@ class GroupView:
         return last
 
     def last_heartbeat_or_none(self, member_id: str, until: int) -> int | None:
-        """Return the last heartbeat of any member; None: it never sent one."""
+        """Return the last heartbeat of any member; None if it never sent one."""
         if member_id in self.applied_heartbeats:
             return self.last_heartbeat(member_id, until)
         return self.group.last_heartbeats.get(member_id)
 
     def late_before(self) -> int | None:
-        """Return the time before which events are late: one past the last change where that was an expiry."""
+        """Return the time before which events are late: just after the last change if that was an expiry."""
         group, last = self.group, self.group.last_applied
         if last is None:
             return None
@@ -188,12 +188,12 @@ class GroupView:
         return client_of(member.instance_id, own, member.host) or member.member_id
 
     def client_of_id(self, member_id: str) -> str | None:
-        """Return the client of a member that is present or departed; None: it is not remembered."""
+        """Return the client of a member that is present or departed; None if it is not remembered."""
         member = self.member_of_id(member_id)
         return None if member is None else self.client_of(member)
 
     def member_of_id(self, member_id: str) -> Member | None:
-        """Return a member that is present or departed; None: it is not remembered."""
+        """Return a member that is present or departed; None if it is not remembered."""
         member = self.group.members.get(member_id)
         if member is None:
             departed = self.group.departed.get(member_id)
@@ -205,7 +205,7 @@ class GroupView:
         return NamedMember(member.member_id, self.client_of(member), detail)
 
     def shown_names(self) -> dict[str, str]:
-        """Return how sentences name each member: by its client where no other member has it, else by its id."""
+        """Return each member's name in sentences: its client if no other member has it, else its id."""
         clients = {member_id: self.client_of(member) for member_id, member in self.group.members.items()}
         numbers = Counter(clients.values())
         return {member_id: client if numbers[client] == 1 else member_id for member_id, client in clients.items()}
@@ -219,15 +219,15 @@ class GroupView:
         return sorted(recorded.union(group.current_topics()))
 
     def queues_at(self, topic: str, at: int) -> tuple[QueueInfo, ...] | None:
-        """Return a topic's queues as of then; a partition of Kafka has no broker."""
+        """Return a topic's queues at that time; a partition of Kafka has no broker."""
         return self._as_named(self.topics.at(topic, at))
 
     def queues_before(self, topic: str, at: int) -> tuple[QueueInfo, ...] | None:
-        """Return a topic's queues right before a time that may be of an earlier batch."""
+        """Return a topic's queues right before a time that may belong to an earlier batch."""
         return self._as_named(self.topics.before(topic, at))
 
     def topic_id(self, topic: str, at: int) -> str | None:
-        """Return a topic's id: as the coordinator's newest target names it, else as metadata had it then."""
+        """Return a topic's id as in the coordinator's newest target, else as metadata had it then."""
         named = None if self.group.recorded is None else self.group.recorded.ids.get(topic)
         return self.topics.topic_id(topic, at) if named is None else named
 

@@ -1,4 +1,4 @@
-"""Core: what Kafka's assignors share, and what in them depends on the client library of the group's leader. No I/O."""
+"""Core: the common parts of Kafka's assignors, and how they depend on the leader's client library. No I/O."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ _STATIC_FIRST_SINCE = (2, 4)
 _RACKS_SINCE = (3, 5)
 _CONSTRAINED_SINCE = (2, 6)
 _SORTED_SINCE = (3, 7, 1)
-# librdkafka 2.2: KIP-881. kafka-python 2.3: KIP-345, before members by id alone. sarama 1.34.1 and 1.28: range and
-# roundrobin as kafka-clients have them, before members by a hash, each topic for itself.
+# librdkafka 2.2: KIP-881. kafka-python 2.3: KIP-345, before that members by id alone. sarama 1.34.1 and 1.28: range and
+# roundrobin as in kafka-clients, before that members by a hash, topic by topic.
 _RDKAFKA_RACKS_SINCE = (2, 2)
 _PYTHON_STATIC_SINCE = (2, 3)
 _SARAMA_BLOCKS_SINCE = (1, 34, 1)
@@ -34,22 +34,22 @@ SARAMA = "sarama"
 _OTHERS = (LIBRDKAFKA, KAFKA_PYTHON, AIOKAFKA, FRANZ_GO, SARAMA)
 # Among several possible libraries, the likeliest comes first.
 ALTERNATIVES = "|"
-# kafka-python and aiokafka compare lists of topics as members sent them, and Python's sets have any order: added to a
-# name where members sent theirs in different orders.
+# Suffix for a library name: members sent the same topics in different orders. kafka-python and aiokafka compare lists
+# of topics as members sent them, and Python's sets have any order.
 LISTS_DIFFER = ", lists differ"
-# Added to a name where the leader assigns without racks, though its version would take them into account.
+# Suffix for a library name: the leader assigns without racks, though its version would take them into account.
 RACKS_IGNORED = ", racks ignored"
-# Added to a name where it is to be shown whether the answer depends on which of several partitions sticky takes back
-# first: kafka-python and aiokafka take the first of a Python set, whose order is another one in each process.
+# Suffix for a library name, to show whether the result depends on which of several partitions sticky takes back first:
+# kafka-python and aiokafka take the first of a Python set, whose order differs between processes.
 ANY_TAKEN_BACK = ", any taken back"
 _FNV_OFFSET, _FNV_PRIME, _FNV_MASK = 2166136261, 16777619, 0xFFFFFFFF
 
 
 class Library(msgspec.Struct, frozen=True):
-    """A client library as far as its assignors differ.
+    """A client library, described by the differences between its assignors.
 
     Attributes:
-        version: Its numbers, two or three; None: today's.
+        version: Its numbers, two or three; None for the newest.
         lists_differ: Members sent the same topics in different orders, see ``LISTS_DIFFER``.
         racks_ignored: See ``RACKS_IGNORED``. any_taken_back: See ``ANY_TAKEN_BACK``.
     """
@@ -74,12 +74,13 @@ class Library(msgspec.Struct, frozen=True):
 
     @property
     def has_constrained_path(self) -> bool:
-        """Return whether the sticky assignors have a path of their own for equal subscriptions."""
+        """Return whether the sticky assignors have a separate path for equal subscriptions."""
         return self._is_java_since(_CONSTRAINED_SINCE)
 
     @property
     def sorts_owned(self) -> bool:
-        """Return whether that path sorts what a member owns, instead of taking it as it was sent."""
+        """Return whether that path sorts the partitions that a member owns, instead of using the order in which they
+        were sent."""
         return self._is_java_since(_SORTED_SINCE)
 
     @property
@@ -93,7 +94,7 @@ class Library(msgspec.Struct, frozen=True):
         return self.name == SARAMA and not self.is_since(_SARAMA_ALTERNATES_SINCE)
 
     def is_since(self, version: tuple[int, ...]) -> bool:
-        """Return whether it is that version or a later one; without a version it is today's."""
+        """Return whether it is that version or a later one; without a version it is the newest."""
         return self.version is None or self.version >= version
 
     def _is_java_since(self, version: tuple[int, ...]) -> bool:
@@ -101,7 +102,7 @@ class Library(msgspec.Struct, frozen=True):
 
 
 def library_of(text: str) -> Library:
-    """Return the library that a text names; any unknown text is kafka-clients of today.
+    """Return the library with a given name; unknown names mean the current kafka-clients.
 
     Example:
         >>> library_of("librdkafka").name, library_of("java-2.2").version, library_of("java-3.7.1").version
@@ -125,7 +126,7 @@ def _numbers(version: re.Match[str]) -> tuple[int, ...]:
     return (int(version[1]), int(version[2] or 0), *(() if version[3] is None else (int(version[3]),)))
 
 
-# A label covers several versions whose assignments may differ, because their records do not tell them apart.
+# A label covers several versions whose assignments may differ, because their records do not distinguish them.
 _VERSIONS = {
     "java-2.4+": ("java-2.8", "java-2.4"),
     "java-3.2+": ("java-3.2",),
@@ -138,7 +139,7 @@ _VERSIONS = {
 
 
 def variants(text: str) -> tuple[str, ...]:
-    """Return the names of all that assigns differently under one name that was reported, today's first.
+    """Return the names of all versions that assign differently under one reported name, the newest first.
 
     Example:
         >>> variants("java-3.2+"), variants("aiokafka")
@@ -148,9 +149,9 @@ def variants(text: str) -> tuple[str, ...]:
 
 
 def possible_libraries(problem: Problem) -> list[str]:
-    """Return which libraries may have assigned, the likeliest first: the setting ``library``, else the leader's.
+    """Return the libraries that may have assigned, likeliest first: the setting ``library``, else the leader's.
 
-    Where no leader is named, it may be any member. A library that is not reported is kafka-clients of today.
+    If no leader is named, it may be any member. An unreported library is assumed to be the current kafka-clients.
 
     Example:
         >>> possible_libraries(Problem(group="g", members=(), topics={}, settings={"library": "kafka-python|aiokafka"}))
@@ -164,7 +165,7 @@ def possible_libraries(problem: Problem) -> list[str]:
 
 
 def leader_library(problem: Problem) -> Library:
-    """Return the library that assigns: of several that are possible the likeliest.
+    """Return the library that assigns, the likeliest if several are possible.
 
     Example:
         >>> leader_library(Problem(group="g", members=(), topics={}, settings={"library": "java-2.2"})).version
@@ -176,10 +177,10 @@ def leader_library(problem: Problem) -> Library:
 def in_order(members: Sequence[Participant], library: Library) -> list[Participant]:
     """Return the members in the order of the library's ``range`` and ``roundrobin``; some of them may be left out.
 
-    Source: kafka-clients 4.1 ``AbstractPartitionAssignor.MemberInfo``; librdkafka ``rd_kafka_group_member_cmp``,
-    which compares instance ids only where both have one and is therefore no order: where static and dynamic members
-    mix, what comes out depends on the steps of the C library's merge sort, which are taken one by one here. The others
-    of these versions: kafka-python 3.0.12, aiokafka 0.14.0, franz-go 1.22.2, sarama 1.61.1.
+    Source: kafka-clients 4.1 ``AbstractPartitionAssignor.MemberInfo``; librdkafka ``rd_kafka_group_member_cmp``, which
+    compares instance ids only if both have one and is therefore not an order: if static and dynamic members mix, the
+    result depends on the steps of the C library's merge sort, which are followed one by one here. The other versions:
+    kafka-python 3.0.12, aiokafka 0.14.0, franz-go 1.22.2, sarama 1.61.1.
     """
     if library.name == LIBRDKAFKA:
         if len({member.instance_id is None for member in members}) > 1:
@@ -225,7 +226,7 @@ def _fnv(text: str) -> int:
 
 
 def _last_runs(members: Sequence[Participant]) -> list[Participant]:
-    """Return the last static members that joined one after the other, and the last dynamic ones; others get nothing."""
+    """Return the last consecutive run of static members, and of dynamic ones; other members get nothing."""
     runs = [list(run) for _, run in groupby(members, key=lambda member: member.instance_id is None)]
     return list(chain.from_iterable(runs[-2:]))
 
@@ -244,7 +245,7 @@ def _is_not_after(left: Participant, right: Participant) -> bool:
 def _merge_sorted(
     members: list[Participant], not_after: Callable[[Participant, Participant], bool]
 ) -> list[Participant]:
-    """Return the members as a merge sort orders them: halves of n/2 and n − n/2, the left one first where equal.
+    """Return the members as a merge sort orders them: halves of n/2 and n − n/2, the left one first if equal.
 
     Source: glibc ``qsort`` as observed from librdkafka.
     """
@@ -265,10 +266,10 @@ def _merge_sorted(
 
 
 def assign_blocks(queues: Sequence[QueueRef], takers: Sequence[int], held: Sequence[list[QueueRef]]) -> None:
-    """Add blocks of neighbouring queues to what the takers hold, in their order; the first get one more where needed.
+    """Add blocks of neighbouring queues to the takers' queues, in order; the first takers get one more if needed.
 
     Args:
-        takers: Indexes into ``held``, which is added to.
+        takers: Indexes into ``held``, which is extended.
     """
     size, extra = divmod(len(queues), len(takers))
     start = 0
@@ -279,6 +280,6 @@ def assign_blocks(queues: Sequence[QueueRef], takers: Sequence[int], held: Seque
 
 
 def by_member(problem: Problem, members: Sequence[Participant], held: Iterable[list[QueueRef]]) -> Assignment:
-    """Return what each member holds, in the order in which they joined; one that is left out holds nothing."""
+    """Return each member's queues, in the order in which members joined; a member that is left out holds nothing."""
     found = dict(zip([member.member_id for member in members], held, strict=True))
     return {member.member_id: found.get(member.member_id, []) for member in problem.members}

@@ -1,4 +1,4 @@
-"""Core: what in the assignors of Kafka's group coordinator depends on the broker's release. No I/O."""
+"""Core: how the assignors of Kafka's group coordinator depend on the broker's release. No I/O."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Final
 # This setting names the release of the coordinator that assigned, such as 4.0.0; without it the newest is assumed.
 COORDINATOR: Final = "coordinator"
 # Each release is the first whose uniform assignor gives different targets than its predecessor; the newest comes first.
-# Those of 4.0.1 to 4.4.0 are the same. Of the previews of the protocol only that of 3.9 is computed.
+# Releases 4.0.1 to 4.4.0 are the same. Of the previews of the protocol only that of 3.9 is computed.
 TODAY: Final = "4.0.1"
 PREVIEW: Final = "3.9"
 RELEASES: Final = (TODAY, "4.0.0", PREVIEW)
@@ -19,7 +19,7 @@ _ASSIGNS_IN_ROUNDS_SINCE = (4, 0, 0)
 
 
 def keeps_extras(settings: Mapping[str, object]) -> bool:
-    """Return whether a member that holds one more than others keeps it, though a member before it holds one less."""
+    """Return whether a member with one more than others keeps it, though a member before it has one less."""
     return _version(settings) >= _KEEPS_EXTRAS_SINCE
 
 
@@ -29,12 +29,12 @@ def assigns_in_rounds(settings: Mapping[str, object]) -> bool:
 
 
 def is_preview(settings: Mapping[str, object]) -> bool:
-    """Return whether the release is one in which the protocol is a preview: those of 3.7 and 3.8 assign otherwise."""
+    """Return whether the protocol is a preview in this release; 3.7 and 3.8 assign in another way."""
     return not assigns_in_rounds(settings)
 
 
 def release_of(version: str) -> str:
-    """Return the one of ``RELEASES`` that assigns as a version of Kafka does.
+    """Return the one of ``RELEASES`` that assigns like a given version of Kafka.
 
     Example:
         >>> release_of("4.4.0"), release_of("4.0.0"), release_of("3.8.1")
@@ -47,9 +47,10 @@ def release_of(version: str) -> str:
 
 
 def possible_releases(settings: Mapping[str, object], last: str | None) -> list[str]:
-    """Return the releases by which a target may have been computed, the likeliest first.
+    """Return the releases by which a target may have been computed, likeliest first.
 
-    Where one is reported, a broker may have been upgraded since. Else it is any: first the one that targets showed.
+    If a release is reported, a broker may have been upgraded since. Otherwise it may be any, first the one that targets
+    showed.
 
     Example:
         >>> possible_releases({"coordinator": "4.0.0"}, None), possible_releases({}, "4.0.0")

@@ -24,26 +24,26 @@ _UNOWNED = -1
 def kafka_range(problem: Problem) -> Assignment:
     """Return each topic in blocks of neighbouring partitions, one block for each subscriber in order.
 
-    Of P partitions and C subscribers the first P mod C get one more than the others. Each topic is even to one
-    queue; over several topics the same members come first each time.
+    With P partitions and C subscribers, the first P mod C get one more than the others. Each topic is even to within
+    one queue; over several topics the same members come first each time.
 
-    Known imbalance: with T topics a group may spread by T, and with one partition more than members each extra of
-    every topic falls on the first member.
+    Known imbalance: with T topics a group may spread by T, and with one partition more than members each topic's extra
+    partition goes to the first member.
 
     Rolling restart: the order is by instance id, else by member id. A dynamic member comes back under a new id and so
-    at another place: nearly everything moves, twice. A static member moves nothing.
+    at another position: nearly everything moves, twice. A static member moves nothing.
 
     Racks (kafka-clients 3.5 and later, KIP-881): a topic is assigned by racks only if some subscriber's rack has a
     replica and not every partition is in every rack. Subscribers then get partitions near them first, as many as the
     blocks would give them, and the rest in blocks. As soon as one topic is assigned by racks, topics with the same
     subscribers and as many partitions are assigned as one: partition p of all of them is given to one member.
 
-    librdkafka uses racks since 2.2; it assigns all topics with the same subscribers and as many partitions as one, and
-    there a member without a rack is near to nothing.
+    librdkafka uses racks since 2.2; it assigns all topics with the same subscribers and number of partitions as one,
+    and there a member without a rack is near to nothing.
 
     Source: KIP-881; kafka-clients 4.1 ``RangeAssignor``; before 2.4 members by id alone, before 3.5 no racks.
     librdkafka 2.2 ``rd_kafka_range_assignor_assign_cb``. sarama 1.34.0 ``BalanceStrategyRange``: blocks end at rounded
-    places.
+    positions.
 
     Example: 5 and 3 partitions, two members: {t1: 0–2, t2: 0–1} and {t1: 3–4, t2: 2}.
     """
@@ -69,7 +69,7 @@ def kafka_range(problem: Problem) -> Assignment:
 
 
 def _topic_by_topic(problem: Problem, library: Library) -> Assignment:
-    """Return the same where each topic's subscribers are ordered for themselves, and some of them may be left out."""
+    """Return the same with each topic's subscribers ordered separately; some of them may be left out."""
     places = {member.member_id: place for place, member in enumerate(problem.members)}
     held: list[list[QueueRef]] = [[] for _ in places]
     subscribers = subscribers_by_topic(problem.members)
@@ -93,7 +93,7 @@ def _assign_rounded(queues: Sequence[QueueRef], takers: Sequence[int], held: Seq
 
 
 def has_near_queues(problem: Problem) -> bool:
-    """Return whether some member's rack has a replica of some queue: then racks may decide."""
+    """Return whether some member's rack has a replica of some queue, so that racks may decide."""
     racks = {member.rack for member in problem.members if member.rack}
     return bool(racks) and any(
         not racks.isdisjoint(replica_racks(queue)) for topic in problem.topics.values() for queue in topic.queues
@@ -110,7 +110,7 @@ def replica_racks(queue: QueueInfo) -> frozenset[str]:
 def _owners_by_racks(
     topics: Iterable[Topic], subscribers: dict[str, list[int]], racks: Sequence[str | None], library: Library
 ) -> dict[str, list[int]]:
-    """Return the owner of each partition of the topics that are not simply cut in blocks."""
+    """Return the owner of each partition of the topics that are not simply cut into blocks."""
     replicas = {
         topic.name: [replica_racks(queue) for queue in sorted(topic.queues, key=lambda queue: queue.queue_id)]
         for topic in topics
@@ -161,11 +161,11 @@ def _owners(
 class _Shares:
     """The partitions of a topic, or of topics that are assigned as one, and how many each taker may have.
 
-    Every taker may have ``P div C``, the first ``P mod C`` that come so far one more.
+    Every taker may have ``P div C``, and the first ``P mod C`` takers to come one more.
 
     Attributes:
-        racks: Of each taker; None is near to everything.
-        owners: Of each partition, as a place among the takers.
+        racks: Racks by taker; None is near to everything.
+        owners: The owner of each partition, as an index into the takers.
     """
 
     def __init__(self, near: Sequence[frozenset[str]], racks: Sequence[str | None]) -> None:
@@ -179,7 +179,7 @@ class _Shares:
         """Give each partition to the first taker near to it that has room.
 
         Args:
-            with_rackless: A taker without a rack is near to everything.
+            with_rackless: Whether a taker without a rack is near to everything.
         """
         lines: dict[str | None, list[int]] = {}
         for taker in reversed(range(len(self.racks))):

@@ -19,12 +19,12 @@ def kafka_roundrobin(problem: Problem) -> Assignment:
     is skipped, and the pointer continues from there.
 
     With equal subscriptions the group spreads by at most one. Known imbalance: with unequal subscriptions a member of
-    many topics gets partitions of all of them, even of those that are the only ones of other members.
+    many topics gets partitions of all of them, even of topics that are the only ones of other members.
 
-    Rolling restart: as with range, a dynamic member comes back at another place and nearly everything moves.
+    Rolling restart: as with range, a dynamic member comes back at another position and nearly everything moves.
 
-    Source: kafka-clients 4.1 ``RoundRobinAssignor``, librdkafka ``rd_kafka_roundrobin_assignor_assign_cb``; sarama
-    1.27 ``BalanceStrategyRoundRobin``, which alternates in each topic for itself.
+    Source: kafka-clients 4.1 ``RoundRobinAssignor``, librdkafka ``rd_kafka_roundrobin_assignor_assign_cb``; sarama 1.27
+    ``BalanceStrategyRoundRobin``, which alternates within each topic separately.
 
     Example: t0 and t1 of 3 partitions, C0 and C1: C0 {t0: 0, 2; t1: 1}, C1 {t0: 1; t1: 0, 2}.
     """
@@ -60,7 +60,7 @@ def kafka_roundrobin(problem: Problem) -> Assignment:
 
 
 def _by_names(topics: Sequence[Topic], subscribers: Mapping[str, list[int]], held: Sequence[list[QueueRef]]) -> None:
-    """Assign partitions one by one as sarama does: in the order of their names, as texts, ``t-10`` before ``t-2``."""
+    """Assign partitions one by one as sarama does: in the order of their names as texts, ``t-10`` before ``t-2``."""
     queues = [queue for topic in topics for queue in topic.by_queue_id]
     queues.sort(key=lambda queue: f"{queue.topic}-{queue.queue_id}")
     pointer = 0

@@ -29,7 +29,8 @@ from udfs.strategies.subscriptions import kinds_of
 _UNSPREAD = 1 << 16
 
 
-# At most this many orders of members that share a slot are tried, and doublings of the coordinator's own table.
+# At most this many orders of members that share a slot are tried, and this many doublings of the coordinator's own
+# table.
 _MAX_ORDERS = 24
 _MAX_DOUBLINGS = 3
 
@@ -42,17 +43,17 @@ class MembersPut(NamedTuple):
 
 
 def coordinator_orders(joined: Sequence[str], newest: Sequence[str] = ()) -> Iterator[MembersPut]:
-    """Return how the coordinator may put members into its assignor's map, the likeliest way first.
+    """Return the ways in which the coordinator may put members into its assignor's map, likeliest first.
 
-    It iterates its own map of them, and puts the member last whose request it handles. How many it had at most is
-    not recorded: its table may be larger than these need. One that takes a static member's place is put before that one
-    is taken out: a map that was full has grown. Where the coordinator was loaded anew, members of one slot are in any
-    order: so many of those are tried as orders that the assignor sees.
+    It iterates its own map of members, and puts the member whose request it handles last. The most members it ever had
+    is not recorded, so its table may be larger than these members need. A member that takes a static member's place is
+    put before the old one is removed, so a full map has grown. After the coordinator was reloaded, members in one slot
+    are in any order: as many orders are tried as the assignor can distinguish.
 
     Args:
         joined: All members, in the order in which the coordinator added them.
-        newest: Those that joined at the time of the assignment: one of them may have sent the request.
-    Source: kafka-group-coordinator 4.1 ``TargetAssignmentBuilder#build``.
+        newest: Members that joined at the time of the assignment; one of them may have sent the request. Source:
+    kafka-group-coordinator 4.1 ``TargetAssignmentBuilder#build``.
 
     Example:
         >>> [put.members for put in coordinator_orders(["Aa", "BB", "c"])]
@@ -90,7 +91,7 @@ def _likely_orders(joined: Sequence[str], newest: Sequence[str]) -> Iterator[Mem
 
 
 def _slots_once_full(count: int) -> int | None:
-    """Return the slots of a map that this many members fill, after one more was put; None: they do not fill it."""
+    """Return the slots of a map that this many members fill, after one more was put; None if they do not fill it."""
     slots = INITIAL_CAPACITY
     while slots * LOAD_NUMERATOR < count * LOAD_DENOMINATOR:
         slots *= 2
@@ -136,10 +137,10 @@ class ServerGroup:
 
     Attributes:
         members: In the order of the coordinator's ``HashMap``.
-        owned: For each member its target before, as reported.
+        owned: Each member's previous target, as reported.
         topics: Existing topics by name; ``ids`` are their UUIDs as 128-bit numbers, ``counts`` their partitions.
-        subscriptions: For each member the existing topics that it subscribes to; equal ones may be one object.
-        homogeneous: Whether all members name the same topics, existing or not, or all have the same pattern: where they
+        subscriptions: The existing topics that each member subscribes to; equal lists may be one object.
+        homogeneous: Whether all members name the same topics, existing or not, or all have the same pattern: if they
             subscribe to the same topics by other patterns, or some by name, they count as differently subscribed.
             Source: kafka-group-coordinator 4.1 ``ConsumerGroup#subscriptionType``.
     """
@@ -152,7 +153,7 @@ class ServerGroup:
         self.owned = _reported_before(problem, self.members)
         topics = problem.topics
         self.topics: list[Topic] = [topics[name] for name in sorted_strings(topics) if topics[name].queues]
-        # A topic without an id is ordered by its place among the names.
+        # A topic without an id is ordered by its position among the names.
         texts = [topic.topic_id for topic in self.topics]
         self.ids = [place if text is None else _uuid(text) for place, text in enumerate(texts)]
         self._hashes = uuid_hashes(self.ids)
@@ -167,7 +168,7 @@ class ServerGroup:
         self.subscriptions = list(map(existing.__getitem__, kinds))
 
     def target(self, member: int) -> dict[int, list[int]]:
-        """Return a member's target before: partitions by topic, both in the order of Java's maps."""
+        """Return a member's previous target: partitions by topic, both in the order of Java's maps."""
         by_topic: dict[int, list[int]] = {}
         topic, numbers = None, None
         for queue in self.owned[member]:
@@ -192,7 +193,7 @@ class ServerGroup:
         return list(map(topics.__getitem__, order))
 
     def as_joined(self, held: Iterable[list[QueueRef]]) -> Assignment:
-        """Return what each member holds, members in the order in which they joined."""
+        """Return each member's partitions, in the order in which members joined."""
         return by_member(self._problem, self.members, held)
 
 
@@ -217,7 +218,7 @@ def _signed_long(number: int) -> int:
 
 
 def _uuid(text: str) -> int:
-    """Return the number of Kafka's base64 text, or of the usual hexadecimal one."""
+    """Return the number of a UUID in Kafka's base64 text, or in the usual hexadecimal one."""
     try:
         if len(text) == 36:
             return int(text.replace("-", ""), 16)

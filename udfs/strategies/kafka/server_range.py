@@ -11,10 +11,10 @@ from udfs.strategies.subscriptions import subscribers_by_topic, topics_with_queu
 def kafka_server_range(problem: Problem) -> Assignment:
     """Return each topic in blocks of neighbours: static members by instance id first, then the others by id.
 
-    Each topic is even to one queue. It remembers nothing: it is sticky only as far as the order of members is. Known
-    imbalance: the first subscribers get one more of every topic. Racks are not used.
+    Each topic is even to within one queue. It remembers nothing: it is sticky only as far as the order of members is.
+    Known imbalance: the first subscribers get one more of every topic. Racks are not used.
 
-    Rolling restart: a dynamic member comes back under a new id at another place; a static one moves nothing.
+    Rolling restart: a dynamic member comes back under a new id at another position; a static one moves nothing.
 
     Source: KIP-848; kafka-group-coordinator 4.1 ``RangeAssignor``.
 

@@ -16,22 +16,22 @@ from udfs.strategies.problem import Assignment, Problem
 
 
 def kafka_server_uniform(problem: Problem) -> Assignment:
-    """Spread partitions evenly: counts differ by at most one, and members keep what they held as far as that allows.
+    """Spread partitions evenly: counts differ by at most one, and members keep their partitions as far as that allows.
 
-    Equal subscriptions: the spread is at most one, and no partition moves that need not. Members are filled one after
+    Equal subscriptions: the spread is at most one, and no partition moves unnecessarily. Members are filled one after
     another, so a newcomer gets whole topics rather than a part of each. Different subscriptions: partitions go to the
     least loaded subscriber, and up to 16 passes even out topic by topic; known imbalance: chains over several topics
     may stay uneven.
 
-    Before 4.0.1 the first members, as a ``HashMap`` iterates, get the one more that not all can have: partitions move
-    that need not. Before 4.0.0 different subscriptions were assigned otherwise (``server_uniform_early``). The setting
-    ``coordinator`` names the broker's release, such as 4.0.0.
+    Before 4.0.1 the first members, in the order of a ``HashMap``, get the extra partitions, so partitions move
+    unnecessarily. Before 4.0.0 different subscriptions were assigned in another way (``server_uniform_early``). The
+    setting ``coordinator`` names the broker's release, such as 4.0.0.
 
     Rolling restart: the coordinator computes a new target for each change; only the restarted member's partitions
     move, once when it leaves and once when it rejoins (a static member's not at all within its session).
 
-    Source: KIP-848; kafka-group-coordinator 4.1, 4.0.0, 3.9.1 ``UniformAssignor``. The target before is
-    ``Problem.previous``, else what members report as owned.
+    Source: KIP-848; kafka-group-coordinator 4.1, 4.0.0, 3.9.1 ``UniformAssignor``. The previous target is
+    ``Problem.previous``, else the partitions that members report as owned.
 
     Example: 5 and 3 partitions, three new members: {t1: 0, 1}, {t1: 2, 3, 4}, {t2: 0, 1, 2}.
     """
@@ -44,7 +44,7 @@ def kafka_server_uniform(problem: Problem) -> Assignment:
 
 
 def _assign_equal(group: ServerGroup, *, keeps: bool) -> Assignment:
-    """Return the assignment where all members subscribe to the same topics.
+    """Return the assignment if all members subscribe to the same topics.
 
     Source: kafka-group-coordinator 4.1 ``UniformHomogeneousAssignmentBuilder``.
     """
@@ -64,11 +64,11 @@ def _assign_equal(group: ServerGroup, *, keeps: bool) -> Assignment:
 
 
 def _keep(row: _Row, held: list[list[int]], pool: list[int], *, keeps: bool) -> list[tuple[int, int]]:
-    """Cut what each member held to its quota, and add the rest to the pool.
+    """Cut each member's partitions to its quota, and add the rest to the pool.
 
     Args:
-        keeps: Members that hold one more than others keep it; else the first members get it.
-    Returns: the members that have room with how much, in order.
+        keeps: Members with one more than others keep it; otherwise the first members get it.
+    Returns: the members that have room, with how much, in order.
     """
     wanting = []
     size, extras = divmod(row.existing, len(held))
@@ -76,7 +76,7 @@ def _keep(row: _Row, held: list[list[int]], pool: list[int], *, keeps: bool) -> 
         may_have_extra = extras > 0
         room = size + may_have_extra - len(places)
         if room < 0:
-            # Only here the order of Java's sets matters.
+            # Only here does the order of Java's sets matter.
             in_order = row.target_in_set_order(member)
             pool += in_order[room:]
             held[member] = in_order[:room]
@@ -93,10 +93,10 @@ def _keep(row: _Row, held: list[list[int]], pool: list[int], *, keeps: bool) -> 
 class _Row:
     """All partitions of the subscribed topics in one row, as in an assignment: topics by name, then by number.
 
-    A partition is its place in the row.
+    A partition is identified by its index in the row.
 
     Attributes:
-        existing: How many partitions there are.
+        existing: The number of existing partitions.
     """
 
     def __init__(self, group: ServerGroup, topics: Iterable[int]) -> None:
@@ -110,7 +110,8 @@ class _Row:
         self._spans = [places[start:end] for start, end in pairwise(ends)]
 
     def free(self, topics: Sequence[int], held: list[list[int]]) -> list[int]:
-        """Return the partitions without a target before, topics in the order given; drop repetitions from ``held``."""
+        """Return the partitions without a previous target, topics in the order given; drop repetitions from
+        ``held``."""
         spans: Iterable[list[int]] = self._spans
         if topics != self._topics:
             by_topic = dict(zip(self._topics, self._spans, strict=True))
@@ -123,23 +124,23 @@ class _Row:
         return list(filterfalse(taken.__contains__, chain.from_iterable(spans)))
 
     def targets(self) -> list[list[int]]:
-        """Return each member's target before, in no particular order."""
+        """Return each member's previous target, in no particular order."""
         owned = self._group.owned
         if not any(owned):
             return [[] for _ in owned]
         try:
             return self._places(owned)
         except KeyError:
-            # These topics no longer exist or have no subscriber.
+            # Other topics no longer exist or have no subscriber.
             return self._places([[queue for queue in queues if queue.topic in self._by_name] for queues in owned])
 
     def _places(self, owned: Sequence[Sequence[QueueRef]]) -> list[list[int]]:
         spans = self._by_name
         try:
-            # One pass over all suffices, since there are many members and most hold few.
+            # One pass over all suffices, because there are many members and most hold few.
             places = [spans[queue.topic][queue.queue_id] for queue in chain.from_iterable(owned)]
         except IndexError as error:
-            # A partition that no longer exists takes the place of one that does, which then has no owner.
+            # A nonexistent partition takes the place of an existing one, which then has no owner.
             raise _left_unassigned() from error
         ends = accumulate(map(len, owned), initial=0)
         return [places[start:end] for start, end in pairwise(ends)]
@@ -150,7 +151,7 @@ class _Row:
         return {topics[topic].name: span for topic, span in zip(self._topics, self._spans, strict=True)}
 
     def target_in_set_order(self, member: int) -> list[int]:
-        """Return a member's target before in the order of Java's map and sets."""
+        """Return a member's previous target in the order of Java's map and sets."""
         topics, spans = self._group.topics, self._by_name
         return [
             spans[topics[topic].name][number]
@@ -160,7 +161,7 @@ class _Row:
         ]
 
     def named(self, places: list[int]) -> list[QueueRef]:
-        """Return the queues at some places, sorted."""
+        """Return the queues at given indexes, sorted."""
         places.sort()
         if places and places[-1] - places[0] == len(places) - 1:
             return self._queues[places[0] : places[-1] + 1]

@@ -1,17 +1,18 @@
 """Core: the uniform assignor of Kafka 3.7 to 3.9's group coordinator (KIP-848), different subscriptions. No I/O.
 
-What the target must be:
+The rules for the target:
 
-1. Each member keeps its target before, as far as it still subscribes to the topic.
-2. Free partitions go to the least loaded subscriber, then by id: those of topics with many partitions for each
-   subscriber first, then of topics with few subscribers, then by number; those equal in all that as a Java ``HashSet``
-   of all partitions iterates.
+1. Each member keeps its previous target, as far as it still subscribes to the topic.
+2. Free partitions go to the least loaded subscriber, then by id: first those of topics with many partitions for each
+   subscriber, then of topics with few subscribers, then by number; ties are in the iteration order of a Java
+   ``HashSet`` of all partitions.
 3. Partitions of topics with more than one subscriber move one by one in the order of 2, each at most once: to the least
-   loaded subscriber, if that holds at least two fewer than its owner. After each move it ends if no two members differ
-   by more than one, and after a pass that moved none.
+   loaded subscriber, if that holds at least two fewer than its owner. It ends if, after a move, no two members differ
+   by more than one, or after a pass without moves.
 
-Members that hold all partitions to which they subscribe after 2 are not compared at the end of 3, unless they give or
-take one meanwhile. So the others may be even while such a member has far more: the known imbalance of this release.
+Members that after 2 hold all partitions to which they subscribe are not compared at the end of 3, unless they give or
+take one in between. So the others may be even while such a member has far more, which is the known imbalance of this
+release.
 
 Source: KIP-848; kafka-group-coordinator 3.9.1 ``UniformHeterogeneousAssignmentBuilder``, as observed.
 """
@@ -33,7 +34,7 @@ def assign_early(group: ServerGroup) -> list[list[QueueRef]]:
     """Return each member's queues, sorted.
 
     Raises:
-        StrategyError: ``not_recomputable`` where a target before names a partition twice, or one that is no more.
+        StrategyError: ``not_recomputable`` if a previous target names a partition twice, or one that no longer exists.
     """
     target = _Target(group)
     target.keep()
@@ -43,12 +44,12 @@ def assign_early(group: ServerGroup) -> list[list[QueueRef]]:
 
 
 class _Target:
-    """The target assignment while it is made.
+    """The target assignment under construction.
 
     Attributes:
-        _owners: For each topic the member of each partition.
-        _loads: How many partitions each member has.
-        _lines: For each topic its subscribers as heaps of (load, rank of the id, member); outdated ones are left in.
+        _owners: The member of each partition, by topic.
+        _loads: The number of partitions of each member.
+        _lines: The subscribers of each topic as heaps of (load, rank of the id, member); outdated entries are left in.
     """
 
     def __init__(self, group: ServerGroup) -> None:
@@ -126,7 +127,7 @@ class _Target:
             heapify(line)
 
     def _least(self, topic: int) -> int:
-        """Return the least loaded subscriber, of equal ones the first by id."""
+        """Return the least loaded subscriber, with ties by id."""
         line = self._lines[topic]
         while line[0][0] != self._loads[line[0][2]]:
             _, rank, member = heappop(line)

@@ -1,18 +1,19 @@
 """Core: the uniform assignor of Kafka's group coordinator (KIP-848), different subscriptions. No I/O.
 
-What the target must be, topic by topic, topics with many partitions for each subscriber first, then those with few
+The rules for the target, topic by topic, first topics with many partitions for each subscriber, then those with few
 subscribers, then by id:
 
-1. Each member keeps its target before, as far as it still subscribes to the topic. What two members had is counted for
-   both.
-2. Free partitions are assigned to subscribers in rounds. A round has a level, a number of partitions: that of the least
-   loaded subscriber at first, one more in each round that follows. In a round each subscriber that had no more than
-   that at the start of the topic gets one, those with least first.
+1. Each member keeps its previous target, as far as it still subscribes to the topic. A partition that two members had
+   counts for both.
+2. Free partitions are assigned to subscribers in rounds. A round has a level, a number of partitions: at first that of
+   the least loaded subscriber, and one more in each following round. In a round each subscriber that had no more than
+   that at the start of the topic gets one, the least loaded first.
 3. At most 16 times, until no topic changes any more, givers are paired with takers. Takers come as in 2. The rounds of
-   givers count downwards from the load of the most loaded subscriber; those with most come first, and each gives its
-   last partition of the topic. That ends when the two levels are no more than one apart.
+   givers count down from the load of the most loaded subscriber; the most loaded come first, and each gives its last
+   partition of the topic. It ends when the two levels differ by at most one.
 
-A giver without any partition of the topic left drops out of the rounds, and the one that led the round takes its place.
+A giver without any partition of the topic left drops out of the rounds, and the one that led the round takes its
+position.
 
 Source: KIP-848; kafka-group-coordinator 4.1 ``UniformHeterogeneousAssignmentBuilder``.
 """
@@ -45,7 +46,7 @@ def _rising(loads: Sequence[int], members: Sequence[int]) -> Iterator[tuple[int,
     """Yield the level and the next taker, without end.
 
     Args:
-        loads: Those of members that were yielded may change meanwhile.
+        loads: Loads of members already yielded may change in between.
     """
     line = sorted(members, key=loads.__getitem__)
     joined = 0
@@ -63,7 +64,7 @@ def _falling(
     """Yield the level and the next giver, until no member has anything left.
 
     Args:
-        left: What each member has to give, less with every giver that was yielded.
+        left: The partitions that each member has to give, reduced with every giver that was yielded.
     """
     line = sorted(members, key=loads.__getitem__)
     levels = [loads[member] for member in line]
@@ -91,12 +92,12 @@ def _falling(
 
 
 class _Target:
-    """The target assignment while it is made.
+    """The target assignment under construction.
 
     Attributes:
-        _owners: For each topic the member of each partition.
-        _loads: How many partitions each member has.
-        _doubles: Partitions that were another member's target, too: (partition, that member) by topic.
+        _owners: The member of each partition, by topic.
+        _loads: The number of partitions of each member.
+        _doubles: Partitions that were also another member's target: (partition, that member) by topic.
     """
 
     def __init__(self, group: ServerGroup) -> None:
@@ -143,11 +144,11 @@ class _Target:
         for topic in islice(cycle(topics), _MOST_PASSES * len(topics)):
             if unchanged == len(topics):
                 break
-            # The last topic that changed counts: only another topic's change can unsettle it.
+            # The last topic that changed counts, because only another topic's change can unsettle it.
             unchanged = 1 if self._even_out_topic(topic) else unchanged + 1
 
     def _even_out_topic(self, topic: int) -> bool:
-        """Return whether any partition moved."""
+        """Even out one topic; return whether any partition moved."""
         owners, loads, members = self._owners[topic], self._loads, self._subscribers[topic]
         of_topic = list(map(loads.__getitem__, members))
         if max(of_topic) - min(of_topic) <= 1:

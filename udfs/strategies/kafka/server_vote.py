@@ -1,4 +1,4 @@
-"""Core: which assignor a Kafka group of the new protocol takes: that of most members, or one of several. No I/O.
+"""Core: the assignor that a Kafka group of the new protocol uses: that of most members, or one of several. No I/O.
 
 Source: kafka-group-coordinator 4.1 ``ConsumerGroup#computePreferredServerAssignor``: a ``HashMap`` copied from the
 coordinator's own map of votes, in which the vote of the requesting member is replaced by its new one.
@@ -13,18 +13,19 @@ from typing import Final
 from udfs.jvm.collections import INITIAL_CAPACITY, LOAD_DENOMINATOR, LOAD_NUMERATOR, string_hashes, table_size_for
 from udfs.jvm.timeline_map import timeline_map_order
 
-# This many orders of names are tried, which are all orders of four names.
+# At most this many orders of names are tried, which are all orders of four names.
 _MAX_ORDERS: Final = 24
 
 
 def preferred_assignors(votes: Mapping[str, int], requesting: str | None = None) -> list[str]:
-    """Return the assignors that a group may take, the likeliest first: one, unless several have the most votes.
+    """Return the assignors that a group may use, likeliest first: one, unless several have the most votes.
 
-    Between those it depends on which member's request made the target: a name that was not in the map comes first
-    in its slot, and so does one whose only voter made it.
+    In that case it depends on which member's request made the target: a name that was not in the map comes first in its
+    slot, and so does a name whose only voter made the request.
 
     Args:
-        votes: Of each name, at least one; in the order in which the coordinator first had them.
+        votes: The number of votes for each name, at least one; in the order in which the coordinator first had the
+            names.
         requesting: The vote of the member that joined last, which most likely requested the target.
 
     Example:
@@ -59,12 +60,12 @@ def _order(counted: Sequence[str], is_copied_larger: bool, added: str | None = N
     """Return the order of a copy of the coordinator's map of votes.
 
     Args:
-        counted: The names in that map. is_copied_larger: The copy has the slots that Java makes before 19, not those
-            since. added: A name that is put by ``compute`` into the copy, after it was taken out if it was there.
+        counted: The names in that map. is_copied_larger: Whether the copy has the slots that Java made before 19.
+            added: A name that ``compute`` puts into the copy, after it was removed if it was there.
     """
     slots = _copied_slots(len(counted), is_copied_larger)
     copied = [name for name in timeline_map_order(counted) if name != added]
-    # A name that compute adds comes first in its slot, without a larger table.
+    # A name that ``compute`` adds comes first in its slot, without a larger table.
     listed = copied if added is None else [added, *copied]
     hashes = [code & 0xFFFFFFFF for code in string_hashes(listed)]
     places = [(code ^ code >> 16) & (slots - 1) for code in hashes]
@@ -72,7 +73,7 @@ def _order(counted: Sequence[str], is_copied_larger: bool, added: str | None = N
 
 
 def _copied_slots(count: int, is_larger: bool) -> int:
-    """Return the slots of ``new HashMap<>(map)``, Java 19's or the larger ones before it."""
+    """Return the slots of ``new HashMap<>(map)``, Java 19's or the larger number before it."""
     if count == 0:
         return INITIAL_CAPACITY
     whole = count * LOAD_DENOMINATOR // LOAD_NUMERATOR + 1

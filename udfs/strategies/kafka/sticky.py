@@ -14,22 +14,24 @@ from udfs.strategies.problem import Assignment, Problem
 
 
 def kafka_sticky(problem: Problem) -> Assignment:
-    """Return an even assignment that moves as little as that needs, starting from what members report as owned.
+    """Return an even assignment with as few moves as that needs, starting from the partitions that members report as
+    owned.
 
     Equal subscriptions (the constrained path): the spread is at most one, and a member keeps its partitions up to its
     share. Different subscriptions (the general path): single moves until none improves the balance; known imbalance:
     members of few topics. Members' racks precede ownership.
 
-    Claims: of two members that claim a partition the one of the later generation keeps it; of one generation neither.
+    Claims: if two members claim a partition, the one with the later generation keeps it; in the same generation,
+    neither.
 
-    Rolling restart: the protocol is eager: all consumption stops twice, though nearly everybody gets the same
+    Rolling restart: the protocol is eager: all consumption stops twice, although nearly every member gets the same
     partitions back. A restarted member has forgotten what it owned, and its partitions go to others.
 
     Source: KIP-54, KIP-881; kafka-clients 4.1 ``StickyAssignor``, ``AbstractStickyAssignor``.
 
     Raises:
-        StrategyError: ``illegal_state`` as in the real class; ``does_not_end`` where the real class moves a partition
-            back and forth without end (general path only, about one in 10,000 random mixed groups).
+        StrategyError: ``illegal_state`` as in the real class; ``does_not_end`` if the real class moves a partition back
+            and forth without end (general path only, about one in 10,000 random mixed groups).
 
     Example: C0–C2, t0–t3 of 2 partitions: C0 {t0-0, t1-1, t3-0}, C1 {t0-1, t2-0, t3-1}, C2 {t1-0, t2-1}; when C1
         leaves: C0 {t0-0, t1-1, t2-0, t3-0}, C2 {t0-1, t1-0, t2-1, t3-1}.
@@ -38,18 +40,18 @@ def kafka_sticky(problem: Problem) -> Assignment:
 
 
 def kafka_cooperative_sticky(problem: Problem) -> Assignment:
-    """Return what ``kafka.sticky`` does, but leave a partition that changes its owner unassigned for now.
+    """Return the assignment of ``kafka.sticky``, but leave a partition that changes its owner unassigned for now.
 
-    Its new owner gets it in the rebalance that follows, after the old one has given it up. So this is one step
-    of two: a queue on the move is unassigned in between. Known imbalance: that of ``kafka.sticky``, and between the
-    two steps a newcomer holds less than its share.
+    Its new owner gets it in the next rebalance, after the old one has given it up. So this is one step of two: a queue
+    on the move is unassigned in between. Known imbalance: that of ``kafka.sticky``, and between the two steps a
+    newcomer holds less than its share.
 
     Rolling restart: only moving partitions are paused; each change costs one or two generations.
 
     Source: KIP-429; kafka-clients 4.1 ``CooperativeStickyAssignor``.
 
     Raises:
-        StrategyError: As ``kafka.sticky``.
+        StrategyError: See ``kafka.sticky``.
 
     Example: 4 partitions, a owns 0–3, b is new: first a 0, 1 and b nothing; then a 0, 1 and b 2, 3.
     """
@@ -76,7 +78,7 @@ def _assigned(problem: Problem, *, cooperative: bool) -> Assignment:
 
 
 def _claimed_by_others(group: StickyGroup, held: Sequence[Sequence[int]]) -> dict[int, int]:
-    """Return the partitions that another member claims, the last one that was read, with the member that gets them."""
+    """Return the partitions that another member claims (the last one read), with the member that gets them."""
     claimed = {number: member for member in group.reading_order for number in group.claims[member]}
     return {
         number: member

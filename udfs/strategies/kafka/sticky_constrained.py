@@ -1,17 +1,18 @@
 """Core: the sticky assignors' path for equal subscriptions (KAFKA-9987). No I/O.
 
-What the assignment must be: of P partitions each of C members has P div C, its share, and P mod C of them one more.
+The rules for the assignment: of P partitions each of C members gets P div C, its share, and P mod C of them one more.
 
-1. Kept, member by member in the order of the assignor's map: all of what a member owned if that is less than its share;
-   of more its share, the lowest by (partition, topic), and one more while fewer than P mod C members have one.
-2. Where racks count, nothing is kept that is in another rack, and free partitions are given to members of their racks
-   first, partitions with few members in their racks at the front: to members below their share in rounds by id, else
-   to those that may have one more, first come, first served.
+1. Kept, member by member in the order of the assignor's map: everything that a member owned if that is less than its
+   share; otherwise its share, lowest by (partition, topic), and one more while fewer than P mod C members have an
+   extra.
+2. If racks count, nothing in another rack is kept, and free partitions are given to members of their racks first,
+   starting with partitions with few members in their racks: to members below their share in rounds by id, else to those
+   that may have one more, first come, first served.
 3. The other free partitions are given, by topic and partition, in rounds by id to members below their share until each
-   has it; then one each to those with just their share: those that kept it by id, then the others in the order in which
-   they reached it.
+   has it; then one each to members with exactly their share: those that kept it by id, then the others in the order in
+   which they reached it.
 
-Claims of partitions that do not exist any more may leave partitions that no member may take: the real class fails.
+Claims of partitions that no longer exist may leave partitions that no member may take; then the real class fails.
 
 Source: KIP-54, KIP-881, KAFKA-9987; kafka-clients 4.1 ``AbstractStickyAssignor``.
 """
@@ -31,7 +32,7 @@ def assign_constrained(group: StickyGroup) -> tuple[list[list[int]], dict[int, i
     """Return partitions by member; and those that change their owner, with the new one.
 
     Raises:
-        StrategyError: ``illegal_state`` where the real class fails.
+        StrategyError: ``illegal_state`` if the real class fails.
     """
     shares = _Shares(group)
     shares.keep()
@@ -46,12 +47,12 @@ def assign_constrained(group: StickyGroup) -> tuple[list[list[int]], dict[int, i
 
 
 class _Shares:
-    """What each member keeps, and what it is given.
+    """The partitions that each member keeps and gets.
 
     Attributes:
         extras: How many members may still get one more than their share.
-        lacking: Members below their share, with how much they lack.
-        exact: Members with just their share that may have one more.
+        lacking: Members below their share, with the number they lack.
+        exact: Members with exactly their share that may have one more.
         revoked: Partitions taken from their owner, which may get them back.
     """
 
@@ -104,10 +105,10 @@ class _Shares:
         return list(filterfalse(taken.__contains__, range(group.total)))
 
     def give_near(self, free: Sequence[int]) -> list[int]:
-        """Give partitions to members in a rack of theirs; return those for which there is none."""
+        """Give partitions to members in one of their racks; return those without such a member."""
         racks, racks_of, given = self._group.racks, self._group.partition_racks, self.given
         ring = list(self.lacking)
-        # For each rack: the members' places in the ring, and those in the line of members that may have one more.
+        # For each rack: the members' positions in the ring, and in the line of members that may have one more.
         rings: dict[str | None, list[int]] = {rack: [] for rack in racks}
         for place, member in enumerate(ring):
             rings[racks[member]].append(place)
@@ -178,6 +179,6 @@ class _Shares:
 
 
 def _next_place(places: Sequence[int], at: int, around: int) -> int:
-    """Return the first of ascending places from ``at`` on; behind the last they come again, ``around`` higher."""
+    """Return the first of ascending positions from ``at`` on; after the last they repeat, ``around`` higher."""
     following = bisect_left(places, at)
     return places[following] if following < len(places) else places[0] + around

@@ -1,19 +1,19 @@
 """Core: the sticky assignors' path for different subscriptions (KIP-54). No I/O.
 
-What the assignment must be:
+The rules for the assignment:
 
-1. A member keeps what it owned of topics that it still subscribes to; where racks count, only what is near it.
+1. A member keeps the partitions it owned of topics that it still subscribes to; if racks count, only those near it.
 2. Free partitions are given to the least loaded subscriber, then by id: topics with few subscribers first, then by
-   name. Where racks count, subscribers near a partition come first.
+   name. If racks count, subscribers near a partition come first.
 3. Partitions of topics with more than one subscriber move one by one, in passes, until a pass moves none: first those
    that were free, unless a member had to give something up, then all. In a pass each partition in order moves back to
-   the member that claimed it last in an older generation, if that one holds at least two fewer than its owner; else,
-   if any subscriber holds at least two fewer, to the least loaded subscriber. One that came the other way may move
-   instead. A pass is over once no member could take any more.
-4. If any member owned something, and the passes over all partitions moved some, but the differences between members are
-   in sum no smaller than before 3, then 3 is undone.
+   the member that claimed it last in an older generation, if that member holds at least two fewer than its owner; else,
+   if any subscriber holds at least two fewer, to the least loaded subscriber. A partition that moved the other way may
+   move instead. A pass is over once no member could take any more.
+4. If any member owned something, and the passes over all partitions moved some, but the sum of differences between
+   members is no smaller than before 3, then 3 is undone.
 
-Members that hold all of their topics, none of them shared, have no part in 3 and 4.
+Members that hold all of their topics, none of them shared, do not take part in 3 and 4.
 
 Source: KIP-54, KIP-881; kafka-clients 4.1 ``AbstractStickyAssignor``.
 """
@@ -76,10 +76,10 @@ class _Passes:
         self._beyond = len(group.queues) > group.total
 
     def run(self, numbers: Sequence[int]) -> bool:
-        """Return whether any partition moved.
+        """Run the passes; return whether any partition moved.
 
         Raises:
-            StrategyError: ``does_not_end`` when a pass leaves everything as an earlier one did.
+            StrategyError: ``does_not_end`` if a pass leaves everything as an earlier one did.
         """
         states: set[int] = set()
         while self._run_once(numbers):
@@ -107,10 +107,10 @@ class _Passes:
         return moved
 
     def _taker(self, number: int) -> int | None:
-        """Return the member that a partition should go to; None where it should stay.
+        """Return the member that a partition should go to; None if it should stay.
 
         Raises:
-            StrategyError: ``null_pointer`` where the real class reaches a member without an assignment.
+            StrategyError: ``null_pointer`` if the real class reaches a member without an assignment.
         """
         loads, held = self._loads, self._loads.held
         topic = self._group.topic_of[number]

@@ -1,4 +1,4 @@
-"""Core: a group as Kafka's sticky assignors see it: numbered partitions, claims settled, racks. No I/O.
+"""Core: a group in the form Kafka's sticky assignors use: numbered partitions, settled claims, racks. No I/O.
 
 Source: KIP-54, KIP-881; kafka-clients 4.1 ``AbstractStickyAssignor``.
 """
@@ -27,8 +27,9 @@ class StickyGroup:
     numbers from ``total`` on, as the real class checks the topic alone.
 
     Attributes:
-        claims, generations: What each member reports as owned (of existing topics), and when; −1: not reported.
-        owned: The claims after each contest: a later generation wins, of one generation none does.
+        claims, generations: The partitions that each member reports as owned (of existing topics), and when; −1 if not
+            reported.
+        owned: The claims after each contest: a later generation wins; within one generation no member does.
         contested: Partitions claimed twice in one generation.
         equal: Whether the assignor considers the subscriptions equal.
     """
@@ -57,7 +58,8 @@ class StickyGroup:
         ]
         self.claims = [self._numbered(member.owned or ()) for member in self.members]
         self.equal = self._subscriptions_are_equal()
-        # For each partition claimed in an older generation, also or only: the member that claimed it before.
+        # For each partition claimed in an older generation, even if also in a newer one: the member that claimed it
+        # before.
         self.claimed_before: dict[int, int] = {}
         self.contested: set[int] = set()
         if is_java:
@@ -79,7 +81,7 @@ class StickyGroup:
         self.counts = []
         self.queues: list[QueueRef] = []
         self.topic_of: list[int] = []
-        # Kafka's partitions are 0 to n − 1. If a source names others, these are their places by topic.
+        # Kafka's partitions are 0 to n − 1. If a source names others, these are their positions by topic.
         self._gapped: dict[int, dict[int, int]] = {}
         for place, name in enumerate(self.topics):
             refs = topics[name].by_queue_id
@@ -122,7 +124,7 @@ class StickyGroup:
 
     def _subscriptions_are_equal(self) -> bool:
         kinds = map(self.kinds.__getitem__, self.reading_order)
-        # Members without topics that are read before the first one with a topic do not count.
+        # Members without topics that are read before the first member with a topic do not count.
         counted = list(dropwhile(lambda kind: not self.subscriptions[kind], kinds))
         if not counted:
             return True
@@ -152,7 +154,7 @@ class StickyGroup:
                 self.owned[member].append(number)
 
     def _note_older_claims(self) -> None:
-        """Fill ``claimed_before``: of partitions claimed in older generations, the member of the newest of those."""
+        """Fill ``claimed_before``: for partitions claimed in older generations, the member of the newest of those."""
         newest = max(self.generations)
         # Within one generation, the member that is read first counts.
         older = [member for member in self.reading_order if self.generations[member] < newest]
@@ -162,7 +164,7 @@ class StickyGroup:
                 self.claimed_before.setdefault(number, member)
 
     def _settle_claims_in_order(self) -> None:
-        """Settle claims as KIP-341 has it: the latest generation wins, within one the member that is read first."""
+        """Settle claims as in KIP-341: the latest generation wins, and within one the member that is read first."""
         by_generation: dict[int, dict[int, int]] = {}
         for member in self.reading_order:
             for number in self.claims[member]:
@@ -178,7 +180,8 @@ class StickyGroup:
                 self.claimed_before[number] = claims[older[0]]
 
     def _read_racks(self) -> None:
-        """Fill ``partition_racks`` (empty: racks are not used) and ``rack_consumers`` (None: no member has a rack)."""
+        """Fill ``partition_racks`` (empty if racks are not used) and ``rack_consumers`` (None if no member has a
+        rack)."""
         self.rack_consumers: list[int] | None = None
         self.partition_racks: list[frozenset[str]] = []
         members_in: dict[str, int] = {}
@@ -202,11 +205,11 @@ class StickyGroup:
         return bool(self.partition_racks) and bool(rack) and rack not in self.partition_racks[number]
 
     def rest_after(self, assigned: Sequence[int], order: Sequence[int]) -> list[int]:
-        """Return the partitions of ``order`` that are not among ``assigned``, as the real class finds them.
+        """Return the partitions of ``order`` that are not among ``assigned``, with the real class's flaws.
 
         Args:
-            assigned: Sorted as ``order`` is. Behind a partition that does not exist the real class finds none, and
-                takes all that follow for unassigned.
+            assigned: Sorted as ``order`` is. After a partition that does not exist the real class finds none, and
+                treats all later ones as unassigned.
         """
         found = set()
         for number in assigned:
@@ -216,7 +219,7 @@ class StickyGroup:
         return [number for number in order if number not in found]
 
     def assignment(self, held: Sequence[Sequence[int]]) -> Assignment:
-        """Return the queues of some numbers, sorted by topic and partition."""
+        """Return the queues with given numbers, sorted by topic and partition."""
         queues = self.queues
         beyond = len(queues) > self.total
         found = {}

@@ -1,4 +1,4 @@
-"""Core: the partitions of each member, and how many, while the general sticky path assigns them. No I/O."""
+"""Core: the partitions of each member, and their numbers, while the general sticky path assigns them. No I/O."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ class StickyLoads:
     """Partitions by member, and the members in a line by (partitions held, id).
 
     Attributes:
-        subscribers: Of each topic.
-        held: Partitions of each member.
+        subscribers: The subscribers of each topic.
+        held: The partitions of each member.
         owner: The member that holds each partition now, or owned it before.
         settled: Members that can neither give nor take.
     """
@@ -23,7 +23,7 @@ class StickyLoads:
     def __init__(self, group: StickyGroup) -> None:
         self._group = group
         self.subscribers: list[list[int]] = [[] for _ in group.topics]
-        # Each member's topics in its own order, and how many partitions they have together.
+        # Each member's topics in its own order, and the total number of their partitions.
         self._topics: list[dict[int, None]] = [{} for _ in group.members]
         self._most = [0] * len(group.members)
         members_of_kind: list[list[int]] = [[] for _ in group.subscriptions]
@@ -42,7 +42,7 @@ class StickyLoads:
         self.settled: set[int] = set()
         # Members as numbers: partitions held × members + rank of the id.
         self._line: list[int] = []
-        # A member with a partition that it could take; it stays valid while it could.
+        # A member and a partition that it could take; it stays valid while that is so.
         self._could_take: tuple[int, int] | None = None
 
     def drop_lost(self) -> bool:
@@ -69,17 +69,17 @@ class StickyLoads:
         ]
 
     def are_taken_from_the_fullest(self) -> bool:
-        """Return whether partitions come as KIP-54 first had it for equal subscriptions: see ``from_the_fullest``."""
+        """Return whether partitions come in KIP-54's first order for equal subscriptions, see ``from_the_fullest``."""
         library = self._group.library
         if library.name == JAVA or library.lists_differ or not any(self.held):
             return False
         return all(list(topics) == list(self._topics[0]) for topics in self._topics)
 
     def from_the_fullest(self) -> list[int]:
-        """Return all partitions: those that are owned, each time one of the member that has most left; then the rest.
+        """Return all partitions: first owned ones, always from the member with the most left; then the rest.
 
-        Of a member's partitions those that another one claimed before come first; else the last one that it names,
-        with librdkafka the first.
+        Among a member's partitions, those that another one claimed before come first; otherwise the last one that it
+        names (with librdkafka the first).
         """
         group, members = self._group, len(self.held)
         place = 0 if group.library.name == LIBRDKAFKA else -1
@@ -98,7 +98,7 @@ class StickyLoads:
         return [*taken, *(reversed(rest) if group.library.name == LIBRDKAFKA else rest)]
 
     def free(self, numbers: Sequence[int]) -> list[int]:
-        """Return which of all partitions, in their order, have no owner."""
+        """Return the partitions without an owner, in their order."""
         group = self._group
         taken = [number for held in self.held for number in held]
         if len(group.queues) > group.total:
@@ -121,7 +121,7 @@ class StickyLoads:
         """Give a free partition to the first subscriber in line; return whether there is one.
 
         Args:
-            near: Only to one that has no rack, or that of a replica.
+            near: Only to a subscriber without a rack, or with the rack of a replica.
         """
         group, by_rank, members = self._group, self._group.by_rank, len(self.held)
         topic = group.topic_of[number]
@@ -142,7 +142,7 @@ class StickyLoads:
         return next(member for member in in_line if topic in self._topics[member])
 
     def least(self) -> int:
-        """Return how many partitions the first in line holds."""
+        """Return the number of partitions that the first member in line holds."""
         return self._line[0] // len(self.held)
 
     def move(self, number: int, giver: int, taker: int) -> None:
@@ -174,9 +174,10 @@ class StickyLoads:
                 self.settled.add(member)
 
     def is_even(self) -> bool:
-        """Return whether no member in line could take a partition from one that holds at least two more.
+        """Return whether no member in line could take a partition from a member that holds at least two more.
 
-        A member that holds as many as its topics have counts as one that could not, even if they are of other topics.
+        A member that holds as many partitions as its topics have counts as one that could not, even if they belong to
+        other topics.
         """
         members, held = len(self.held), self.held
         if not self._line or self._line[-1] // members - self._line[0] // members <= 1:
@@ -198,7 +199,8 @@ class StickyLoads:
         return True
 
     def _largest_owners(self) -> dict[int, tuple[int, int]]:
-        """Return for each topic the most that an owner of one of its partitions holds, and such a partition."""
+        """Return for each topic the most partitions that an owner of one of its partitions holds, and such a
+        partition."""
         largest: dict[int, tuple[int, int]] = {}
         topic_of = self._group.topic_of
         for numbers in sorted(self.held, key=len):
@@ -208,7 +210,7 @@ class StickyLoads:
         return largest
 
     def _is_even_by_partitions(self) -> bool:
-        """Return the same where a partition may have two owners: of those the last one in the map's order counts."""
+        """Return the same if a partition may have two owners, of which the last one in the map's order counts."""
         group, held, members = self._group, self.held, len(self.held)
         owner = {
             number: member for member, numbers in enumerate(held) if member not in self.settled for number in numbers

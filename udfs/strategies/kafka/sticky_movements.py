@@ -1,13 +1,13 @@
-"""Core: where the general sticky path has moved partitions, so that it can reverse a move instead. No I/O.
+"""Core: the moves of partitions in the general sticky path, so that it can reverse a move instead. No I/O.
 
-A way leads from the member that held a partition first to the member that holds it now. A partition that is
-back with its first member has no way. This has two consequences:
+A way leads from the member that held a partition first to the member that holds it now. A partition that is back with
+its first member has no way. This has two consequences:
 
 - If partition p is to move from A to B, and another partition of its topic has moved from B to A, then that one moves
   back to B and p stays. If p has moved before, A is the member that held p first, not the one that holds it.
-- Of several such partitions it is the first in a Java ``HashSet`` of them: by slot, and in a slot by when the partition
-  set out. The set's table grows with the most partitions that were on the way together and never shrinks; when the last
-  one has left, the next begins with a table of the first size.
+- If there are several such partitions, it is the first in a Java ``HashSet`` of them: by slot, and in a slot by when
+  the partition set out. The set's table grows with the most partitions that were on the way together and never shrinks;
+  when the last one has left, the next begins with a table of the initial size.
 
 Source: KIP-54; kafka-clients 4.1 ``AbstractStickyAssignor.PartitionMovements``.
 """
@@ -31,7 +31,8 @@ class StickyMovements:
     def __init__(self, group: StickyGroup) -> None:
         self._group = group
         self._way_of: dict[int, _Way] = {}
-        # The partitions on each way in the order of their moves, with their spread hashes; and the most at one time.
+        # The partitions on each way in the order of their moves, with their spread hashes; and the most at any one
+        # time.
         self._on_way: dict[_Way, dict[int, int]] = {}
         self._most: dict[_Way, int] = {}
         self._topic_hashes: dict[int, int] = {}
@@ -41,10 +42,10 @@ class StickyMovements:
         return hash(tuple((way, tuple(self._on_way[way]), self._most[way]) for way in sorted(self._on_way)))
 
     def instead_of(self, number: int, giver: int, taker: int) -> int:
-        """Return the partition to move in place of this one; itself if there is none to take back.
+        """Return the partition to move in place of this one, or itself if there is none to take back.
 
         Raises:
-            StrategyError: ``not_recomputable`` where the library takes any of several.
+            StrategyError: ``not_recomputable`` if the library takes any of several.
         """
         topic = self._group.topic_of[number]
         _, start, _ = self._way_of.get(number, (topic, giver, taker))

@@ -12,13 +12,13 @@ from udfs.model.errors import StrategyError
 
 TieOrder: TypeAlias = Literal["1.0", "4.x"]
 
-# Tables of the coordinator's map of votes, and of its map of members, whose order is that of the votes.
+# The orders of the coordinator's map of votes, and of its map of members, which is the order of the votes.
 _MAP_ORDERS: dict[str, Callable[[Sequence[str]], list[str]]] = {"4.x": hash_map_order, "1.0": group_by_order}
 _MEMBER_ORDERS: dict[str, Callable[[Sequence[str]], list[str]]] = {"4.x": hash_map_order, "1.0": mutable_map_order}
 
 
 class Voter(Protocol):
-    """A member as far as it votes."""
+    """A member as a voter."""
 
     @property
     def member_id(self) -> str: ...
@@ -27,12 +27,12 @@ class Voter(Protocol):
 
 
 def vote_of(members: Sequence[Voter], tie_order: str) -> str:
-    """Return the wire name that wins among a group's members; they vote in the order of the coordinator's map.
+    """Return the protocol name that wins the members' vote; they vote in the order of the coordinator's map.
 
     That order matters only for ties between names that share a slot of the map of votes.
 
     Raises:
-        StrategyError: As ``vote``.
+        StrategyError: See ``vote``.
     """
     lists = {member.member_id: member.strategies or () for member in members}
     if len(set(lists.values())) == 1:
@@ -42,7 +42,7 @@ def vote_of(members: Sequence[Voter], tie_order: str) -> str:
 
 
 def vote(members_strategies: Sequence[Sequence[str]], tie_order: str) -> str:
-    """Return the wire name that wins: each member votes for the first of its list that all members support.
+    """Return the winning protocol name: each member votes for the first of its list that all members support.
 
     Args:
         members_strategies: Each member's list in its order of preference, members in the order in which they joined.

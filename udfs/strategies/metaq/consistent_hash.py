@@ -17,11 +17,11 @@ _POINTS_PER_DIGEST: Final = 4
 def metaq_consistent_hash(problem: Problem) -> Assignment:
     """Return each partition for the subscriber whose point on a ring of MD5 hashes comes first at or after it.
 
-    Each id has 160 points. When a member leaves, only its partitions move; when one joins, partitions move only to
-    it. Known imbalance: nothing bounds the spread.
+    Each id has 160 points. When a member leaves, only its partitions move; when one joins, partitions move only to it.
+    Known imbalance: nothing bounds the spread.
 
-    Rolling restart: ids carry process and time, so a restarted client is another one: its partitions move, and some
-    of others' to it.
+    Rolling restart: ids carry process and time, so a restarted client counts as another one: its partitions move, and
+    so do some of the others' to it.
 
     Source: metamorphosis-client 1.4.6.2 ``ConsisHashStrategy``.
 

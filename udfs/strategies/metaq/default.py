@@ -10,15 +10,15 @@ from udfs.model.events import QueueRef
 from udfs.strategies.problem import Assignment, Problem
 from udfs.strategies.subscriptions import subscribers_by_topic, topics_with_queues
 
-# Allocates one topic: sorted partition names and sorted subscribers' ids in, each id's partition names out.
+# Allocates one topic: takes sorted partition names and sorted subscribers' ids, returns each id's partition names.
 Allocation: TypeAlias = Callable[[Sequence[str], Sequence[str]], Mapping[str, Sequence[str]]]
 
 
 def metaq_default(problem: Problem) -> Assignment:
     """Return each topic in blocks of neighbours over its subscribers' sorted ids; the first ids get one more.
 
-    Partitions are sorted as strings: 0-0, 0-1, 0-10, 0-11, 0-2. Each topic is even to one queue. Known imbalance: the
-    same first ids get one more of every topic.
+    Partitions are sorted as strings: 0-0, 0-1, 0-10, 0-11, 0-2. Each topic is even to within one queue. Known
+    imbalance: the same first ids get one more of every topic.
 
     Rolling restart: ids carry address, process and time, so every restart moves blocks.
 

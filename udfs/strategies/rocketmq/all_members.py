@@ -1,4 +1,4 @@
-"""Core: how RocketMQ's clients come to an allocation: every topic over all ids of the group. No I/O."""
+"""Core: how RocketMQ's clients allocate: every topic over all ids of the group. No I/O."""
 
 from __future__ import annotations
 
@@ -11,14 +11,15 @@ from udfs.model.events import QueueRef
 from udfs.strategies.problem import Assignment, Problem
 from udfs.strategies.subscriptions import subscribers_by_topic, topics_with_queues
 
-# Allocates one topic: sorted queues and sorted ids, with repetitions, in; each id's queues out; a missing id gets none.
+# Allocates one topic: takes sorted queues and sorted ids, with repetitions, and returns each id's queues; a missing id
+# gets none.
 TopicAllocation: TypeAlias = Callable[[Sequence[QueueRef], Sequence[str]], Mapping[str, Sequence[QueueRef]]]
 
 
 def allocate_each_topic(problem: Problem, allocate: TopicAllocation) -> Assignment:
     """Return each subscribed topic allocated over all members; a non-subscriber's slice has no owner.
 
-    Two connections with one id take the same slice, the first; the second slice has no owner.
+    Two connections with one id both take the first of its slices; the second slice has no owner.
 
     A client without an id fails as soon as it allocates a topic (``AbstractAllocateMessageQueueStrategy#check``).
 

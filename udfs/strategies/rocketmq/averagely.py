@@ -12,11 +12,11 @@ from udfs.strategies.rocketmq.all_members import allocate_each_topic
 def rocketmq_avg(problem: Problem) -> Assignment:
     """Return each topic in blocks of neighbours over the group's sorted ids; the first ids get one more.
 
-    Each topic is even to one queue. Known imbalance: over several topics the same ids come first each time; ids
+    Each topic is even to within one queue. Known imbalance: over several topics the same ids come first each time; ids
     beyond the number of queues hold nothing; a member that does not subscribe leaves its block without an owner.
 
-    Rolling restart: ids carry address and process, so a restarted client may come back at another place; every id
-    behind a changed place gets other queues.
+    Rolling restart: ids carry address and process, so a restarted client may come back at another position; every id
+    after a changed position gets other queues.
 
     Source: rocketmq-client 4.9 and 5.5 ``AllocateMessageQueueAveragely``.
 
@@ -28,10 +28,10 @@ def rocketmq_avg(problem: Problem) -> Assignment:
 def rocketmq_avg_by_circle(problem: Problem) -> Assignment:
     """Return each topic's queues one by one, in a circle over the group's sorted ids.
 
-    Each topic is even to one queue, and the queues of each broker are spread over the ids. Known imbalance: as with
-    ``AVG``, the same first ids get one more of every topic.
+    Each topic is even to within one queue, and the queues of each broker are spread over the ids. Known imbalance: as
+    with ``AVG``, the same first ids get one more of every topic.
 
-    Rolling restart: a changed place moves nearly every queue.
+    Rolling restart: a changed position moves nearly every queue.
 
     Source: rocketmq-client 4.9 and 5.5 ``AllocateMessageQueueAveragelyByCircle``.
 

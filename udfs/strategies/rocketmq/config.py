@@ -12,13 +12,13 @@ from udfs.strategies.subscriptions import distinct_queues, kinds_of
 
 
 def rocketmq_config(problem: Problem) -> Assignment:
-    """Return for each member the list of queues in its configuration, unchecked.
+    """Return each member's list of queues from its configuration, unchecked.
 
     ``queues`` is a list for all members or an object of lists by member. The client allocates each subscribed topic
     that has queues and takes the whole list each time: a member without such a topic gets nothing; a list may
     name queues that do not exist, and two members may take the same queue.
 
-    Known imbalance: whatever is configured; a queue in no list never has an owner.
+    Known imbalance: as configured; a queue in no list never has an owner.
 
     Rolling restart: nothing moves; while a member is away, its queues have no owner.
 

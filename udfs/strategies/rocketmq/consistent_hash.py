@@ -24,8 +24,8 @@ def rocketmq_consistent_hash(problem: Problem) -> Assignment:
     only to it. Known imbalance: nothing bounds the spread; with 10 points an id easily holds twice its share or none.
     With 0 virtual nodes no id gets anything.
 
-    Rolling restart: a client that comes back under its old id gets its old queues; under a new id other ones, and only
-    those of old and new id move.
+    Rolling restart: a client that comes back under its old id gets its old queues; under a new id it gets others, and
+    only queues of the old and the new id move.
 
     Source: rocketmq-client 4.9 and 5.5 ``AllocateMessageQueueConsistentHash``, ``ConsistentHashRouter``.
 
@@ -70,7 +70,7 @@ def _ring(ids: Sequence[str], virtual_nodes: int) -> HashRing:
     owners: dict[int, str] = {}
     placed: set[str] = set()
     for name in ids:
-        # An id that is listed twice continues after the points that it has on the ring.
+        # An id that is listed twice continues after the points that it already has on the ring.
         before = sum(owner == name for owner in owners.values()) if name in placed else 0
         placed.add(name)
         for number in range(before, before + virtual_nodes):

@@ -11,20 +11,20 @@ _NAMES = {
     "AllocateMessageQueueConsistentHash": "CONSISTENT_HASH",
     "AllocateMachineRoomNearby": "MACHINE_ROOM_NEARBY",
 }
-# Before 4.0 the package was Alibaba's. A client inside of another jar may have it behind a prefix.
+# Before 4.0 the package was Alibaba's. A client shaded into another jar may have a prefix before it.
 _PACKAGES = ("org.apache.rocketmq.client.consumer.rebalance", "com.alibaba.rocketmq.client.consumer.rebalance")
 
 
 def strategy_of(text: str) -> str | None:
     """Return the wire name of a running client's strategy.
 
-    Of a custom class it is the whole name: its allocation cannot be recomputed, whatever it is called.
-    What a strategy was made with (virtual nodes, rooms, the inner one of ``MACHINE_ROOM_NEARBY``) is not in the text.
+    A custom class keeps its whole name, because its allocation cannot be recomputed, whatever it is called. The
+    strategy's arguments (virtual nodes, rooms, the inner strategy of ``MACHINE_ROOM_NEARBY``) are not in the text.
 
     Args:
         text: Java's ``Object#toString`` of the strategy, with or without package and hash.
 
-    Returns: None where no class is named.
+    Returns: None if no class is named.
 
     Source: rocketmq-client 5.5 ``DefaultMQPushConsumerImpl#consumerRunningInfo``, property
         ``allocateMessageQueueStrategy``.

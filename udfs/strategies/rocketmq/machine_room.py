@@ -1,4 +1,4 @@
-"""Core: RocketMQ's two strategies that know machine rooms. No I/O."""
+"""Core: RocketMQ's two strategies with machine rooms. No I/O."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from udfs.strategies.subscriptions import distinct_queues
 def rocketmq_machine_room(problem: Problem) -> Assignment:
     """Return the queues of the brokers in the rooms ``rooms`` over all ids; the others have no owner.
 
-    A broker's room is the part before the ``@`` of its name; a name that is not of two parts is in no room. Each
-    id gets a block of neighbours, and the first ids one of the queues that remain at the end. Each topic is even to
-    one queue. Known imbalance: the same first ids get one more of every topic, and brokers of rooms that are not
+    A broker's room is the part before the ``@`` of its name; a name that does not have two parts is in no room. Each id
+    gets a block of neighbours, and the first ids get one each of the remaining queues at the end. Each topic is even to
+    within one queue. Known imbalance: the same first ids get one more of every topic, and brokers in rooms that are not
     named have no reader.
 
     Rolling restart: as with ``AVG``.
@@ -96,8 +96,8 @@ def machine_room_nearby(problem: Problem, find: Callable[[str], Strategy]) -> To
     """Return the allocation of one topic under the problem's settings.
 
     Raises:
-        StrategyError: ``illegal_setting``, ``unknown_strategy``; from the allocation ``illegal_argument`` where a room
-            is missing, and the inner strategy's own.
+        StrategyError: ``illegal_setting``, ``unknown_strategy``; from the allocation ``illegal_argument`` if a room is
+            missing, and the inner strategy's own errors.
     """
     inner = _inner(problem, text(problem.settings, "inner", "rocketmq.AVG"), find)
     room_of_broker = _rooms(problem.settings, "broker_rooms")
@@ -123,7 +123,7 @@ def machine_room_nearby(problem: Problem, find: Callable[[str], Strategy]) -> To
             ids_by_room.setdefault(room, []).append(name)
         shares: dict[str, list[QueueRef]] = {name: [] for name in ids}
         for room, own in ids_by_room.items():
-            # The inner strategy fails only where a client calls it.
+            # The inner strategy fails only if a client calls it.
             if room in queues_by_room and not askers[queues[0].topic].isdisjoint(own):
                 _add(shares, inner(queues_by_room[room], own))
         for room in sorted(queues_by_room, key=string_order):
@@ -147,7 +147,7 @@ def _rooms(settings: Mapping[str, object], name: str) -> Callable[[str], str | N
 
 
 _NEARBY = "rocketmq.MACHINE_ROOM_NEARBY"
-# AllocateMachineRoomNearby#getName returns this: its own name and the inner strategy's.
+# AllocateMachineRoomNearby#getName returns its own name and the inner strategy's.
 NEARBY_OF = f"{_NEARBY}-"
 
 # RocketMQ's own strategies as allocations of one topic.
@@ -167,7 +167,7 @@ def _qualified(name: str) -> str:
 
 def _inner(problem: Problem, name: str, find: Callable[[str], Strategy]) -> TopicAllocation:
     qualified = _qualified(name)
-    # One inside of another gets a room at a time, and so allocates as its own inner strategy does.
+    # A nested one gets one room at a time, and so allocates as its own inner strategy does.
     while qualified.startswith(NEARBY_OF):
         qualified = _qualified(qualified.removeprefix(NEARBY_OF))
     if qualified in _ALLOCATIONS:

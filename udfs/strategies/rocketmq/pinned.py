@@ -18,7 +18,7 @@ def rocketmq_pinned(problem: Problem) -> Assignment:
     When no named machine is a member, no id gets anything: every queue is unassigned until one rejoins, and messages
     wait. The same holds when no machine is named at all.
 
-    Among the named machines each topic is even to one queue. Known imbalance: the other machines are idle.
+    Among the named machines each topic is even to within one queue. Known imbalance: the other machines are idle.
 
     Rolling restart: restarts of other machines move nothing; a named one's restart moves what ``AVG`` moves.
 
