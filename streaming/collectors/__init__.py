@@ -1,1 +1,1 @@
-"""Shell: how a live cluster is followed."""
+"""Shell: collectors of live clusters."""

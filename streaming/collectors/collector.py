@@ -22,11 +22,11 @@ class CollectorStatus(msgspec.Struct, frozen=True, kw_only=True):
     """The state of a collector.
 
     Attributes:
-        state: ``starting``; ``connected``; ``away``: it cannot be reached; ``refused``: it refuses access;
-            ``unwritable``: the log of events cannot be written.
-        detail: The problem, as text, when there is one.
-        unpolled: How much of the last round was not polled in time (groups).
-        answered_at_ms: When the cluster answered last, since the machine's boot; None: not yet.
+        state: ``starting``; ``connected``; ``away`` if the cluster cannot be reached; ``refused`` if it refuses access;
+            ``unwritable`` if the log of events cannot be written.
+        detail: The problem, as text, if there is one.
+        unpolled: How many groups of the last round were not polled in time.
+        answered_at_ms: When the cluster answered last, since the machine's boot; None if it has not yet.
     """
 
     cluster: str
@@ -53,16 +53,16 @@ AnyStatus = TypeVar("AnyStatus", bound=CollectorStatus)
 
 
 def status_with_log(status: AnyStatus, log: EventLog) -> AnyStatus:
-    """Return the status with the log's problem, if there is one: observations are not reported then."""
+    """Return the status with the log's problem, if there is one, because observations are not reported then."""
     trouble = log.trouble()
     return status if trouble is None else msgspec.structs.replace(status, state="unwritable", detail=trouble)
 
 
 def source_status_of(status: CollectorStatus, made_at_ms: int) -> SourceStatus:
-    """Return why a cluster is not known, or a part of it.
+    """Return why a cluster, or a part of it, is not known.
 
     Args:
-        made_at_ms: When the collector was made, since the machine's boot.
+        made_at_ms: When the collector was created, since the machine's boot.
     """
     waited_ms = since_boot_ms() - (status.answered_at_ms or made_at_ms)
     detail = status.detail or ""
@@ -87,34 +87,36 @@ class Collector(Protocol):
         """Stop, and wait for the end; observed events are written."""
 
     def observe_once(self) -> bool:
-        """Read everything once, in this thread, and write it, its ``clock`` last; return whether it answered."""
+        """Read everything once, in this thread, and write it, the ``clock`` last; return whether the cluster
+        answered."""
 
     def status(self) -> CollectorStatus:
         """Return the current status, at any time, from any thread."""
 
 
 class AttachedCluster(Protocol):
-    """One live cluster beside the job, created before Spark starts, once it has been checked.
+    """One live cluster followed alongside the job; created before Spark starts, once it has been checked.
 
     Its collector appends to the checkpoint's folder of collected events, which the query reads.
 
     Attributes:
-        source_kind: How a checkpoint names it, where that is not its system alone: sources are fixed for its life.
-        group_source: Its cluster, and where its groups come from and why, where there is a choice.
+        source_kind: Its kind in a checkpoint, if that is more than its system: sources are fixed for the life of a
+            checkpoint.
+        group_source: Its cluster, with the source of its groups and the reason, if there is a choice.
     """
 
     source_kind: str | None
     group_source: tuple[str, str] | None
 
     def source(self, spark: SparkSession, *, max_offsets_per_batch: int, is_tolerant: bool) -> DataFrame | None:
-        """Return the raw rows that Spark reads itself; None where the collector reports everything.
+        """Return the raw rows that Spark reads itself; None if the collector reports everything.
 
         Args:
-            is_tolerant: Records that were deleted before they were read are skipped; else the query fails.
+            is_tolerant: Records that were deleted before they were read are skipped; otherwise the query fails.
         """
 
     def start(self) -> None:
-        """Start the collector beside the job."""
+        """Start the collector in the job's process."""
 
     def stop(self) -> None:
         """Stop the collector; observed events are written."""
@@ -126,15 +128,15 @@ class AttachedCluster(Protocol):
         """Write the clock of that round if it waited for the query's reads; return whether one was written."""
 
     def status(self) -> str | None:
-        """Return a short text of the cluster's problem; None without one."""
+        """Return a short text about the cluster's problem; None if there is none."""
 
     def source_status(self) -> SourceStatus:
-        """Return why the cluster is not known, or a part of it, as far as the collector knows."""
+        """Return why the cluster, or a part of it, is not known, as far as the collector knows."""
 
     def connection_error(self, error: BaseException) -> str | None:
-        """Return how the cluster's being away or refusing ended the query, which may then be started again.
+        """Return the cluster's error if it ended the query, which may then be restarted.
 
-        None: it was something else.
+        None for any other error.
         """
 
 
@@ -160,7 +162,7 @@ class CollectorCluster:
         return None
 
     def start(self) -> None:
-        """Start the collector beside the job."""
+        """Start the collector in the job's process."""
         self._collector.start()
 
     def stop(self) -> None:
@@ -190,7 +192,7 @@ class CollectorCluster:
         return None
 
     def source_status(self) -> SourceStatus:
-        """Return why the cluster is not known, or a part of it, as far as the collector knows."""
+        """Return why the cluster, or a part of it, is not known, as far as the collector knows."""
         return source_status_of(self.collector_status(), self._made_at_ms)
 
     def connection_error(self, error: BaseException) -> str | None:  # noqa: ARG002
@@ -199,7 +201,7 @@ class CollectorCluster:
 
 
 class CollectorThread:
-    """The thread of a collector, and the state shared with its caller; also as a context manager.
+    """The thread of a collector, and the state shared with its caller; also a context manager.
 
     Attributes:
         _stopping: Set once the end is requested. _turn: Held by the thread that is reading the cluster.
@@ -224,7 +226,7 @@ class CollectorThread:
         self._thread.start()
 
     def stop(self) -> None:
-        """End, and wait for the end."""
+        """Stop, and wait for the end."""
         raise NotImplementedError
 
     def _run(self) -> None:

@@ -1,4 +1,4 @@
-"""Shell: how a standalone collector shows that it is alive: one small file beside its events, replaced regularly."""
+"""Shell: shows that a standalone collector is alive, in a small file next to its events that is replaced regularly."""
 
 from __future__ import annotations
 
@@ -19,10 +19,11 @@ _log = logger("collect")
 
 
 class CollectorLivenessWriter:
-    """Writes what a collector knows of itself and its cluster, whenever ``write_if_due`` is called and it is time.
+    """Writes the collector's knowledge of itself and its cluster, whenever ``write_if_due`` is called and it is time.
 
     Args:
-        place: The file; None: there is no folder, because events go to a topic. status: The collector's current report.
+        place: The file; None if there is no folder, because events go to a topic. status: The collector's current
+            report.
     """
 
     def __init__(self, place: Place | None, status: Callable[[], SourceStatus]) -> None:
@@ -32,7 +33,7 @@ class CollectorLivenessWriter:
         self._has_failed = False
 
     def write_if_due(self) -> None:
-        """Write it, if the last one is old enough."""
+        """Write the file, if the last one is old enough."""
         if since_boot_ms() >= self._next_ms:
             self._next_ms = since_boot_ms() + EVERY_MS
             self._write("running")

@@ -1,7 +1,7 @@
-"""Shell: finds input that was deleted before the job read it, in folders and topics, so that it becomes a finding.
+"""Shell: finds input that was deleted before the job read it, in folders and topics, and reports it as a finding.
 
-Spark stops the query when records are lost (``failOnDataLoss``). Then, and before each start, the loss is
-reported, and the query restarts, tolerant, until it has passed the gap.
+Spark stops the query if records are lost (``failOnDataLoss``). Then, and before each start, the loss is reported, and
+the query restarts in tolerant mode until it has passed the gap.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ class PassedOver(Exception):  # noqa: N818 - no error: the query is to start aga
 
 
 class LossWatch:
-    """Compares the job's positions with what was deleted.
+    """Compares the job's positions with deletions.
 
     Args:
-        clusters: Returns the clusters in the checkpoint's state; called only when records are lost.
+        clusters: Returns the clusters in the checkpoint's state; called only if records are lost.
     """
 
     def __init__(
@@ -56,7 +56,7 @@ class LossWatch:
         self.is_tolerant = False
 
     def before_start(self) -> bool:
-        """Report the losses; return whether the query must skip it instead of failing."""
+        """Report the losses; return whether the query must skip them instead of failing."""
         if self._folder is not None:
             self._folder.step()
         # A gap without an explanation is skipped as well, or the failure would repeat forever.
@@ -81,12 +81,12 @@ class LossWatch:
             self._folder.step()
 
     def _is_behind(self) -> bool:
-        # Each of them, because each reports its own losses.
+        # All readers are asked, because each reports its own losses.
         behind = [reader.is_behind() for reader in self._topics]
         return any(behind)
 
     def may_start_again(self, error: BaseException) -> bool:
-        """Return whether a query ended because of lost records, or has passed the gap: the next start handles it."""
+        """Return whether a query ended because of lost records, or has passed the gap; the next start handles it."""
         if isinstance(error, PassedOver):
             _log.info("the query restarts after the gap, and fails at the next one")
             return True
@@ -112,7 +112,7 @@ def _topic_readers(
         )
 
         def carried() -> list[str]:
-            """Return the clusters whose events the topic may carry: not those of a collector beside the job."""
+            """Return the clusters whose events the topic may carry, without those of a collector in this process."""
             names = list(clusters())
             return [cluster for cluster in names if cluster not in followed] or names
 

@@ -1,4 +1,4 @@
-"""Shell: where a collector appends its events: a folder of files of JSON lines, or a Kafka topic."""
+"""Shell: the log to which a collector appends its events: a folder of JSON lines files, or a Kafka topic."""
 
 from streaming.collectors.event_log.event_files import EventFiles
 from streaming.collectors.event_log.event_topic import EventTopic

@@ -1,4 +1,4 @@
-"""Shell: a log of events in a folder: files of JSON lines, each there whole or not at all."""
+"""Shell: a log of events in a folder of JSON lines files, each of which appears whole or not at all."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from streaming.stores.places import Place, write_whole
 
 
 class EventFiles(WriteBuffer):
-    """Appends events to a folder. One writer for each name.
+    """Appends events to a folder; each name has only one writer.
 
-    One append is a file of its own, or several when it is long: closed by a rename before ``append``
-    returns, and never changed again. So readers see each poll of a collector completely.
+    One append is a file of its own, or several if it is long. A file is closed by a rename before ``append`` returns,
+    and never changed again. So readers see each poll of a collector completely.
 
     Args:
         name: The writer's name; part of the names of the files.
-        guard: Called before events are written; raises ``OSError`` when another process may write under this name.
+        guard: Called before events are written; raises ``OSError`` if another process may write under this name.
 
     Raises:
-        OSError: The folder cannot be made or read.
+        OSError: The folder cannot be created or read.
     """
 
     def __init__(
@@ -41,12 +41,12 @@ class EventFiles(WriteBuffer):
 
     @staticmethod
     def knows(folder: Place, name: str) -> bool:
-        """Return whether a writer of this name has left a memory in the folder."""
+        """Return whether a writer of this name has left a memory file in the folder."""
         return _memory_file(folder, name).exists()
 
     @property
     def folder(self) -> Place:
-        """The folder of the files."""
+        """Return the folder of the files."""
         return self._folder
 
     def _put(self, records: list[EventRecord]) -> None:
@@ -57,7 +57,7 @@ class EventFiles(WriteBuffer):
             count = _as_many_as_fit(records, self._limits.segment_bytes)
             content = b"".join(record.value + b"\n" for record in records[:count])
             number, path = self._segments.next(time.time_ns())
-            # Spark reads files in the order of their age in milliseconds, which is that of their names.
+            # Spark reads files in the order of their age in milliseconds, which is the order of their names.
             write_whole(path, content, modified_ns=number)
             self._segments.add(number, len(content))
             del records[:count]

@@ -23,25 +23,25 @@ _OURS = {
     # A broker checks the compressed size; the client checks before compression.
     "compression.type": "lz4",
     "message.max.bytes": _LONGEST_EVENT_BYTES,
-    # Produced events are retried endlessly and in order, so an unavailable broker never fails them.
+    # Producing is retried endlessly and in order, so an unavailable broker never makes an event fail.
     "message.timeout.ms": 0,
 }
 _log = logger("events")
 
 
 class EventTopic(WriteBuffer):
-    """Appends events to a Kafka topic, one a record.
+    """Appends events to a Kafka topic, one per record.
 
-    The key is the cluster: so all events of a cluster are in one partition, in the order of the appends, and a
+    The key is the cluster, so all events of a cluster are in one partition, in the order of the appends, and a
     ``clock`` is never read before the events that precede it. One append is delivered whole before the next begins.
 
     Args:
-        settings: Settings of a librdkafka producer; they have precedence over our own.
+        settings: Settings of a librdkafka producer, which override the defaults here.
         memory: A local file; without it everything is read again, and repeats have no effect.
         wait_s: How long one append waits for the broker, before its events wait in memory.
 
     Raises:
-        OSError: The folder of the memory cannot be made.
+        OSError: The folder of the memory file cannot be created.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Shell: the job as a reader of a folder of events: how far it has read, and which files were deleted unread."""
+"""Shell: the job as a reader of a folder of events: its progress, and the files that were deleted unread."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from streaming.stores.places import Place
 from streaming.terminal.escape import printable
 from udfs.model.losses import Loss
 
-# The mark is renewed even when nothing is read, because a reader that does not renew it is eventually dropped.
+# The mark is renewed even if nothing is read, because a reader that does not renew it is eventually dropped.
 _RENEW_EVERY_MS = 600_000
 # A job that is always behind keeps losing files; one finding for each writer in ten minutes is enough.
 _REPORT_EVERY_MS = 600_000
@@ -31,9 +31,9 @@ _log = logger("events")
 
 
 class FolderReader:
-    """Keeps a mark in the folder of how far its files have been read, and compares what writers have deleted.
+    """Keeps a mark in the folder of how far its files have been read, and compares it with deletions by writers.
 
-    A file counts as read once a batch that read it is finished, by all sources of the query that read the folder.
+    A file counts as read once all sources of the query that read the folder have finished a batch with it.
 
     Args:
         reader: The id of the checkpoint. checkpoint: Its folder, for people.
@@ -56,13 +56,13 @@ class FolderReader:
         self._checkpoint = printable(str(checkpoint))
         self._query = query
         self._listed = [ListedFiles(query, source) for source in sources]
-        # Numbers of files that were read, by source and writer, without those that were answered for.
+        # Numbers of files that were read, by source and writer, without those whose loss was reported.
         self._numbers: list[dict[str, set[int]]] = [{} for _ in sources]
         self._losses = losses
         self._source = f"events:{self._name}"
         self._mark: ReaderMark | None = None
         self._may_mark = True
-        # Each writer maps to the file before which everything was read or reported; None: the folder was never read.
+        # Each writer maps to the file before which everything was read or reported; None if the folder was never read.
         self._answered = losses.answered(self._source)
         self._kept_ms = 0
         self._reported_ms: dict[str, int] = {}
@@ -104,7 +104,8 @@ class FolderReader:
             if spans:
                 self._reported_ms[writer] = now
                 losses += [(cluster, self._loss(writer, span, now)) for cluster in mark.clusters for span in spans]
-            # A file is noted before it is deleted, and read after it was listed, so losses up to here are complete.
+            # A deletion is recorded before the file is deleted, and read after the listing, so losses up to here are
+            # complete.
             answers[writer] = max({answers.get(writer, 0), *(last for _, last in spans)} | self._read_of(writer))
         self._answered = answers
         if losses or now - self._kept_ms >= _REPORT_EVERY_MS:
@@ -115,7 +116,7 @@ class FolderReader:
                 numbers[writer] = {number for number in some if number > answers.get(writer, 0)}
 
     def _missed(self, writer: str, deleted: DeletedMark, answered: int) -> list[tuple[int, int]]:
-        """Return the spans of files that were deleted and not read: behind the first number, up to the second."""
+        """Return the spans of files that were deleted unread: after the first number, up to the second."""
         read = self._read_of(writer)
         spans: list[tuple[int, int]] = []
         for first, last in deleted.ranges:
@@ -140,7 +141,7 @@ class FolderReader:
         )
 
     def _renew(self, answered: dict[str, int]) -> None:
-        """Write the mark when it has changed or grown old."""
+        """Write the mark if it has changed or grown old."""
         writers = {*answered, *(writer for numbers in self._numbers for writer in numbers)}
         read = {writer: max(self._read_of(writer) | {answered.get(writer, 0)}) for writer in sorted(writers)}
         now = now_ms()

@@ -12,49 +12,48 @@ from udfs.model.events import AnyEvent
 
 
 class LogFull(OSError):  # noqa: N818 - what it is called in a sentence
-    """The log cannot be written and its memory is full: none of these events was taken."""
+    """The log cannot be written and its memory is full; none of these events was accepted."""
 
 
 class EventLog(Protocol):
-    """A durable log of events, and a small memory beside it for its writer.
+    """A durable log of events, with a small memory for its writer.
 
-    A log that cannot be written (a full disk, an unavailable broker) still takes events, up to a bound, and
-    writes them in their order as soon as it can. The writer's remembered state waits behind the events before
-    it: after a kill nothing is remembered that the log does not hold.
+    A log that cannot be written (a full disk, an unavailable broker) still accepts events, up to a bound, and writes
+    them in their order as soon as it can. The writer's memory waits behind the events before it, so that after a kill
+    it does not contain anything that the log lacks.
     """
 
     def append(self, events: Sequence[AnyEvent]) -> None:
         """Append events in this order. When it returns they are durable, unless ``trouble`` is set.
 
         Raises:
-            LogFull: None of them was accepted; the same ones, or newer ones, may be appended later.
+            LogFull: None of them was accepted; the same events, or newer ones, may be appended later.
         """
 
     def read_memory(self) -> bytes | None:
-        """Return what ``keep_memory`` kept last."""
+        """Return the memory last stored by ``keep_memory``."""
 
     def keep_memory(self, content: bytes) -> None:
-        """Keep what the writer must know after a restart. A writer keeps it after the events that led to it."""
+        """Store the writer's memory for a restart. A writer stores it after the events that led to it."""
 
     def trouble(self) -> str | None:
-        """Return why events wait in memory; None when all are in the log. At any time, from any thread."""
+        """Return why events wait in memory; None if all are in the log. Callable at any time, from any thread."""
 
     def flush(self) -> bool:
-        """Try to write the waiting events; return whether none waits any more."""
+        """Try to write the waiting events; return whether none is waiting any more."""
 
 
 @dataclass(frozen=True)
 class LogLimits:
-    """How much a log holds.
+    """The limits of a log.
 
     Attributes:
         memory_bytes: The size of events that wait in memory while the log cannot be written.
-        segment_bytes: A file of a folder is not longer, but for a single event that is.
-        retention_ms: Older files are deleted once all readers have read them. None: files of any age stay.
+        segment_bytes: A file of a folder is not longer, unless a single event is.
+        retention_ms: Older files are deleted once all readers have read them. None keeps files of any age.
         unread_retention_ms: Older files are deleted even if a reader has not read them; a reader that was not active
-            for this long is no longer waited for. None: no file is deleted unread because of its age.
-        retention_bytes: While a writer's files take more, its oldest are deleted, read or not. None: no
-            limit.
+            for this long is no longer waited for. With None no file is deleted unread because of its age.
+        retention_bytes: While a writer's files take more, its oldest files are deleted, read or not. None for no limit.
         retention_at_least_ms: No younger file is deleted.
     """
 
@@ -67,10 +66,10 @@ class LogLimits:
 
 
 class EventRecord(NamedTuple):
-    """One event as it is written.
+    """One event in its written form.
 
     Attributes:
-        key: The cluster's key: events with the same key stay in order.
+        key: The cluster's key; events with the same key stay in order.
         value: The event as JSON, without a line feed.
     """
 
@@ -92,5 +91,5 @@ class Memory:
             return None
 
     def keep(self, content: bytes) -> None:
-        """Replace it by this."""
+        """Replace it with this content."""
         write_whole(self._path, content)

@@ -1,4 +1,4 @@
-"""Shell: the marks in a folder of events by which writers and readers know of each other.
+"""Shell: the marks in a folder of events that show writers and readers each other's progress.
 
 ```
 <folder>/.<id of a checkpoint>.reader   how far a job has read each writer's files
@@ -21,7 +21,8 @@ from streaming.stores.places import Place, write_whole
 MARK_VERSION = 1
 _READER = ".reader"
 _DELETED = ".deleted"
-# One range for each deletion, at most every ten seconds, makes half an hour; readers compare every few seconds.
+# With one range for each deletion, at most every ten seconds, that makes half an hour; readers compare every few
+# seconds.
 _RANGES_AT_MOST = 200
 _log = logger("events")
 _Mark = TypeVar("_Mark", "ReaderMark", "DeletedMark")
@@ -46,7 +47,7 @@ class DeletedMark(msgspec.Struct, kw_only=True):
     """The files that a writer has deleted.
 
     Attributes:
-        ranges: Number of the first and of the last file that were deleted at one time, in their order.
+        ranges: Numbers of the first and the last file of each deletion, in order.
     """
 
     version: int = MARK_VERSION
@@ -55,7 +56,7 @@ class DeletedMark(msgspec.Struct, kw_only=True):
 
     @property
     def newest(self) -> int:
-        """Return the number of the newest file that was deleted; 0 when none was."""
+        """Return the number of the newest file that was deleted; 0 if none was."""
         return self.ranges[-1][1] if self.ranges else 0
 
     def add(self, first: int, last: int, clusters: Iterable[str]) -> None:
@@ -72,7 +73,7 @@ def file_of(folder: Place, writer: str, number: int) -> Place:
 
 
 def number_and_writer(name: str) -> tuple[int, str] | None:
-    """Return the parts of a file's name; None when no writer of ours made it.
+    """Return the parts of a file's name; None if no writer of the monitor made it.
 
     Example:
         >>> number_and_writer("00000000000000000007-kafka-c1-topics.jsonl")

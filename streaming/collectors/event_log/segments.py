@@ -23,10 +23,10 @@ class _Segment(NamedTuple):
 
 
 class Segments:
-    """Names files ``<nanoseconds>-<writer>.jsonl``: their order is that in which they were written.
+    """Names files ``<nanoseconds>-<writer>.jsonl``, so that their order is the order in which they were written.
 
-    No name is used twice, although readers may delete files, and each name has its own millisecond, by which
-    readers get the order.
+    No name is used twice, although readers may delete files, and each name has its own millisecond, from which readers
+    get the order.
 
     Args:
         name: The writer's name. Files of other writers in the folder are not touched.
@@ -62,9 +62,9 @@ class Segments:
             (self._folder / f".{self._name}.{mark}.tmp").unlink(missing_ok=True)
 
     def retain(self, now_ns: int, clusters: Iterable[str] = ()) -> None:
-        """Delete files beyond their retention, the oldest first; every few seconds is often enough.
+        """Delete files beyond their retention, oldest first; calling it every few seconds is often enough.
 
-        The deleted files are recorded before: a job that has not read them reports the loss.
+        The deletions are recorded first: a job that has not read the files reports the loss.
         """
         if abs(now_ns - self._retained_ns) < _RETAIN_EVERY_NS:
             return
@@ -93,7 +93,7 @@ class Segments:
             write_deleted(self._folder, self._name, self._deleted)
 
     def _read_up_to(self, now_ns: int) -> int:
-        """Return the number of the newest file that all readers have read; without readers none is read yet."""
+        """Return the number of the newest file that all readers have read; without readers none counts as read."""
         limit_ms = self._limits.unread_retention_ms
         return min(
             (
@@ -119,7 +119,7 @@ class Segments:
         return found[0] if found is not None and found[1] == self._name else None
 
     def _found(self) -> list[_Segment]:
-        """Return the existing files, the oldest first."""
+        """Return the existing files, oldest first."""
         found = []
         for file in self._folder.glob(f"*-{self._name}.jsonl"):
             number = self._number_of(file.name)

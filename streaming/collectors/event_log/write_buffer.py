@@ -1,4 +1,5 @@
-"""Shell: the way into a log: straight through while it can be written, in memory and in order while it cannot."""
+"""Shell: the buffer of a log, which passes records through while it can be written, and keeps them in order
+otherwise."""
 
 from __future__ import annotations
 
@@ -28,9 +29,9 @@ class WriteBuffer:
     """Records that were accepted but not yet written: appends, and the memories that follow them, in order.
 
     Args:
-        write: Writes records, and removes stored records from the front of the list. Raises ``OSError``
-            when it cannot; the rest of the list is tried again.
-        memory: Kept behind the records that came before.
+        write: Writes records, and removes stored records from the front of the list. Raises ``OSError`` if it cannot;
+            the rest of the list is tried again.
+        memory: Written after the records that came before it.
         limit_bytes: The total size of records that may wait. A single append that is longer may wait alone.
     """
 
@@ -51,7 +52,7 @@ class WriteBuffer:
         """Add events, and write as many as possible.
 
         Raises:
-            LogFull: Too much waits already.
+            LogFull: Too much is waiting already.
         """
         records = [EventRecord(event.cluster.encode(), msgspec.json.encode(event)) for event in events]
         if not records:

@@ -1,1 +1,2 @@
-"""Shell: a live Kafka cluster: its group records as a source, its metadata and clock by a collector, its rights."""
+"""Shell: a live Kafka cluster: its group records as a source, a collector for its metadata and clock, its
+permissions."""

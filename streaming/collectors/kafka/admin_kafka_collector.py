@@ -1,7 +1,7 @@
-"""Shell: follows a cluster by admin calls alone: its topics and, at each poll, its groups as they are then.
+"""Shell: follows a cluster only by admin calls: its topics and, at each poll, the current state of its groups.
 
 For principals that may not read ``__consumer_offsets``. It is less exact: see ``docs/kafka.md``. Times are those of
-this machine when a round began: no record shows the brokers' clock.
+this machine when a round began, because no record shows the brokers' clock.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ _log = logger("kafka")
 
 
 class AdminKafkaCollector(KafkaCollector):
-    """Follows one cluster's topics and groups, from ``start`` to ``stop``; also as a context manager.
+    """Follows one cluster's topics and groups, from ``start`` to ``stop``; also a context manager.
 
     Args:
         topics, groups: Logs of the two, in one folder or topic.
-        poll_interval_ms: From one round to the next. lateness_ms: The job's, as ``KafkaCollector`` takes it.
+        poll_interval_ms: Time between rounds. lateness_ms: See ``KafkaCollector``.
     """
 
     def __init__(

@@ -1,14 +1,15 @@
 """Shell: the brokers' clock, as far as the records of a topic show it.
 
 A record of ``__consumer_offsets`` carries the clock of the coordinator that wrote it; Kafka has no request for a
-broker for the time. A ``clock`` event must not run ahead of that clock, or later records would seem to be
-older than it. So the time of a ``clock`` event is this machine's, minus its lead over the brokers:
+broker's time. A ``clock`` event must not run ahead of that clock, or later records would seem to be older than it. So
+the time of a ``clock`` event is this machine's, minus its lead over the brokers:
 
-- A record was written before it was read: this machine is ahead by at most (time read − the record's time).
-- A record that did not exist at one time was written after it: ahead by at least (that time − the record's time).
+- A record was written before it was read, so this machine is ahead by at most (time read − the record's time).
+- A record that did not exist at a given time was written after it, so this machine is ahead by at least (that time −
+  the record's time).
 
-Where the two bounds are close, the upper one is taken, so that the clock never runs ahead. Otherwise (nobody has
-written for long), the lower one is taken, which is proven.
+If the two bounds are close, the upper one is used, so that the clock never runs ahead. Otherwise (nothing was written
+for long), the lower one is used, which is proven.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ class BrokerClock:
     """Estimates the brokers' clock. It is monotonic.
 
     Args:
-        round_ms: From one round to the next. Bounds that two rounds would explain are close.
+        round_ms: Time between rounds. Bounds that two rounds would explain count as close.
     """
 
     def __init__(self, round_ms: int) -> None:
@@ -34,12 +35,12 @@ class BrokerClock:
 
     @property
     def ahead_ms(self) -> int:
-        """The estimate by which this machine's clock is ahead of the brokers'."""
+        """Return the estimated lead of this machine's clock over the brokers'."""
         return self._ahead_ms
 
     @property
     def uncertain_ms(self) -> int | None:
-        """By how much the two bounds differ; None: no record was seen yet."""
+        """Return the difference of the two bounds; None if no record was seen yet."""
         return self._uncertain_ms
 
     def saw_record(self, record_ms: int, *, written_after_ms: int | None, read_ms: int) -> None:
@@ -53,8 +54,8 @@ class BrokerClock:
         while self._bounds[0][0] < read_ms - WINDOW_MS:
             self._bounds.popleft()
         at_most = min(most for _, _, most in self._bounds)
-        # A broker that has just started may show fewer records than there are: those that it shows later look as if
-        # they had been written since. A record that contradicts the upper bound proves nothing.
+        # A broker that has just started may show fewer records than there are, and records that it shows later look as
+        # if they had been written since. A record that contradicts the upper bound proves nothing.
         at_least = max((least for _, least, _ in self._bounds if least is not None and least <= at_most), default=0)
         proven = max(0, at_least)
         self._uncertain_ms = at_most - proven

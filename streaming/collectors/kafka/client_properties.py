@@ -44,7 +44,7 @@ _OF_JAVA = frozenset(
     ssl.truststore.type value.deserializer
     """.split()  # noqa: SIM905
 )
-# These are librdkafka's own that people use; librdkafka is asked about any others.
+# librdkafka's own properties that people use; librdkafka is asked about any others.
 _OF_LIBRDKAFKA = (
     *("broker.address.family", "debug", "enable.ssl.certificate.verification", "sasl.username", "sasl.password"),
     *("sasl.oauthbearer.method", "sasl.oauthbearer.client.id", "sasl.oauthbearer.client.secret"),
@@ -60,7 +60,7 @@ def unknown_properties(properties: Mapping[str, str], where: str) -> list[str]:
     """Return a sentence for each property that neither Java's client nor librdkafka has.
 
     Args:
-        where: What names the property in the sentence, e.g. ``kafka.options``.
+        where: The name of the property's setting in the sentence, e.g. ``kafka.options``.
 
     Example:
         >>> unknown_properties({"client.idd": "a"}, "kafka.options")
@@ -79,10 +79,10 @@ def unknown_properties(properties: Mapping[str, str], where: str) -> list[str]:
 
 
 def _is_of_librdkafka(name: str) -> bool:
-    """Return whether librdkafka has a property: it refuses the first one that it has not, and makes no client then."""
+    """Return whether librdkafka has a property: it rejects the first unknown one, and creates no client then."""
     from confluent_kafka import Consumer, KafkaException
 
-    # The second property never exists, so that no client is made.
+    # The second property never exists, so that no client is created.
     try:
         Consumer({"group.id": "-", name: "", "rebalance.monitor.none": ""})
     except KafkaException as error:

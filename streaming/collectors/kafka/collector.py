@@ -1,13 +1,13 @@
-"""Shell: the thread beside the job that reports what ``__consumer_offsets`` lacks: topics, and the clock.
+"""Shell: the thread alongside the job that reports what ``__consumer_offsets`` lacks: topics, and the clock.
 
-Each round, every few seconds, it takes the time, notes the ends of all partitions of ``__consumer_offsets``, and looks
-at the cluster's topics. What changed there is written at once as ``topic_queues``. The round's ``clock`` is written
-only once the query has read everything up to the ends that were noted, so that no record from before it can come after
-it. Its time is the brokers', as far as it is proven (``broker_clock``). Records that were written but not yet
-copied to all replicas, and brokers whose clocks differ, are what ``allowed_lateness_ms`` is for.
+Each round, every few seconds, takes the time, records the end offsets of all partitions of ``__consumer_offsets``, and
+reads the cluster's topics. Changes are written at once as ``topic_queues``. The round's ``clock`` is written only once
+the query has read everything up to the recorded end offsets, so that no earlier record can come after it. Its time is
+the brokers', as far as it is proven (``broker_clock``). ``allowed_lateness_ms`` covers records that were written but
+not yet copied to all replicas, and brokers whose clocks differ.
 
-The broker may be unavailable, or refuse: then rounds fail, and are retried with growing pauses; meanwhile the cluster's
-clock does not advance, because there is no evidence.
+If the broker is unavailable or refuses access, rounds fail, and are retried with growing pauses; meanwhile the
+cluster's clock does not advance, because there is no evidence.
 """
 
 from __future__ import annotations
@@ -40,14 +40,14 @@ from udfs.model.events import AnyEvent, Clock, event_fields
 
 OffsetsRead = Callable[[], Mapping[int, int]]
 
-_CHECK_EVERY_S = 0.1  # it checks this often whether the query has read what a round noted
+_CHECK_EVERY_S = 0.1  # it checks this often whether the query has read up to a round's end offsets
 _LONGEST_PAUSE_S = 30.0
 _STOP_S = 8.0
 LATENESS_MS = default("time", "allowed_lateness_ms")
 POLL_INTERVAL_MS = default("kafka", "poll_interval_ms")
-_SEEK_EVERY_S = 0.3  # it looks this often for a new record while the brokers' clock is not known closely
+_SEEK_EVERY_S = 0.3  # it looks this often for a new record while the brokers' clock is not known precisely
 _CLOSE_MS = 200
-_READ_AT_MOST = 4  # at most this many times of records are read after each batch of the query, one for each partition
+_READ_AT_MOST = 4  # at most this many timestamps of records are read after each batch of the query, one per partition
 _MAX_WAITING_ROUNDS = 10_000  # about half a day for a query that is behind; after that the oldest are dropped
 _log = logger("kafka")
 
@@ -56,9 +56,9 @@ class KafkaStatus(CollectorStatus, frozen=True, kw_only=True):
     """The state of a Kafka cluster's collector.
 
     Attributes:
-        unread: How many records of ``__consumer_offsets`` the query has still to read.
-        ahead_ms: By how much this machine's clock is taken to be ahead of the brokers'.
-        source: Where the groups come from: ``records`` of ``__consumer_offsets``, or ``admin`` calls.
+        unread: Number of records of ``__consumer_offsets`` that the query has yet to read.
+        ahead_ms: The estimated lead of this machine's clock over the brokers'.
+        source: The source of groups: ``records`` of ``__consumer_offsets``, or ``admin`` calls.
     """
 
     source: Literal["records", "admin"] = "records"
@@ -67,11 +67,11 @@ class KafkaStatus(CollectorStatus, frozen=True, kw_only=True):
 
 
 class _Memory(msgspec.Struct, array_like=True):
-    """State that a collector needs after a restart.
+    """A collector's state across restarts.
 
     Attributes:
-        topics: As ``TopicDiff`` writes them.
-        under_way: Groups that it has reported to rebalance.
+        topics: As written by ``TopicDiff``.
+        under_way: Groups that it has reported to be rebalancing.
     """
 
     topics: msgspec.Raw = msgspec.Raw(b"{}")
@@ -84,19 +84,20 @@ def _read_memory(content: bytes | None) -> _Memory:
 
 @dataclass(frozen=True)
 class Round:
-    """A pending clock: to be written with this time, once the query has read up to these ends."""
+    """A pending clock, to be written with this time once the query has read up to these end offsets."""
 
     clock_ms: int
     ends: Mapping[int, int]
 
 
 class KafkaCollector(CollectorThread):
-    """Follows one cluster's metadata, from ``start`` to ``stop``; also as a context manager.
+    """Follows one cluster's metadata, from ``start`` to ``stop``; also a context manager.
 
     Args:
-        log: Where events go; a source of the query.
-        offsets_read: Returns up to where the query has read ``__consumer_offsets``: partition -> next offset.
-        lateness_ms: The job's: this long after a record that the query has read, a clock is written at once.
+        log: The log of events, a source of the query.
+        offsets_read: Returns how far the query has read ``__consumer_offsets``: partition -> next offset.
+        lateness_ms: The job's allowed lateness; this long after a record that the query has read, a clock is written at
+            once.
     """
 
     def __init__(
@@ -132,7 +133,7 @@ class KafkaCollector(CollectorThread):
         super().__init__("kafka-collector")
 
     def stop(self) -> None:
-        """End, and wait for the end; a broker that is just being waited for is not waited for long."""
+        """Stop, and wait for the end, but only briefly if it is just waiting for a broker."""
         self._stopping.set()
         if not self._joined(_STOP_S):
             _log.warning("the cluster does not answer; its collector ends with the process")
@@ -141,7 +142,7 @@ class KafkaCollector(CollectorThread):
             self._hang_up()
 
     def status(self) -> KafkaStatus:
-        """Return the current status, at any time, from any thread."""
+        """Return the current status; callable at any time, from any thread."""
         return status_with_log(self._status, self._log)
 
     def observe_once(self) -> bool:
@@ -186,7 +187,8 @@ class KafkaCollector(CollectorThread):
                 self._cannot_write(error)
 
     def seek_new_record(self) -> None:
-        """Seek a record that was just written, while the brokers' clock is not known closely: it bounds it."""
+        """Look for a record that was just written, which bounds the brokers' clock, while that is not known
+        precisely."""
         began_ms = now_ms()
         with self._turn:
             uncertain_ms = self._clock.uncertain_ms
@@ -216,7 +218,7 @@ class KafkaCollector(CollectorThread):
         return record_ms
 
     def _note_read_records(self, view: MetadataClient) -> None:
-        """Note the times of the newest records that the query has read since the last call."""
+        """Collect the times of the newest records that the query has read since the last call."""
         read, before = dict(self._offsets_read()), self._read_before
         self._read_before = read
         moved = [number for number, end in sorted(read.items()) if before and end > before.get(number, 0)]
@@ -239,7 +241,7 @@ class KafkaCollector(CollectorThread):
                 failures = 0 if self.observe_once() else failures + 1
                 pause_s = min(_LONGEST_PAUSE_S, 0.5 * 2.0**failures)
                 next_s = time.monotonic() + pause_s if failures else began + self._interval_s
-            # The time that these calls take counts, because they wait for an unavailable broker.
+            # The duration of these calls counts, because they wait for an unavailable broker.
             self.flush_clock()
             self.write_early_clock()
             self.seek_new_record()
@@ -268,7 +270,7 @@ class KafkaCollector(CollectorThread):
     def _observe(self) -> None:
         view = self._connected()
         before_ms = now_ms()
-        # They come first: their snapshots get the time above, and a rebalance that begins later in this poll began
+        # These snapshots come first: they get the time above, and a rebalance that begins later in this poll began
         # after it.
         states = view.groups_under_way()
         partitions = view.offsets_partitions()
@@ -281,7 +283,7 @@ class KafkaCollector(CollectorThread):
             if releases := self._releases.diff(view, at_ms):
                 self._log.append(releases)
                 self._releases.note(releases)
-        # Otherwise a broker did not answer, and what the others showed of their groups may be over by now.
+        # Otherwise a broker did not answer, and the groups shown by the others may be over by now.
         self._owed.append(Round(at_ms, self._ends))
 
     def _report_under_way(self, states: Mapping[str, str], at_ms: int) -> None:
@@ -325,7 +327,7 @@ class KafkaCollector(CollectorThread):
 
     def _write_allowed_clock(self) -> bool:
         read = self._offsets_read()
-        # The ends of each poll cover those of the previous poll, so the permitted ones come first.
+        # The end offsets of each poll cover those of the previous poll, so the permitted ones come first.
         allowed = 0
         for owed in self._owed:
             if any(read.get(number, 0) < end for number, end in owed.ends.items()):

@@ -1,8 +1,8 @@
-"""Shell: what a Kafka broker's group coordinator logs, as events. One line in, events out; no I/O.
+"""Shell: log lines of a Kafka broker's group coordinator, converted into events one by one. No I/O.
 
 Texts of Kafka 1.0 to 3.9 are those of ``GroupCoordinator.scala`` in the branches of these versions, those of 4.1 of
-``GroupMetadataManager`` in the broker's jar; 1.0.2, 2.4.1, 2.5.1, 2.7.2, 2.8.2 and 4.1.1 were also provoked on
-real brokers:
+``GroupMetadataManager`` in the broker's jar; 1.0.2, 2.4.1, 2.5.1, 2.7.2, 2.8.2 and 4.1.1 were also provoked on real
+brokers:
 
 ================================================  =====================================================================
 versions                                          what is new
@@ -40,26 +40,26 @@ _Match: TypeAlias = re.Match[str]
 
 
 class _Departed(NamedTuple):
-    """The report of one member in a line."""
+    """One member's departure or replacement in a line."""
 
     how: How
-    group: str | None  # None: the line does not name it
+    group: str | None  # None if the line does not name it
     member_id: str
     reason: str
-    by: str | None = None  # who has its instance id now
+    by: str | None = None  # the member that has its instance id now
 
 
 class CoordinatorLog:
-    """Makes events of the lines of one cluster's brokers.
+    """Converts lines of one cluster's brokers into events.
 
     Args:
         zone: The time zone of times without one.
 
     Attributes:
-        understood: Lines of a coordinator that were recognized, whether they are news or not.
-        unknown: Lines that look like a coordinator's and were not.
-        unplaced: Lines of departures that name a member and no group, where no line before has named the group of that
-            member or of its successor.
+        understood: Lines of a coordinator that were recognized, whether they contain news or not.
+        unknown: Lines that look like a coordinator's and were not recognized.
+        unplaced: Lines of departures that name a member and no group, if no earlier line named the group of that member
+            or of its successor.
     """
 
     def __init__(self, cluster: str, *, zone: tzinfo = UTC, groups: GroupPatterns = EVERY_GROUP) -> None:
@@ -71,7 +71,7 @@ class CoordinatorLog:
         self.understood = self.unknown = self.unplaced = 0
 
     def events_of(self, line: str) -> list[AnyEvent]:
-        """Return what a line reports; nothing if the line has no news or is not a coordinator's."""
+        """Return the events of a line; nothing if the line has no news or is not a coordinator's."""
         logged = coordinator_message(line, self._zone)
         if logged is None:
             return []
@@ -103,7 +103,7 @@ class CoordinatorLog:
         if not self._groups.follow(group):
             return
         if line.how != "fenced":
-            # The reason of the rebalance, logged beside it, has the same information.
+            # The reason of the rebalance, logged next to it, has the same information.
             if (group, line.member_id) in self._departed:
                 return
             _remember(self._departed, (group, line.member_id), None)
@@ -140,9 +140,9 @@ class _UnderWay(NamedTuple):
 
 
 class _Placed(NamedTuple):
-    """Members of one group: later lines name them without it."""
+    """Members of one group, so that later lines may name them without it."""
 
-    group: str | None  # None: that of the first of them whose group is known
+    group: str | None  # None for that of the first of them whose group is known
     member_ids: tuple[str, ...]
 
 
@@ -209,7 +209,7 @@ def _placed(match: _Match) -> Iterator[_Placed]:
 
 
 def _departures_in(group: str, reason: str) -> Iterator[_Departed]:
-    """Return the departures that the reason of a rebalance names."""
+    """Return the departures named in the reason of a rebalance."""
     for pattern, how in _REASONS:
         match = pattern.fullmatch(reason)
         if match is not None:

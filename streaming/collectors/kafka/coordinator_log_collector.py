@@ -1,7 +1,7 @@
-"""Shell: follows the logs of Kafka's brokers, and appends what their group coordinators report.
+"""Shell: follows the logs of Kafka's brokers, and appends the reports of their group coordinators.
 
-It reads twice a second, and before a ``clock`` of the same cluster is written: no clock comes before a line that was
-logged earlier.
+It reads twice a second, and before a ``clock`` of the same cluster is written, so that no clock comes before a line
+that was logged earlier.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ class CoordinatorLogCollector(CollectorThread):
     """Follows the logs of one cluster's brokers, from ``start`` to ``stop``.
 
     Args:
-        parser: The parser of this cluster's lines. lines: Where its lines come from.
-        log: Where events are appended; its memory is how far the lines were read.
+        parser: The parser of this cluster's lines. lines: The source of lines.
+        log: The log for events; its memory is the position in the lines.
     """
 
     def __init__(self, cluster: str, parser: CoordinatorLog, lines: LineSource, log: EventLog) -> None:
@@ -42,7 +42,7 @@ class CoordinatorLogCollector(CollectorThread):
         self._parser = parser
         self._lines = lines
         self._log = log
-        self._waiting: list[AnyEvent] = []  # read, and not yet taken by the log
+        self._waiting: list[AnyEvent] = []  # read, and not yet accepted by the log
         self._kept: bytes | None = None
         self._warned_ms = 0
         self._warned_of = 0
@@ -50,7 +50,7 @@ class CoordinatorLogCollector(CollectorThread):
         super().__init__("kafka-log")
 
     def stop(self) -> None:
-        """End; lines logged until now are read first."""
+        """Stop; lines logged until now are read first."""
         self._stopping.set()
         self._joined()
         self.observe_once()
@@ -63,7 +63,7 @@ class CoordinatorLogCollector(CollectorThread):
         )
 
     def observe_once(self) -> bool:
-        """Read all that was logged until now, and append it; return whether the log of events took it."""
+        """Read everything that was logged until now, and append it; return whether the log of events accepted it."""
         with self._turn:
             try:
                 self._read()
@@ -74,14 +74,14 @@ class CoordinatorLogCollector(CollectorThread):
             return True
 
     def read_to_end(self, stop: threading.Event) -> None:
-        """Read a pipe until it is closed, and nothing of a file."""
+        """Read a pipe until it is closed; read nothing from a file."""
         while self._lines.ends and not self._lines.is_over and not stop.is_set():
             self.observe_once()
             stop.wait(_POLL_S)
 
     @property
     def is_over(self) -> bool:
-        """Whether nothing more will come: the lines came by a pipe, and it is closed."""
+        """Return whether no more lines will come, because they come from a pipe that is closed."""
         return self._lines.is_over
 
     def status(self) -> CollectorStatus:
@@ -127,10 +127,10 @@ class CoordinatorLogCollector(CollectorThread):
 
 
 def brokers_logs(settings: Kafka, log: EventLog) -> CoordinatorLogCollector:
-    """Return what reads the logs that the settings name.
+    """Return a collector for the logs that the settings name.
 
     Args:
-        log: The log of its own events; its memory is how far the lines were read.
+        log: The log for its own events; its memory is the position in the lines.
     """
     groups = GroupPatterns(settings.include_groups, settings.exclude_groups)
     parser = CoordinatorLog(settings.cluster, zone=ZoneInfo(settings.log_timezone), groups=groups)
@@ -139,14 +139,14 @@ def brokers_logs(settings: Kafka, log: EventLog) -> CoordinatorLogCollector:
 
 
 class LogBehindLines:
-    """A log of events whose clocks wait for what the brokers logged before them."""
+    """A log of events whose clocks wait for everything that the brokers logged before them."""
 
     def __init__(self, log: EventLog, lines: CoordinatorLogCollector) -> None:
         self._log = log
         self._lines = lines
 
     def append(self, events: Sequence[AnyEvent]) -> None:
-        """Append events, clocks only after what was logged before.
+        """Append events, clocks only after everything that was logged before.
 
         Raises:
             LogFull: None of them was accepted.
@@ -160,7 +160,7 @@ class LogBehindLines:
         return self._log.read_memory()
 
     def keep_memory(self, content: bytes) -> None:
-        """Keep it in the log."""
+        """Store the memory in the log."""
         self._log.keep_memory(content)
 
     def trouble(self) -> str | None:

@@ -1,9 +1,9 @@
-"""Shell: which release of Kafka each group's coordinator is of, as far as its assignors depend on it.
+"""Shell: the Kafka release of each group's coordinator, as far as its assignors depend on it.
 
-Features do not show it: 4.0.0 has those of 4.0.2. What requests a broker takes does: 4.0.0 alone takes no JoinGroup
+Features do not show it: 4.0.0 has the same as 4.0.2. The supported request versions do: only 4.0.0 rejects JoinGroup
 before version 2, and ConsumerGroupHeartbeat has only version 0 in the previews of the protocol, 3.7 to 3.9. Brokers
-answer that before anybody logs in. Where one does not, as behind certificates of clients that are in a Java key store,
-its release stays unknown.
+answer this request before login. If a broker does not, for example because it requires client certificates from a Java
+key store, its release stays unknown.
 
 Source: Kafka's protocol guide, ApiVersions version 0; kafka-clients 3.9.1, 4.0.0 and 4.1.1 ``ApiMessageType``.
 """
@@ -40,7 +40,7 @@ class GroupsView(Protocol):
         """Return the consumer groups of the new protocol."""
 
     def coordinators(self) -> Sequence[Place | None]:
-        """Return host and port of the leader of each partition of ``__consumer_offsets``; None: it has none."""
+        """Return host and port of the leader of each partition of ``__consumer_offsets``; None if it has no leader."""
 
 
 class CoordinatorReleases:
@@ -76,7 +76,7 @@ class CoordinatorReleases:
         ]
 
     def note(self, events: Sequence[GroupSettings]) -> None:
-        """Note the reported releases."""
+        """Remember the reported releases."""
         self._reported |= {event.group: str((event.strategy_settings or {})[COORDINATOR]) for event in events}
 
     def _release_at(self, place: Place) -> str | None:
@@ -87,7 +87,7 @@ class CoordinatorReleases:
 
 
 def release_of(versions: Versions) -> str | None:
-    """Return the one of ``RELEASES`` that assigns as a broker with these versions; None: it has no new protocol.
+    """Return the one of ``RELEASES`` that assigns like a broker with these versions; None if it lacks the new protocol.
 
     Example:
         >>> release_of({11: (2, 9), 68: (0, 1)}), release_of({11: (0, 9), 68: (0, 1)}), release_of({11: (0, 9)})
@@ -101,10 +101,10 @@ def release_of(versions: Versions) -> str | None:
 
 
 def api_versions(place: Place, tls: ssl.SSLContext | None) -> dict[int, tuple[int, int]]:
-    """Return the versions of each kind of request that a broker takes.
+    """Return a broker's supported versions for each kind of request.
 
     Raises:
-        OSError, ValueError, struct.error: It does not answer, or not so.
+        OSError, ValueError, struct.error: The broker does not answer, or not with this.
     """
     body = struct.pack(">hhih", _API_VERSIONS, 0, 1, len(_CLIENT)) + _CLIENT
     with ExitStack() as stack:

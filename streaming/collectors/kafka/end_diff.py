@@ -1,4 +1,4 @@
-"""Shell: where partitions end, as events of topics: what moved since they were last reported. No I/O here."""
+"""Shell: end offsets of partitions that moved since they were last reported, as events of topics. No I/O here."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ _LATER = 6  # intervals, because reading partitions without a leader lasts until
 
 
 class EndDiff:
-    """Remembers the ends that were reported, and when the next are due.
+    """The end offsets that were reported, and when the next report is due.
 
     Args:
-        interval_ms: From one report to the next; 0: there is none.
+        interval_ms: Time between reports; 0 for none.
     """
 
     def __init__(self, cluster: str, interval_ms: int) -> None:
@@ -23,11 +23,11 @@ class EndDiff:
         self._reported: dict[tuple[str, int], int] = {}
 
     def is_due(self, at_ms: int) -> bool:
-        """Return whether the ends are to be read now."""
+        """Return whether the end offsets are to be read now."""
         return self._interval_ms > 0 and at_ms >= self._due_at
 
     def diff(self, ends: Mapping[tuple[str, int], int], at_ms: int) -> list[QueueEnds]:
-        """Return the ends that moved, by topic."""
+        """Return the end offsets that moved, by topic."""
         moved: dict[str, list[QueueEnd]] = {}
         for (topic, partition), end in sorted(ends.items()):
             if self._reported.get((topic, partition)) != end:
@@ -44,10 +44,10 @@ class EndDiff:
     def note(
         self, events: Iterable[QueueEnds], ends: Mapping[tuple[str, int], int], at_ms: int, *, is_complete: bool = True
     ) -> None:
-        """Remember what was written; partitions that are gone are forgotten.
+        """Remember what was written; partitions that no longer exist are forgotten.
 
         Args:
-            is_complete: No partition was missing; else the next read comes later.
+            is_complete: Whether no partition was missing; otherwise the next read comes later.
         """
         written = {(event.topic, queue.queue_id): queue.end_offset for event in events for queue in event.queues}
         self._reported = {place: end for place, end in (self._reported | written).items() if place in ends}

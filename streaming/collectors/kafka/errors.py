@@ -1,10 +1,10 @@
-"""Shell: which failures of a query come from the broker and pass."""
+"""Shell: recognizes failures of a query that come from the broker and pass."""
 
 from __future__ import annotations
 
 import re
 
-# Names of kafka-clients' exceptions and of the JDK's, as they are in the messages of Spark's own. Wrong permissions and
+# Names of exceptions of kafka-clients and the JDK, as they occur in the messages of Spark's own. Wrong permissions and
 # passwords are among them: once they are fixed at the broker, the job should continue.
 _CONNECTION = re.compile(
     r"org\.apache\.kafka\.common\.errors\.(?:Timeout|Disconnect|Network|Retriable|NotLeaderOrFollower|LeaderNotAvailable"
@@ -21,7 +21,7 @@ _LONGEST_LINE = 500
 
 
 def connection_error(exception: BaseException) -> str | None:
-    """Return the line with the broker's error; None when there is none."""
+    """Return the line with the broker's error; None if there is none."""
     current: BaseException | None = exception
     for _ in range(_MAX_DEPTH):
         if current is None:

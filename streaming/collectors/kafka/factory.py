@@ -1,4 +1,4 @@
-"""Shell: one live Kafka cluster, as the job sees it, a source and a collector beside it, or as ``collect`` does."""
+"""Shell: one live Kafka cluster, for the job as a source with a collector, or for ``collect``."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from streaming.collectors.kafka.spark_source import offsets_source
 from streaming.collectors.kafka.standalone_kafka_collector import StandaloneKafkaCollector
 from streaming.stores.places import Place
 
-# The collector of admin calls keeps what it remembers of groups under this name.
+# The collector of admin calls stores its memory of groups under this name.
 POLLS = "kafka-polls"
 # The position in the brokers' logs is kept under this name.
 LOGS = "kafka-log"
@@ -42,14 +42,14 @@ def options_of(settings: Kafka) -> KafkaOptions:
 
 
 def _source_before(folder: Place) -> Source | None:
-    """Return which source an earlier start of the job took."""
+    """Return the source that an earlier start of the job used."""
     if EventFiles.knows(folder, POLLS):
         return "admin"
     return "records" if EventFiles.knows(folder, "kafka") else None
 
 
 class _BrokersLogs:
-    """The brokers' logs that the settings name, if any, of a job."""
+    """The brokers' logs of a job, if the settings name any."""
 
     lines: CoordinatorLogCollector | None = None
     logged: EventFiles | None = None
@@ -60,19 +60,19 @@ class _BrokersLogs:
             self.lines = brokers_logs(settings, self.logged)
 
     def before(self, log: EventLog) -> EventLog:
-        """Return a log of events whose clocks wait for what was logged before them."""
+        """Return a log of events whose clocks wait for everything that was logged before them."""
         return log if self.lines is None else LogBehindLines(log, self.lines)
 
 
 class _LoggingCluster(CollectorCluster):
-    """A cluster whose brokers' logs may be read beside it: before each of its clocks, and twice a second."""
+    """A cluster whose brokers' logs may be read as well, before each of its clocks and twice a second."""
 
     def __init__(self, collector: Collector, log: EventLog, logs: _BrokersLogs) -> None:
         super().__init__(collector, log)
         self._logs, self._logged = logs.lines, logs.logged
 
     def start(self) -> None:
-        """Start the collectors beside the job."""
+        """Start the collectors in the job's process."""
         if self._logs is not None:
             self._logs.start()
         super().start()
@@ -101,7 +101,7 @@ class _LoggingCluster(CollectorCluster):
 
 
 class PolledKafkaCluster(_LoggingCluster):
-    """Follows one cluster by admin calls: its collector reports everything."""
+    """Follows one cluster by admin calls; its collector reports everything."""
 
     source_kind: str | None = "kafka-admin"
 
@@ -121,7 +121,7 @@ class PolledKafkaCluster(_LoggingCluster):
 
 
 class KafkaCluster(_LoggingCluster):
-    """Follows one cluster: ``validated`` makes it, before Spark starts. Spark reads the group records itself."""
+    """Follows one cluster; ``validated`` creates it before Spark starts. Spark reads the group records itself."""
 
     def __init__(
         self,
@@ -149,11 +149,11 @@ class KafkaCluster(_LoggingCluster):
         """Check that the cluster can be followed.
 
         Args:
-            folder: Where the collector writes; the query must read it.
-            offsets_read, lateness_ms: As ``KafkaCollector`` takes them.
+            folder: The folder for the collector, which the query must read.
+            offsets_read, lateness_ms: See ``KafkaCollector``.
 
         Raises:
-            SetupError: It cannot be reached or refuses access, or a right is missing.
+            SetupError: The cluster cannot be reached or refuses access, or a permission is missing.
         """
         options = options_of(settings)
         chosen = choose_source(options, settings.source, _source_before(folder))
@@ -189,23 +189,23 @@ class KafkaCluster(_LoggingCluster):
         return self._kafka.flush_clock()
 
     def connection_error(self, error: BaseException) -> str | None:
-        """Return how the cluster's being away or refusing ended the query."""
+        """Return the cluster's error if it ended the query."""
         return connection_error(error)
 
 
 def alone(settings: Kafka, log: Callable[[str], EventLog], stop: threading.Event) -> Collector:
-    """Return the collector of a cluster without a job, by the source that its settings name, once it has been checked.
+    """Return the collector of a cluster without a job, for the source that its settings name, once it has been checked.
 
     Args:
-        log: Makes the log of a part of its events.
-        stop: Set by the caller, it ends a full read, too.
+        log: Creates the log for a part of its events.
+        stop: Set by the caller; it also ends a full read.
 
     Raises:
-        SetupError: The cluster cannot be reached or refuses access, or a right is missing.
+        SetupError: The cluster cannot be reached or refuses access, or a permission is missing.
     """
     options, interval_ms = options_of(settings), settings.poll_interval_ms
     parts: dict[Source, str] = {"admin": "polls", "records": "groups"}
-    # An earlier start took the one of the two that has a memory.
+    # An earlier start used whichever of the two has a memory.
     logs = {source: log(part) for source, part in parts.items() if settings.source in (source, "auto")}
     before = next((source for source in logs if logs[source].read_memory() is not None), None)
     chosen = choose_source(options, settings.source, before)

@@ -1,7 +1,7 @@
 """Shell: the changes of a cluster's groups between two polls by admin calls, as events.
 
 A snapshot has no generation: the core counts (``udfs/group/kafka/polled_generations.py``). It is written when a group
-differs from what was written before, and after each poll that found the group within a rebalance.
+differs from the last snapshot, and after each poll that found the group in a rebalance.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ _log = logger("kafka")
 
 
 class GroupDiff:
-    """Remembers the reported groups by a digest of each, and reports changes.
+    """The reported groups, each by a digest, from which changes are found.
 
-    A group that is missing, or dead, is reported as deleted after two whole polls that show it so. One that was never
-    shown otherwise than dead is of a kind that the calls do not describe: it is listed.
+    A group that is missing, or dead, is reported as deleted after two complete polls show it so. A group that was only
+    ever dead is of a kind that the calls do not describe, and is listed.
     """
 
     def __init__(self, cluster: str, patterns: GroupPatterns, memory: bytes | None = None) -> None:
@@ -65,7 +65,7 @@ class GroupDiff:
         return self._reported.keys()
 
     def to_describe(self, polled: PolledGroups) -> list[str]:
-        """Return the classic groups that changed and have members: some may be static."""
+        """Return the classic groups that changed and have members, some of which may be static."""
         return sorted(
             name
             for name, group in polled.groups.items()
@@ -81,7 +81,7 @@ class GroupDiff:
         """Compare a poll with what was reported.
 
         Args:
-            described: The groups of ``to_describe``, with instance ids; without those that could not be.
+            described: The groups of ``to_describe`` with instance ids, without those that could not be described.
         """
         events: list[AnyEvent] = []
         for name, group in sorted(polled.groups.items()):
@@ -97,14 +97,14 @@ class GroupDiff:
         return events + self._deleted(polled, time_ms)
 
     def _has_died(self, name: str, group: DescribedGroup) -> bool:
-        """Return whether a dead group was reported as something else."""
+        """Return whether a dead group was previously reported in another state."""
         return group.state == DEAD and self._reported.get(name, digest_of(group)) != digest_of(group)
 
     def _follows(self, name: str) -> bool:
         return 0 < len(name) <= MAX_NAME_LENGTH and self._patterns.follow(name)
 
     def _is_settled(self, name: str, group: DescribedGroup, described: DescribedGroup | None, time_ms: int) -> bool:
-        """Return whether a changed group can be reported now; else the next poll shows more."""
+        """Return whether a changed group can be reported now; otherwise the next poll shows more."""
         if group.state in _CONVERGING:
             return time_ms - self._converging.setdefault(name, time_ms) >= _CONVERGES_WITHIN_MS
         self._converging.pop(name, None)
@@ -144,7 +144,7 @@ class GroupDiff:
             {member.member_id: member.instance_id for member in described.members} if described is not None else {}
         )
         if group.members and group.strategy:
-            # Assignors of brokers have their own names.
+            # Assignors of brokers have names of their own.
             event.strategy = f"server.{group.strategy}" if group.protocol == "consumer" else group.strategy
         try:
             event.members = tuple(
@@ -168,7 +168,7 @@ class GroupDiff:
 
 
 def digest_of(group: DescribedGroup) -> str:
-    """Return what tells one state of a group from another."""
+    """Return a digest that distinguishes the states of a group."""
     return hashlib.blake2b(msgspec.msgpack.encode(group), digest_size=8).hexdigest()
 
 

@@ -1,14 +1,14 @@
-"""Shell: a cluster's groups by admin calls, for principals that may not read ``__consumer_offsets``.
+"""Shell: reads a cluster's groups by admin calls, for principals that may not read ``__consumer_offsets``.
 
-Three calls of librdkafka together show a group, and none alone:
+Three calls of librdkafka together show a group; none does alone:
 
-- ``list_groups`` (ListGroups, and one DescribeGroups for each broker) has the members' own bytes: what they subscribe
-  to, what they owned, in which generation they were before. It is called deprecated in favour of the last one, which
-  has none of these; kafka-python has them too, but would need every login a second time, in options of its own.
-- ``list_consumer_groups`` has which groups use the new protocol (KIP-848); ``list_groups`` shows those as dead. It has
-  no share and streams groups: a dead group that it has is gone, any other is of a kind that no call describes.
-- ``describe_consumer_groups`` describes those, and has the instance ids of static members; it costs one request a
-  group.
+- ``list_groups`` (ListGroups, and one DescribeGroups for each broker) has the members' own bytes: their subscriptions,
+  their former partitions and generation. It is deprecated in favour of the last call, which has none of these;
+  kafka-python has them too, but would need every login a second time, in options of its own.
+- ``list_consumer_groups`` shows which groups use the new protocol (KIP-848); ``list_groups`` shows those as dead. It
+  lacks share and streams groups: a dead group that it lists is deleted, any other is of a kind that no call describes.
+- ``describe_consumer_groups`` describes new-protocol groups, and has the instance ids of static members; it costs one
+  request per group.
 
 No call has the generation, the leader or the members' timeouts.
 """
@@ -30,10 +30,10 @@ DEAD = "Dead"
 
 
 class PolledMember(msgspec.Struct, frozen=True, kw_only=True):
-    """A member as the admin calls show it.
+    """A member in the admin calls.
 
     Attributes:
-        metadata, assignment: The bytes of a classic member; empty during a rebalance, and for others.
+        metadata, assignment: The bytes of a classic member; empty during a rebalance, and for other members.
         queues: The queues of a member of the new protocol.
     """
 
@@ -47,11 +47,11 @@ class PolledMember(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class DescribedGroup(msgspec.Struct, frozen=True, kw_only=True):
-    """A group as the admin calls show it.
+    """A group in the admin calls.
 
     Attributes:
-        state: As Kafka names it: Stable, PreparingRebalance, ... protocol: ``classic``, ``consumer`` (KIP-848).
-        protocol_type: What a classic group assigns: ``consumer``, ``connect``, ...; empty while it has no members.
+        state: Kafka's name: Stable, PreparingRebalance, ... protocol: ``classic``, ``consumer`` (KIP-848).
+        protocol_type: The type of a classic group: ``consumer``, ``connect``, ...; empty while it has no members.
     """
 
     state: str
@@ -62,11 +62,11 @@ class DescribedGroup(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PolledGroups(msgspec.Struct, frozen=True, kw_only=True):
-    """All groups that one poll showed.
+    """All groups in one poll.
 
     Attributes:
         unreadable: Groups that this user may not describe, or that could not be described just now.
-        is_whole: Every broker replied: a group that is missing is gone.
+        is_whole: Whether every broker replied, so that a missing group is deleted.
     """
 
     groups: dict[str, DescribedGroup]
@@ -75,10 +75,13 @@ class PolledGroups(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class GroupReader(MetadataClient):
-    """A connection to one cluster that reads its groups, too. Calls raise as those of ``MetadataClient`` do."""
+    """A connection to one cluster that also reads its groups.
+
+    Calls raise the same errors as those of ``MetadataClient``.
+    """
 
     def groups(self) -> PolledGroups:
-        """Return all groups that this user may describe; of classic ones without instance ids."""
+        """Return all groups that this user may describe, classic ones without instance ids."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DeprecationWarning)
             listed: list[Any] = self._admin.list_groups(timeout=self._timeout_s)
@@ -114,7 +117,7 @@ class GroupReader(MetadataClient):
         return PolledGroups(groups=found, unreadable=frozenset(unreadable), is_whole=not answer.errors)
 
     def described(self, groups: Collection[str]) -> dict[str, DescribedGroup]:
-        """Return each of these groups by a call of its own; those that cannot be described are left out."""
+        """Return each of these groups from a call of its own; groups that cannot be described are left out."""
         if not groups:
             return {}
         answers = self._admin.describe_consumer_groups(sorted(groups), request_timeout=self._timeout_s)

@@ -1,8 +1,8 @@
-"""Shell: whether a cluster's groups are read from ``__consumer_offsets`` or by admin calls.
+"""Shell: decides whether a cluster's groups are read from ``__consumer_offsets`` or by admin calls.
 
-``auto`` tries the rights themselves. What it took stays as long as what its collector remembers: events of the two do
-not mix without a seam (a counted number is followed by a reported one). Each start tries the rights anew, so that it
-can say why.
+``auto`` tries the permissions. Its choice lasts as long as the collector's memory, because events of the two do not mix
+seamlessly (a counted number would be followed by a reported one). Each start tries the permissions again, so that it
+can report the reason.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class GroupSource(NamedTuple):
     """The source of groups.
 
     Attributes:
-        partitions: Partitions of ``__consumer_offsets``, where it is read.
+        partitions: Partitions of ``__consumer_offsets``, if it is read.
     """
 
     source: Source
@@ -39,18 +39,18 @@ class GroupSource(NamedTuple):
     why: str = ""
 
     def __str__(self) -> str:
-        """Return the chosen source, and why."""
+        """Return the chosen source and the reason."""
         return f"{self.source}: {self.why}"
 
 
 def choose_source(options: KafkaOptions, wanted: str, before: Source | None) -> GroupSource:
-    """Check the rights that a source needs, and log which one is taken, why, and which rights are missing.
+    """Check the permissions that a source needs; log the chosen source, the reason and missing permissions.
 
     Args:
-        wanted: ``records``, ``admin`` or ``auto``. before: What an earlier start took.
+        wanted: ``records``, ``admin`` or ``auto``. before: The source of an earlier start.
 
     Raises:
-        SetupError: The cluster cannot be reached or refuses this user, or lacks what the wanted source needs.
+        SetupError: The cluster cannot be reached or refuses this user, or lacks a requirement of the wanted source.
     """
     if wanted == "admin":
         return _admin(options, "the settings say so")

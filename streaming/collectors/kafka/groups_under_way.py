@@ -1,8 +1,8 @@
 """Shell: classic groups in the middle of a rebalance, as their brokers list them.
 
-Group records are written when a rebalance is complete. A poll that finds a group in between shows that it had begun by
-then: of rebalances that take longer than the interval of polls, records alone show only the end. Where no record ends
-it (the poll was dated after it, by a clock that is ahead, or the coordinator died), later polls do.
+Group records are written when a rebalance is complete. A poll that finds a group in between shows that the rebalance
+had begun by then; if it takes longer than the interval of polls, records alone show only the end. If no record ends it
+(the poll was dated after it, by a clock that is ahead, or the coordinator died), later polls do.
 """
 
 from __future__ import annotations
@@ -13,16 +13,17 @@ from typing import Final
 from udfs.kafka.consumer_offsets import GroupPatterns
 from udfs.model.events import GroupSnapshot, event_fields
 
-_OVER: Final = "Stable"  # without members, because all that is known is that it no longer rebalances
-# A group is over once this many polls lack it: its broker may have missed one, and its generation's record comes first.
+_OVER: Final = "Stable"  # without members, because it is only known that it no longer rebalances
+# A rebalance is over once this many polls lack the group: its broker may have missed one, and its generation's record
+# comes first.
 _POLLS: Final = 2
 
 
 class GroupsUnderWay:
-    """Reports each state of each group once, and that it is over.
+    """Reports each state of each group once, and the end of its rebalance.
 
     Args:
-        groups: Those that an earlier collector has reported; their states are not known any more.
+        groups: Groups that an earlier collector has reported; their states are no longer known.
     """
 
     def __init__(self, cluster: str, patterns: GroupPatterns, groups: Iterable[str] = ()) -> None:
@@ -33,14 +34,14 @@ class GroupsUnderWay:
 
     @property
     def groups(self) -> frozenset[str]:
-        """The groups that were reported to be under way."""
+        """Return the groups that were reported to be rebalancing."""
         return frozenset(self._reported)
 
     def diff(self, states: Mapping[str, str], at_ms: int) -> list[GroupSnapshot]:
-        """Return what a poll shows and the one before did not.
+        """Return the differences between a poll and the previous one.
 
         Args:
-            states: By group: ``PreparingRebalance`` or ``CompletingRebalance``. at_ms: Before the poll.
+            states: ``PreparingRebalance`` or ``CompletingRebalance`` by group. at_ms: A time before the poll.
         """
         changed = {
             group: state

@@ -1,8 +1,9 @@
-"""Shell: log files that are written and rotated meanwhile, line by line; each line once, also after a restart.
+"""Shell: reads log files that are being written and rotated line by line, each line once, even after a restart.
 
-A file is known by its inode and its first bytes, not by its name: a rotated one is read to its end under its new name,
-in the same folder, also compressed; then every file that was rotated after it, then the current one. A file that is
-shorter than what was read of it begins anew (`copytruncate`): its rest is read from the copy, where there is one.
+A file is identified by its inode and its first bytes, not by its name. A rotated file is read to its end under its new
+name, in the same folder, even if compressed; then come every file that was rotated after it, and the current one. A
+file that is shorter than what was read of it has been cut (`copytruncate`): its rest is read from the copy, if there is
+one.
 """
 
 from __future__ import annotations
@@ -44,25 +45,25 @@ class LineSource(Protocol):
     """A source of lines."""
 
     def read(self) -> Iterator[list[str]]:
-        """Return the lines that are new, in batches, up to the present end."""
+        """Return new lines, in batches, up to the current end."""
 
     def memory(self) -> bytes | None:
-        """Return what was read so far, for a later start; None: it cannot be read again."""
+        """Return the position for a later start; None if the lines cannot be read again."""
 
     @property
     def ends(self) -> bool:
-        """Whether there is an end at all: of a pipe, not of a log."""
+        """Return whether there is an end at all, as in a pipe, but not in a log."""
 
     @property
     def is_over(self) -> bool:
-        """Whether nothing will come any more."""
+        """Return whether no more lines will come."""
 
 
 class LogFiles:
     """Follows files.
 
     Args:
-        patterns: Paths, or patterns as a shell has them.
+        patterns: Paths, or shell patterns.
     """
 
     ends = is_over = False
@@ -80,11 +81,11 @@ class LogFiles:
             place.current = place.current or current_path(place.path)
 
     def memory(self) -> bytes:
-        """Return the places."""
+        """Return the positions."""
         return msgspec.json.encode(self._places)
 
     def read(self) -> Iterator[list[str]]:
-        """Return new lines, in the order of time: of rotated files first, then of current ones."""
+        """Return new lines in the order of time, first from rotated files, then from current ones."""
         path = ""
         for _ in range(_ATTEMPTS):
             try:
@@ -99,7 +100,7 @@ class LogFiles:
         wanted = self._wanted()
         reading = LogReading(self._places, self._list(wanted))
         if any(not (place.is_finished or place.is_missing) for place in reading.not_located()):
-            # a listing may miss a file that is renamed meanwhile
+            # a listing may miss a file that is being renamed
             reading = LogReading(self._places, self._list(wanted))
         self._let_go(reading)
         self._places = reading.remembered()
@@ -121,11 +122,11 @@ class LogFiles:
         return {path for pattern in self._patterns for path in (glob(pattern) if has_magic(pattern) else [pattern])}
 
     def _is_followed(self, current: str) -> bool:
-        """Return whether a path is wanted, even while no file has it, between the rotation and the next line."""
+        """Return whether a path is followed, even while it does not exist, between the rotation and the next line."""
         return any(current == pattern or PurePath(current).match(pattern) for pattern in self._patterns)
 
     def _list(self, wanted: set[str]) -> list[LogFile]:
-        """Return the files of the logs in question, in the order of time."""
+        """Return the files of the given logs, in the order of time."""
         currents = {current_path(path) for path in wanted} | {place.current for place in self._places}
         ids = {place.id for place in self._places}
         found: dict[FileId, LogFile] = {}
@@ -141,12 +142,12 @@ class LogFiles:
         return sorted(found.values(), key=lambda file: file.order)
 
     def _let_go(self, reading: LogReading) -> None:
-        """Report content that is gone and was not read to its end."""
+        """Report content that disappeared before it was read to its end."""
         present = {file.path for file in reading.files}
         logs = {file.current for file in reading.files}
         for place in reading.not_located():
             if place.current not in logs:
-                continue  # nothing is there; the disk may be mounted later
+                continue  # nothing exists there; the disk may be mounted later
             if place.offset and not (place.is_finished or place.is_missing):
                 _log.warning(
                     "a broker's log was cut or replaced; it is read from its beginning, and what it had more is lost"
@@ -158,7 +159,7 @@ class LogFiles:
             place.is_missing = True
 
     def _to_read(self, reading: LogReading, wanted: set[str]) -> list[LogFile]:
-        """Return the files with anything new, in the order of time; no more new ones than are followed."""
+        """Return the files with new content, in the order of time; no more new files than are followed."""
         located, new, refused = [], [], []
         newest = reading.newest_read()
         for file in reading.files:
@@ -179,7 +180,7 @@ class LogFiles:
         return sorted(located + new[len(new) - room :], key=reading.order)
 
     def _is_copy(self, file: LogFile, reading: LogReading) -> bool:
-        """Return whether a new file holds what another one does: until that one is cut, it is a copy of it."""
+        """Return whether a new file has the content of another one, and is a copy of it until that one is cut."""
         try:
             return any(reading.holds(file, place) for place in self._places if place.current == file.current)
         except BROKEN:
@@ -214,7 +215,8 @@ class LogFiles:
 
 
 def _lines(place: Place, pieces: Iterator[bytes], *, is_whole: bool) -> Iterator[list[str]]:
-    """Return whole lines, the last one also without an end where nothing can follow; one that is too long is lost."""
+    """Return complete lines, including an unterminated last line if nothing can follow; a line that is too long is
+    lost."""
     rest = b""
     for piece in pieces:
         rest += piece
@@ -244,15 +246,15 @@ class StandardInput:
 
     @property
     def is_over(self) -> bool:
-        """Whether the pipe was closed and all of it was read."""
+        """Return whether the pipe was closed and read to its end."""
         return not self._thread.is_alive() and self._waiting.empty()
 
     def memory(self) -> None:
-        """Return nothing: a pipe cannot be read again."""
+        """Return nothing, because a pipe cannot be read again."""
         return
 
     def read(self) -> Iterator[list[str]]:
-        """Return the lines that came since."""
+        """Return the lines that arrived since the last call."""
         lines: list[str] = []
         while not self._waiting.empty():
             lines.append(self._waiting.get_nowait())

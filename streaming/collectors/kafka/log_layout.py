@@ -1,7 +1,7 @@
-"""Shell: what a coordinator logged, and when, out of a line of any layout: text, or one JSON object a line. No I/O.
+"""Shell: extracts a coordinator's message and its time from a line of any layout: text, or one JSON object. No I/O.
 
-JSON is that of log4j2's ``JsonLayout``, of the templates of ``JsonTemplateLayout`` (ECS, Logstash, GELF, GCP), and what
-containers make of a line: ``{"log": "...", "time": "..."}``.
+JSON is that of log4j2's ``JsonLayout``, of the templates of ``JsonTemplateLayout`` (ECS, Logstash, GELF, GCP), and the
+format of container logs: ``{"log": "...", "time": "..."}``.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-# A coordinator's line begins like this after the time and the level: "[GroupCoordinator 1]: " or
-# "[GroupCoordinator id=1 topic=__consumer_offsets partition=7] ". The class ``GroupMetadata`` of brokers 2.3 to 3.9
-# logs without that: its messages are recognized by their first words.
+# A coordinator's line begins like this after the time and the level: "[GroupCoordinator 1]: " or "[GroupCoordinator
+# id=1 topic=__consumer_offsets partition=7] ". The class ``GroupMetadata`` of brokers 2.3 to 3.9 logs without it: its
+# messages are recognized by their first words.
 _MARK = re.compile(
     r"\[GroupCoordinator [^\]]*\]:? |"
     r"(?<!\w)(?=given member\.id |Group leader \[member\.id: |(?:Loaded|Static) member MemberMetadata\()"
@@ -23,25 +23,25 @@ _MARK = re.compile(
 # If the line names its logger, any other message of that class is also a coordinator's.
 _UNMARKED = re.compile(r"kafka\.coordinator\.group\.GroupMetadata\$?[)\"]")
 _LEVEL = re.compile(r"\b(?:TRACE|DEBUG|INFO|WARN|ERROR|FATAL)\W+")
-# ISO 8601 or log4j's default, where the layout has it.
+# ISO 8601 or log4j's default, if the layout has a time.
 _TIME = re.compile(
     r"(?P<date>\d{4}-\d\d-\d\d)[T ](?P<time>\d\d:\d\d:\d\d)(?:[.,](?P<fraction>\d{1,9}))?"
     r" ?(?P<zone>Z|UTC|[+-]\d\d:?\d\d)?"
 )
-# The logger's name, where the layout ends with it as Kafka's own does.
+# The logger's name, if the layout ends with it as Kafka's own does.
 _LOGGER = re.compile(r"\s*\((?:org\.apache\.)?kafka\.coordinator\.[\w.$]+\)\s*$")
 _START = re.compile("")  # the beginning of a message that has no mark
 # JSON fields of the message and of its time, the likeliest first.
 _MESSAGES = ("message", "msg", "short_message", "log")
 _TIMES = ("@timestamp", "timestamp", "instant", "timeMillis", "time", "ts")
-_LEAST_MS = 1e11  # a smaller number counts seconds, since in milliseconds it would be in 1973
+_LEAST_MS = 1e11  # a smaller number counts seconds, because in milliseconds it would be in 1973
 
 
 class Logged(NamedTuple):
     """A line of a coordinator.
 
     Attributes:
-        at: Epoch milliseconds; None: the line has no time that can be read.
+        at: Epoch milliseconds; None if the line has no readable time.
     """
 
     at: int | None
@@ -49,7 +49,7 @@ class Logged(NamedTuple):
 
 
 def coordinator_message(line: str, zone: tzinfo) -> Logged | None:
-    """Return the message of a coordinator's line; None: it is not such a line.
+    """Return the message of a coordinator's line; None for any other line.
 
     Args:
         zone: The time zone of times without one.
@@ -80,7 +80,7 @@ def _of_text(text: str, mark: re.Match[str], zone: tzinfo) -> Logged:
 
 
 def _object(text: str) -> dict[str, Any] | None:
-    """Return the JSON object of a line; behind it, a list of them has a comma."""
+    """Return the JSON object of a line, which in a list is followed by a comma."""
     try:
         return msgspec.json.decode(text.rstrip().rstrip(","), type=dict[str, Any])
     except msgspec.DecodeError:
@@ -103,7 +103,7 @@ def _unmarked(fields: Mapping[str, Any]) -> tuple[str, re.Match[str] | None]:
 
 
 def _time_in(value: object, zone: tzinfo) -> int | None:
-    """Return the time that a JSON value is: a text, a number, or log4j2's ``instant``."""
+    """Return the time in a JSON value: a text, a number, or log4j2's ``instant``."""
     if isinstance(value, str):
         return _time_of(value, zone)
     if isinstance(value, dict):
@@ -115,7 +115,7 @@ def _time_in(value: object, zone: tzinfo) -> int | None:
 
 
 def _time_of(text: str, zone: tzinfo) -> int | None:
-    """Return the first time in a text in epoch milliseconds; None: it has none."""
+    """Return the first time in a text in epoch milliseconds; None if it has none."""
     found = _TIME.search(text)
     if found is None:
         return None

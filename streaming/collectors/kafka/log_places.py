@@ -1,4 +1,4 @@
-"""Shell: how far the files of rotated logs were read, and where those files are now."""
+"""Shell: the read positions in rotated log files, and the current locations of those files."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ import msgspec
 from streaming.collectors.kafka.log_rotation import FileId, LogFile, head, rotation
 from streaming.pipeline.codecs import BROKEN
 
-# Files sort by when they were written, whether they are current, and their rotation.
+# Files sort by the time of writing, whether they are current, and their rotation.
 Order: TypeAlias = tuple[int, bool, tuple[int, ...]]
 
 
 class Place(msgspec.Struct):
-    """How far one file was read.
+    """The read position in one file.
 
     Attributes:
-        path: As it was named then. current: What it was named before it was rotated.
-        offset: Bytes of its content, decompressed.
+        path: Its name then. current: Its name before it was rotated.
+        offset: Bytes of its decompressed content.
         head: Digest of its first ``head_bytes`` bytes.
-        modified_ns: When it was last written, as far as it was read.
-        read_size, read_modified_ns: Of the file on the disk, when all of it was read; -1: it was not yet.
+        modified_ns: When the part that was read was last written.
+        read_size, read_modified_ns: Size and time of the file on the disk when all of it was read; -1 if not yet.
         is_finished: Whether it was read to its end after a newer file had taken its place.
-        is_missing: Whether no file holds what it held.
+        is_missing: Whether no file has its content any more.
     """
 
     path: str
@@ -46,20 +46,20 @@ class Place(msgspec.Struct):
         return self.device, self.inode
 
     def move(self, file: LogFile) -> None:
-        """Note that a file holds what was read."""
+        """Record that a file holds the content that was read."""
         self.path, (self.device, self.inode) = file.path, file.id
 
     def complete(self, file: LogFile) -> None:
-        """Note that all of a file was read."""
+        """Record that all of a file was read."""
         self.read_size, self.read_modified_ns = file.size, file.modified_ns
 
 
 class LogReading:
-    """The files that there are at one time, and which of them hold what was read before.
+    """The existing files at one time, and which of them hold content that was read before.
 
     Attributes:
         files: In the order of time.
-        located: The place of each file that has one.
+        located: The read position of each file that has one.
     """
 
     def __init__(self, places: list[Place], files: list[LogFile]) -> None:
@@ -80,7 +80,7 @@ class LogReading:
                 place.modified_ns = place.modified_ns or file.modified_ns
 
     def _locate_by_content(self) -> None:
-        """Find files that were compressed, or copied before they were cut, or whose disk has another number by now."""
+        """Find files that were compressed, or copied before they were cut, or whose disk has another number now."""
         for place in sorted(self.not_located(), key=lambda place: place.modified_ns):
             if place.is_missing or not place.head_bytes:
                 continue
@@ -90,17 +90,18 @@ class LogReading:
                     break
 
     def not_located(self) -> list[Place]:
-        """Return the places whose files are not there."""
+        """Return the positions whose files are missing."""
         located = {id(place) for place in self.located.values()}
         return [place for place in self._places if id(place) not in located]
 
     def remembered(self) -> list[Place]:
-        """Return the places without those of missing files; the newest of each log stays, since new files are newer."""
+        """Return the positions without those of missing files; the newest of each log stays, because new files are
+        newer."""
         newest = {place.current: place for place in sorted(self._places, key=lambda place: place.modified_ns)}
         return [place for place in self._places if not place.is_missing or newest[place.current] is place]
 
     def holds(self, file: LogFile, place: Place) -> bool:
-        """Return whether a file holds what was read at a place."""
+        """Return whether a file begins with the content read at a position."""
         is_same = file.id == place.id
         if is_same and is_unchanged(place, file):
             return True
@@ -120,7 +121,7 @@ class LogReading:
         return self._heads[file.id]
 
     def newest_read(self) -> dict[str, Order]:
-        """Return for each log when the newest of what was read of it was written."""
+        """Return for each log when the newest content that was read was written."""
         files = {id(self.located[file.id]): file for file in self.files if file.id in self.located}
         newest: dict[str, Order] = {}
         for place in self._places:
@@ -131,7 +132,7 @@ class LogReading:
         return newest
 
     def order(self, file: LogFile) -> tuple[bool, int, tuple[int, ...], str]:
-        """Return what sorts files by time; of one that was compressed since, when it was written."""
+        """Return a key that sorts files by time; for a file compressed since, the time when it was written."""
         place = self.located.get(file.id)
         if place is None:
             return file.order
@@ -140,15 +141,15 @@ class LogReading:
 
 
 def is_after(file: LogFile, read: Order | None) -> bool:
-    """Return whether a rotated file was written after the newest one that was read; False: none was."""
+    """Return whether a rotated file was written after the newest one that was read; False if none was."""
     return read is not None and (file.modified_ns, False, rotation(file.path)) > read
 
 
 def is_unchanged(place: Place, file: LogFile) -> bool:
-    """Return whether a file is as it was when all of it was read."""
+    """Return whether a file is unchanged since all of it was read."""
     return (place.id, place.read_size, place.read_modified_ns) == (file.id, file.size, file.modified_ns)
 
 
 def digest(content: bytes) -> str:
-    """Return what the first bytes of a file are remembered by."""
+    """Return the digest by which the first bytes of a file are remembered."""
     return hashlib.sha256(content).hexdigest() if content else ""

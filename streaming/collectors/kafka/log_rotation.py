@@ -1,8 +1,8 @@
-"""Shell: the files of a log that is rotated: which ones belong together, which one was written before which.
+"""Shell: the files of a rotated log: which ones belong together, and their order.
 
-``server.log`` is the current one of ``server.log.1``, ``server.log.2026-11-24-13``, ``server.log-20261124.gz`` and
-``server-2026-11-24.log``. Their order is that of their times of modification. Where these are equal, it is that of the
-dates in their names, and of numbers downwards: ``.1`` is newer than ``.2``.
+``server.log`` is the current file of ``server.log.1``, ``server.log.2026-11-24-13``, ``server.log-20261124.gz`` and
+``server-2026-11-24.log``. They are ordered by modification time. If those are equal, they are ordered by the dates in
+their names, and by descending numbers: ``.1`` is newer than ``.2``.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ HEAD_BYTES = 1024  # log lines begin with a time, so this distinguishes two file
 _BEHIND = re.compile(r"(?P<name>.+\.[A-Za-z]\w*)[.\-_](?P<rotation>\d[\d.\-_:T]*)")
 _DATE = r"(?:20\d\d[-_.]?[01]\d|[0-3]?\d[-_.][0-3]?\d[-_.]20\d\d)"
 _WITHIN = re.compile(rf"(?P<name>.+?)[.\-_](?P<rotation>{_DATE}[\d.\-_:T]*)(?P<extension>\.[A-Za-z]\w*)")
-_NAMES = 4_096  # that many are remembered, because folders are listed twice a second
+_NAMES = 4_096  # this many are remembered, because folders are listed twice a second
 _SHORTEST_DATE = 6  # characters; a single shorter number counts rotations
 
 FileId: TypeAlias = tuple[int, int]
 
 
 class RotatedError(Exception):
-    """A file has another name by now."""
+    """A file has another name now."""
 
 
 class _Name(NamedTuple):
@@ -48,17 +48,17 @@ class LogFile(NamedTuple):
 
     @property
     def current(self) -> str:
-        """The path of the file that this one was rotated from; its own if it was not."""
+        """Return the path of the file that this one was rotated from, or its own path if it was not."""
         return current_path(self.path)
 
     @property
     def compression(self) -> str:
-        """The suffix of a compressed file; of another one nothing."""
+        """Return the suffix of a compressed file; nothing for any other file."""
         return _compression(self.path)
 
     @property
     def is_readable(self) -> bool:
-        """Whether it is not compressed, or in a way that is read."""
+        """Return whether it is uncompressed, or compressed in a supported way."""
         return self.compression not in REFUSED
 
     @property
@@ -81,7 +81,7 @@ def current_path(path: str) -> str:
 
 @lru_cache(_NAMES)
 def rotation(path: str) -> tuple[int, ...]:
-    """Return what orders the rotated files of one log by their names, the newest last."""
+    """Return a key that orders the rotated files of one log by their names, newest last."""
     return _parsed(os.path.basename(path)).rotation
 
 
@@ -105,9 +105,9 @@ def _compression(path: str) -> str:
 
 
 def list_logs(folder: str, currents: Collection[str], ids: Collection[FileId]) -> list[LogFile]:
-    """Return the files in a folder that are of one of these logs, or one of these files whatever its name, each once.
+    """Return the files in a folder that belong to one of these logs, or have one of these ids, each once.
 
-    A file that is being compressed is listed under its own name only.
+    A file that is being compressed is listed only under its own name.
 
     Raises:
         OSError: The folder cannot be listed.
@@ -133,22 +133,22 @@ def list_logs(folder: str, currents: Collection[str], ids: Collection[FileId]) -
 
 
 def log_file(path: str) -> LogFile | None:
-    """Return a file as it is; None: there is no file of this name."""
+    """Return a file's current state; None if no file has this name."""
     try:
         status = os.stat(path)
     except OSError:
-        return None  # it is between two names and found under the other
+        return None  # it is being renamed, and is found under its other name
     if not S_ISREG(status.st_mode):
         return None
     return LogFile(path, (status.st_dev, status.st_ino), status.st_size, status.st_mtime_ns)
 
 
 def head(file: LogFile) -> bytes:
-    """Return the first bytes of what a file holds, compressed or not.
+    """Return the first bytes of a file's content, compressed or not.
 
     Raises:
-        RotatedError: It has another name by now.
-        BROKEN: There are none: it cannot be read, or is damaged from the beginning.
+        RotatedError: The file has another name now.
+        BROKEN: The file cannot be read, or is damaged from the beginning.
     """
     found = b""
     try:
@@ -163,10 +163,10 @@ def head(file: LogFile) -> bytes:
 
 
 def contents(file: LogFile, offset: int, piece_bytes: int = CHUNK_BYTES) -> Iterator[bytes]:
-    """Return what a file holds from an offset on, decompressed.
+    """Return a file's content from an offset on, decompressed.
 
     Raises:
-        RotatedError: The file has another name by now.
+        RotatedError: The file has another name now.
         OSError: It cannot be read.
         BROKEN: It is compressed, and damaged from here on.
     """

@@ -1,4 +1,4 @@
-"""Shell: what a running Kafka cluster shows: its topics, the ends of its group records, the times of single records."""
+"""Shell: metadata of a running Kafka cluster: topics, end offsets of its group records, times of single records."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from udfs.model.first_few import first_few
 if TYPE_CHECKING:
     from confluent_kafka.admin import ListOffsetsResultInfo, TopicDescription
 
-# Spark's consumers name their groups like this, so one right for this prefix covers all of the monitor.
+# Spark's consumers name their groups like this, so one permission for this prefix covers all of the monitor.
 GROUP_PREFIX = "spark-kafka-source"
 # A reachable cluster that refuses access answers with these.
 REFUSALS = frozenset(
@@ -63,9 +63,9 @@ AnswerT = TypeVar("AnswerT")
 
 
 class MetadataClient:
-    """A connection to one cluster. It only reads, joins no group and makes no topic.
+    """A connection to one cluster. It only reads, joins no group and creates no topic.
 
-    Every call raises ``confluent_kafka.KafkaException`` where the cluster cannot be reached or refuses; the client
+    Every call raises ``confluent_kafka.KafkaException`` if the cluster cannot be reached or refuses access; the client
     itself reconnects.
     """
 
@@ -109,7 +109,7 @@ class MetadataClient:
     def groups_under_way(self) -> dict[str, str]:
         """Return the state of each classic group that this user may describe and that is rebalancing.
 
-        Brokers before 2.6 cannot list groups by state: nothing is returned then.
+        Brokers before 2.6 cannot list groups by state; nothing is returned for them.
         """
         if not self._lists_states:
             return {}
@@ -127,7 +127,7 @@ class MetadataClient:
         return {group.group_id: _UNDER_WAY[group.state] for group in answer.valid if group.state in _UNDER_WAY}
 
     def new_protocol_groups(self) -> list[str]:
-        """Return the consumer groups of the new protocol; none where brokers do not list groups by kind."""
+        """Return the consumer groups of the new protocol; none if brokers do not list groups by kind."""
         try:
             request = self._admin.list_consumer_groups(
                 types={ConsumerGroupType.CONSUMER}, request_timeout=self._timeout_s
@@ -139,18 +139,18 @@ class MetadataClient:
             return []
 
     def coordinators(self) -> list[tuple[str, int] | None]:
-        """Return host and port of the leader of each partition of ``__consumer_offsets``; None: it has none."""
+        """Return host and port of the leader of each partition of ``__consumer_offsets``; None if it has no leader."""
         metadata = self._consumer.list_topics(OFFSETS_TOPIC, timeout=self._timeout_s)
         partitions = metadata.topics[OFFSETS_TOPIC].partitions
         leaders = [metadata.brokers.get(partitions[number].leader) for number in sorted(partitions)]
         return [None if leader is None else (leader.host, leader.port) for leader in leaders]
 
     def topics(self, previous: Mapping[str, ObservedTopic] | None = None) -> dict[str, ObservedTopic | None]:
-        """Return all topics that this user may describe; None for one that cannot be described just now.
+        """Return all topics that this user may describe, with None for topics that cannot be described just now.
 
         Args:
-            previous: What was returned before: ids of unchanged topics are taken from there, but for some in turn: a
-                topic that was made again under its name has another id.
+            previous: The previous result; ids of unchanged topics are copied from it, except for some in turn, because
+                a re-created topic has another id.
         """
         metadata = self._admin.list_topics(timeout=self._timeout_s)
         racks = self._racks()
@@ -183,7 +183,7 @@ class MetadataClient:
 
     @property
     def partial(self) -> str | None:
-        """Return which partitions had no leader when topics were described last; None: all had one."""
+        """Return the partitions without a leader when topics were described last; None if all had one."""
         if not self._leaderless:
             return None
         return f"partitions without a leader: {first_few(self._leaderless, _LEADERLESS_NAMED)}"
@@ -194,7 +194,8 @@ class MetadataClient:
         return chosen
 
     def offsets_partitions(self, topic: str = OFFSETS_TOPIC) -> int:
-        """Return how many partitions a topic has; 0 when there is none: ``__consumer_offsets`` comes with a group."""
+        """Return the number of a topic's partitions; 0 if it does not exist: ``__consumer_offsets`` is created with
+        the first group."""
         described = self._consumer.list_topics(topic, timeout=self._timeout_s).topics[topic]
         if described.error is not None and described.error.code() == KafkaError.UNKNOWN_TOPIC_OR_PART:
             return 0
@@ -208,13 +209,13 @@ class MetadataClient:
         return error
 
     def locate_coordinator(self) -> None:
-        """Request the coordinator of a group: the broker then makes ``__consumer_offsets`` if it has none yet."""
+        """Request the coordinator of a group, for which the broker creates ``__consumer_offsets`` if it is missing."""
         self._consumer.committed([TopicPartition(OFFSETS_TOPIC, 0)], timeout=self._timeout_s)
 
     def offsets_bounds(self, partitions: int, topic: str = OFFSETS_TOPIC) -> dict[int, tuple[int, int]]:
-        """Return the first offset and the end of each partition of a topic.
+        """Return the first and the end offset of each partition of a topic.
 
-        The end counts what running transactions have written too.
+        The end offset includes what running transactions have written.
         """
         # Both are requested at once, so that an unavailable leader is waited for only once.
         first = self._request_offsets(topic, partitions, OffsetSpec.earliest())
@@ -225,7 +226,7 @@ class MetadataClient:
         }
 
     def ends(self, partitions: Mapping[str, int]) -> dict[tuple[str, int], int]:
-        """Return where each partition ends; those without a leader are missing, as all are of a broker that is away."""
+        """Return the end offsets, without partitions that have no leader, as on a broker that is away."""
         latest = OffsetSpec.latest()
         places = {TopicPartition(topic, number): latest for topic in partitions for number in range(partitions[topic])}
         found: dict[tuple[str, int], int] = {}
@@ -299,7 +300,7 @@ class MetadataClient:
         return True
 
     def complaints(self) -> list[KafkaError]:
-        """Return what the clients have complained of, newest last."""
+        """Return the errors logged by the clients, newest last."""
         self._admin.poll(0)
         messages = self._consumer.consume(_COMPLAINTS_AT_ONCE, 0.1)
         self._complaints += [error for message in messages if (error := message.error()) is not None]
@@ -335,7 +336,7 @@ class MetadataClient:
 
 
 def next_few(names: list[str], after: str, most: int) -> list[str]:
-    """Return the next of many sorted names, from the first again behind the last; all, where they are few.
+    """Return the next of many sorted names, starting over after the last; all if there are few.
 
     Example:
         >>> next_few(["a", "b", "c"], "a", 1), next_few(["a", "b", "c"], "c", 2)
@@ -349,7 +350,7 @@ def answer_of(request: Future[AnswerT], timeout_s: float) -> AnswerT:
     """Wait for the answer of an admin request that was given a timeout.
 
     Raises:
-        KafkaException: The cluster cannot be reached, or refuses.
+        KafkaException: The cluster cannot be reached, or refuses access.
     """
     try:
         return request.result(timeout_s + _LONGER_S)

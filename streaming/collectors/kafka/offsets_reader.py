@@ -31,13 +31,13 @@ _log = logger("kafka")
 
 
 class OffsetsReader:
-    """Reads from the offsets in its log's remembered state, else from the earliest available record."""
+    """Reads from the offsets in its log's memory, else from the earliest available record."""
 
     def __init__(self, options: KafkaOptions, log: EventLog, *, partitions: int) -> None:
         self._cluster = options.cluster
         self._patterns = GroupPatterns(options.include_groups, options.exclude_groups)
         self._event_log = log
-        # Offsets up to which records were read; taken by the log, which may wait for its disk; and stored.
+        # Offsets up to which records were read; accepted by the log, which may wait for its disk; and stored.
         self._read = _remembered(log)
         self._taken = dict(self._read)
         self._written = dict(self._read)
@@ -66,13 +66,13 @@ class OffsetsReader:
         )
 
     def offsets_read(self) -> Mapping[int, int]:
-        """Return up to where everything is in the log: partition -> next offset."""
+        """Return how far everything is in the log: partition -> next offset."""
         return self._written
 
     def step(self) -> None:
         """Read records for half a second, and append them to the log when it is time.
 
-        While the log takes nothing more, nothing is read.
+        While the log accepts nothing more, nothing is read.
         """
         if self._log_is_full:
             if not self.write():
@@ -140,9 +140,9 @@ class OffsetsReader:
         self._read[partition] = offset + 1
 
     def _pass_over(self, partition: int) -> None:
-        """Continue with the first existing record, where the next one to read is gone.
+        """Continue with the first existing record, if the next one to read no longer exists.
 
-        A partition that ends before that was recreated: it is read from its beginning, and nothing is missing.
+        If a partition ends before it, it was recreated: it is read from its beginning, and nothing is missing.
         """
         place = TopicPartition(OFFSETS_TOPIC, partition)
         first, _ = self._consumer.get_watermark_offsets(place, timeout=_TIMEOUT_S)
@@ -191,7 +191,7 @@ def _remembered(log: EventLog) -> dict[int, int]:
 
 
 def fold(events: Sequence[AnyEvent]) -> list[AnyEvent]:
-    """Merge the commits of a group at one time into one event; the rest stays as it is, in its order."""
+    """Merge a group's commits with the same timestamp into one event; other events stay as they are, in order."""
     folded: list[AnyEvent] = []
     commits: dict[tuple[str, int], dict[tuple[str, int], QueueOffset]] = {}
     places: dict[tuple[str, int], int] = {}

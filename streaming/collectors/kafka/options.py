@@ -1,8 +1,8 @@
 """Shell: one set of client properties, under Java's names, for both clients: Java's inside Spark, and librdkafka.
 
-Spark reads ``__consumer_offsets`` with kafka-clients; the collector and the check of rights use librdkafka. Users
-write Java's names (``sasl.jaas.config``, ``ssl.truststore.location``), for these are in every guide; librdkafka's own
-short forms ``sasl.username`` and ``sasl.password`` are understood too, and translated for Java.
+Spark reads ``__consumer_offsets`` with kafka-clients; the collector and the check of permissions use librdkafka. Users
+write Java's names (``sasl.jaas.config``, ``ssl.truststore.location``), because these are in every guide; librdkafka's
+own short forms ``sasl.username`` and ``sasl.password`` are understood too, and translated for Java.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _PREFIX = "kafka."
 _SPARK_ONLY = re.compile(
     r"^(fetchOffset|kafkaConsumer|groupIdPrefix|minPartitions|maxRecordsPerPartition)", re.IGNORECASE
 )
-# Spark sets these itself and refuses them from others.
+# Spark sets these itself and rejects them from others.
 _SET_BY_SPARK = frozenset(
     {
         "auto.offset.reset",
@@ -69,12 +69,12 @@ _JAAS_PAIR = re.compile(r'([\w.]+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|\'([^\']*)\'|([^
 
 @dataclass(frozen=True)
 class KafkaOptions:
-    """Where a cluster is, how to log in there, and how the monitor names it.
+    """The address of a cluster, its login, and its name in the monitor.
 
     Attributes:
-        properties: Client properties; a leading ``kafka.`` is dropped. Never shown: they hold secrets.
-        include_groups, exclude_groups: Which groups are followed: patterns for whole group ids.
-        ends_interval_ms: How often the ends of all partitions are read; 0: never.
+        properties: Client properties; a leading ``kafka.`` is dropped. Never shown, because they hold secrets.
+        include_groups, exclude_groups: The followed groups, as patterns for whole group ids.
+        ends_interval_ms: How often the end offsets of all partitions are read; 0 for never.
     """
 
     bootstrap_servers: str
@@ -86,7 +86,7 @@ class KafkaOptions:
 
     @property
     def user(self) -> str | None:
-        """The user that logs in, if the options name one; for Kafka the principal ``User:<this>``."""
+        """Return the user that logs in, if the options name one; in Kafka the principal is ``User:<this>``."""
         named = self._clean().get("sasl.username") or _jaas_values(self._clean().get(JAAS, "")).get("username")
         return named or None
 
@@ -129,12 +129,12 @@ class KafkaOptions:
 
 
 def is_of_spark(name: str) -> bool:
-    """Return whether a property is one of Spark's source of Kafka's records."""
+    """Return whether a property is one of Spark's Kafka source."""
     return bool(_SPARK_ONLY.match(name))
 
 
 def _jaas_values(jaas: str) -> dict[str, str]:
-    """Read the values of a JAAS line.
+    """Parse the values of a JAAS line.
 
     Example:
         >>> _jaas_values('a.b.PlainLoginModule required username="me" password="p\\\\"w";')
@@ -150,7 +150,7 @@ def _jaas_values(jaas: str) -> dict[str, str]:
 
 
 def _jaas_of(properties: Mapping[str, str]) -> str | None:
-    """Make Java's login line from a name and a password."""
+    """Create Java's login line from a name and a password."""
     if JAAS in properties or "sasl.username" not in properties:
         return None
     mechanism = properties.get("sasl.mechanism", "PLAIN").upper()

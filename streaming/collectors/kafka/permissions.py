@@ -1,6 +1,6 @@
-"""Shell: whether a cluster can be reached, and grants the needed permissions; checked before Spark starts.
+"""Shell: checks, before Spark starts, that a cluster can be reached and grants the needed permissions.
 
-Kafka's ACLs themselves are not read, because few users may: each permission is tried.
+Kafka's ACLs themselves are not read, because few users may do so; each permission is tried.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ _NOT_YET = frozenset(
 
 @dataclass(frozen=True)
 class Missing:
-    """A right that the monitor lacks.
+    """A permission that the monitor lacks.
 
     Attributes:
-        operation: As Kafka's ACLs name it. resource: ``topic`` or ``group``. name: Of it.
-        prefixed: The name is the beginning of many.
-        needed: Required; else ``why`` names what is unknown without it.
+        operation: Kafka's name in ACLs. resource: ``topic`` or ``group``. name: The resource's name.
+        prefixed: The name is a prefix.
+        needed: Whether it is required; otherwise ``why`` names what is unknown without it.
     """
 
     operation: Literal["Describe", "Read"]
@@ -55,7 +55,7 @@ class Missing:
     needed: bool = True
 
     def command(self, options: KafkaOptions) -> str:
-        """Return the line that gives this right."""
+        """Return the command line that grants this permission."""
         pattern = " --resource-pattern-type prefixed" if self.prefixed else ""
         return (
             f"kafka-acls.sh --bootstrap-server {options.bootstrap_servers} --add --allow-principal"
@@ -96,7 +96,7 @@ def require_topic(options: KafkaOptions, topic: str) -> None:
     """Check that a topic exists and may be described.
 
     Raises:
-        SetupError: It is not, or the cluster cannot be reached, or refuses this user.
+        SetupError: The topic does not exist, or the cluster cannot be reached or refuses this user.
     """
     with _connected(options) as view:
         try:
@@ -111,7 +111,7 @@ def require_topic(options: KafkaOptions, topic: str) -> None:
 
 
 def offsets_partitions(options: KafkaOptions) -> int:
-    """Return how many partitions ``__consumer_offsets`` has; where there was never a group, have the broker create it.
+    """Return the number of partitions of ``__consumer_offsets``; if there was never a group, let the broker create it.
 
     Raises:
         SetupError: The cluster cannot be reached, refuses this user, or has no such topic.
@@ -136,7 +136,7 @@ def offsets_partitions(options: KafkaOptions) -> int:
 
 
 def check_admin_rights(options: KafkaOptions) -> list[Missing]:
-    """Try what following a cluster by admin calls needs; return what is missing.
+    """Try the permissions needed to follow a cluster by admin calls; return the missing ones.
 
     Raises:
         SetupError: The cluster cannot be reached, or refuses this user.
@@ -152,10 +152,10 @@ def check_admin_rights(options: KafkaOptions) -> list[Missing]:
 
 
 def refuse_without(missing: list[Missing], options: KafkaOptions) -> None:
-    """Name each right that is missing and needed.
+    """Raise an error that names each permission that is missing and needed.
 
     Raises:
-        SetupError: A needed right is missing.
+        SetupError: A needed permission is missing.
     """
     if any(right.needed for right in missing):
         raise SetupError(
@@ -168,7 +168,7 @@ def refuse_without(missing: list[Missing], options: KafkaOptions) -> None:
 
 
 def _connected(options: KafkaOptions) -> MetadataClient:
-    """Return a client of the cluster, if its port is open: the client itself waits long for a broker."""
+    """Return a client of the cluster, if its port is open; the client itself would wait long for a broker."""
     servers = [server.strip().rpartition("/")[2] for server in options.bootstrap_servers.split(",")]
     require_reachable(servers, what="Kafka broker", remedy=_NOT_REACHED)
     try:

@@ -29,11 +29,11 @@ def offsets_source(
 ) -> DataFrame:
     """Read all records of ``__consumer_offsets``, from the earliest existing one.
 
-    The partitions are assigned, not subscribed to: so Spark joins no group, and has none in the topic.
+    The partitions are assigned, not subscribed to, so that Spark joins no group, and has none in the topic.
 
     Args:
-        partitions: How many the topic has; it never changes while the cluster lives.
-        is_tolerant: Records that were deleted before they were read are skipped; else the query fails.
+        partitions: The topic's number of partitions, which never changes while the cluster lives.
+        is_tolerant: Records that were deleted before they were read are skipped; otherwise the query fails.
     """
     spark.conf.set(_READ_INTERNAL_TOPICS, "true")
     spark.conf.set(_STOP_TIMEOUT, _STOP_TIMEOUT_MS)

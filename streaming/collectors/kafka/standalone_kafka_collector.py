@@ -1,4 +1,4 @@
-"""Shell: a Kafka collector without a job: it reads the group records itself, too."""
+"""Shell: a Kafka collector without a job, which also reads the group records itself."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ _log = logger("kafka")
 
 
 class StandaloneKafkaCollector:
-    """Reports of one cluster, once it has been checked, what ``KafkaCollector`` reports, and its group records.
+    """Reports the same as ``KafkaCollector`` about one cluster, once it has been checked, and its group records.
 
     Args:
         topics, groups: Logs of the two, in one folder or topic.
-        partitions: How many ``__consumer_offsets`` has.
-        stop: Set by the caller, it ends a full read, too.
+        partitions: Number of partitions of ``__consumer_offsets``.
+        stop: Set by the caller; it also ends a full read.
     """
 
     def __init__(
@@ -59,7 +59,7 @@ class StandaloneKafkaCollector:
             _log.warning("records that could not be decoded", records=self._reader.rejected)
 
     def observe_once(self) -> bool:
-        """Read everything once up to the present end, instead of ``start``; return whether the cluster answered."""
+        """Read everything once up to the current end, instead of ``start``; return whether the cluster answered."""
         if not self._collector.observe_once():
             return False
         while not self._stop.is_set() and not self._collector.flush_clock():

@@ -16,9 +16,9 @@ class ObservedTopic(msgspec.Struct, frozen=True):
     """A topic in the metadata.
 
     Attributes:
-        racks: Of each partition, in order: the racks of its replicas, sorted and distinct; empty where no broker
-            names its rack.
-        topic_id: Its UUID, where the broker has such.
+        racks: For each partition, in order: the racks of its replicas, sorted and distinct; empty if no broker names
+            its rack.
+        topic_id: Its UUID, if the broker has topic ids.
     """
 
     partitions: int
@@ -27,10 +27,10 @@ class ObservedTopic(msgspec.Struct, frozen=True):
 
 
 class TopicDiff:
-    """Remembers the reported topics, and reports changes.
+    """The reported topics, from which changes are found.
 
-    A deleted topic, or one with fewer partitions than before, is reported only after two equal reads: a broker
-    that has just started may not know everything yet.
+    A deleted topic, or one with fewer partitions than before, is reported only after two equal reads: a broker that has
+    just started may not know everything yet.
     """
 
     def __init__(self, cluster: str, memory: bytes | None = None) -> None:
@@ -46,14 +46,14 @@ class TopicDiff:
 
     @property
     def reported(self) -> Mapping[str, ObservedTopic]:
-        """The topics as last reported."""
+        """Return the topics as last reported."""
         return self._reported
 
     def diff(self, observed: Mapping[str, ObservedTopic | None], time_ms: int) -> list[TopicQueues]:
         """Compare a read with the reported topics.
 
         Args:
-            observed: Every topic that the cluster lists; None for one that could not be described.
+            observed: Every topic that the cluster lists; None for a topic that could not be described.
         """
         events = []
         doubted: dict[str, ObservedTopic | None] = {}

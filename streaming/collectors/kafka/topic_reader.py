@@ -1,4 +1,4 @@
-"""Shell: the job as a reader of a Kafka topic: which records were deleted before it read them."""
+"""Shell: the job as a reader of a Kafka topic, and the records that were deleted before it read them."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ _log = logger("kafka")
 
 
 class Missed(NamedTuple):
-    """Records of one partition: from an offset up to, and without, another.
+    """Records of one partition from an offset (included) to another (excluded).
 
     Attributes:
-        read: What had been read, where the partition now ends before that; None: the records are deleted.
+        read: The position that had been read, if the partition now ends before it; None if the records are deleted.
     """
 
     partition: int
@@ -43,8 +43,8 @@ def missed(
 
     Args:
         read: Partition -> next offset. A partition that is not in it is new, and begins at 0.
-        bounds: First offset and end of each partition.
-        answered: Up to where losses were reported; of a truncated partition negative: −1 − its end.
+        bounds: First and end offset of each partition.
+        answered: How far losses were reported; negative for a truncated partition: −1 − its end offset.
     """
     found = []
     is_behind = False

@@ -1,4 +1,4 @@
-"""Shell: certificates from Java's trust stores, read with the keytool of every Java."""
+"""Shell: certificates from Java's trust stores, read with the keytool of any Java."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def certificates_of(store: str, password: str | None) -> str:
     """Return the certificates of a JKS or PKCS12 store as PEM.
 
     Raises:
-        SetupError: It cannot be read, or has no certificate.
+        SetupError: The store cannot be read, or has no certificate.
     """
     keytool = find_java().home / "bin" / "keytool"
     command = [str(keytool), "-list", "-rfc", "-keystore", store]

@@ -28,10 +28,10 @@ _NO_TOPIC = ZkTopic(Folder(), {})
 
 @dataclass
 class PendingEvents:
-    """Events, and the reported state once they are in the log.
+    """Drafted events, and the reported state once they are in the log.
 
     Attributes:
-        groups, topics: What changed; None: it was deleted. unread: Groups that changed while they were read.
+        groups, topics: Changed ones; None if deleted. unread: Groups that changed while they were read.
     """
 
     events: list[AnyEvent] = field(default_factory=list)
@@ -51,18 +51,18 @@ class MetaqClusterDiff:
         self._offsets = OffsetDiff(options.cluster)
         self._offsets_next = ""
         self._read_at: dict[str, int] = {}  # when each group was read, by this machine's clock
-        # Groups that have not settled, and since when they are unchanged; all other remembered ones have settled.
+        # Groups that have not settled, with the time since which they are unchanged; all others have settled.
         self._unsettled = {name: 0 for name, group in self._reported.groups.items() if not group.settled}
         self._doubted = {name for name, topic in self._reported.topics.items() if topic.doubted_since is not None}
 
     @property
     def groups(self) -> int:
-        """The number of groups."""
+        """Return the number of groups."""
         return len(self._reported.groups)
 
     @property
     def topics(self) -> int:
-        """The number of topics."""
+        """Return the number of topics."""
         return len(self._reported.topics)
 
     def memory(self) -> bytes:
@@ -94,7 +94,7 @@ class MetaqClusterDiff:
         return pending
 
     def diff_again(self, reader: ZkReader) -> PendingEvents:
-        """Prepare events for what was unchanged for long enough: removed queues, strategies, assignments."""
+        """Draft events about anything unchanged for long enough: removed queues, strategies, assignments."""
         pending = PendingEvents()
         if self._doubted:
             self._read_topics(pending, reader, dict.fromkeys(self._doubted, now_ms()))
@@ -111,7 +111,7 @@ class MetaqClusterDiff:
         return bool(self._unsettled or self._doubted)
 
     def round(self, reader: ZkReader, began: int) -> PendingEvents:
-        """Prepare commits and the ``clock``: every change that was noticed before ``began`` has been reported."""
+        """Draft commits and the ``clock``; every change that was noticed before ``began`` has been reported."""
         pending = PendingEvents()
         context = self._read(began)
         for name, reported in self._reported.groups.items():
@@ -130,7 +130,7 @@ class MetaqClusterDiff:
         return pending
 
     def keep(self, pending: PendingEvents) -> None:
-        """Mark a draft as reported: its events are in the log."""
+        """Mark a draft as reported, because its events are in the log."""
         at = self._clock.at(now_ms())
         for name, group in pending.groups.items():
             if group is None:
@@ -169,7 +169,7 @@ class MetaqClusterDiff:
             ]
         return sorted(found)
 
-    # ---- inside
+    # ---- internals
 
     def _read(self, noticed_ms: int, *, continuous: bool = True) -> ReadContext:
         at = self._clock.at(now_ms())
@@ -202,7 +202,7 @@ class MetaqClusterDiff:
             self._unsettle_subscribers(pending, changed)
 
     def _topics_to_read(self, reader: ZkReader) -> list[str]:
-        """Return the topics that are new; all of them when the first broker of the present kind has come."""
+        """Return the topics that are new; all of them when the first broker of the current kind has appeared."""
         was_old = reader.is_old
         listed = reader.topics()
         if reader.is_old != was_old:
@@ -276,7 +276,7 @@ class MetaqClusterDiff:
         return ChainMap(pending.topics, self._reported.topics)
 
     def _due_for_offsets(self) -> list[str]:
-        """Return the next groups in turn: each comes once in ``progress_interval_ms``."""
+        """Return the next groups in turn, each once per ``progress_interval_ms``."""
         names = sorted(self._reported.groups)
         rounds = max(1, self._options.progress_interval_ms // max(1, self._options.poll_interval_ms))
         count = -(-len(names) // rounds)

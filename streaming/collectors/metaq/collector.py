@@ -1,8 +1,9 @@
 """Shell: the thread that follows a MetaQ cluster through its ZooKeeper and appends events to a log.
 
-Watches fire at each change; the changes are then read and reported. Every few seconds a round reads the offsets
-and writes the ``clock``. After each lost connection everything is read again. While ZooKeeper is unavailable nothing is
-reported and the cluster's clock does not advance; the end of our own session is no evidence on others. It only reads.
+Watches fire at each change; the changes are then read and reported. Every few seconds a round reads the offsets and
+writes the ``clock``. After each lost connection everything is read again. While ZooKeeper is unavailable nothing is
+reported and the cluster's clock does not advance; the end of the monitor's own session is no evidence about others. It
+only reads.
 """
 
 from __future__ import annotations
@@ -38,10 +39,10 @@ _CLIENT_LOG.setLevel(logging.ERROR)
 
 
 class MetaqCollector(CollectorThread):
-    """Follows one cluster, from ``start`` to ``stop``; also as a context manager.
+    """Follows one cluster, from ``start`` to ``stop``; also a context manager.
 
     Args:
-        log: Gets the events. Its remembered state is the reported one: after a restart the collector continues from it.
+        log: Receives the events. Its memory is the reported state, from which the collector continues after a restart.
     """
 
     def __init__(self, options: MetaqOptions, log: EventLog) -> None:
@@ -56,7 +57,7 @@ class MetaqCollector(CollectorThread):
         super().__init__("metaq-collector")
 
     def stop(self) -> None:
-        """End, and wait for the end."""
+        """Stop, and wait for the end."""
         self._stopping.set()
         self._queue.wake()
         self._joined()
@@ -68,11 +69,12 @@ class MetaqCollector(CollectorThread):
                 self._set("unwritable", _text(error))
 
     def status(self) -> CollectorStatus:
-        """Return the current status, at any time, from any thread."""
+        """Return the current status; callable at any time, from any thread."""
         return self._status
 
     def observe_once(self) -> bool:
-        """Read everything once, in this thread, and write it, its ``clock`` last; return whether it answered."""
+        """Read everything once, in this thread, and write it, the ``clock`` last; return whether the cluster
+        answered."""
         with self._turn:
             return self._attempt(self._everything)
 
@@ -237,7 +239,7 @@ def _writing() -> Iterator[None]:
 
 
 def _differ_of(options: MetaqOptions, log: EventLog) -> MetaqClusterDiff:
-    """Continue from the memory in the log; start without one if it cannot be read."""
+    """Continue from the memory in the log, or without one if it cannot be read."""
     try:
         return MetaqClusterDiff(options, log.read_memory())
     except msgspec.DecodeError:

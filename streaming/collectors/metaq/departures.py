@@ -1,7 +1,7 @@
-"""Shell: how a consumer departed, by the transactions that ZooKeeper keeps. No I/O here.
+"""Shell: how a consumer departed, judging by the transactions that ZooKeeper keeps. No I/O here.
 
-A session that ends removes all its nodes in one transaction; a consumer that stops releases its partitions one by
-one and removes its name last (``ConsumerZooKeeper#unRegisterConsumer``). For each folder ZooKeeper keeps the last
+A session that ends removes all its nodes in one transaction; a consumer that stops releases its partitions one by one
+and removes its name last (``ConsumerZooKeeper#unRegisterConsumer``). For each folder ZooKeeper keeps the last
 transaction that changed its children, so this is visible until another client changes them.
 """
 
@@ -21,10 +21,10 @@ STOPPING_MS: Final = 3_000
 
 
 class GivenBack(msgspec.Struct, frozen=True):
-    """A partition that lost its owner while the owner was registered, and that has no owner since.
+    """A partition that lost its owner while the owner was registered, and that has had no owner since.
 
     Attributes:
-        member_id: Its last owner. pzxid: Of its topic's folder, when observed. at: When it was observed.
+        member_id: Its last owner. pzxid: Of its topic's folder, when observed. at: When the loss was observed.
     """
 
     member_id: str
@@ -46,8 +46,8 @@ def departure_of(
     """Return how a member departed.
 
     Args:
-        held: What it owned in the read before, by topic and partition.
-        given_back: What it, and others, gave back before that.
+        held: The partitions it owned in the previous read, by topic and partition.
+        given_back: Partitions that it, and others, gave back before that.
         now: The first read in which it is not registered.
         changes: How often ``ids`` changed in between.
         at: When its absence was noticed.

@@ -1,4 +1,4 @@
-"""Shell: a live MetaQ cluster as the settings name it, checked before anything is started."""
+"""Shell: a live MetaQ cluster from the settings, checked before anything is started."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def validated(settings: Metaq, *, was_followed: bool) -> Callable[[EventLog], Me
     """Check that ZooKeeper can be reached, unless it was followed before; return the factory of the collector.
 
     Raises:
-        SetupError: None of its servers can be.
+        SetupError: None of its servers can be reached.
     """
     options = options_of(settings)
     servers = [host if ":" in host else f"{host}:{_DEFAULT_PORT}" for host in options.hosts.split(",")]

@@ -1,8 +1,8 @@
 """Shell: the reported and the observed state of a group -> events. No I/O here.
 
-Changes with a time in ZooKeeper are reported with it: a join, a new owner. A removal is reported with the time at
-which it was noticed, or that of a later transaction that has one. Changes of one read are reported one by
-one, in the order of their times.
+Changes with a time in ZooKeeper (a join, a new owner) are reported with that time. A removal is reported with the time
+at which it was noticed, or that of a later transaction that has one. Changes within one read are reported one by one,
+in the order of their times.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def diff_group(
     """Report the changes of a group.
 
     Args:
-        topics: As reported; the strategy is inferred from them.
+        topics: The reported topics, from which the strategy is inferred.
     """
     _learn_times(observed, context)
     if before is None:
@@ -64,7 +64,7 @@ def diff_group(
 def report_settled(
     group: str, reported: ReportedGroupState, topics: Mapping[str, ReportedTopicState], context: ReadContext
 ) -> tuple[list[AnyEvent], ReportedGroupState]:
-    """Report what needs an unchanged state: the strategy, and the assignment of every member."""
+    """Report what requires an unchanged state: the strategy, and the assignment of every member."""
     changed = [topics[topic].at for topic in _subscribed(reported.observed) if topic in topics]
     at = max([reported.at, *changed]) + 1
     strategy = _strategy_of(reported.observed, topics)
@@ -152,9 +152,9 @@ class _Changes:
         )
 
     def _put_in_order(self) -> int:
-        """Give each event its own time, later than all reported before; return the last.
+        """Give each event its own time, later than all events reported before; return the last time.
 
-        The order of two snapshots, or of two reports of one member, at the same time would be undefined.
+        The order of two snapshots, or of two reports of one member, with the same timestamp would be undefined.
         """
         self.events.sort(key=lambda event: (event.event_time, ORDER_AT_ONE_TIME[type(event)]))
         last = self.reported.at

@@ -1,4 +1,4 @@
-"""Shell: what ZooKeeper shows of a MetaQ cluster, as values. No I/O here."""
+"""Shell: the state of a MetaQ cluster in ZooKeeper, as values. No I/O here."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Folder(msgspec.Struct, frozen=True):
 
     Attributes:
         cversion: How often children were added or removed, as a signed 32-bit number that wraps.
-        pzxid: The transaction that did so last. Its time is not kept.
+        pzxid: The last transaction that did so. ZooKeeper does not keep its time.
     """
 
     cversion: int = 0
@@ -28,7 +28,7 @@ class Folder(msgspec.Struct, frozen=True):
 
 
 class ZkMember(msgspec.Struct, frozen=True):
-    """A consumer's node in ``ids``: when it was made, in which transaction, by which session."""
+    """A consumer's node in ``ids``: when it was created, in which transaction, by which session."""
 
     subscriptions: tuple[str, ...]
     czxid: int
@@ -71,7 +71,8 @@ class ZkGroup(msgspec.Struct, frozen=True):
                     yield topic, name, owner
 
     def held(self) -> dict[str, dict[tuple[str, str], ZkOwner]]:
-        """Return the partitions of each member, by topic and partition, in order; without members that own none."""
+        """Return the partitions of each member, by topic and partition, in order; members without partitions are
+        left out."""
         held: dict[str, dict[tuple[str, str], ZkOwner]] = {name: {} for name in sorted(self.members)}
         for topic, name, owner in self.owned():
             held[owner.member_id][topic, name] = owner
@@ -79,7 +80,7 @@ class ZkGroup(msgspec.Struct, frozen=True):
 
 
 class ZkShare(msgspec.Struct, frozen=True):
-    """How many partitions one broker, or a slave of it, has of a topic, and when it wrote this."""
+    """A broker's or slave's number of partitions of a topic, and when it was written."""
 
     broker: str
     partitions: int
@@ -94,7 +95,7 @@ class ZkTopic(msgspec.Struct, frozen=True):
     violations: tuple[Violation, ...] = msgspec.field(default=(), name="faults")
 
     def queues(self) -> tuple[tuple[str, int], ...]:
-        """Return the partitions, sorted: a master and its slaves have the same ones."""
+        """Return the partitions, sorted; a master and its slaves have the same ones."""
         most: dict[str, int] = {}
         for share in self.shares.values():
             most[share.broker] = max(share.partitions, most.get(share.broker, 0))

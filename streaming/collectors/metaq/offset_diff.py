@@ -1,4 +1,4 @@
-"""Shell: previous and current offsets -> ``progress`` events. No I/O here."""
+"""Shell: converts previous and current offsets into ``progress`` events. No I/O here."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from udfs.model.events import Progress, QueueOffset, event_fields
 
 
 class OffsetDiff:
-    """Remembers offsets, and reports which have moved. The first read of an offset shows no commit."""
+    """The last read offsets, from which moves are found. The first read of an offset shows no commit."""
 
     def __init__(self, cluster: str) -> None:
         self._cluster = cluster
         self._offsets: dict[str, dict[tuple[str, str], int]] = {}
 
     def diff(self, group: str, offsets: Sequence[Offset], read_ms: int) -> list[Progress]:
-        """Compare a group's offsets with those of the read before.
+        """Compare a group's offsets with those of the previous read.
 
         Args:
-            read_ms: The time of the read: offsets that are new have it. Moved ones have that of the newest commit.
+            read_ms: The time of the read, which new offsets get. Moved offsets get the time of the newest commit.
         """
         before = self._offsets.get(group, {})
         self._offsets[group] = {(offset.topic, offset.partition): offset.offset for offset in offsets}

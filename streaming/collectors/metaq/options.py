@@ -1,4 +1,4 @@
-"""Shell: where a MetaQ cluster's ZooKeeper is, how to log in there, what is followed, and how often it is read."""
+"""Shell: the options of a MetaQ cluster: its ZooKeeper, the login, what is followed, and how often it is read."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ DEFAULT_ROOT: Final = "/meta"  # metamorphosis ``ZkUtils.ZKConfig#zkRoot``
 
 
 class MetaqOptions(Metaq):
-    """One cluster as its section of the settings names it, and as the monitor follows it.
+    """One cluster's section of the settings.
 
     Attributes:
         settle_ms: Owners must be unchanged this long before a strategy is inferred from them, and queues missing this
             long before it is reported: a broker with new settings deletes its topics and writes them again.
-        session_timeout_ms: The timeout of our own session, not of the consumers'.
+        session_timeout_ms: The timeout of the monitor's own session, not of the consumers'.
     """
 
     @property
     def hosts(self) -> str:
-        """``host:port,host:port``, as ZooKeeper's clients take it."""
+        """Return ``host:port,host:port``, the format of ZooKeeper's clients."""
         return split_address(self.zookeeper)[0]
 
     @property
     def root(self) -> str:
-        """``zk.zkRoot`` of the brokers and clients, with ZooKeeper's chroot, if any, in front."""
+        """Return ``zk.zkRoot`` of the brokers and clients, prefixed with ZooKeeper's chroot, if any."""
         return split_address(self.zookeeper)[1]
 
     @cached_property
@@ -47,7 +47,7 @@ class MetaqOptions(Metaq):
         return self._topics.follow(topic)
 
     def client_settings(self) -> dict[str, Any]:
-        """Return what a ``KazooClient`` is made with."""
+        """Return the arguments for a ``KazooClient``."""
         settings: dict[str, Any] = {
             "hosts": self.hosts,
             "timeout": self.session_timeout_ms / 1_000,

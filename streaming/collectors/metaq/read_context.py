@@ -12,9 +12,9 @@ class ReadContext:
     """One read of ZooKeeper.
 
     Attributes:
-        noticed: By ZooKeeper's clock: when the first watch for this read fired.
-        at: When it was read. All of it had happened by then.
-        continuous: Watches were set since the read before: only milliseconds are between them.
+        noticed: When the first watch for this read fired, by ZooKeeper's clock.
+        at: When it was read; everything in it had happened by then.
+        continuous: Watches were set since the previous read, so only milliseconds lie between them.
         settle_ms: How long a state must be unchanged before it is accepted.
     """
 
@@ -26,11 +26,11 @@ class ReadContext:
     times: TransactionTimes
 
     def removed_at(self, pzxid: int, *, alone: bool) -> int:
-        """Return when the last removal from a folder had happened for certain.
+        """Return a time by which the last removal from a folder had certainly happened.
 
         Args:
             pzxid: The folder's last change.
-            alone: It was the only one: then the watch fired for it, and has its time.
+            alone: It was the only change, so the watch fired for it and has its time.
         """
         at = self.noticed if alone else self.at
         later, sooner = self.times.not_after(pzxid), self.times.not_before(pzxid)

@@ -1,4 +1,4 @@
-"""Shell: the reported state of a MetaQ cluster, which its collector remembers. No I/O here."""
+"""Shell: the reported state of a MetaQ cluster, which is its collector's memory. No I/O here."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ class ReportedGroupState(msgspec.Struct, frozen=True, kw_only=True, omit_default
     Attributes:
         observed: The last reported read.
         at: The time of the newest event of the group.
-        strategy: The reported one.
-        given_back: What lost its owner and has none yet.
-        observations: The current ones: kind and detail. missed_at: When changes were missed.
-        settled: The state was unchanged for a while, and what needs this has been reported.
+        strategy: The reported strategy.
+        given_back: Partitions that lost their owner and have none yet.
+        observations: The current observations: kind and detail. missed_at: When changes were missed.
+        settled: The state was unchanged for a while, and everything that requires this has been reported.
     """
 
     observed: ZkGroup = msgspec.field(name="seen")
@@ -33,8 +33,8 @@ class ReportedTopicState(msgspec.Struct, frozen=True, kw_only=True, omit_default
     """One topic.
 
     Attributes:
-        observed: The last read. queues: As reported; None when never reported.
-        at: The time of the last event. doubted_since: Since when fewer are observed than were reported.
+        observed: The last read. queues: As reported; None if never reported.
+        at: The time of the last event. doubted_since: Since when fewer queues are observed than were reported.
     """
 
     observed: ZkTopic = msgspec.field(name="seen")
@@ -44,7 +44,7 @@ class ReportedTopicState(msgspec.Struct, frozen=True, kw_only=True, omit_default
 
 
 class ReportedState(msgspec.Struct, kw_only=True, omit_defaults=True):
-    """Everything."""
+    """The reported state of everything."""
 
     groups: dict[str, ReportedGroupState] = msgspec.field(default_factory=dict)
     topics: dict[str, ReportedTopicState] = msgspec.field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""Shell: the reported and the observed state of a topic -> events. No I/O here."""
+"""Shell: converts the reported and the observed state of a topic into events. No I/O here."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ def diff_topic(
 ) -> tuple[list[TopicQueues], ReportedTopicState]:
     """Report the changes of a topic.
 
-    Removed queues are reported only after ``settle_ms``, with the time at which the removal was noticed:
-    a broker that reloads its settings removes its topics and adds them again at once.
+    Removed queues are reported only after ``settle_ms``, with the time at which the removal was noticed: a broker that
+    reloads its settings removes its topics and adds them again at once.
     """
     queues = observed.queues()
     if before is None:

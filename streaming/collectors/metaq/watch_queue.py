@@ -22,8 +22,8 @@ class FiredWatches:
     """Nodes to read, each with the time of its first notification (epoch ms of this machine).
 
     Attributes:
-        everything: The connection was lost and is back, or is new: no watch is set.
-        described: Groups of which some member's node was written again.
+        everything: The connection is new, or was lost and is back: no watch is set.
+        described: Groups in which some member's node was written again.
     """
 
     everything: bool = False

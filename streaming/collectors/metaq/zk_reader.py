@@ -1,7 +1,7 @@
 """Shell: reads MetaQ's nodes from ZooKeeper, many at a time, and leaves a watch at each.
 
-Watches fire once; the next reading sets them again. The requests of one session are answered in their order, so what
-is requested in one sequence is consistent except for changes in between, and the watches report those.
+Watches fire once; the next read sets them again. The requests of one session are answered in order, so one sequence of
+requests is consistent except for changes in between, which the watches report.
 """
 
 from __future__ import annotations
@@ -83,10 +83,10 @@ class ZkReader:
         self.is_old = False  # the brokers are older than 1.4.3
 
     def touch(self) -> None:
-        """Send a small request: changes before its answer are noticed before its answer."""
+        """Send a small request; changes before its answer are noticed before its answer."""
         self._window([self._paths.consumers], lambda path: self._client.exists_async(path, watch=self._watch))
 
-    # ---- what there is
+    # ---- the existing nodes
 
     def groups(self) -> list[str]:
         """Return the groups that are followed, sorted."""
@@ -95,8 +95,8 @@ class ZkReader:
     def topics(self) -> list[str]:
         """Return the topics that are followed, sorted.
 
-        Brokers before 1.4.3 wrote ``brokers/topics`` alone. Consumers make folders in ``topics-sub``, only a broker
-        makes ``topics-pub``.
+        Brokers before 1.4.3 wrote only ``brokers/topics``. Consumers create folders in ``topics-sub``; only brokers
+        create ``topics-pub``.
         """
         published = self._children([self._paths.topics_pub])[self._paths.topics_pub]
         subscribed = self._listed(self._paths.topics_sub)
@@ -111,7 +111,7 @@ class ZkReader:
     # ---- topics
 
     def read_topics(self, topics: Sequence[str]) -> dict[str, ZkTopic | None]:
-        """Read topics; None for one that does not exist."""
+        """Read topics; return None for a topic that does not exist."""
         root = self._paths.topics_old if self.is_old else self._paths.topics_sub
         folders = self._children([f"{root}/{topic}" for topic in topics])
         wanted = [f"{path}/{name}" for path, children in folders.items() if children for name in children.names]
@@ -148,7 +148,7 @@ class ZkReader:
 
         Args:
             previous: The nodes to be read, each with its previous read; unchanged parts are not read again.
-            described: Those of which all members' nodes are read again: they were written, or have no watch.
+            described: Groups of which all members' nodes are read again, because they were written, or have no watch.
 
         Returns: None for a group that changed while it was read: its watch has fired, or will.
         """
@@ -174,7 +174,7 @@ class ZkReader:
         return {group: reading.finish(data) for group, reading in readings.items()}
 
     def read_offsets(self, groups: Sequence[str]) -> dict[str, list[Offset]]:
-        """Read groups' offsets, without watches: they move all the time."""
+        """Read groups' offsets without watches, because they move all the time."""
         roots = [self._paths.offsets(group) for group in groups]
         topics = self._children(roots, watched=False)
         folders = [
@@ -200,7 +200,7 @@ class ZkReader:
     # ---- requests
 
     def _children(self, paths: Sequence[str], *, watched: bool = True) -> dict[str, _Children | None]:
-        """List nodes; None for one that does not exist; its creation is watched."""
+        """List nodes; return None for a node that does not exist, whose creation is watched."""
         found: dict[str, _Children | None] = {}
         missing = list(dict.fromkeys(paths))
         while missing:
@@ -220,7 +220,7 @@ class ZkReader:
         return self._client.get_children_async(path, watch=self._watch if watched else None, include_data=True)
 
     def _request(self, requests: Iterable[ReadRequest]) -> list[_Data | None]:
-        """Read data; None for a node that does not exist any more."""
+        """Read data; return None for a node that no longer exists."""
 
         def get(request: ReadRequest) -> IAsyncResult:
             return self._client.get_async(request[1], watch=self._watch if request[0] == "data" else None)
@@ -228,7 +228,7 @@ class ZkReader:
         return [None if answer is None else _Data(*answer) for answer in self._window(requests, get)]
 
     def _window(self, items: Iterable[_Value], request: Callable[[_Value], IAsyncResult]) -> list[Any]:
-        """Send all requests, a limited number at a time; return answers in the same order, None if there is no node."""
+        """Send all requests, a limited number at a time; return answers in the same order, None for missing nodes."""
         answers: list[Any] = []
         waiting: deque[IAsyncResult] = deque()
         for item in items:
@@ -240,7 +240,7 @@ class ZkReader:
 
 
 class _GroupReading:
-    """One group while it is read."""
+    """One group while it is being read."""
 
     def __init__(
         self,
@@ -281,7 +281,7 @@ class _GroupReading:
         return wanted
 
     def finish(self, data: Mapping[str, _Data | None]) -> ZkGroup | None:
-        """Combine the read nodes; None where one was deleted during the read."""
+        """Combine the read nodes; return None if one was deleted during the read."""
         try:
             members = self._members(data)
             topics = {topic: self._owners(topic, children, data) for topic, children in self._topics.items()}
@@ -339,7 +339,7 @@ def _there(node: _Data | None) -> _Data:
 
 
 def _unknown(children: _Children, folder: Folder, unchanged: Mapping[str, object]) -> list[str]:
-    """Return the children that must be read: the new ones, or all where something else changed besides."""
+    """Return the children that must be read: the new ones, or all if something else changed besides."""
     names = set(children.names)
     shown = len(names - unchanged.keys()) + len(unchanged.keys() - names)
     if changes_between(folder, children.folder) != shown:

@@ -1,8 +1,8 @@
-"""Shell: when a ZooKeeper transaction happened, as far as the nodes show it. No I/O here.
+"""Shell: the times of ZooKeeper transactions, as far as the nodes show them. No I/O here.
 
-ZooKeeper keeps with each node the transactions that made and last changed it, and their times by its own clock. Of a
-removal it keeps the transaction alone (``pzxid`` of the parent). Transactions are numbered in their order: so what has
-a number and a time bounds what has only a number.
+ZooKeeper keeps with each node the transactions that created and last changed it, and their times by its own clock. For
+a removal it keeps only the transaction (``pzxid`` of the parent). Transactions are numbered in order, so a transaction
+with a time bounds those with only a number.
 """
 
 from __future__ import annotations
@@ -31,21 +31,21 @@ class TransactionTimes:
             del self._times[0]
 
     def not_after(self, zxid: int) -> int | None:
-        """Return a time at which a transaction had happened: that of the next dated one."""
+        """Return a time by which a transaction had happened: that of the next dated one."""
         place = bisect_left(self._times, (zxid,))
         return self._times[place][1] if place < len(self._times) else None
 
     def not_before(self, zxid: int) -> int | None:
-        """Return a time before which a transaction had not happened: that of the dated one before."""
+        """Return a time before which a transaction had not happened: that of the previous dated one."""
         place = bisect_right(self._times, (zxid, 2**63))
         return self._times[place - 1][1] if place else None
 
 
 class ServerClock:
-    """By how much ZooKeeper's clock is ahead of this machine's, or behind it, as far as that is proven.
+    """The proven difference between ZooKeeper's clock and this machine's.
 
-    A noticed change had happened, and a node that did not exist was created later: so each dated node bounds the
-    difference from both sides. Where neither side excludes that the clocks agree, they are taken to.
+    A noticed change had happened, and a node that did not exist was created later, so each dated node bounds the
+    difference from both sides. If neither side excludes that the clocks agree, they are assumed to agree.
     """
 
     def __init__(self) -> None:
@@ -57,7 +57,7 @@ class ServerClock:
         """Add the evidence of a new node.
 
         Args:
-            ms: When it was made, by ZooKeeper's clock. noticed_ms: When it was noticed, by this machine's.
+            ms: When it was created, by ZooKeeper's clock. noticed_ms: When it was noticed, by this machine's.
             absent_ms: A time of this machine at which it did not exist yet, or None.
         """
         self._bounds.append((noticed_ms, ms - noticed_ms, None if absent_ms is None else ms - absent_ms))
@@ -72,6 +72,6 @@ class ServerClock:
         return local_ms + self.ahead_ms
 
     def advance(self, local_ms: int) -> int:
-        """Return the same; never less than was answered before."""
+        """Return the same, but never less than a previous result."""
         self._newest = max(self._newest, self.at(local_ms))
         return self._newest

@@ -1,4 +1,4 @@
-"""Shell: MetaQ's nodes in ZooKeeper: their paths and their content. No I/O here.
+"""Shell: MetaQ's nodes in ZooKeeper: their paths and content. No I/O here.
 
 Source: metamorphosis-client 1.4.6.2 ``MetaZookeeper``, ``ConsumerZooKeeper``, ``ZkOffsetStorage``; before 1.4.3 brokers
 wrote only ``brokers/topics``, before 1.4 clients wrote offsets without a message id.
@@ -17,12 +17,12 @@ from udfs.model.events import MAX_INT32, MAX_INT64, MAX_NAME_LENGTH, MAX_QUEUE_C
 _RAW_CHARACTERS = 200  # of an unreadable node, enough to recognize it
 _PARTITION = re.compile(r"(\d{1,10})-(\d{1,10})", re.ASCII)
 _COUNT = re.compile(r"\s*\+?(\d{1,10})\s*", re.ASCII)
-# ``ConsumerZooKeeper#getConsumerUUID`` makes this id where none is configured: address, process, time, counter.
+# ``ConsumerZooKeeper#getConsumerUUID`` creates this id if none is configured: address, process, time, counter.
 _MADE_ID = re.compile(r"(?P<host>.+)-\d+-\d{13}-\d+")
 
 
 class UnreadableNode(Exception):  # noqa: N818 - it is the node that is wrong
-    """A node's name or data is not what MetaQ writes; the message is the reason's name."""
+    """A node's name or data has not MetaQ's format; the message is the reason's name."""
 
 
 class Paths:

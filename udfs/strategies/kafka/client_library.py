@@ -79,8 +79,7 @@ class Library(msgspec.Struct, frozen=True):
 
     @property
     def sorts_owned(self) -> bool:
-        """Return whether that path sorts the partitions that a member owns, instead of using the order in which they
-        were sent."""
+        """Return whether that path sorts a member's owned partitions, instead of using the order as sent."""
         return self._is_java_since(_SORTED_SINCE)
 
     @property

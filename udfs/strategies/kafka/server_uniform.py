@@ -110,7 +110,7 @@ class _Row:
         self._spans = [places[start:end] for start, end in pairwise(ends)]
 
     def free(self, topics: Sequence[int], held: list[list[int]]) -> list[int]:
-        """Return the partitions without a previous target, topics in the order given; drop repetitions from
+        """Return the partitions without a previous target, topics in the given order; remove repetitions in
         ``held``."""
         spans: Iterable[list[int]] = self._spans
         if topics != self._topics:

@@ -14,8 +14,7 @@ from udfs.strategies.problem import Assignment, Problem
 
 
 def kafka_sticky(problem: Problem) -> Assignment:
-    """Return an even assignment with as few moves as that needs, starting from the partitions that members report as
-    owned.
+    """Return an even assignment with as few moves as possible from the partitions that members report as owned.
 
     Equal subscriptions (the constrained path): the spread is at most one, and a member keeps its partitions up to its
     share. Different subscriptions (the general path): single moves until none improves the balance; known imbalance:

@@ -199,8 +199,7 @@ class StickyLoads:
         return True
 
     def _largest_owners(self) -> dict[int, tuple[int, int]]:
-        """Return for each topic the most partitions that an owner of one of its partitions holds, and such a
-        partition."""
+        """Return for each topic the most partitions that one of its partitions' owners holds, and such a partition."""
         largest: dict[int, tuple[int, int]] = {}
         topic_of = self._group.topic_of
         for numbers in sorted(self.held, key=len):
