@@ -87,8 +87,7 @@ class Collector(Protocol):
         """Stop, and wait for the end; observed events are written."""
 
     def observe_once(self) -> bool:
-        """Read everything once, in this thread, and write it, the ``clock`` last; return whether the cluster
-        answered."""
+        """Read everything once, in this thread, and write it, the ``clock`` last; return if the cluster answered."""
 
     def status(self) -> CollectorStatus:
         """Return the current status, at any time, from any thread."""

@@ -1,7 +1,7 @@
-"""Shell: the systems whose live clusters can be followed: one entry each, which imports nothing until it is used.
+"""Shell: the systems whose live clusters can be followed, one lazily imported entry each.
 
-The name of a profile is that of the section of its settings (``streaming/settings/clusters.py``), of its option, e.g.
-``--kafka``, and of its folder beside this module.
+The name of a profile is also that of the section of its settings (``streaming/settings/clusters.py``), of its option,
+e.g. ``--kafka``, and of its folder next to this module.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class CollectorLogs(Protocol):
     """Gives a collector the logs to which it appends."""
 
     def log(self, part: str = "") -> EventLog:
-        """Return a log for the cluster, or for a part of its events, with its own remembered state."""
+        """Return a log for the cluster, or for a part of its events, with a memory of its own."""
 
     def remember(self) -> bool:
         """Return whether an earlier start left a memory of the cluster."""
@@ -35,11 +35,11 @@ class FollowedSystem:
     """A system whose collector reports everything.
 
     The module ``factory`` in its folder has ``validated(section, was_followed=)``: it checks that a cluster can be
-    reached, unless an earlier start followed it, and returns what makes the collector of a log.
+    reached, unless an earlier start followed it, and returns a function that creates the collector for a log.
 
     Args:
         metavar: The placeholder for its address on the command line.
-        filters_topics: Its settings choose topics by patterns, too.
+        filters_topics: Whether its settings choose topics by patterns, too.
     """
 
     def __init__(self, profile: SystemProfile, metavar: str, *, filters_topics: bool = False) -> None:
@@ -48,14 +48,14 @@ class FollowedSystem:
         self.filters_topics = filters_topics
 
     def attached(self, settings: Settings, folder: Place, offsets_read: OffsetsRead) -> AttachedCluster:  # noqa: ARG002
-        """Return what follows the cluster of the settings beside the job.
+        """Return the attached cluster that the job follows by these settings.
 
         Args:
-            folder: Where the collector writes; the query must read it.
-            offsets_read: Returns up to where the query has read Kafka's ``__consumer_offsets``.
+            folder: The folder for the collector, which the query must read.
+            offsets_read: Returns how far the query has read Kafka's ``__consumer_offsets``.
 
         Raises:
-            SetupError: It cannot be reached or refuses access.
+            SetupError: The cluster cannot be reached or refuses access.
         """
         from streaming.collectors.collector import CollectorCluster
         from streaming.collectors.event_log import EventFiles
@@ -65,13 +65,13 @@ class FollowedSystem:
         return CollectorCluster(make_collector(log), log)
 
     def alone(self, settings: Settings, logs: CollectorLogs, stop: threading.Event) -> Collector:  # noqa: ARG002
-        """Return the collector of the cluster of the settings, without a job.
+        """Return the collector of the settings' cluster, without a job.
 
         Args:
-            stop: Set by the caller, it ends a full read, too.
+            stop: Set by the caller; it also ends a full read.
 
         Raises:
-            SetupError: It cannot be reached or refuses access.
+            SetupError: The cluster cannot be reached or refuses access.
         """
         return self._validated(settings, was_followed=logs.remember())(logs.log())
 
@@ -83,7 +83,7 @@ class FollowedSystem:
 
 
 class _FollowedKafka(FollowedSystem):
-    """Kafka, whose group records Spark reads itself beside a job."""
+    """Kafka, whose group records Spark itself reads in a job."""
 
     def attached(self, settings: Settings, folder: Place, offsets_read: OffsetsRead) -> AttachedCluster:
         from streaming.collectors.kafka.factory import KafkaCluster
@@ -108,10 +108,10 @@ FOLLOWED: dict[str, FollowedSystem] = {
 
 
 def attached_clusters(settings: Settings, folder: Place, offsets_read: OffsetsRead) -> list[AttachedCluster]:
-    """Check that each cluster of the settings can be followed, and return what follows it; as ``attached`` does.
+    """Check that each cluster of the settings can be followed, and return it as ``attached`` does.
 
     Raises:
-        SetupError: One cannot be reached or refuses access.
+        SetupError: A cluster cannot be reached or refuses access.
     """
     return [FOLLOWED[system].attached(settings, folder, offsets_read) for system in settings.followed()]
 
@@ -120,7 +120,7 @@ def check_events_topic(settings: Settings, *, was_read: bool) -> None:
     """Check that the topic of events can be read, if there is one.
 
     Args:
-        was_read: An earlier start read it: now its broker may be away.
+        was_read: Whether an earlier start read it, so that its broker may be away now.
 
     Raises:
         SetupError: It cannot be reached, or there is no such topic.

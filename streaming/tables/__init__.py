@@ -1,1 +1,1 @@
-"""Shell: what the Delta tables hold, and how they follow the journal."""
+"""Shell: the content of the Delta tables, and how they follow the journal."""

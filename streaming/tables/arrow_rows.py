@@ -1,4 +1,4 @@
-"""Shell: rows as dicts and as Arrow's columns; only here do epoch milliseconds become TIMESTAMPs. No I/O."""
+"""Shell: rows as dicts and as Arrow columns; only here do epoch milliseconds become TIMESTAMPs. No I/O."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ _MS = pa.timestamp("ms", "UTC")
 
 
 def to_arrow(table: Table, rows: Sequence[Row]) -> pa.Table:
-    """Lay rows out as the table's columns; what a row does not name is null."""
+    """Convert rows to the table's columns; a column that a row does not name is null."""
     kinds = [(column.name, _MS if pa.types.is_timestamp(column.type) else column.type) for column in table.columns]
     return pa.Table.from_struct_array(pa.array(rows, pa.struct(kinds))).cast(table.schema)
 
 
 def as_schema(rows: pa.Table, schema: pa.Schema) -> pa.Table:
-    """Return rows with these columns; one that rows of an older release do not have is null."""
+    """Return rows with these columns; a column missing from rows of an older release is null."""
     for field in schema:
         if field.name not in rows.column_names:
             rows = rows.append_column(field, pa.nulls(rows.num_rows, field.type))
@@ -27,7 +27,7 @@ def as_schema(rows: pa.Table, schema: pa.Schema) -> pa.Table:
 
 
 def from_arrow(table: Table, columns: pa.Table) -> list[Row]:
-    """Return the rows as dicts, times in epoch milliseconds; columns that are not there are left out."""
+    """Return the rows as dicts, times in epoch milliseconds; columns that do not exist are left out."""
     by_name = {name: _plain_values(columns.column(name)) for name in table.names if name in columns.column_names}
     return [dict(zip(by_name, values, strict=True)) for values in zip(*by_name.values(), strict=True)]
 

@@ -1,4 +1,4 @@
-"""Shell: what tables are made of: the types of columns, a column, a table. No I/O."""
+"""Shell: definitions of tables: the types of columns, a column, a table. No I/O."""
 
 from __future__ import annotations
 
@@ -78,11 +78,11 @@ class Table(NamedTuple):
     """One table.
 
     Attributes:
-        cluster_by: What readers filter by; rows that share it are clustered.
-        append_only: Rows are never changed or taken away.
-        ends: Column that is null while the row is current, where the table has one.
-        unique_texts: Columns whose texts hardly repeat: a dictionary of them costs time and saves nothing.
-        file_bytes: How large a data file should be.
+        cluster_by: Columns that readers filter by; rows with equal values are clustered.
+        append_only: Rows are never changed or removed.
+        ends: Column that is null while the row is current, if the table has one.
+        unique_texts: Columns whose texts hardly repeat, so that a dictionary costs time and saves nothing.
+        file_bytes: The target size of a data file.
     """
 
     name: str

@@ -1,7 +1,7 @@
-"""Shell: what a commit to the journal records of the batches before it: the commit's ``userMetadata``.
+"""Shell: statistics of earlier batches in the ``userMetadata`` of commits to the journal.
 
-The parts are named as in Spark's own ``durationMs`` of a batch, whose ``addBatch`` computes the batch, keeps the state
-and writes; ``writing`` is how much of that the tables took.
+The parts are named as in Spark's own ``durationMs`` of a batch, whose ``addBatch`` computes the batch, stores the state
+and writes; ``writing`` is the tables' share of that.
 """
 
 from __future__ import annotations
@@ -10,16 +10,16 @@ from typing import Final
 
 import msgspec
 
-# Delta keeps a commit's note here: ``DESCRIBE HISTORY`` shows it.
+# Delta stores a commit's note under this name, and ``DESCRIBE HISTORY`` shows it.
 USER_METADATA: Final = "userMetadata"
 WRITING: Final = "writing"
 
 
 class BatchTimes(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Some batches: how many, how many events they read, and the ms that they took together, by part.
+    """Some batches: their number, the events that they read, and the total ms by part.
 
     Attributes:
-        sources: By cluster: where its groups come from, and why, where there is a choice.
+        sources: By cluster: where its groups come from, and why, if there is a choice.
     """
 
     batches: int
@@ -33,12 +33,12 @@ _decoder = msgspec.json.Decoder(BatchTimes)
 
 
 def note_of(times: BatchTimes) -> str:
-    """Return it as a note."""
+    """Return the statistics as a note."""
     return _encoder.encode(times).decode()
 
 
 def batch_times_of(note: object) -> BatchTimes | None:
-    """Read a note; None where it has no batches."""
+    """Parse a note; return None if it has no batches."""
     if not isinstance(note, str):
         return None
     try:

@@ -1,4 +1,4 @@
-"""Shell: what both writers read of a table's log, with delta-rs: in milliseconds, where Spark would start jobs."""
+"""Shell: both writers' access to a table's log by delta-rs, in milliseconds, without Spark jobs."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _APPEND_ONLY = "delta.appendOnly"
 class DeltaLogTable(TableWriter):
     """A writer that holds the log of its table as ``_delta``."""
 
-    name: str  # how errors name it
+    name: str  # its name in errors
     _delta: DeltaTable
     _dialect: Dialect
     _marks_at: int | None = None
@@ -63,7 +63,7 @@ class DeltaLogTable(TableWriter):
         return reached is not None and reached >= mark.version
 
     def _note(self, mark: Mark, before: int) -> None:
-        """Note the mark of a commit that was made from a version, unless others have committed since."""
+        """Record the mark of a commit that was made from a version, unless others have committed since."""
         if self._marks_at == before == self.version - 1:
             self._marks_at = self.version
             self._marks[mark.app_id] = mark.version
@@ -85,15 +85,15 @@ class DeltaLogTable(TableWriter):
 
     @abstractmethod
     def _sql(self, query: Callable[[str], str]) -> pa.Table:
-        """Return what a query finds, which is made with the name of the table."""
+        """Return the result of a query, which is built with the name of the table."""
 
     @abstractmethod
     def _tried(self, change: Callable[[], object]) -> bool:
-        """Commit a change of files or old rows; False when another commit was faster."""
+        """Commit a change of files or old rows; return False if another commit was faster."""
 
     @abstractmethod
     def _compact(self) -> object:
-        """Join small files to larger ones."""
+        """Join small files into larger ones."""
 
     def _until_done(self, change: Callable[[], object]) -> None:
         """Make a change and commit it; start over whenever another commit is faster."""
@@ -118,12 +118,12 @@ class DeltaLogTable(TableWriter):
         """Commit the table without old rows.
 
         Args:
-            to_delete: What ``to_drop`` returns: which they are, where last rows stay.
+            to_delete: The result of ``to_drop``: the old rows, if last rows stay.
         """
 
     @abstractmethod
     def _unneeded(self, vacuum_after_ms: int) -> Sequence[str]:
-        """Return the files that no version of that age needs, and what crashes left of unfinished commits."""
+        """Return the files that no version of that age needs, and leftovers of unfinished commits after crashes."""
 
     def newest(self, column: str) -> dict[str | None, int]:
         found = self._sql(lambda table: f"SELECT cluster, max({column}) AS newest FROM {table} GROUP BY cluster")
@@ -154,7 +154,7 @@ class DeltaLogTable(TableWriter):
         return to_drop(old, self._sql(lambda table: counting_sql(old, table, self._dialect)))
 
     def _drop(self, old: OldRows) -> tuple[Dropped, ...]:
-        """Drop rows, and note in the table that they may be missing, before they are."""
+        """Drop rows, after recording in the table that they may be missing."""
         dropped = count_dropped(old, self._rows_to_delete(old))
         if not dropped:
             return ()

@@ -1,9 +1,9 @@
-"""Shell: a Delta table that delta-rs writes, in the driver: a commit costs milliseconds, on a disk or an object store.
+"""Shell: a Delta table written by delta-rs in the driver: commits take milliseconds, on a disk or an object store.
 
-delta-rs creates the names of the log's files atomically and compares concurrent commits. An append that races
-another is rebased by it; a merge, or one of two commits with the same mark, is refused. Then the table is read again,
-the mark compared, and the change computed again. Which marks there are must be read before each commit: a fresh handle
-would accept one that is there already.
+delta-rs creates the files of the log atomically and compares concurrent commits. It rebases an append that races
+another commit; it refuses a merge, or the second of two commits with the same mark. Then the table is read again, the
+mark compared, and the change computed again. The existing marks must be read before each commit, because a fresh handle
+would accept one that already exists.
 """
 
 from __future__ import annotations
@@ -58,8 +58,8 @@ class DeltaRsTable(DeltaLogTable):
     """One table below a root.
 
     Args:
-        table: What it holds; made when it is not there yet.
-        adds_columns: Whether a table of an older release gets the columns that it lacks.
+        table: Its definition; it is created if it does not exist.
+        adds_columns: Whether missing columns are added to a table of an older release.
 
     Raises:
         TableError: It is another table, has another writer, or cannot be opened.
@@ -154,13 +154,13 @@ class DeltaRsTable(DeltaLogTable):
             self._write(added, removed if removed.num_rows else None, mark)
             return True
 
-        self.refresh()  # upkeep may have deleted files of an older version
+        self.refresh()  # maintenance may have deleted files of an older version
         return self._commit(mark, write)
 
     def _commit(self, mark: Mark, write: Callable[[], bool]) -> bool:
-        """Run a write until it is committed, or its mark has been committed already.
+        """Run a write until it is committed, or until its mark has already been committed.
 
-        A commit that began from an older version, and one of a mark that is there meanwhile, is refused.
+        A commit that began from an older version is refused, and so is one whose mark has appeared in between.
         """
         for _ in range(ATTEMPTS):
             if self._has(mark):
@@ -180,7 +180,7 @@ class DeltaRsTable(DeltaLogTable):
         raise TableError(f"{self.uri}: concurrent commits, {ATTEMPTS} attempts failed")
 
     def _write(self, added: TableRows, removed: pa.Table | None, mark: Mark) -> None:
-        """Commit rows once; rows of new keys alone need no merge, for a repeated computation has the same mark."""
+        """Commit rows once; rows with only new keys need no merge, because a repeated computation has the same mark."""
         if removed is not None and isinstance(added, pa.Table):
             self._merge(Edit(removed, added), mark)
             return
@@ -218,7 +218,7 @@ class DeltaRsTable(DeltaLogTable):
         ).execute()
 
     def _join(self, source: pa.Table) -> str:
-        """Return the condition by which two rows are the same, and values by which delta-rs can skip files."""
+        """Return the condition for equal rows, and values by which delta-rs can skip files."""
         tests = []
         for name in self.table.key:
             column, ours, theirs = source[name], f"source.`{name}`", f"target.`{name}`"

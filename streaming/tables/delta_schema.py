@@ -1,4 +1,4 @@
-"""Shell: the tables as the Delta log names their columns and properties. No I/O."""
+"""Shell: the tables' columns and properties in the Delta log's form. No I/O."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from streaming.tables.schema import COUNT, LONG, TEXT, TIME, TRUTH, Table
 
 _SIMPLE = {TEXT: "string", COUNT: "integer", LONG: "long", TRUTH: "boolean", TIME: "timestamp"}
 
-# There are many commits, so checkpoints of the log must be rare enough to be cheap, and old commits be removed.
+# There are many commits, so checkpoints of the log must be rare enough to be cheap, and old commits must be removed.
 CHECKPOINT_INTERVAL = 50
 PROPERTIES = {
     "delta.enableChangeDataFeed": "true",
@@ -26,7 +26,7 @@ def properties(table: Table) -> dict[str, str]:
 
 
 def delta_fields(table: Table) -> list[dict[str, Any]]:
-    """Return the columns as the Delta log has them (Delta protocol, "Schema Serialization Format")."""
+    """Return the columns in the Delta log's form (Delta protocol, "Schema Serialization Format")."""
     return [
         {
             "name": column.name,

@@ -1,7 +1,7 @@
-"""Shell: a Delta table that Spark writes: executors write the files, in a catalogue or at a path.
+"""Shell: a Delta table that Spark writes: executors write the files, in a catalog or at a path.
 
-A commit is marked by Delta's own ``txnAppId`` and ``txnVersion``, one mark a commit. What the log contains (marks,
-versions, files) is read with delta-rs where the table is, in milliseconds; Spark would start jobs for it.
+A commit is marked by Delta's own ``txnAppId`` and ``txnVersion``, one mark per commit. The content of the log (marks,
+versions, files) is read with delta-rs, in milliseconds; Spark would start jobs for it.
 """
 
 from __future__ import annotations
@@ -57,12 +57,13 @@ _PY4J_PREFIX = re.compile(r"^An error occurred while calling \S+ : (?:[\w.$]+: )
 
 
 class DeltaSparkTable(DeltaLogTable):
-    """One table below a root, or in a schema of Spark's catalogue.
+    """One table below a root, or in a schema of Spark's catalog.
 
     Args:
-        spark: A session in which nothing else commits at the same time: marks of merges are values of the session.
-        table: What it holds; made when it is not there yet.
-        adds_columns: Whether a table of an older release gets the columns that it lacks.
+        spark: A session in which nothing else commits at the same time, because marks of merges are values of the
+            session.
+        table: Its definition; it is created if it does not exist.
+        adds_columns: Whether missing columns are added to a table of an older release.
 
     Raises:
         TableError: It is another table, has another writer, or cannot be opened.
@@ -84,7 +85,7 @@ class DeltaSparkTable(DeltaLogTable):
         self._compacted_at = self.version
 
     def _location(self, root: Location) -> str:
-        """Return where it is, as delta-rs names it."""
+        """Return its location in delta-rs's form."""
         if not catalog_schema(root):
             return table_uri(root, self.table.name)
         uri: str = self._spark.sql(f"DESCRIBE DETAIL {self.name}").select("location").collect()[0][0]
@@ -103,14 +104,14 @@ class DeltaSparkTable(DeltaLogTable):
 
     @property
     def root(self) -> Location:
-        """Return the folder or URI in which all tables are, which commands can read without Spark."""
+        """Return the folder or URI of all tables, which commands can read without Spark."""
         parent = self.uri.rstrip("/").removesuffix(f"/{self.table.name}")
         return parent if "://" in parent else Path(parent)
 
     # -- reading ------------------------------------------------------------------------------------------------
 
     def frame(self) -> DataFrame:
-        """Return all current rows, where the executors are."""
+        """Return all current rows, on the executors."""
         return self._spark.read.table(self.name)
 
     def appended_frame(self, after: int, upto: int) -> DataFrame:
@@ -127,7 +128,7 @@ class DeltaSparkTable(DeltaLogTable):
         return found.withColumn(COMMIT_VERSION, functions.lit(version).cast("bigint"))
 
     def check_log(self, after: int) -> None:
-        """Check that the log still has all that was added after a version.
+        """Check that the log still has everything that was added after a version.
 
         Raises:
             LogTruncatedError: Entries of the log are gone.
@@ -161,7 +162,8 @@ class DeltaSparkTable(DeltaLogTable):
         return self._commit(mark, prepare)
 
     def append_frame(self, frame: DataFrame, rows: int, mark: Mark) -> bool:
-        """Add about ``rows`` rows in one commit with this mark, from the executors; False when they are there."""
+        """Add about ``rows`` rows in one commit with this mark, from the executors; return False if it already
+        exists."""
         return self._commit(mark, lambda: lambda: self._append(frame, rows, mark))
 
     def merge(self, compute: Callable[[], Edit], mark: Mark) -> bool:
@@ -185,9 +187,9 @@ class DeltaSparkTable(DeltaLogTable):
         """Replace rows in one commit with this mark, from the executors.
 
         Args:
-            compute: Returns the source of a MERGE (``edits.source_of``), SQL that holds for all rows of ``target`` that
-                it may match, and, where all its rows are new ones, about how many; it runs again after a concurrent
-                commit.
+            compute: Returns the source of a MERGE (``edits.source_of``), an SQL condition for all rows of ``target``
+                that it may match, and, if all its rows are new ones, their approximate number; it runs again after a
+                concurrent commit.
         """
 
         def prepare() -> _Write | None:
@@ -199,7 +201,7 @@ class DeltaSparkTable(DeltaLogTable):
         return self._commit(mark, prepare)
 
     def _commit(self, mark: Mark, prepare: Callable[[], _Write | None]) -> bool:
-        """Run a write until it is committed, or its mark is there; what others commit meanwhile, it begins from."""
+        """Run a write until it is committed, or its mark exists; it starts over from others' commits."""
         self.refresh()
         for _ in range(ATTEMPTS):
             if self._has(mark):
@@ -217,7 +219,7 @@ class DeltaSparkTable(DeltaLogTable):
                 except _lost_races():
                     self.refresh()
                     continue
-            # Spark itself skips a write whose mark is there.
+            # Spark itself skips a write whose mark exists.
             is_written = self.refresh() != before
             self._compact_sometimes()
             return is_written
@@ -341,7 +343,7 @@ def _conf(session: SparkSession, values: Mapping[str, str]) -> Iterator[None]:
 
 
 def _lost_races() -> tuple[type[Exception], ...]:
-    """Return the errors of a commit that lost a race; those of Delta have no common class."""
+    """Return the errors of a commit that lost a race; Delta's have no common class."""
     from delta import exceptions
 
     names = ("Append", "DeleteDelete", "DeleteRead", "Transaction", "Write")
@@ -351,7 +353,7 @@ def _lost_races() -> tuple[type[Exception], ...]:
 
 @contextmanager
 def _as_table_error(what: str) -> Iterator[None]:
-    """Raise errors of Spark and delta-rs as those of the table, in one line; lost races stay as they are."""
+    """Convert errors of Spark and delta-rs to table errors, in one line; lost races stay unchanged."""
     from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException
 

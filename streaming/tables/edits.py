@@ -10,14 +10,14 @@ import pyarrow as pa
 from streaming.tables.arrow_rows import from_arrow_columns
 from streaming.tables.writer import Edit
 
-# This column beside those of the table says whether the row of this key is removed.
+# This extra column says whether the row with this key is removed.
 REMOVED = "_gone"
 
 
 def source_of(edit: Edit, key: Sequence[str]) -> pa.Table:
     """Return the added rows, and the removed ones that are not added again."""
     coming = set(_keys(edit.added, key))
-    # Each key occurs once, because a MERGE refuses two rows of the source for one of the table.
+    # Each key occurs once, because a MERGE rejects two source rows for one row of the table.
     removed: dict[tuple[Any, ...], int] = {}
     for index, each in enumerate(_keys(edit.removed, key)):
         if each not in coming:
@@ -30,7 +30,7 @@ def source_of(edit: Edit, key: Sequence[str]) -> pa.Table:
 
 
 def updates_of(edit: Edit, key: Sequence[str]) -> pa.Table | None:
-    """Return key and changed columns of an edit that only updates rows; None where rows are added or removed.
+    """Return key and changed columns of an edit that only updates rows; None if rows are added or removed.
 
     delta-rs plans a MERGE of few columns in less time.
     """

@@ -1,4 +1,4 @@
-"""Shell: which engine writes the tables: the writer of each, and where pieces of the journal are applied."""
+"""Shell: the engine that writes the tables, and where pieces of the journal are applied."""
 
 from __future__ import annotations
 
@@ -33,22 +33,22 @@ class Engine(Protocol):
     """The writer of all tables of a job."""
 
     def table(self, root: Location, table: Table, *, adds_columns: bool = True) -> TableWriter:
-        """Open a table; it is made when it is not there yet.
+        """Open a table; it is created if it does not exist.
 
         Args:
-            adds_columns: Whether a table of an older release gets the columns that it lacks.
+            adds_columns: Whether missing columns are added to a table of an older release.
 
         Raises:
             TableError: It is another table, has another writer, or cannot be opened.
         """
 
     def exists(self, root: Location, name: str) -> bool:
-        """Return whether a table is there."""
+        """Return whether a table exists."""
 
     def projector(
         self, journal: TableWriter, tables: Mapping[str, TableWriter], listener: Replaced | None
     ) -> Projector:
-        """Return what applies the journal to the tables that follow it."""
+        """Return a projector that applies the journal to the tables that follow it."""
 
 
 class DeltaRsEngine(Engine):
@@ -94,7 +94,7 @@ class DeltaSparkEngine(Engine):
 
 
 def stored_writer(root: Location) -> str:
-    """Return the writer that the tables remember: of the first that is there; else delta-rs."""
+    """Return the writer that the tables remember, the first existing one's; delta-rs if there is none."""
     if catalog_schema(root):
         return DELTA_SPARK
     uris = (table_uri(root, name) for name in TABLES if is_table(root, name))
@@ -104,10 +104,10 @@ def stored_writer(root: Location) -> str:
 
 
 def change_writer(root: Location, writer: str) -> None:
-    """Let all tables have another writer from now on; no job may be writing them.
+    """Give all tables another writer from now on; no job may be writing them.
 
     Raises:
-        TableError: They are in a catalogue, which only Spark writes.
+        TableError: They are in a catalog, which only Spark writes.
     """
     if writer_of(writer, root) != stored_writer(root):
         for name in TABLES:
@@ -117,10 +117,10 @@ def change_writer(root: Location, writer: str) -> None:
 
 
 def writer_of(setting: str, root: Location) -> str:
-    """Return which writer a setting means for a location.
+    """Return the writer that a setting means for a location.
 
     Raises:
-        TableError: delta-rs knows no catalogue.
+        TableError: delta-rs knows no catalog.
     """
     schema = catalog_schema(root)
     if schema and setting == DELTA_RS:
@@ -133,13 +133,13 @@ def writer_of(setting: str, root: Location) -> str:
 
 @contextmanager
 def exclusive_commits(root: Location, *writers: str | None) -> Iterator[Guard]:
-    """Keep other drivers from committing while inside, where a commit would replace one of theirs.
+    """Keep other drivers from committing while inside, if a commit could replace one of theirs.
 
-    Spark puts a commit on S3 without a condition: Delta's own ``S3SingleDriverLogStore`` knows the commits of its
-    process alone. Everywhere else, and by delta-rs, the second of two commits of one version is refused.
+    Spark writes commits to S3 without a condition, and Delta's own ``S3SingleDriverLogStore`` knows only the commits of
+    its process. Everywhere else, and by delta-rs, the second of two commits of one version is refused.
 
     Raises:
-        SetupError: Another commits to these tables.
+        SetupError: Another driver commits to these tables.
     """
     if DELTA_SPARK not in writers or "s3" not in schemes_of([root]):
         yield lambda: None

@@ -1,4 +1,4 @@
-"""Shell: the errors of tables: those that cannot be used, and those in which something is not found."""
+"""Shell: errors of tables that cannot be used, and of items that are not found in them."""
 
 
 class TableError(Exception):

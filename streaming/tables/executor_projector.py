@@ -1,7 +1,7 @@
-"""Shell: applies a piece of the journal to one table where the executors are: no change and no row comes to the driver.
+"""Shell: applies a piece of the journal to one table on the executors; no change and no row comes to the driver.
 
-Changes and the current rows of their groups are brought together by a hash of cluster and group (or topic); each part
-is applied by the same code as in the driver (`projector.py`), and its outcome is the source of one MERGE.
+Changes and the current rows of their groups are joined by a hash of cluster and group (or topic); each part is applied
+by the same code as in the driver (`projector.py`), and its result is the source of one MERGE.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 # One call in a Python worker applies about this many changes.
 _CHANGES_A_PART = 20_000
 _PART = "_part"
-# This column carries the rows of groups, from which those of group_minutes begin.
+# This column carries the rows of groups, from which those of group_minutes start.
 _PRESENT = "_present"
 # This column says whether the part of an edit removes rows from the table.
 _REMOVES = "_removes"

@@ -1,4 +1,7 @@
-"""Shell: what the files of a table, with their statistics as delta-rs lists them, require of maintenance. No I/O."""
+"""Shell: decides from a table's files and their statistics, as delta-rs lists them, which maintenance is due.
+
+No I/O.
+"""
 
 from __future__ import annotations
 
@@ -10,12 +13,12 @@ import pyarrow.compute as pc
 
 
 def small_files(listing: pa.Table, file_bytes: int) -> int:
-    """Return how many files are less than half as large as they should be."""
+    """Return the number of files that are less than half as large as they should be."""
     return int(pc.sum(pc.less(listing["size_bytes"], file_bytes // 2)).as_py() or 0)
 
 
 def files_to_compact(listing: pa.Table, file_bytes: int) -> int:
-    """Return how many files would be joined to larger ones: from the smallest on, while they fit into one file."""
+    """Return the number of files to join into larger ones: the smallest ones, as long as they fit into one file."""
     joined, files, size = 0, 0, 0
     for file_size in [
         *sorted(size_bytes for size_bytes in listing["size_bytes"].to_pylist() if size_bytes <= file_bytes),
@@ -29,7 +32,7 @@ def files_to_compact(listing: pa.Table, file_bytes: int) -> int:
 
 
 def is_out_of_order(listing: pa.Table, cluster_by: Sequence[str]) -> bool:
-    """Return whether files overlap in the values by which they are put in order."""
+    """Return whether files overlap in the values by which they are clustered."""
     names = [f"{bound}.{name}" for bound in ("min", "max") for name in cluster_by]
     if not set(names) <= set(listing.column_names):
         return False
@@ -47,7 +50,7 @@ def holds_times_before(listing: pa.Table, column: str, time_ms: int) -> bool:
 
 
 def newest_time(listing: pa.Table, column: str) -> int | None:
-    """Return the newest time in that column, in epoch milliseconds; None where files have no statistics of it."""
+    """Return the newest time in that column, in epoch milliseconds; None if files have no statistics of it."""
     if f"max.{column}" not in listing.column_names:
         return None
     last = pc.max(listing[f"max.{column}"].cast(pa.int64())).as_py()

@@ -1,4 +1,4 @@
-"""Shell: the columns that name what a finding speaks of; and those of a member's client. No I/O."""
+"""Shell: the columns with the names in a finding, and those of a member's client. No I/O."""
 
 from __future__ import annotations
 

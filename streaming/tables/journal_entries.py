@@ -1,4 +1,4 @@
-"""Shell: a piece of the journal, and which rows of a table it may touch. No I/O."""
+"""Shell: entries of a piece of the journal, and the rows of a table that it may touch. No I/O."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Group: TypeAlias = tuple[str, str | None]
 
 
 class Entry(NamedTuple):
-    """One change, decoded; the body is None where the effect does not read it."""
+    """One change, decoded; the body is None if the effect does not read it."""
 
     cluster: str
     group_id: str | None
@@ -27,10 +27,10 @@ class RowFilter(NamedTuple):
     """Limits of the current rows that a piece of the journal may touch; every test must hold.
 
     Attributes:
-        among: Column -> the texts that it may have.
-        between: Column of times -> the first and the last that it may have, in epoch milliseconds.
+        among: Column -> its allowed texts.
+        between: Column of times -> its first and last allowed time, in epoch milliseconds.
         ends: Column of times that must be null, or not before ``ended_since``.
-        ended_since: In epoch milliseconds; None: the column must be null.
+        ended_since: In epoch milliseconds; None if the column must be null.
     """
 
     among: Mapping[str, Sequence[str]]
@@ -48,7 +48,7 @@ def kinds_of(*bodies: type[msgspec.Struct]) -> frozenset[str]:
 
 
 def of_groups(entries: Sequence[Entry]) -> dict[str, list[str]]:
-    """Return which clusters and groups the rows of these entries' groups have."""
+    """Return the clusters and groups of these entries' rows."""
     return {
         "cluster": sorted({entry.cluster for entry in entries}),
         "group_id": sorted({entry.group_id for entry in entries if entry.group_id is not None}),

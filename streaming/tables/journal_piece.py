@@ -1,4 +1,4 @@
-"""Shell: pieces of the journal: what of it is applied to the tables at a time, and cut how."""
+"""Shell: pieces of the journal: how much is applied to the tables at a time, and how it is divided."""
 
 from __future__ import annotations
 
@@ -30,8 +30,9 @@ class JournalPiece(NamedTuple):
     """The journal after one version up to another.
 
     Attributes:
-        rows: How many it holds.
-        is_snapshot: It is all that the journal holds at that version: what brought its rows is no longer in the log.
+        rows: The number of its rows.
+        is_snapshot: Whether it is everything that the journal holds at that version; the log no longer shows which
+            commits brought its rows.
     """
 
     after: int
@@ -68,7 +69,7 @@ def piece_of(changes: TableWriter, after: int, upto: int, limit: int) -> Journal
 
 
 def snapshot_of(changes: TableWriter, after: int, upto: int) -> JournalPiece:
-    """Return all that the journal holds at a version as one piece."""
+    """Return everything that the journal holds at a version as one piece."""
     return JournalPiece(after, upto, sum(batch.num_rows for batch in changes.rows_at(upto, ["kind"])), is_snapshot=True)
 
 
@@ -78,10 +79,10 @@ def _counted(versions: pa.Array) -> Iterator[tuple[int, int]]:
 
 
 def shares_of(changes: TableWriter, piece: JournalPiece, limit: int) -> list[Share | None]:
-    """Cut the groups of a piece (and what is of a cluster alone), in order, into runs of about as many changes.
+    """Divide the groups of a piece (and entries of a cluster itself), in order, into runs of about as many changes.
 
     Returns:
-        None: all groups.
+        None for all groups.
     """
     if piece.rows <= limit:
         return [None]
@@ -116,7 +117,7 @@ def rows_of(changes: TableWriter, piece: JournalPiece, share: Share | None) -> p
 
 
 def rows_if_few(changes: TableWriter, after: int, upto: int, limit: int) -> pa.Table | None:
-    """Return all changes after a version up to another, in the order of their histories; None if they are more.
+    """Return all changes after a version up to another, in the order of their histories; None if there are more.
 
     Raises:
         LogTruncatedError: The log no longer reaches back that far.
@@ -142,7 +143,7 @@ def in_order(rows: pa.Table) -> pa.Table:
 
 
 def is_concerned(projection: Projection, rows: pa.Table) -> bool:
-    """Return whether some of these changes touch the projection's table."""
+    """Return whether any of these changes touch the projection's table."""
     if projection.every_change:
         return bool(rows["group_id"].null_count < rows.num_rows)
     return bool(pc.any(pc.is_in(rows["kind"], pa.array(sorted(projection.kinds)))).as_py())
@@ -150,7 +151,7 @@ def is_concerned(projection: Projection, rows: pa.Table) -> bool:
 
 @makes_no_cycles
 def entries_of(rows: pa.Table, projection: Projection) -> list[Entry]:
-    """Return those of the changes that a projection needs."""
+    """Return the changes that a projection needs."""
     if projection.every_change:
         rows = rows.filter(pc.is_valid(rows["group_id"]))
     wanted = is_read = pc.is_in(rows["kind"], pa.array(sorted(projection.kinds)))

@@ -1,15 +1,16 @@
-"""Shell: how far the tables that follow the journal have come, as the one number that each of their commits carries.
+"""Shell: the progress of the tables that follow the journal, as the single number in each of their commits.
 
-Spark can put one mark into a commit, so one number covers all of it. The tables advance together, piece by piece and
-share by share: the highest number in any table tells the share. A table has that share already if its own number is of
-it, and beyond the table's own place in ``PROJECTIONS``. Releases before wrote the tables in the order of these places.
+Spark can put one mark into a commit, so one number covers everything. The tables advance together, piece by piece and
+share by share: the highest number in any table gives the share. A table has that share already if its own number
+belongs to the share and is beyond the table's own position in ``PROJECTIONS``. Earlier releases wrote the tables in the
+order of these positions.
 """
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
-# A version of the journal has fewer shares than this; there are fewer tables, and a piece has fewer versions.
+# A version of the journal has fewer shares than this, and the same holds for tables, and for versions in a piece.
 _SHARE_BITS, _STAGE_BITS, _LENGTH_BITS = 18, 4, 10
 SHARES = 1 << _SHARE_BITS
 _STAGES = 1 << _STAGE_BITS
@@ -24,10 +25,10 @@ class JournalProgress(NamedTuple):
     """The part of the journal that the tables have.
 
     Attributes:
-        after: All of it up to this version is in all tables.
-        upto: Where the next piece ends, if it has been begun; 0: it has not.
-        share: So many shares of that piece are in all tables.
-        stage: And the next share is in the table at the place before this one, in the order of ``PROJECTIONS``; 0: in
+        after: Everything up to this version is in all tables.
+        upto: The end of the next piece, if it has been begun; otherwise 0.
+        share: This many shares of that piece are in all tables.
+        stage: The next share is in the table at the position before this one, in the order of ``PROJECTIONS``; 0 if in
             none. The commit that ends a share has the next share instead.
     """
 
@@ -38,7 +39,7 @@ class JournalProgress(NamedTuple):
 
 
 def to_mark(progress: JournalProgress) -> int:
-    """Return the number of a progress; a later one of the same journal has a larger one.
+    """Return the number of a progress; later progress in the same journal has a larger number.
 
     Raises:
         ValueError: There are more shares or versions than fit.
@@ -64,7 +65,7 @@ def _number(upto: int, share: int, stage: int, length: int) -> int:
 
 
 def from_mark(mark: int | None) -> JournalProgress:
-    """Return the progress of a number; None is that of no commit."""
+    """Return the progress of a number; None means no commit."""
     if mark is None:
         return JournalProgress()
     rest, length = divmod(mark, _LENGTHS)

@@ -1,8 +1,8 @@
-"""Shell: what a job writes beside its tables: that it is alive, and how far it knows each cluster.
+"""Shell: a job's liveness file next to its tables: that it is alive, and how far it knows each cluster.
 
-`<tables>/_liveness/<app id>.json` is one small file for each checkpoint, replaced every few seconds. It is no Delta
+`<tables>/_liveness/<app id>.json` is one small file for each checkpoint, replaced every few seconds. It is not a Delta
 table: a commit every few seconds would cost a job whose tables Spark writes a tenth of a core, and any job hundreds of
-files an hour. DuckDB reads it with ``read_json``. What lasts, an outage from its start to its end, is a row of
+files an hour. DuckDB reads it with ``read_json``. Lasting facts, such as an outage from start to end, are rows of
 ``findings``.
 """
 
@@ -33,9 +33,10 @@ ENDED: frozenset[JobState] = frozenset(("stopped", "finished", "failed"))
 
 
 class SourceStatus(NamedTuple):
-    """Why a cluster is not known, or a part of it, as its collector reports it; empty texts: it answers, and wholly.
+    """Why a cluster, or a part of it, is not known, as its collector reports it; empty texts if all of it answers.
 
-    ``is_own``: The collector is the job's own; else it runs alone, and writes into the folder that the job reads.
+    ``is_own``: whether the collector is the job's own; otherwise it runs standalone, and writes into the folder that
+    the job reads.
     """
 
     cluster: str
@@ -45,11 +46,11 @@ class SourceStatus(NamedTuple):
 
 
 class ProcessLiveness(msgspec.Struct, kw_only=True, omit_defaults=True):
-    """A process, as it was when this was written.
+    """A process at the time of writing.
 
     Attributes:
-        host, pid, process: Where it runs; ``process`` tells it from a later one of the same number.
-        written_at: Epoch ms, on its machine's clock; written_boot_ms: the same on a clock that nobody sets.
+        host, pid, process: Where it runs; ``process`` distinguishes it from a later process with the same number.
+        written_at: Epoch ms, by its machine's clock. written_boot_ms: The same by a clock that is never set.
         every_ms: How often it is written.
     """
 
@@ -63,10 +64,10 @@ class ProcessLiveness(msgspec.Struct, kw_only=True, omit_defaults=True):
 
 
 class CollectorLiveness(ProcessLiveness, kw_only=True, omit_defaults=True):
-    """One collector that runs alone, as it was when this was written.
+    """One standalone collector at the time of writing.
 
     Attributes:
-        problem, partial: As ``SourceStatus`` has them.
+        problem, partial: See ``SourceStatus``.
     """
 
     cluster: str
@@ -80,13 +81,13 @@ class ClusterLiveness(msgspec.Struct, kw_only=True, omit_defaults=True):
 
     Attributes:
         known_until: Event time of the newest event that it has applied, or that waits for the lateness; epoch ms.
-        newest: Event time of the newest event of all, those of a clock that is ahead included.
-        age_ms: How long ago that event came, when this was written: counted by a clock that nobody sets.
-        is_live: Its events have come about when they happened; else what was read is a recording.
-        is_followed: The job's own collector follows it; else its events come from elsewhere.
+        newest: Event time of the newest event of all, including events of a clock that is ahead.
+        age_ms: How long before the time of writing that event came, by a clock that is never set.
+        is_live: Its events came about when they happened; otherwise the input is a recording.
+        is_followed: The job's own collector follows it; otherwise its events come from elsewhere.
         behind_ms: How far the newest event was behind the job's clock when it came, while there was more to read.
-        problem: Why no events come, as the collector reports it; empty: no problem is known.
-        partial: What part of the cluster does not answer, while the rest does; empty: none.
+        problem: Why no events come, as the collector reports it; empty if no problem is known.
+        partial: The part of the cluster that does not answer, while the rest does; empty if none.
     """
 
     cluster: str
@@ -102,15 +103,15 @@ class ClusterLiveness(msgspec.Struct, kw_only=True, omit_defaults=True):
 
 
 class JobLiveness(ProcessLiveness, kw_only=True, omit_defaults=True):
-    """One job, as it was when this was written.
+    """One job at the time of writing.
 
     Attributes:
         app_id: The id of its checkpoint.
-        unknown_after_ms: So long after the last knowledge of it the state of a cluster is unknown.
-        state, state_since: What it does, and since when. reason: Why, of a job that failed.
+        unknown_after_ms: The state of a cluster is unknown this long after the last knowledge of it.
+        state, state_since: Its activity, and since when. reason: The reason of a failed job.
         started_at: When the process began.
-        batch, batch_since: The batch that is running, and since when; None: no batch is running.
-        clock_step_ms, clock_step_at: By how much this machine's clock was set last, ahead or back, while the job ran.
+        batch, batch_since: The running batch, and since when; None if no batch is running.
+        clock_step_ms, clock_step_at: By how much this machine's clock was last set ahead or back while the job ran.
     """
 
     app_id: str
@@ -127,12 +128,12 @@ class JobLiveness(ProcessLiveness, kw_only=True, omit_defaults=True):
 
 
 def liveness_place(root: Location, app_id: str) -> Place:
-    """Return the file of one job beside its tables."""
+    """Return the file of one job next to its tables."""
     return _folder(root) / f"{app_id}.json"
 
 
 def _folder(root: Location) -> Place:
-    """Return the folder of all jobs; a store that is away is given up soon."""
+    """Return the folder of all jobs; an unavailable store is given up soon."""
     return (StorePath(root, PATIENCE) if isinstance(root, str) else place_of(root)) / FOLDER
 
 
@@ -146,7 +147,7 @@ def write_liveness(place: Place, job: JobLiveness) -> None:
 
 
 def read_liveness(root: Location) -> tuple[list[JobLiveness], str]:
-    """Return what the jobs of these tables have left, and what could not be read of it; empty: nothing.
+    """Return the liveness of these tables' jobs, and files that could not be read; empty if there are none.
 
     Raises:
         OSError: The store cannot be read.
@@ -163,14 +164,14 @@ def read_liveness(root: Location) -> tuple[list[JobLiveness], str]:
             else:
                 jobs.append(job)
         except FileNotFoundError:
-            continue  # It was removed meanwhile.
+            continue  # it was removed in the meantime
         except msgspec.DecodeError as error:
             problem = f"{file} cannot be read: {error}"
     return jobs, problem
 
 
 def collector_place(folder: Place, name: str) -> Place:
-    """Return the file of a collector beside its events."""
+    """Return the file of a collector next to its events."""
     return folder / COLLECTORS / f"{name}.json"
 
 
@@ -185,7 +186,7 @@ def write_collector(place: Place, collector: CollectorLiveness) -> None:
 
 
 def read_collectors(folder: Place) -> list[CollectorLiveness]:
-    """Return what collectors have left beside their events; what cannot be read is left out, for it is a hint.
+    """Return the liveness of collectors next to their events; unreadable files are left out, as they are only hints.
 
     Raises:
         OSError: The store cannot be read.

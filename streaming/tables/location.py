@@ -1,4 +1,4 @@
-"""Shell: the places of tables below their root, and checks of what is there."""
+"""Shell: the locations of tables below their root, and checks of their content."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ WRITER_PROPERTY = "rebalance-monitor.writer"
 
 
 def table_uri(root: Location, name: str) -> str:
-    """Return where a table below a root is.
+    """Return the location of a table below a root.
 
     Raises:
-        NoTablesError: The root is a schema of a catalogue, which only Spark resolves.
+        NoTablesError: The root is a schema of a catalog, which only Spark resolves.
     """
     schema = catalog_schema(root)
     if schema:
@@ -34,13 +34,13 @@ def table_uri(root: Location, name: str) -> str:
 
 
 def is_table(root: Location, name: str, *, soon: bool = False) -> bool:
-    """Return whether a table is there; ``soon``: a store that is away is given up soon."""
+    """Return whether a table exists; with ``soon`` an unavailable store is given up soon."""
     uri = table_uri(root, name)
     return DeltaTable.is_deltatable(uri, table_patience(uri) if soon else None)
 
 
 def table_to_read(root: Location, name: str) -> DeltaTable | None:
-    """Return a table for somebody who waits: a store that is away is given up soon; None: it is not there."""
+    """Return a table for a waiting user; an unavailable store is given up soon; None if the table does not exist."""
     uri = table_uri(root, name)
     # is_table() would block all other threads while delta-rs waits for the store.
     with contextlib.suppress(TableNotFoundError):
@@ -52,7 +52,7 @@ def check_writer(delta: DeltaTable, writer: str, uri: str) -> None:
     """Refuse a table that has another writer.
 
     Args:
-        uri: How errors name it.
+        uri: Its name in errors.
 
     Raises:
         TableError: Another writer writes the table.
@@ -66,10 +66,10 @@ def check_writer(delta: DeltaTable, writer: str, uri: str) -> None:
 
 
 def check_columns(delta: DeltaTable, table: Table, uri: str) -> list[str]:
-    """Return the columns that a table of an older release lacks; columns that others have added stay.
+    """Return the columns missing from a table of an older release; columns that others have added stay.
 
     Raises:
-        TableError: A column has another type: it is another table.
+        TableError: A column has another type, so it is another table.
     """
     there = {field["name"]: field["type"] for field in json.loads(delta.schema().to_json())["fields"]}
     for field in delta_fields(table):
@@ -83,7 +83,7 @@ def check_columns(delta: DeltaTable, table: Table, uri: str) -> list[str]:
 
 
 def _plain(kind: object) -> object:
-    """Return a type without the comments inside."""
+    """Return a type without its comments."""
     if isinstance(kind, dict):
         return {key: _plain(value) for key, value in kind.items() if key != "metadata"}
     return [_plain(part) for part in kind] if isinstance(kind, list) else kind

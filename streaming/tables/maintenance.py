@@ -1,6 +1,6 @@
-"""Shell: upkeep of the tables: small files compacted; rows beyond their retention, and unneeded files dropped.
+"""Shell: maintenance of tables: compacts small files, and drops rows beyond their retention and unneeded files.
 
-May run beside the job: the second one to commit starts over.
+It may run alongside the job; whichever commits second starts over.
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ from streaming.tables.retention import RETENTIONS, OldRows
 from streaming.tables.schema import CHANGES, GROUPS, TABLES
 from streaming.tables.writer import LogTruncatedError, TableWriter, Upkeep
 
-# Each change of a group is in `group_minutes`; progress without changes is in `queue_progress`; and a cluster without
+# Each change of a group is in `group_minutes`, progress without changes is in `queue_progress`, and a cluster without
 # groups has topics.
 _EVENT_TIMES = {"group_minutes": "minute", "queue_progress": "event_time", "topics": "valid_from"}
-# These show when the monitor last wrote, since inputs are rejected and rebalances decided at its own batch times.
+# These show when the monitor last wrote, because inputs are rejected and rebalances decided at its own batch times.
 _BATCH_TIMES = {"rejected_events": "seen_at", "rebalances": "detected_at"}
 
 
 class Kept(NamedTuple):
-    """How rows of one table were kept, beside what was done to its files.
+    """How rows of one table were kept, in addition to what was done to its files.
 
     Attributes:
-        keep_ms: Rows of this age are dropped; None: all rows stay.
-        newest_ms: By what age is measured, in epoch milliseconds: the newest event of each cluster, or for inputs that
-            were rejected the monitor's newest batch.
+        keep_ms: Rows of this age are dropped; None if all rows stay.
+        newest_ms: The time from which age is measured, in epoch milliseconds: the newest event of each cluster or, for
+            rejected inputs, the monitor's newest batch.
         is_held_back: Whether rows stay because a table has not applied all of them.
     """
 
@@ -54,16 +54,16 @@ def optimize(
     now_ms: int | None = None,
     engine: Engine | None = None,
 ) -> list[Kept]:
-    """Keep up every table that is there.
+    """Maintain every existing table.
 
     Args:
-        keep_ms: Table -> for how long rows are kept (``retention.py``); those that are not named are kept for ever.
-            Rows of ``changes`` stay until every table has passed them.
-        vacuum_after_ms: Files that no version of this age or younger needs are deleted; at least an hour, for a
-            file that the log does not name may belong to a commit that is being made.
-        dry_run: Whether nothing is changed, and only returned what would be.
-        now_ms: No age is measured from a later time: a clock ahead must not age all other rows.
-        engine: What writes the tables; None: delta-rs.
+        keep_ms: Table -> how long rows are kept (``retention.py``); rows of other tables are kept forever. Rows of
+            ``changes`` stay until every table has passed them.
+        vacuum_after_ms: Files that no version of this age or younger needs are deleted; at least an hour, because a
+            file that the log does not name may belong to an unfinished commit.
+        dry_run: Change nothing, and only return what would be changed.
+        now_ms: No age is measured from a later time, because a clock ahead must not age all other rows.
+        engine: The engine that writes the tables; None for delta-rs.
     """
     engine = engine or DeltaRsEngine()
     writers = {

@@ -1,13 +1,13 @@
-"""Shell: makes the tables of spans and of the present follow the journal, each exactly once.
+"""Shell: makes the tables of spans and of the current state follow the journal, each exactly once.
 
-Each commit is marked with how far its table has come (`journal_progress.py`). The tables advance together, share by
-share. Within one the table that is written last waits for all others, and its mark says that the share is done; a
-table that it does not concern gets no commit. After a crash the highest mark of any table is where to resume, and the
-tables whose own marks are of that share have it already.
+Each commit is marked with its table's progress (`journal_progress.py`). The tables advance together, share by share.
+Within a share the table that is written last waits for all others, and its mark says that the share is done; a table
+that the share does not concern gets no commit. After a crash the highest mark of any table shows where to resume, and
+the tables whose own marks belong to that share have it already.
 
-``CHANGES_AT_ONCE`` bounds the memory, however much waits in the journal: a piece is as many
-versions as hold so many changes, and a version that holds more is taken in shares, each of some groups with their whole
-history in it, and each with commits of its own.
+``CHANGES_AT_ONCE`` bounds the memory, however much waits in the journal: a piece is as many versions as hold this many
+changes, and a version that holds more is divided into shares, each with some groups and their whole history in it, and
+with commits of its own.
 """
 
 from __future__ import annotations
@@ -32,18 +32,18 @@ from streaming.tables.projector import Replaced
 from streaming.tables.schema import CHANGES, GROUP_MINUTES, GROUPS, MEMBERS
 from streaming.tables.writer import LogTruncatedError, Mark, TableWriter
 
-# This many changes are applied to the tables at once. After a crash within a large version, the same cut is used.
+# This many changes are applied to the tables at once. After a crash within a large version, the same division is used.
 CHANGES_AT_ONCE = 100_000
 # A piece has at most this many versions of the journal, because the rows of all are counted first.
 VERSIONS_AT_ONCE = 1_000
-# Up to this size of a piece, tables are written concurrently; of a larger one, only one table's rows are in memory.
+# Up to this size of a piece, tables are written concurrently; for a larger one, only one table's rows are in memory.
 _SMALL_PIECE = 10_000
 # The table that waits for all others should be quick: new members are merely appended. `group_minutes` reads
 # `groups` as they were before the share.
 _AT_THE_END = {GROUPS.name: 1, MEMBERS.name: 2}
 # The work begins this share of the interval before its end, because it takes time as well.
 _BEFORE_THE_END = 0.2
-# The niceness of its thread; the job's own is 0. Measured while the tables got 302,000 rows of a new fleet:
+# The niceness of its thread; the job's own is 0. Measured while 302,000 rows of a new fleet were written to the tables:
 # batches of heartbeats took 1.09 times as long as before (1.56 with 0), the tables 1.1 times as long.
 _NICENESS = 10
 
@@ -51,17 +51,17 @@ _Step: TypeAlias = tuple[Projection, Mark]
 
 
 class _OvertakenError(Exception):
-    """Another process has followed the journal meanwhile."""
+    """Another process has followed the journal in the meantime."""
 
 
 class Materializer:
-    """Follows the journal: at once, or at most one interval after it.
+    """Follows the journal, at once or at most one interval after it.
 
     Args:
-        interval_ms: 0: with each batch, in the batch's own thread.
-        listener: Follows the rows of the tables; starts over when another process has changed them meanwhile.
-        engine: What writes the tables; None: delta-rs.
-        guard: Called before tables are written; raises when another job may write instead.
+        interval_ms: 0 to follow with each batch, in the batch's own thread.
+        listener: Follows the rows of the tables; starts over if another process has changed them in the meantime.
+        engine: The engine that writes the tables; None for delta-rs.
+        guard: Called before tables are written; raises an error if another job may write instead.
     """
 
     def __init__(

@@ -1,5 +1,4 @@
-"""Shell: the buffer of a log, which passes records through while it can be written, and keeps them in order
-otherwise."""
+"""Shell: the buffer of a log: passes records through while it can be written, and keeps them otherwise."""
 
 from __future__ import annotations
 

@@ -1,2 +1,1 @@
-"""Shell: a live Kafka cluster: its group records as a source, a collector for its metadata and clock, its
-permissions."""
+"""Shell: a live Kafka cluster: its group records, a collector for metadata and clock, its permissions."""

@@ -187,8 +187,7 @@ class KafkaCollector(CollectorThread):
                 self._cannot_write(error)
 
     def seek_new_record(self) -> None:
-        """Look for a record that was just written, which bounds the brokers' clock, while that is not known
-        precisely."""
+        """Look for a record that was just written, to bound the brokers' clock while that is not precise."""
         began_ms = now_ms()
         with self._turn:
             uncertain_ms = self._clock.uncertain_ms

@@ -215,8 +215,7 @@ class LogFiles:
 
 
 def _lines(place: Place, pieces: Iterator[bytes], *, is_whole: bool) -> Iterator[list[str]]:
-    """Return complete lines, including an unterminated last line if nothing can follow; a line that is too long is
-    lost."""
+    """Return complete lines, and an unterminated last line if nothing can follow; too long lines are lost."""
     rest = b""
     for piece in pieces:
         rest += piece

@@ -95,8 +95,7 @@ class LogReading:
         return [place for place in self._places if id(place) not in located]
 
     def remembered(self) -> list[Place]:
-        """Return the positions without those of missing files; the newest of each log stays, because new files are
-        newer."""
+        """Return the positions without those of missing files, except for the newest of each log."""
         newest = {place.current: place for place in sorted(self._places, key=lambda place: place.modified_ns)}
         return [place for place in self._places if not place.is_missing or newest[place.current] is place]
 

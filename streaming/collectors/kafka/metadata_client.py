@@ -194,8 +194,7 @@ class MetadataClient:
         return chosen
 
     def offsets_partitions(self, topic: str = OFFSETS_TOPIC) -> int:
-        """Return the number of a topic's partitions; 0 if it does not exist: ``__consumer_offsets`` is created with
-        the first group."""
+        """Return the number of a topic's partitions; 0 if it does not exist, as ``__consumer_offsets`` at first."""
         described = self._consumer.list_topics(topic, timeout=self._timeout_s).topics[topic]
         if described.error is not None and described.error.code() == KafkaError.UNKNOWN_TOPIC_OR_PART:
             return 0

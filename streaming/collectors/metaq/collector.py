@@ -73,8 +73,7 @@ class MetaqCollector(CollectorThread):
         return self._status
 
     def observe_once(self) -> bool:
-        """Read everything once, in this thread, and write it, the ``clock`` last; return whether the cluster
-        answered."""
+        """Read everything once, in this thread, and write it, the ``clock`` last; return if the cluster answered."""
         with self._turn:
             return self._attempt(self._everything)
 

@@ -71,8 +71,7 @@ class ZkGroup(msgspec.Struct, frozen=True):
                     yield topic, name, owner
 
     def held(self) -> dict[str, dict[tuple[str, str], ZkOwner]]:
-        """Return the partitions of each member, by topic and partition, in order; members without partitions are
-        left out."""
+        """Return the partitions of each member that has any, by topic and partition, in order."""
         held: dict[str, dict[tuple[str, str], ZkOwner]] = {name: {} for name in sorted(self.members)}
         for topic, name, owner in self.owned():
             held[owner.member_id][topic, name] = owner

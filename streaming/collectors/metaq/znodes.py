@@ -36,15 +36,15 @@ class Paths:
         self.topics_old = f"{self.root}/brokers/topics"
 
     def ids(self, group: str) -> str:
-        """Return where a group's consumers register."""
+        """Return the path under which a group's consumers register."""
         return f"{self.consumers}/{group}/ids"
 
     def owners(self, group: str) -> str:
-        """Return where a group's topics with owners are listed."""
+        """Return the path under which a group's topics with owners are listed."""
         return f"{self.consumers}/{group}/owners"
 
     def offsets(self, group: str) -> str:
-        """Return where a group's topics with offsets are listed."""
+        """Return the path under which a group's topics with offsets are listed."""
         return f"{self.consumers}/{group}/offsets"
 
     def below(self, path: str) -> str:
@@ -60,7 +60,7 @@ class Concern(NamedTuple):
 
 
 def concern_of(paths: Paths, path: str) -> Concern | None:
-    """Return what a change at a path concerns; None for unwatched paths.
+    """Return the group or topic that a change at a path concerns; None for unwatched paths.
 
     Example:
         >>> concern_of(Paths("/meta"), "/meta/consumers/billing/owners/orders")
@@ -88,7 +88,7 @@ def read_name(name: str) -> str:
     """Return a group's, topic's or consumer's name.
 
     Raises:
-        UnreadableNode: It is too long to be reported.
+        UnreadableNode: The name is too long to be reported.
     """
     if not 0 < len(name) <= MAX_NAME_LENGTH:
         raise UnreadableNode("name_too_long")
@@ -99,7 +99,7 @@ def read_subscriptions(data: bytes) -> tuple[str, ...]:
     """Return the topics in a consumer's node, sorted, each once: ``a,b``.
 
     Raises:
-        UnreadableNode: It is not UTF-8.
+        UnreadableNode: The data is not UTF-8.
     """
     topics = {topic.strip() for topic in _text(data).split(",")} - {""}
     if any(len(topic) > MAX_NAME_LENGTH for topic in topics):
@@ -111,7 +111,7 @@ def read_owner(data: bytes) -> str:
     """Return the consumer in a partition's node.
 
     Raises:
-        UnreadableNode: It names no consumer, or is not UTF-8.
+        UnreadableNode: The data names no consumer, or is not UTF-8.
     """
     owner = _text(data)
     if not owner:
@@ -123,7 +123,7 @@ def read_partition(name: str) -> tuple[str, int]:
     """Return broker and number of a partition's name: ``0-3``.
 
     Raises:
-        UnreadableNode: It is not of that form.
+        UnreadableNode: The name does not have that form.
     """
     match = _PARTITION.fullmatch(name)
     if match is None or int(match[2]) > MAX_INT32:
@@ -135,7 +135,8 @@ def read_broker(name: str) -> str:
     """Return the broker of a topic's node: ``0-m``, ``0-s1``.
 
     Raises:
-        UnreadableNode: ``MetaZookeeper#getPartitionStringsForSubTopics`` skips all that does not split in two.
+        UnreadableNode: The name does not split in two; ``MetaZookeeper#getPartitionStringsForSubTopics`` skips such
+            names.
     """
     parts = [part for part in name.split("-") if part]
     if len(parts) != 2 or not (parts[0].isascii() and parts[0].isdigit()):
@@ -149,10 +150,10 @@ class _TopicBroker(msgspec.Struct, rename="camel"):
 
 
 def read_share(data: bytes, *, old: bool = False) -> int:
-    """Return how many partitions a broker's node announces: ``{"broker":"0-m","numParts":12}``, of old ``12``.
+    """Return how many partitions a broker's node announces: ``{"broker":"0-m","numParts":12}``, in old versions ``12``.
 
     Raises:
-        UnreadableNode: It is neither; clients leave such a broker out.
+        UnreadableNode: The data is neither; clients leave such a broker out.
     """
     text = _text(data)
     if old:
@@ -171,10 +172,10 @@ def read_share(data: bytes, *, old: bool = False) -> int:
 
 
 def read_offset(data: bytes) -> int:
-    """Return the offset in a node: ``messageId-offset``, before 1.4 the offset alone.
+    """Return the offset in a node: ``messageId-offset``, before 1.4 only the offset.
 
     Raises:
-        UnreadableNode: It is neither.
+        UnreadableNode: The data is neither.
     """
     text = _text(data).strip()
     message, dash, offset = text.rpartition("-")
@@ -185,7 +186,7 @@ def read_offset(data: bytes) -> int:
 
 
 def client_of_member(group: str, member_id: str) -> tuple[str, str | None]:
-    """Return a consumer's own id without the group in front, and its address where the client put it there.
+    """Return a consumer's own id without the group prefix, and its address if the client included it.
 
     Example:
         >>> client_of_member("billing", "billing_10.0.0.7-4711-1772334720250-1")

@@ -1,7 +1,7 @@
-"""Shell: polls one RocketMQ cluster, round after round, and appends what changed to the log of events.
+"""Shell: polls one RocketMQ cluster, round after round, and appends changes to the log of events.
 
-Each round ends with its events appended at once, the ``clock`` last, then the state is stored for the next start.
-If no broker answers, there is no evidence: no event and no clock is written, and the poll is retried later.
+Each round ends with its events appended at once, the ``clock`` last, then the state is stored for the next start. If no
+broker answers, there is no evidence: no event and no clock is written, and the poll is retried later.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ T = TypeVar("T")
 
 
 class RocketMqCollector(CollectorThread):
-    """Follows one cluster from ``start`` to ``stop``; also as a context manager.
+    """Follows one cluster from ``start`` to ``stop``; also a context manager.
 
     Args:
-        log: Gets the events, and has the remembered state of the previous process.
+        log: Receives the events, and has the memory of the previous process.
 
     Raises:
         SetupError: A TLS file cannot be used.
@@ -54,7 +54,7 @@ class RocketMqCollector(CollectorThread):
         super().__init__("rocketmq-collector")
 
     def stop(self) -> None:
-        """End, and wait for the end."""
+        """Stop, and wait for the end."""
         self._stopping.set()
         session = self._session
         if session is not None:
@@ -65,11 +65,11 @@ class RocketMqCollector(CollectorThread):
         self._log.flush()
 
     def status(self) -> CollectorStatus:
-        """Return the current status, at any time, from any thread."""
+        """Return the current status; callable at any time, from any thread."""
         return status_with_log(self._status, self._log)
 
     def observe_once(self) -> bool:
-        """Read everything once, in this thread, every member included; return whether the cluster answered."""
+        """Read everything once, in this thread, including every member; return whether the cluster answered."""
         return self._round(complete=True)
 
     def poll(self) -> bool:
@@ -87,7 +87,7 @@ class RocketMqCollector(CollectorThread):
             if failures:
                 pause_s = max(pause_s, min(_LONGEST_PAUSE_S, 0.5 * 2.0 ** min(failures, 10)))
             if pause_s > 0:
-                # The loop continues meanwhile, because silent members may still answer.
+                # The loop keeps running in the pause, because silent members may still answer.
                 self._idle(pause_s)
 
     def _round(self, *, complete: bool) -> bool:
@@ -186,7 +186,7 @@ class _PollSession:
         self._is_interrupted = False
 
     def poll(self, state: RememberedState, now_ms: int, *, complete: bool) -> Survey | None:
-        """Poll once; None: it was interrupted."""
+        """Poll once; return None if interrupted."""
         return self._loop.run_until_complete(
             self._until_interrupted(
                 self.surveyor.poll(
@@ -200,13 +200,13 @@ class _PollSession:
         )
 
     def idle(self, pause_s: float) -> None:
-        """Run the loop for a while: slow members may still answer."""
+        """Run the loop for a while, because slow members may still answer."""
         self._loop.run_until_complete(self._until_interrupted(asyncio.sleep(pause_s)))
 
     def interrupt(self) -> None:
-        """Stop the running poll or pause, and all later ones; from any thread."""
+        """Stop the running poll or pause, and all later ones; callable from any thread."""
         self._is_interrupted = True
-        with contextlib.suppress(RuntimeError):  # it is closed
+        with contextlib.suppress(RuntimeError):  # the loop is closed
             self._loop.call_soon_threadsafe(self._cancel)
 
     def close(self) -> None:

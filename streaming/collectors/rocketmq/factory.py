@@ -1,4 +1,4 @@
-"""Shell: a live RocketMQ cluster as the settings name it, checked before anything is started."""
+"""Shell: a live RocketMQ cluster from the settings, checked before anything is started."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def validated(settings: RocketMq, *, was_followed: bool) -> Callable[[EventLog],
     """Check that a name server can be reached, unless it was followed before; return the factory of the collector.
 
     Raises:
-        SetupError: None can be, or a TLS file cannot be used.
+        SetupError: No name server can be reached, or a TLS file cannot be used.
     """
     options = options_of(settings)
     options.ssl_context()

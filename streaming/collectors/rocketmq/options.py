@@ -1,4 +1,4 @@
-"""Shell: where a RocketMQ cluster is, how to log in there, what of it is followed, and how many requests it gets."""
+"""Shell: the options of a RocketMQ cluster: address, login, what is followed, and how many requests it gets."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ SYSTEM_TOPICS: Final = (
 
 
 class RocketMqOptions(RocketMq):
-    """One cluster as its section of the settings names it, and as the monitor follows it.
+    """One cluster's section of the settings.
 
     A ``%RETRY%`` topic is followed with its group, regardless of the patterns for topics. ``running_info_share`` is
     also the share of the groups whose offsets, and of the topics whose routes, are requested in one round.
@@ -87,12 +87,12 @@ class RocketMqOptions(RocketMq):
         )
 
     def credentials(self) -> Credentials | None:
-        """Return the credentials to sign with; None: nothing is signed."""
+        """Return the credentials for signing; None if nothing is signed."""
         secret, token = self.secret_key.get_secret_value(), self.security_token.get_secret_value()
         return Credentials(self.access_key, secret, token or None) if self.access_key and secret else None
 
     def ssl_context(self) -> ssl.SSLContext | None:
-        """Return the TLS context; None: connections are plain.
+        """Return the TLS context; None if connections are plain.
 
         Raises:
             SetupError: A file cannot be read or is not PEM.
@@ -140,5 +140,5 @@ def _has_port(address: str) -> bool:
 
 
 def name_servers_of(text: str) -> tuple[str, ...]:
-    """Return the addresses in a text that separates them by ``;`` or ``,``, as RocketMQ's own tools take it."""
+    """Return the addresses in a text separated by ``;`` or ``,``, the format of RocketMQ's own tools."""
     return tuple(address.strip() for address in re.split(r"[;,]", text) if address.strip())

@@ -110,8 +110,7 @@ class _Row:
         self._spans = [places[start:end] for start, end in pairwise(ends)]
 
     def free(self, topics: Sequence[int], held: list[list[int]]) -> list[int]:
-        """Return the partitions without a previous target, topics in the given order; remove repetitions in
-        ``held``."""
+        """Return the partitions without a previous target, topics in the given order; clean up ``held``."""
         spans: Iterable[list[int]] = self._spans
         if topics != self._topics:
             by_topic = dict(zip(self._topics, self._spans, strict=True))

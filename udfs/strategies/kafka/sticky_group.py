@@ -180,8 +180,7 @@ class StickyGroup:
                 self.claimed_before[number] = claims[older[0]]
 
     def _read_racks(self) -> None:
-        """Fill ``partition_racks`` (empty if racks are unused) and ``rack_consumers`` (None if no member has a
-        rack)."""
+        """Fill ``partition_racks`` (empty if racks are unused) and ``rack_consumers`` (None without any rack)."""
         self.rack_consumers: list[int] | None = None
         self.partition_racks: list[frozenset[str]] = []
         members_in: dict[str, int] = {}

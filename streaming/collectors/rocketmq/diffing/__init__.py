@@ -1,1 +1,1 @@
-"""Shell: which events follow from two polls of RocketMQ."""
+"""Shell: conversion of two polls of RocketMQ into events."""

@@ -23,7 +23,7 @@ from udfs.model.events import Observation
 from udfs.model.finding_names import MAX_NAMED
 from udfs.model.first_few import first_few
 
-# Members send heartbeats every 30 s: a flapping table comes back within a minute; after two it is at rest.
+# Members send heartbeats every 30 s, so a flapping table comes back within a minute; after two minutes it has settled.
 FLAPPED_WITHIN_MS: Final = 120_000
 _TABLES_AT_MOST: Final = 6
 _NAMED_AT_MOST: Final = 3
@@ -49,8 +49,8 @@ def observe(
     """Return all current problems, sorted.
 
     Args:
-        trusted: Brokers whose lists are complete. holders: Those with queues of topics that the group consumes.
-        static_topics: Those that the group reads.
+        trusted: Brokers whose lists are complete. holders: Brokers with queues of topics that the group consumes.
+        static_topics: Static topics that the group reads.
     """
     members = group.members
     found = [
@@ -66,7 +66,7 @@ def observe(
     return tuple(sorted(found, key=lambda observation: (observation.kind, observation.detail or "")))
 
 
-# ---- what brokers list
+# ---- the brokers' lists
 
 
 def lists_differ(
@@ -74,7 +74,7 @@ def lists_differ(
 ) -> bool:
     """Return whether brokers list different members.
 
-    A broker that lists no member counts only where it has queues of the group's topics: members heartbeat to the
+    A broker that lists no member counts only if it has queues of the group's topics: members send heartbeats to the
     brokers in the routes of their topics.
     """
     return len({frozenset(counts.items()) for counts in _counted(lists, trusted, holders).values()}) > 1
@@ -120,12 +120,12 @@ def _disagreeing(
 def watch_tables(
     group: RememberedGroup, lists: Mapping[str, ConsumerConnections | None], now_ms: int, *, is_same: bool
 ) -> ObservedTables:
-    """Return the current tables of brokers, the recent ones, and when one flapped last.
+    """Return the brokers' current tables, the recent ones, and when a table last flapped.
 
     A table flaps when it changes and changes back.
 
     Args:
-        is_same: The lists are those of the round before.
+        is_same: Whether the lists equal those of the previous round.
     """
     before = group.tables
     if is_same and not before.changed_ms:
@@ -160,7 +160,7 @@ def watch_tables(
 
 
 def tables_differ(lists: Mapping[str, ConsumerConnections | None], trusted: Collection[str]) -> bool:
-    """Return whether the brokers have different tables of the group just now."""
+    """Return whether the brokers currently have different tables of the group."""
     tables = {
         tuple(sorted((topic, subscription.sub_string) for topic, subscription in listed.subscriptions.items()))
         for broker, listed in lists.items()
@@ -238,7 +238,7 @@ def alone(volatile: VolatileGroup, *, is_alone: bool, moved: bool | None) -> tup
     """Return how often in a row offsets moved, and did not, while no member was connected.
 
     Args:
-        moved: None: not read.
+        moved: None if not read.
     """
     if not is_alone:
         return 0, 0

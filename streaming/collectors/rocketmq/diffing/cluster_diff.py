@@ -1,7 +1,7 @@
-"""Shell: one round over a RocketMQ cluster compared with the remembered state: the events, and the new state. Pure.
+"""Shell: compares one round over a RocketMQ cluster with the remembered state: the events and the new state. Pure.
 
-No event reports that a member is alive: the brokers' lists decide. Without evidence nothing is reported; the remembered
-state stays.
+No event reports that a member is alive: the brokers' lists decide. Without evidence nothing is reported, and the
+remembered state stays.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from streaming.collectors.rocketmq.remoting.messages import MessageRequestMode
 from udfs.model.events import ORDER_AT_ONE_TIME, AnyEvent, Clock, GroupDeleted, event_fields
 
 _SYSTEM: Final = "rocketmq"
-# A group is deleted after this many rounds in a row in which no broker had settings or members of it.
+# A group is deleted after this many rounds in a row in which no broker had its settings or members.
 _ABSENT_ROUNDS: Final = 2
 _NOTHING: Final = RememberedGroup()
 _NOTHING_VOLATILE: Final = VolatileGroup()
@@ -37,7 +37,7 @@ class ClusterDiff(msgspec.Struct, frozen=True):
 
     Attributes:
         events: In the order of their times, the clock last; empty if no broker answered.
-        state, volatile: The state once they are reported.
+        state, volatile: The state once the events are reported.
     """
 
     events: list[AnyEvent]
@@ -48,7 +48,7 @@ class ClusterDiff(msgspec.Struct, frozen=True):
 def diff_cluster(
     state: RememberedState, volatile: VolatileState, survey: Survey, options: RocketMqOptions
 ) -> ClusterDiff:
-    """Compare a round with the remembered state. The arguments are not changed."""
+    """Compare a round with the remembered state; the arguments are not changed."""
     brokers = _brokers(state, survey, options)
     if not survey.is_evidence:
         return ClusterDiff([], msgspec.structs.replace(state, brokers=brokers), volatile)
@@ -75,7 +75,7 @@ def diff_cluster(
 
 
 def is_news(before: RememberedState, after: RememberedState) -> bool:
-    """Return whether the remembered state changed in more than its time."""
+    """Return whether more of the remembered state changed than its time."""
     return (
         before.groups != after.groups
         or before.topics != after.topics
@@ -117,7 +117,7 @@ def _brokers(state: RememberedState, survey: Survey, options: RocketMqOptions) -
 def _answering(
     before: RememberedBroker | None, observed: ObservedBroker, now_ms: int, options: RocketMqOptions, *, is_first: bool
 ) -> RememberedBroker:
-    """Return a broker that answers. A restarted or new one has not received its members' heartbeats yet."""
+    """Return a broker that answers. A restarted or new broker has not yet received its members' heartbeats."""
     if before is None:
         lists_all_at_ms = 0 if is_first else now_ms + options.boot_grace_ms
         return RememberedBroker(
@@ -172,7 +172,7 @@ def _diff_group(
     context: Context,
     survey: Survey,
 ) -> tuple[list[AnyEvent], RememberedGroup, VolatileGroup]:
-    """Report a group's news, or its end."""
+    """Report a group's changes, or its end."""
     events, group, volatile_group = diff_group(
         name, state.groups.get(name, _NOTHING), volatile.groups.get(name, _NOTHING_VOLATILE), observed, context
     )
@@ -191,7 +191,7 @@ def _diff_group(
 
 
 def _is_absent(name: str, group: RememberedGroup, context: Context, survey: Survey) -> bool:
-    """Return whether every broker reports that there is no such group. Its settings outlive its members."""
+    """Return whether every broker reports that there is no such group; its settings outlive its members."""
     if group.members:
         return False
     return all(

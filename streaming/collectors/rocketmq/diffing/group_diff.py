@@ -1,4 +1,4 @@
-"""Shell: what changed in one RocketMQ group between two rounds, as events. Pure."""
+"""Shell: the changes of one RocketMQ group between two rounds, as events. Pure."""
 
 from __future__ import annotations
 
@@ -42,9 +42,8 @@ _SYSTEM: Final = "rocketmq"
 _BROADCASTING: Final = "BROADCASTING"
 _POP: Final = "POP"
 _CONSUME_POP: Final = "CONSUME_POP"
-# A new group is reported after its members were queried and its topics read, but no later than
-# this: reported without them, it would seem to change its strategies and queues. A remembered group waits for
-# two rounds.
+# A new group is reported after its members were queried and its topics read, but no later than this: reported without
+# them, it would seem to change its strategies and queues. A remembered group waits for two rounds.
 _FIRST_WAIT_MS: Final = 60_000
 _WAIT_ROUNDS: Final = 2
 # All members send heartbeats within 30 s, so a table that was unchanged for longer is valid for all of them.
@@ -55,11 +54,12 @@ class Context(msgspec.Struct, frozen=True, kw_only=True):
     """Everything that is the same for all groups of a poll.
 
     Attributes:
-        brokers: All that there are. boots: When each was started, of those that were the same process all the time.
-        settled: Those with time for their members' heartbeats since. restarted: Those that just got settled.
-        topics: As reported. topics_changed: In this round. unseen_topics: Not read yet.
-        modes: By group, as configured at the brokers.
-        floor_ms: No event may be as old as this. began_ms, now_ms: The round's beginning and end.
+        brokers: All existing brokers. boots: The start time of each broker that was the same process throughout.
+        settled: Brokers that have had time for their members' heartbeats since. restarted: Brokers that just became
+            settled.
+        topics: The reported topics. topics_changed: Those changed in this round. unseen_topics: Those not read yet.
+        modes: By group, as configured on the brokers.
+        floor_ms: Every event must be later than this. began_ms, now_ms: The round's beginning and end.
     """
 
     options: RocketMqOptions
@@ -119,7 +119,7 @@ def diff_group(
     if new_offsets:
         events.append(progress(name, new_offsets, max(context.floor_ms + 1, observed.offsets_at_ms), cluster))
     if new_positions:
-        # This time is later than the group's: by then, changed members have taken these queues over.
+        # This time is later than the group's; by then, changed members have taken these queues over.
         answered_ms = max(member.at_ms for member in observed.members.values())
         emitted_ms = min(max(at_ms + 1, answered_ms), max(at_ms, context.now_ms))
         events.append(progress(name, new_positions, emitted_ms, cluster))
@@ -132,7 +132,7 @@ def diff_group(
 def _evaluated(
     group: RememberedGroup, observed: ObservedGroup, evidence: GroupEvidence, at_ms: int, context: Context
 ) -> RememberedGroup:
-    """Return a group with the members that it has by the brokers' lists."""
+    """Return a group with the members that it has according to the brokers' lists."""
     members, departed = connected(group.members, evidence)
     if group.snapshot_hash is not None:
         familiar = {member.client_id for member in group.members}
@@ -143,7 +143,7 @@ def _evaluated(
     present = {member.client_id for member in members}
     departures = [departed_member for departed_member in group.departures if departed_member.member_id not in present]
     if group.snapshot_hash is not None:
-        # Their last reports, or the lack of them, may be from this very round.
+        # Their last reports, or the lack of them, may be from this round.
         last = [_with_report(member, observed, context) for member in departed]
         departures += [departure(member, at_ms, context.restarted & set(member.listed_by)) for member in last]
     return _changed(
@@ -169,7 +169,7 @@ def _with_report(member: RememberedMember, observed: ObservedGroup, context: Con
 
 
 def _watched(group: RememberedGroup, observed: ObservedGroup, context: Context) -> RememberedGroup:
-    """Return a group whose silent members are stuck if they are still connected."""
+    """Return a group in which silent members that are still connected are marked as stuck."""
     if not any(member.is_silent for member in group.members):
         return group
     listed = observed.client_ids()
@@ -177,13 +177,13 @@ def _watched(group: RememberedGroup, observed: ObservedGroup, context: Context) 
 
 
 def _changed(group: RememberedGroup, **fields: object) -> RememberedGroup:
-    """Return a group with other fields; the same object where none is another."""
+    """Return a group with changed fields; the same object if none differs."""
     changed = {name: value for name, value in fields.items() if getattr(group, name) != value}
     return msgspec.structs.replace(group, **changed) if changed else group
 
 
 def _by_table(group: RememberedGroup, observed: ObservedGroup, at_ms: int, context: Context) -> RememberedGroup:
-    """Return a group whose members without an own report have the topics of the group's tables.
+    """Return a group whose members without their own report have the topics of the group's tables.
 
     A member's topics are replaced only by an unchanged table, because the table is that of the last heartbeat.
     """
@@ -214,7 +214,7 @@ def _counted(
     *,
     is_same: bool,
 ) -> VolatileGroup:
-    """Count for how many rounds in a row something has been wrong."""
+    """Count for how many rounds in a row each problem has existed."""
     if is_same and not context.topics_changed:
         lists, tables = volatile.differs > 0, volatile.tables_differ > 0
     else:
@@ -301,9 +301,9 @@ def _digest(members: tuple[MemberInfo, ...], group: RememberedGroup) -> str:
 def _mode(
     name: str, group: RememberedGroup, observed: ObservedGroup, context: Context
 ) -> tuple[Mode, dict[str, object]]:
-    """Return the group's mode: members' own reports have precedence over the broker's table of the last heartbeat.
+    """Return the group's mode: members' own reports take precedence over the broker's table of the last heartbeat.
 
-    Members that differ change nothing.
+    Disagreeing members change nothing.
     """
     if not observed.lists or not group.members:
         return group.mode or "clustering", group.settings or {}

@@ -1,7 +1,7 @@
 """Shell: the members of a RocketMQ group, by the lists of all brokers, with their own reports. Pure.
 
-A broker that lists a member is evidence for it; one that does not is evidence against it only if it answered and has
-had time for its members' heartbeats since it started.
+A broker that lists a member is evidence for it; a broker that does not is evidence against it only if it answered and
+has had time for its members' heartbeats since it started.
 """
 
 from __future__ import annotations
@@ -19,14 +19,13 @@ from streaming.collectors.rocketmq.remoting.messages import MemberConnection, Ru
 from udfs.model.events import Departure, MemberInfo
 from udfs.strategies.rocketmq.java_classes import strategy_of
 
-# In MQVersion, from V4_0_0_SNAPSHOT on, each release has two ordinals, its snapshot's and its own; a minor has ten
-# patches.
+# In MQVersion, from V4_0_0_SNAPSHOT on, each release has two ordinals, its snapshot's and its own; a minor version has
+# ten patches.
 _FIRST_ORDINAL: Final = 212
 _FIRST_MAJOR: Final = 4
 _MINORS_TO_A_MAJOR: Final = 10
 _PATCHES_TO_A_MINOR: Final = 10
-# This many recent failed requests in a row make a member's departure an expiry; if the member is
-# stuck, one is enough.
+# This many recent failed requests in a row make a member's departure an expiry; if the member is stuck, one is enough.
 _SILENCES: Final = 2
 _SILENT_WITHIN_MS: Final = 180_000
 
@@ -51,12 +50,13 @@ def connected(
 ) -> tuple[tuple[RememberedMember, ...], tuple[RememberedMember, ...]]:
     """Return the current members, sorted, and the departed ones.
 
-    A client has one connection to each broker, from another port each time; two members with one client id have two.
-    So the broker with the most connections of an id decides how many members use it, and a member keeps its previous
-    address for as long as any broker lists that, or one that had listed the member cannot be polled.
+    A client has one connection to each broker, each from another port; two members with one client id have two. So the
+    broker with the most connections of an id decides how many members use it, and a member keeps its previous address
+    as long as any broker lists that, or a broker that had listed the member cannot be polled.
 
     Args:
-        remembered: The members of the round before. evidence: What the brokers list, and whose silence is evidence.
+        remembered: The members of the previous round. evidence: The brokers' lists, and the brokers whose silence is
+            evidence.
     """
     by_id: dict[str, dict[str, list[MemberConnection]]] = {}
     for broker in sorted(evidence.lists):
@@ -103,7 +103,7 @@ def _of_one_id(
 
 
 def _free(listed: Mapping[str, list[MemberConnection]], taken: Sequence[str]) -> list[MemberConnection]:
-    """Return the unmatched connections of the broker that lists most, and among equals the most matched."""
+    """Return the unmatched connections of the broker with the most, among equals with the most matched ones."""
     if not listed:
         return []
 
@@ -153,7 +153,7 @@ def _order(member: RememberedMember) -> tuple[str, str]:
 
 
 def described(member: RememberedMember, observed: ObservedMember, options: RocketMqOptions) -> RememberedMember:
-    """Return a member with its own report, if it has one; without its queues."""
+    """Return a member with its own report, if it has one, without its queues."""
     info = observed.info
     if info is None:
         since_ms = member.failing_since_ms if member.failures else observed.at_ms
@@ -191,7 +191,7 @@ def described(member: RememberedMember, observed: ObservedMember, options: Rocke
 
 
 def watched(member: RememberedMember, listed: Collection[str], began_ms: int) -> RememberedMember:
-    """Return a member that did not answer, but is listed afterwards: connected and stuck.
+    """Return a member that did not answer but is listed afterwards: connected and stuck.
 
     A member killed mid-request also fails to reply, but drops off the broker's list.
 
@@ -208,7 +208,7 @@ def _pops(info: RunningInfo) -> bool:
 
 
 def by_table(member: RememberedMember, topics: tuple[str, ...]) -> RememberedMember:
-    """Return a member without an own report with the subscriptions of its group."""
+    """Return a member without its own report with the subscriptions of its group."""
     if member.is_described or not topics or member.info.subscriptions == topics:
         return member
     return msgspec.structs.replace(member, info=msgspec.structs.replace(member.info, subscriptions=topics))
@@ -222,8 +222,8 @@ def followed(topics: Iterable[str], options: RocketMqOptions) -> tuple[str, ...]
 def departure(member: RememberedMember, at_ms: int, restarted: Collection[str]) -> Departure:
     """Return how a member departed, as far as that can be inferred, and the evidence.
 
-    A killed process closes its connection at once, like one that is shut down; only one that hangs is
-    dropped by its brokers, by default 120 s after its last heartbeat, and does not answer before.
+    A killed process closes its connection at once, like one that is shut down; only a hung process is dropped by its
+    brokers, by default 120 s after its last heartbeat, and does not answer before.
 
     Args:
         restarted: Brokers that restarted a while ago and have had time for its heartbeat since.

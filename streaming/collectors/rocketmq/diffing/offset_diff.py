@@ -1,4 +1,4 @@
-"""Shell: how far a RocketMQ group has come in its queues since the read before, as events. Pure."""
+"""Shell: how far a RocketMQ group has read its queues since the last read, as events. Pure."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from udfs.model.events import Progress, QueueOffset, event_fields
 def compare_offsets(
     volatile: VolatileGroup, observed: ObservedGroup, options: RocketMqOptions, *, is_alone: bool
 ) -> tuple[tuple[QueueOffset, ...], VolatileGroup]:
-    """Return what to report of queues' offsets since their last read, and count moves without members."""
+    """Return the queues to report for their offsets since the last read, and count moves without members."""
     reported = _reported_offsets(volatile, observed.offsets, options) if observed.offsets is not None else ()
     has_moved = (
         None if observed.offsets is None or volatile.offsets is None else any(progress.moved for progress in reported)
@@ -37,16 +37,16 @@ def compare_offsets(
 
 
 def progress(name: str, queues: tuple[QueueOffset, ...], at_ms: int, cluster: str) -> Progress:
-    """Return the event of queues of a group."""
+    """Return the event about queues of a group."""
     return Progress(**event_fields("rocketmq", cluster, at_ms), group=name, queues=queues)
 
 
 def _reported_offsets(
     volatile: VolatileGroup, offsets: Mapping[MessageQueue, QueueOffsets], options: RocketMqOptions
 ) -> tuple[QueueOffset, ...]:
-    """Return the queues with a commit since the last read, those with another lag, and those read for the first time.
+    """Return the queues with a commit since the last read, those with a changed lag, and those read for the first time.
 
-    Of a queue that had no commit yet brokers return 0: nothing is reported of it unless messages wait.
+    For a queue without any commit brokers return 0; it is not reported unless messages wait.
     """
     before = volatile.offsets or {}
     news = []

@@ -1,7 +1,8 @@
-"""Shell: up to where members of a RocketMQ group have consumed their queues, by their own reports, as events. Pure.
+"""Shell: the positions of a RocketMQ group's members in their queues, by their own reports, as events. Pure.
 
-A member commits every few seconds, and with each pull. What it has consumed since then is consumed again by the member
-that gets the queue after it was killed. The report that has its queues has this, too: it costs no further request.
+A member commits every few seconds, and with each pull. Messages that it has consumed since are consumed again by the
+member that gets the queue after it was killed. The report of its queues includes the position, so it costs no further
+request.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ _EVERYTHING = frozenset({None, "", "*"})
 def compare_positions(
     volatile: VolatileGroup, observed: ObservedGroup, options: RocketMqOptions
 ) -> tuple[tuple[QueueOffset, ...], VolatileGroup]:
-    """Return what to report of the members that answered: the queues where one has come further, or begins again."""
+    """Return the events for members that answered: the queues in which a member advanced, or starts over."""
     found = {
         queue: position
         for member in observed.members.values()
@@ -43,14 +44,14 @@ def compare_positions(
 
 
 def positions_of(info: RunningInfo, offsets: Mapping[MessageQueue, QueueOffsets]) -> dict[MessageQueue, int]:
-    """Return how many messages of each of its queues a member has consumed: its position.
+    """Return a member's position in each of its queues: how many messages it has consumed.
 
-    A member that consumes concurrently may have consumed messages behind one that it still works on: all that it has
-    fetched, up to where it pulls (which brokers of 5.x report), but for those that are still cached. Where it reads
-    only some of a topic's messages, those that it did not fetch cannot be distinguished from them, and do not count.
+    A member that consumes concurrently may have consumed messages after one that it is still processing: all that it
+    has fetched, up to its pull offset (which brokers of 5.x report), except for cached ones. If it reads only some of a
+    topic's messages, those that it did not fetch cannot be distinguished from them, and do not count.
 
     Args:
-        offsets: As brokers report them in the same round.
+        offsets: Offsets that brokers report in the same round.
 
     Example:
         >>> from streaming.collectors.rocketmq.remoting.messages import ProcessQueue

@@ -1,4 +1,4 @@
-"""Shell: what the collector knows of a RocketMQ cluster from one round to the next, and keeps over a restart. Pure."""
+"""Shell: the collector's knowledge of a RocketMQ cluster, kept between rounds and over a restart. Pure."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ class RememberedBroker(msgspec.Struct, frozen=True, omit_defaults=True):
     """A broker.
 
     Attributes:
-        boot_ms: When it was started, by its own clock, as reported last.
-        lists_all_at_ms: From then on its list is complete: it has had time for its members' heartbeats.
-        away_since_ms: Since when it has not answered; None: it does.
+        boot_ms: Its start time by its own clock, as last reported.
+        lists_all_at_ms: The time from which its list is complete, because it has had time for its members' heartbeats.
+        away_since_ms: Since when it has not answered; None if it answers.
     """
 
     addresses: dict[int, str]
@@ -34,14 +34,15 @@ class RememberedMember(msgspec.Struct, frozen=True, omit_defaults=True):
 
     Attributes:
         info: As in the next snapshot.
-        listed_by: The brokers that list it, and those that did before they could not be relied on: when each was
-            started that listed it last, if observed.
+        listed_by: The brokers that list it, and those that did before they became unreliable: the start time, if
+            observed, of each that listed it last.
         is_described: It reported itself at least once; otherwise its group's table is used.
-        failures, failing_since_ms, failed_ms, failure: How often in a row it did not, since when, and why, last.
-        is_stuck: After it had not answered it was still listed, in a round in which it did not answer either.
+        failures, failing_since_ms, failed_ms, failure: How often in a row it did not report, since when, when last, and
+            why.
+        is_stuck: It did not answer and was still listed, in a later round in which it did not answer either.
         is_newcomer: It joined a group that was already reported.
-        held: Its reported queues; None: never reported. unreported: Its queues since, where their report waits.
-        awaited: Its new queues whose first pull was not reported yet. awaited_until_ms: No longer than that.
+        held: Its reported queues; None if never reported. unreported: Its queues since, if their report waits.
+        awaited: Its new queues whose first pull was not reported yet. awaited_until_ms: The end of that wait.
         message_model, is_client_rebalance, pops: From its own report.
     """
 
@@ -64,7 +65,7 @@ class RememberedMember(msgspec.Struct, frozen=True, omit_defaults=True):
 
     @property
     def client_id(self) -> str:
-        """Its client id; another member may have the same."""
+        """Return its client id; another member may have the same."""
         return self.info.member_id
 
     @property
@@ -74,12 +75,12 @@ class RememberedMember(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class ObservedTables(msgspec.Struct, frozen=True, omit_defaults=True):
-    """The tables of subscriptions that brokers have of a whole group, where the last heartbeat of any member wins.
+    """The brokers' subscription tables of a whole group, in which the last heartbeat of any member wins.
 
     Attributes:
-        shown: For each broker, the digest of the table that it showed last.
+        shown: For each broker, the digest of its last table.
         texts: The recently observed tables, by digest.
-        changed_ms, flapped_ms: When a broker last showed another one than before, and one that it had shown before.
+        changed_ms, flapped_ms: When a broker last showed a changed table, and one that it had shown before.
     """
 
     shown: dict[str, str] = {}
@@ -92,14 +93,14 @@ class RememberedGroup(msgspec.Struct, frozen=True, omit_defaults=True):
     """A group.
 
     Attributes:
-        members: Sorted by client id and address; with those whose departure has no evidence yet.
+        members: Sorted by client id and address; includes members whose departure has no evidence yet.
         departures: Departed members since the last reported snapshot.
-        snapshot_hash: A hash of that snapshot; None: there was none.
+        snapshot_hash: A hash of that snapshot; None if there was none.
         waiting_since_ms: Since when a snapshot is held back, because new members were not queried yet.
         mode, settings: As reported.
-        topic_modes: The mode where brokers assign the queues, ``PULL`` or ``POP``, by topic.
+        topic_modes: ``PULL`` or ``POP`` by topic, if brokers assign the queues.
         sub_version: The newest observed version of a subscription.
-        observations: The current ones.
+        observations: The current observations.
     """
 
     members: tuple[RememberedMember, ...] = ()
@@ -115,7 +116,7 @@ class RememberedGroup(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class RememberedState(msgspec.Struct, frozen=True, omit_defaults=True):
-    """All of it."""
+    """The complete remembered state."""
 
     version: int = VERSION
     clock_ms: int = 0
@@ -124,15 +125,15 @@ class RememberedState(msgspec.Struct, frozen=True, omit_defaults=True):
     groups: dict[str, RememberedGroup] = {}
 
     def encoded(self) -> bytes:
-        """Return it as bytes."""
+        """Return the state as bytes."""
         return msgspec.json.encode(self)
 
     @classmethod
     def decoded(cls, content: bytes) -> RememberedState:
-        """Return what ``encoded`` was.
+        """Decode what ``encoded`` returned.
 
         Raises:
-            msgspec.DecodeError: It is something else, or of another version.
+            msgspec.DecodeError: The content is something else, or of another version.
         """
         found = msgspec.json.decode(content, type=cls)
         if found.version != VERSION:
@@ -141,13 +142,12 @@ class RememberedState(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class GroupEvidence(msgspec.Struct, frozen=True):
-    """The evidence of a group's members: the same evidence gives the same members.
+    """The evidence of a group's members; equal evidence gives equal members.
 
     Attributes:
-        lists: By broker. boots: When each of them was started that was the same process from the beginning of the
-            round to its end.
-        settled: Those that were started so long ago that they list all connections.
-        brokers: All that there are.
+        lists: Lists by broker. boots: The start time of each broker that was the same process throughout the round.
+        settled: Brokers started so long ago that they list all connections.
+        brokers: All existing brokers.
     """
 
     lists: Mapping[str, ConsumerConnections | None]
@@ -158,10 +158,10 @@ class GroupEvidence(msgspec.Struct, frozen=True):
     def is_against(self, broker: str, boot_ms: int) -> bool:
         """Return whether a member that a broker no longer lists is no longer connected to it.
 
-        A restarted broker may lack members without a heartbeat yet; one that it listed since has sent one.
+        A restarted broker may lack members without a heartbeat yet; a member that it has listed since has sent one.
 
         Args:
-            boot_ms: When the broker was started that listed it last.
+            boot_ms: The start time of the broker that last listed it.
         """
         return broker in self.settled or (broker in self.boots and self.boots[broker] == boot_ms)
 
@@ -171,14 +171,15 @@ class GroupEvidence(msgspec.Struct, frozen=True):
 
 
 class VolatileGroup(msgspec.Struct, frozen=True):
-    """The state of a group in this process, not remembered.
+    """The state of a group that only this process keeps.
 
     Attributes:
-        evidence: The last used for its members.
-        offsets: As last observed. offset_brokers: Of those that answered then. positions: As last reported.
+        evidence: The evidence last used for its members.
+        offsets: As last observed. offset_brokers: The brokers that answered then. positions: As last reported.
         moves_alone, still_alone: How often in a row offsets moved, or did not, while no member was connected.
-        differs: How many rounds in a row the brokers' lists differed. unpolled: How many it was not polled.
-        absent: How many no broker had settings of it, nor members.
+        differs: How many rounds in a row the brokers' lists differed. unpolled: How many rounds in a row it was not
+            polled.
+        absent: How many rounds in a row no broker had its settings or members.
     """
 
     evidence: GroupEvidence | None = None

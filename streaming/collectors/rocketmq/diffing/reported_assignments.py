@@ -1,8 +1,8 @@
 """Shell: the assignments that members of a RocketMQ group report, as events. Pure.
 
-A member's times of pulls change all the time and are reported only where they matter: when it owns other queues than
-before, and once more when it has pulled from those that are new to it. A queue is new with the time at which it was
-taken over in place of the time of its last pull (``ProcessQueue#lastPullTimestamp``).
+A member's pull times change all the time and are reported only if they matter: when its queues change, and once more
+when it has pulled from its new queues. A new queue shows the time of the takeover instead of its last pull
+(``ProcessQueue#lastPullTimestamp``).
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from udfs.model.events import AnyEvent, AssignmentReported, HeldQueue, QueueRef,
 # Only times from 2000 to 2100 are valid.
 _EARLIEST_MS: Final = 946_684_800_000
 _LATEST_MS: Final = 4_102_444_800_000
-# The lock of an ordered queue whose owner died lives for 60 s at its broker (RebalanceLockManager); no first pull
-# is later by more than that and a member's own tick of 20 s.
+# The lock of an ordered queue whose owner died lives for 60 s at its broker (RebalanceLockManager); a first pull comes
+# at most that long and a member's own tick of 20 s later.
 _FIRST_PULL_WITHIN_MS: Final = 90_000
 
 
@@ -36,11 +36,11 @@ def diff_assignments(
 ) -> tuple[list[AnyEvent], RememberedGroup]:
     """Report the queues of members whose queues changed.
 
-    Where messages are shared and not queues, no member owns one. Of members with one client id, one answers: reported
-    without its address, because it is unknown which of them it was.
+    If messages are shared and not queues, no member owns one. If several members have one client id, one of them
+    answers; its report has no address, because it is unknown which of them it was.
 
     Args:
-        at_ms: When the group was polled: members' reports have this time, or a later one.
+        at_ms: When the group was polled; members' reports have this time, or a later one.
         may_report: The group itself has been reported; otherwise the assignments wait.
     """
     events: list[AnyEvent] = []

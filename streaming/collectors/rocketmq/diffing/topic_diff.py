@@ -1,8 +1,8 @@
-"""Shell: what changed in a RocketMQ cluster's topics, as events. Pure.
+"""Shell: the changes of a RocketMQ cluster's topics, as events. Pure.
 
-Consumers share the queues of the name servers' routes. But a restarted name server has no routes until the
-brokers register again, which takes up to 30 s, and drops those of a broker whose connection breaks, though it may be
-back before any consumer reads the route. So a topic loses queues at once only where its broker reports it itself.
+Consumers share the queues of the name servers' routes. But a restarted name server has no routes until the brokers
+register again, which takes up to 30 s, and it drops the routes of a broker whose connection breaks, though that may be
+back before any consumer reads the route. So a topic loses queues at once only if its broker reports it itself.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def _after(
     brokers: Mapping[str, ObservedBroker],
     missing: Collection[str],
 ) -> RememberedTopic | None:
-    """Return a topic as it is now; None: it has no queues left, or it was never reported and has no readable ones."""
+    """Return a topic's current state; None if it has no queues left, or was never reported and has no readable ones."""
     if route is not None and route.is_static:
         queues: dict[str, int] = {}
         for queue in route.readable_queues():
@@ -78,9 +78,9 @@ def _after(
 def _is_held(
     topic: str, name: str, brokers: Mapping[str, ObservedBroker], missing: Collection[str], *, everywhere: bool
 ) -> bool:
-    """Return whether a broker's queues are still there, though no route names them.
+    """Return whether a broker's queues still exist, though no route names them.
 
-    Consumers keep the routes that they have while a name server knows none at all.
+    Consumers keep their current routes while a name server knows none at all.
     """
     broker = brokers.get(name)
     if broker is None:

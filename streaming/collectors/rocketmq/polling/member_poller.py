@@ -16,17 +16,17 @@ from streaming.collectors.rocketmq.remoting.errors import Refused, RemotingError
 from streaming.collectors.rocketmq.remoting.messages import RunningInfo
 from udfs.strategies.rocketmq.java_classes import strategy_of
 
-# At most this many formerly silent members are queried at a time through one broker: each costs it one of 16 threads
-# for ten seconds (BrokerConfig#adminBrokerThreadPoolNums, Broker2Client#callClient).
+# At most this many formerly silent members are queried at a time through one broker, because each occupies one of its
+# 16 threads for ten seconds (BrokerConfig#adminBrokerThreadPoolNums, Broker2Client#callClient).
 SILENT_AT_A_TIME: Final = 2
-# A round waits this long for the last answers. Later answers are used in a later round.
+# A round waits this long for the last answers; later answers are used in a later round.
 _PATIENCE_S: Final = 1.0
 _OFFLINE: Final = frozenset({ResponseCode.SYSTEM_ERROR, ResponseCode.CONSUMER_NOT_ONLINE})
 _ALLOCATED_BY_BROKER: Final = frozenset({"AVG", "AVG_BY_CIRCLE"})
 
 
 class MemberPoller:
-    """Requests, and remembers what came too late for its round."""
+    """Sends requests, and keeps answers that came too late for their round."""
 
     def __init__(
         self, client: RocketMqClient, options: RocketMqOptions, schedule: MemberSchedule, now_ms: Callable[[], int]
@@ -49,11 +49,11 @@ class MemberPoller:
         *,
         until: float | None,
     ) -> int:
-        """Query members and add their reports to their groups, with late ones of earlier requests.
+        """Query members and add their reports to their groups, with late answers to earlier requests.
 
         Args:
-            addresses: Of the brokers, by name. until: The loop's time of the last request; None: all are queried, and
-                waited for.
+            addresses: Addresses of the brokers, by name. until: The loop's time of the last request; None to query all
+                members and wait for them.
         Returns: How many were not queried in time.
         """
         loop = asyncio.get_running_loop()
@@ -166,7 +166,8 @@ class MemberPoller:
     async def _request_allocation(
         self, request: PollRequest, address: str, info: RunningInfo, group: ObservedGroup
     ) -> None:
-        """Request the assignment of a member that leaves it to the broker: the only place of the default mode."""
+        """Request the assignment of a member that leaves it to the broker, the only place that shows the default
+        mode."""
         if info.is_client_rebalance is not False:
             return
         strategy = strategy_of(info.strategy or "") or "AVG"

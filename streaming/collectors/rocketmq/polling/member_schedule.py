@@ -1,8 +1,8 @@
 """Shell: which members a round queries: changed groups at once, others in turn, silent ones ever more rarely. Pure.
 
-A member is queried through its broker, which keeps one of its few threads busy until the member answers: too expensive
+A member is queried through its broker, which keeps one of its few threads busy until the member answers, too expensive
 for all members in every round. A change of a group shows in its list: other client ids, or a newer version of a
-subscription, which a member sets whenever it owns other queues than before.
+subscription, which a member sets whenever its queues changed.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from typing import Final, NamedTuple
 # After a change a group is queried in every round for this long: members without a notification have ticks of 20 s, but
 # each member that takes or releases queues sets its subscription, which restarts this time.
 CHANGED_FOR_MS: Final = 15_000
-# A member that did not answer may be slow or hang: it is queried again in the next round, then after this long,
-# after twice as long, and so on. Its broker waits for it for 10 s, whether or not anybody still wants to know.
+# A member that did not answer may be slow or hang: it is queried again in the next round, then after this long, after
+# twice as long, and so on. Its broker waits for it for 10 s, whether or not the monitor still waits.
 _SILENT_FIRST_MS: Final = 10_000
 _SILENT_LONGEST_MS: Final = 60_000
 
 
 class PollRequest(NamedTuple):
-    """Request a member of a group about itself."""
+    """A request to a member of a group about itself."""
 
     group: str
     client_id: str
@@ -44,7 +44,7 @@ class _Group:
     offsets_requested_ms: int = 0
 
     def is_mute(self) -> bool:
-        """Return whether it has no member that answers."""
+        """Return whether no member of it answers."""
         return all(member.silences for member in self.members.values())
 
 
@@ -52,7 +52,7 @@ class MemberSchedule:
     """When each member was polled, and which is next.
 
     Args:
-        share: The share of members of unchanged groups that is queried in one round; of groups' offsets, too.
+        share: The share of members of unchanged groups that is queried in one round, and of groups' offsets.
     """
 
     def __init__(self, share: float) -> None:
@@ -99,7 +99,7 @@ class MemberSchedule:
         return [*_oldest(changed, len(changed)), *_oldest(others, between_generations), *_oldest(silent, len(silent))]
 
     def answered(self, group: str, client_id: str, now_ms: int) -> None:
-        """Record that a member answered, or its broker in its place."""
+        """Record that a member answered, or its broker on its behalf."""
         member = self._member(group, client_id)
         if member is not None:
             member.queried_ms, member.silences, member.not_before_ms = now_ms, 0, 0
@@ -120,8 +120,8 @@ class MemberSchedule:
         """Return the groups whose offsets to request, the most urgent first; they count as requested.
 
         Args:
-            queried: Groups of members that are queried: how far a member is ahead of its commit is known where both are
-                read together. Groups without a member that answers have a share of their own.
+            queried: Groups with members that are queried: how far a member is ahead of its commit is known only if both
+                are read together. Groups without a member that answers have a share of their own.
         """
         waiting = sorted(
             (group.offsets_requested_ms, name)

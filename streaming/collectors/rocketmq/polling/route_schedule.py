@@ -1,7 +1,7 @@
-"""Shell: which topics' routes a round requests: those with changes at brokers, doubted ones, the others in turn. Pure.
+"""Shell: which topics' routes a round requests: those with changes at brokers, doubtful ones, others in turn. Pure.
 
-A name server answers for one topic at a time, each broker for all of its topics at once: so the brokers' own settings
-show which routes must be requested again. What consumers share is the route, not the settings.
+A name server answers for one topic at a time, each broker for all of its topics at once, so the brokers' own settings
+show which routes must be requested again. Consumers share the route, not the settings.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _MISSING: Final = -2
 @dataclass
 class _LastPoll:
     at_ms: int
-    basis: _Basis | None  # None: the route did not agree with it, and is requested again
+    basis: _Basis | None  # None if the route did not agree with it, and is requested again
     brokers: frozenset[str]
 
 
@@ -50,7 +50,7 @@ class RouteSchedule:
         """Return the topics whose routes to request, the most urgent first.
 
         Args:
-            topics: All followed ones, including reported ones. doubted: To be read again in any case.
+            topics: All followed ones, including reported ones. doubted: Topics to be read again in any case.
             missing: Brokers that were unavailable for longer than consumers take to refresh routes.
         """
         names = sorted(set(topics))
@@ -110,7 +110,7 @@ class RouteSchedule:
 
 
 def readable(config: TopicConfig) -> int:
-    """Return how many queues of a topic consumers may read on the broker with this setting."""
+    """Return the number of queues of a topic that consumers may read on the broker with this setting."""
     return config.read_queue_nums if config.perm & PERM_READ else 0
 
 

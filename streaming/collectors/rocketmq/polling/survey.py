@@ -1,4 +1,4 @@
-"""Shell: the result of one round over a RocketMQ cluster, as plain values, without evaluation."""
+"""Shell: the result of one round over a RocketMQ cluster, as plain values, not evaluated."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from streaming.collectors.rocketmq.remoting.messages import (
     TopicRoute,
 )
 
-# A member did not report because it is `silent`: connected without an answer; `offline`: not connected to the broker of
-# the request; `unable`: it, or a server in between, does not support the request.
+# Why a member did not report: `silent`, connected without an answer; `offline`, not connected to the queried broker;
+# `unable`, it, or a server in between, does not support the request.
 Failure: TypeAlias = Literal["silent", "offline", "unable"]
 
 
@@ -26,12 +26,12 @@ class ObservedBroker(msgspec.Struct, frozen=True, kw_only=True):
     """One broker.
 
     Attributes:
-        addresses: By broker id, as a name server reported last.
-        problem: Why it did not answer; None: it did. is_refusal: It refuses access.
-        is_listed: A name server lists it.
-        boot_ms: When it was started, by its own clock; None: it did not report it.
-        topics: Its topics; None where they were not had.
-        groups: The groups that it has settings of; None where they were not had.
+        addresses: By broker id, as a name server last reported.
+        problem: Why it did not answer; None if it did. is_refusal: Whether it refuses access.
+        is_listed: Whether a name server lists it.
+        boot_ms: Its start time by its own clock; None if not reported.
+        topics: Its topics; None if not received.
+        groups: The groups that it has settings for; None if not received.
         modes: As set for groups and topics.
     """
 
@@ -67,13 +67,12 @@ class ObservedGroup(msgspec.Struct, kw_only=True):
     """One group.
 
     Attributes:
-        lists: By the name of a broker that answered: its list; None: no member is connected to it.
-        at_ms: When the last of them came.
+        lists: The list of each broker that answered, by name; None if no member is connected to it.
+        at_ms: When the last list came.
         unpolled: Names of brokers that were not polled in time, or did not answer for this group.
-        members: By client id, of the queried ones.
-        offsets: The group's offsets, where requested: on ``offset_brokers``. offsets_at_ms: When the
-            last of it came.
-        topic_modes: The mode where brokers assign the queues: ``PULL`` or ``POP``, by topic.
+        members: The queried members, by client id.
+        offsets: The group's offsets on ``offset_brokers``, if requested. offsets_at_ms: When the last of them came.
+        topic_modes: ``PULL`` or ``POP`` by topic, if brokers assign the queues.
     """
 
     lists: dict[str, ConsumerConnections | None] = msgspec.field(default_factory=dict)
@@ -86,7 +85,7 @@ class ObservedGroup(msgspec.Struct, kw_only=True):
     topic_modes: dict[str, str] = msgspec.field(default_factory=dict)
 
     def client_ids(self) -> set[str]:
-        """Return the connections to any broker."""
+        """Return the client ids with a connection to any broker."""
         return {
             connection.client_id
             for listed in self.lists.values()
@@ -95,7 +94,7 @@ class ObservedGroup(msgspec.Struct, kw_only=True):
         }
 
     def sub_version(self) -> int:
-        """Return when a member last set its subscription, or held other queues than before: ms of its clock."""
+        """Return when a member last set its subscription or its queues changed, in ms of its clock."""
         return max(
             (
                 subscription.sub_version
@@ -108,7 +107,7 @@ class ObservedGroup(msgspec.Struct, kw_only=True):
 
 
 class ObservedRoute(msgspec.Struct, frozen=True, kw_only=True):
-    """The route of a topic, as a name server reported; None: it has no such topic."""
+    """The route of a topic, as reported by a name server; None if it has no such topic."""
 
     at_ms: int
     route: TopicRoute | None
@@ -119,11 +118,11 @@ class Survey(msgspec.Struct, kw_only=True):
 
     Attributes:
         began_ms, ended_ms: By this machine's clock, monotonic here.
-        topics: Those that were read. unseen_topics: Those that were not yet read in any round.
-        groups: Those that are followed and exist, at any broker.
+        topics: Topics that were read. unseen_topics: Topics not yet read in any round.
+        groups: Followed groups that exist on any broker.
         queried, unqueried: The number of members to query, and of those not queried in time.
-        name_server_problem: Why none of them answered.
-        is_complete: All members were queried.
+        name_server_problem: Why none of the name servers answered.
+        is_complete: Whether all members were queried.
     """
 
     began_ms: int
@@ -143,15 +142,15 @@ class Survey(msgspec.Struct, kw_only=True):
         return any(broker.problem is None for broker in self.brokers.values())
 
     def unpolled(self) -> int:
-        """Return how many groups were not read from every broker that answers."""
+        """Return the number of groups that were not read from every broker that answers."""
         return sum(bool(group.unpolled) for group in self.groups.values())
 
 
 class RememberedTopic(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A reported topic: how many queues on each broker, by the broker names that consumers see.
+    """A reported topic: its number of queues on each broker, by the broker names that consumers see.
 
     Attributes:
-        is_missing: No name server and no broker had it in the read before.
+        is_missing: Whether no name server and no broker had it in the previous read.
     """
 
     queues: dict[str, int]

@@ -1,7 +1,7 @@
 """Shell: one round over a RocketMQ cluster: brokers, topics, groups, members of every broker, offsets.
 
-A round ends in time: missing answers are reported as missing and come first in the next round. A server that
-does not answer costs its own time-out.
+A round ends in time: missing answers are reported as missing and come first in the next round. A server that does not
+answer costs only its own timeout.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ _QUERIES_SHARE: Final = 0.75
 # Each phase has at least this long: if brokers, or this machine, are slow for the interval, rounds last longer than it.
 # Otherwise no round would ever get to the members.
 _LEAST_S: Final = 1.0
-# A round does not wait for a broker that did not answer in the one before as long as for another; its answer may come
-# between two rounds, too.
+# A round waits less for a broker that did not answer in the previous one than for others; its answer may also come
+# between two rounds.
 _PROBE_S: Final = 1.0
 # After this many timeouts in a row a broker is not queried again in this round.
 _TIMEOUTS_IN_A_ROW: Final = 3
@@ -80,7 +80,7 @@ class Surveyor:
         """Poll once.
 
         Args:
-            addresses: Those of the remembered brokers, by name and broker id. groups, topics: The reported ones.
+            addresses: Addresses of the remembered brokers, by name and broker id. groups, topics: The reported ones.
             missing: Brokers that were unavailable for longer than consumers take to refresh routes.
             complete: Query all members, without a time limit.
         """
@@ -122,7 +122,7 @@ class Surveyor:
     # ---- brokers
 
     async def _listed_brokers(self, survey: Survey) -> dict[str, tuple[dict[int, str], str]]:
-        """Return the brokers that a name server lists: their addresses, and the cluster to which each belongs."""
+        """Return the brokers listed by a name server: their addresses, and the cluster of each."""
         try:
             info = await self._client.cluster_info()
         except RemotingError as error:
@@ -133,7 +133,7 @@ class Surveyor:
     async def _poll_broker(
         self, name: str, addresses: Mapping[int, str], is_listed: bool
     ) -> tuple[ObservedBroker, str | None]:
-        """Return a broker's own report, and the address that answers: its master's, if that does."""
+        """Return a broker's own report and the address that answers, preferably its master's."""
         problem, is_refusal = "it has no address", False
         for _, address in sorted(addresses.items()):
             try:
@@ -163,7 +163,7 @@ class Surveyor:
         return away, None
 
     async def _runtime(self, address: str, *, is_probe: bool) -> BrokerRuntime:
-        """Request a broker's own report, or take the answer to an earlier request."""
+        """Request a broker's own report, or use the answer to an earlier request."""
         if not is_probe and address not in self._probes:
             return await self._client.broker_runtime(address)
         if address not in self._probes:
@@ -176,7 +176,7 @@ class Surveyor:
         return await probe
 
     async def _check_steady(self, survey: Survey, name: str, address: str) -> None:
-        """Return whether a broker is the same process as when the round began: a starting one lists no member."""
+        """Return whether a broker is the same process as when the round began; a starting one lists no member."""
         broker = survey.brokers[name]
         runtime = await _or_none(self._client.broker_runtime(address))
         if runtime is None or runtime.boot_timestamp_ms != broker.boot_ms:
@@ -199,7 +199,7 @@ class Surveyor:
         return sorted(name for name in names - own_names if self._options.follows_topic(name))
 
     async def _list_groups(self, survey: Survey, names: list[str], at: Mapping[str, str], until: float | None) -> None:
-        """Request every broker for the members of every group."""
+        """Request the members of every group from every broker."""
         groups = {name: ObservedGroup(unpolled=set(at)) for name in names}
         survey.groups = groups
         timeouts = dict.fromkeys(at, 0)
@@ -258,7 +258,7 @@ class Surveyor:
     # ---- expensive requests
 
     async def _poll_members(self, survey: Survey, at: Mapping[str, str], until: float | None) -> None:
-        """Request members about themselves, and brokers for the offsets of groups."""
+        """Request members' own reports, and groups' offsets from brokers."""
         now_ms = self._now_ms()
         for name, group in survey.groups.items():
             if group.lists:
@@ -292,7 +292,7 @@ class Surveyor:
 
 
 def _own_names(listed: Mapping[str, tuple[Mapping[int, str], str]]) -> set[str]:
-    """Return the names of topics that brokers make of their own names and their clusters'."""
+    """Return the names of topics that brokers derive from their own names and those of their clusters."""
     clusters = {cluster for _, cluster in listed.values()}
     return {*listed, *clusters, *(f"{cluster}_REPLY_TOPIC" for cluster in clusters)}
 

@@ -1,6 +1,6 @@
 """Shell: the bodies of answers, decoded to the types of ``model``. Pure.
 
-Most bodies are JSON that msgspec reads straight into its types. Those with queues as keys become JSON by one
+Most bodies are JSON that msgspec reads straight into its types. Bodies with queues as keys become JSON by one
 substitution; other output of fastjson goes through the slower reader of ``fastjson``. All readers give the same result.
 """
 
@@ -39,8 +39,8 @@ from streaming.collectors.rocketmq.remoting.messages import (
 T = TypeVar("T")
 
 _KEY_AS_TEXT: Final = re.compile("([^\0]*+)\0([^\0]*+)\0(-?[0-9]{1,10})")
-# A queue as a key, in the orders in which clients of Java and of Go write it. Between quotation marks no string can
-# hold it unescaped, so it is found nowhere else.
+# A queue as a key, in the orders in which Java and Go clients write it. Between quotation marks no string can hold it
+# unescaped, so it occurs nowhere else.
 _JAVA_KEY: Final = re.compile(
     rb'(?<=[{,])\{"brokerName":"([^"\\]*+)","queueId":(-?[0-9]{1,10}),"topic":"([^"\\]*+)"\}(?=:)'
 )
@@ -54,7 +54,7 @@ _REFERENCE: Final = b'{"$ref":'
 
 
 class BodyError(ValueError):
-    """A body that is not what its request is answered with.
+    """A body that does not answer its request.
 
     Args:
         problem: The error, with the field and its position, if it has one.
@@ -67,11 +67,11 @@ class BodyError(ValueError):
 
 
 class Page(msgspec.Struct, Generic[T]):
-    """A table, or as much of it as a broker gives at a time.
+    """A table, or as much of it as a broker returns at a time.
 
     Attributes:
         entries: By name.
-        data_version: The broker's version of the table, as JSON; "" when it reports none.
+        data_version: The broker's version of the table, as JSON; "" if it reports none.
     """
 
     entries: Mapping[str, T]
@@ -194,7 +194,7 @@ def message_request_modes(body: bytes) -> tuple[MessageRequestMode, ...]:
 
 
 def assignments(body: bytes) -> tuple[Assignment, ...] | None:
-    """Decode the answer to 400; None: the broker decides nothing."""
+    """Decode the answer to 400; None if the broker decides nothing."""
     read = _decode(RequestCode.QUERY_ASSIGNMENT, body, _Assignments).message_queue_assignments
     return None if read is None else tuple(sorted(read, key=lambda assignment: assignment.message_queue))
 
@@ -231,7 +231,7 @@ def _as_json(data_version: dict[str, Any] | None) -> str:
 def _by_queue(code: RequestCode, field: str, table: Mapping[Any, T]) -> dict[MessageQueue, T]:
     """Return a table by its queues, sorted.
 
-    Keys are ``topic NUL broker NUL queue id``, or what `fastjson` makes of an object as a key, or its JSON as a text.
+    Keys are ``topic NUL broker NUL queue id``, or `fastjson`'s form of an object as a key, or its JSON as a text.
     """
     found: dict[MessageQueue, T] = {}
     for key, value in table.items():

@@ -38,16 +38,16 @@ _MAX_PAGES: Final = 1_000
 
 
 class RocketMqClient:
-    """Requests name servers and brokers: one connection for each address, made when it is first needed.
+    """Requests name servers and brokers over one connection per address, opened when it is first needed.
 
-    Brokers are named by the addresses of `cluster_info`. Every method may raise `Unreachable`, `TimedOut`,
-    `Refused` or `ProtocolError`, all of them `RemotingError`, and nothing else. Time-outs run from the time a request
-    is sent, not from when it began to wait for its turn. To be used within one event loop.
+    Brokers are named by the addresses of `cluster_info`. Every method may raise `Unreachable`, `TimedOut`, `Refused` or
+    `ProtocolError`, all of them `RemotingError`, and nothing else. Timeouts run from the time a request is sent, not
+    from when it began to wait for its turn. To be used within one event loop.
 
     Args:
         name_servers: ``host:port``, at least one. They are tried in turn until one answers; the one that answered last
             is tried first.
-        tls: For every connection; None is plain.
+        tls: For every connection; None for plain connections.
     """
 
     def __init__(
@@ -69,7 +69,7 @@ class RocketMqClient:
 
     @property
     def connections_open(self) -> int:
-        """The number of open connections: at most one to each name server and broker."""
+        """Return the number of open connections: at most one to each name server and broker."""
         return sum(server.is_connected for server in (*self._name_servers, *self._brokers.values()))
 
     async def __aenter__(self) -> RocketMqClient:
@@ -97,7 +97,7 @@ class RocketMqClient:
         return found
 
     async def topic_route(self, topic: str) -> TopicRoute | None:
-        """Request a topic's route from a name server; None: it has no such topic."""
+        """Request a topic's route from a name server; return None if it has no such topic."""
         return await _unless(
             ResponseCode.TOPIC_NOT_EXIST,
             self._query_name_servers(
@@ -108,23 +108,23 @@ class RocketMqClient:
         )
 
     async def broker_runtime(self, broker: str) -> BrokerRuntime:
-        """Request a broker about itself: version, time of its start."""
+        """Request a broker's own report: version, start time."""
         return await self._request(broker, RequestCode.GET_BROKER_RUNTIME_INFO, {}, bodies.broker_runtime)
 
     async def topic_configs(self, broker: str) -> Mapping[str, TopicConfig]:
-        """Request a broker for all its topics, by name."""
+        """Request all of a broker's topics, by name."""
         return await self._request_pages(
             broker, RequestCode.GET_ALL_TOPIC_CONFIG, "topicSeq", "totalTopicNum", bodies.topic_configs
         )
 
     async def groups(self, broker: str) -> Mapping[str, SubscriptionGroupConfig]:
-        """Request a broker for all consumer groups that it has settings of, by name: also system groups."""
+        """Request all consumer groups that a broker has settings for, by name, including system groups."""
         return await self._request_pages(
             broker, RequestCode.GET_ALL_SUBSCRIPTIONGROUP_CONFIG, "groupSeq", "totalGroupNum", bodies.groups
         )
 
     async def connections(self, broker: str, group: str) -> ConsumerConnections | None:
-        """Request a broker for the members of a group; None: no member of this group is connected to it."""
+        """Request the members of a group from a broker; None if no member of this group is connected to it."""
         return await _unless(
             ResponseCode.CONSUMER_NOT_ONLINE,
             self._request(
@@ -135,11 +135,11 @@ class RocketMqClient:
     async def running_info(
         self, broker: str, group: str, client_id: str, *, timeout_s: float | None = None
     ) -> RunningInfo:
-        """Request a member about itself, through a broker. Of several with one client id, one answers.
+        """Request a member's own report through a broker. If several share a client id, one of them answers.
 
         Raises:
             Refused: Code 207: it is connected and silent. Code 1 or 206: not connected to this broker, or a missing
-                permission. Others: it does not know the question (clients of some languages).
+                permission. Others: it does not know the request (clients of some languages).
             TimedOut: The broker did not answer 207 within the timeout (it waits for 10 s itself).
         """
         fields = {"consumerGroup": group, "clientId": client_id, "jstackEnable": "false"}
@@ -149,13 +149,13 @@ class RocketMqClient:
         return _read(broker, bodies.running_info, response.body)
 
     async def consume_stats(self, broker: str, group: str) -> ConsumeStats:
-        """Request a broker how far a group has come in its queues."""
+        """Request a group's offsets in the queues of a broker."""
         return await self._request(
             broker, RequestCode.GET_CONSUME_STATS, {"consumerGroup": group}, bodies.consume_stats
         )
 
     async def message_request_modes(self, broker: str) -> tuple[MessageRequestMode, ...]:
-        """Request a broker for the modes that were set, sorted by topic and group; () where it knows none (4.x)."""
+        """Request the modes that were set on a broker, sorted by topic and group; () if it knows none (4.x)."""
         modes = await _unless(
             ResponseCode.REQUEST_CODE_NOT_SUPPORTED,
             self._request(broker, RequestCode.GET_ALL_MESSAGE_REQUEST_MODE, {}, bodies.message_request_modes),
@@ -167,7 +167,7 @@ class RocketMqClient:
     ) -> tuple[Assignment, ...] | None:
         """Query a broker for a member's assignment; () means none, None that the broker does not decide (also 4.x).
 
-        It is unknown whether the member uses it: only those with ``clientRebalance=false`` do.
+        It is unknown whether the member uses it: only members with ``clientRebalance=false`` do.
         """
         body = {
             "topic": topic,
@@ -206,14 +206,14 @@ class RocketMqClient:
     async def _request_pages(
         self, broker: str, code: RequestCode, first: str, total: str, decode: Callable[[bytes], bodies.Page[T]]
     ) -> Mapping[str, T]:
-        """Request a whole table, which a broker of 5.x may give in pages (``enableSplitMetadata``), sorted by name.
+        """Request a whole table, which a 5.x broker may return in pages (``enableSplitMetadata``), sorted by name.
 
-        A broker whose table has changed since the page before starts again. One of 5.5 writes an error to its log for
+        A broker whose table has changed since the previous page starts over. Version 5.5 writes an error to its log for
         each such request without a start.
 
         Args:
-            first: The field for how many entries to leave out.
-            total: The field of the answer for how many there are.
+            first: The field for the number of entries to skip.
+            total: The field of the answer with the total number.
         """
         table: dict[str, T] = {}
         data_version = ""
@@ -235,10 +235,9 @@ class RocketMqClient:
         decode: Callable[[bytes], T],
         is_enough: Callable[[T], bool] = lambda _: True,
     ) -> T:
-        """Request one name server after the other until one's answer is enough.
+        """Request one name server after the other until one gives a sufficient answer.
 
-        A restarted one has no routes yet, and answers as if there were none. If all answer so,
-        it is believed.
+        A restarted name server has no routes yet, and answers as if there were none. If all answer so, it is believed.
         """
         poor: list[T] = []
         errors: list[RemotingError] = []
@@ -259,7 +258,7 @@ class RocketMqClient:
 
 
 async def _unless(code: ResponseCode, answer: Awaitable[T]) -> T | None:
-    """Wait for an answer; None when the server refuses with the code that means: there is none."""
+    """Wait for an answer; return None if the server refuses with the code for a missing item."""
     try:
         return await answer
     except Refused as error:
@@ -276,12 +275,12 @@ def _read(address: str, decode: Callable[[bytes], T], body: bytes) -> T:
 
 
 def _whole(text: str | None) -> int:
-    """Read a count; 0 where there is none."""
+    """Parse a count; 0 if there is none."""
     return int(text) if text is not None and text.isascii() and text.isdigit() and len(text) < 11 else 0
 
 
 def _foremost(errors: Sequence[RemotingError]) -> RemotingError:
-    """Return the error when no name server was of use: a refusal has the most detail."""
+    """Return the error to report if no name server was of use; a refusal has the most detail."""
     for error in errors:
         if isinstance(error, Refused):
             return error

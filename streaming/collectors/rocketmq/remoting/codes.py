@@ -1,4 +1,4 @@
-"""Shell: the codes of requests and responses, as the protocol numbers them.
+"""Shell: the protocol's codes of requests and responses.
 
 Source: RocketMQ 4.9.8 and 5.5.0, ``org.apache.rocketmq.remoting.protocol.RequestCode`` and ``ResponseCode`` (in 4.x
 under ``org.apache.rocketmq.common.protocol``).
@@ -14,7 +14,7 @@ CLIENT_VERSION: Final = 513
 
 
 class RequestCode(IntEnum):
-    """Request codes. None of these changes anything on a server."""
+    """Request codes, none of which changes anything on a server."""
 
     GET_ALL_TOPIC_CONFIG = 21
     GET_BROKER_RUNTIME_INFO = 28

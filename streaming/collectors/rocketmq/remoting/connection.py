@@ -15,8 +15,8 @@ from streaming.collectors.rocketmq.remoting.errors import ProtocolError, TimedOu
 from streaming.collectors.rocketmq.remoting.frames import MAX_FRAME_BYTES, Frame, FrameError, FrameReader, encode
 
 _OPAQUE_LIMIT: Final = 2**31  # a Java int
-# A lost peer (power, cable, a firewall's expired state) is detected by the system: probed after 10 s
-# of silence, and given up when what was sent is not acknowledged.
+# A lost peer (power, cable, a firewall's expired state) is detected by the operating system: probed after 10 s of
+# silence, and given up if sent data is not acknowledged.
 _KEEP_ALIVE: Final = (("TCP_KEEPIDLE", 10), ("TCP_KEEPINTVL", 5), ("TCP_KEEPCNT", 3), ("TCP_USER_TIMEOUT", 20_000))
 
 
@@ -29,7 +29,7 @@ class _Pending(msgspec.Struct):
 
 
 class Connection(asyncio.Protocol):
-    """Sends requests and matches the answers by their numbers. Made by `connect`; of one event loop.
+    """Sends requests and matches the answers by their numbers. Created by `connect`; for one event loop.
 
     A server that is silent on the whole connection while one of its requests times out counts as lost: the
     connection may be half open, and is closed.
@@ -56,7 +56,7 @@ class Connection(asyncio.Protocol):
 
     @property
     def in_flight(self) -> int:
-        """The number of requests without an answer, including abandoned ones that still use memory."""
+        """Return the number of requests without an answer, including abandoned ones that still use memory."""
         return len(self._pending)
 
     async def request(
@@ -75,13 +75,13 @@ class Connection(asyncio.Protocol):
             timeout_s: From now.
             relayed_s: A member behind the server answers, and may be silent while the server works: silence shows
                 nothing about the connection, and the server itself answers within this time.
-            on_end: Called once, when the server has done with the request: it has answered, `relayed_s` have passed
+            on_end: Called once, when the server is done with the request: it has answered, `relayed_s` have passed
                 since it was sent, or the connection is lost; that may be after the timeout.
 
         Raises:
             Unreachable: The connection is closed, or was closed while waiting.
             TimedOut: No answer in time.
-            ProtocolError: The received bytes are not a frame; or the request itself is longer than frames may be.
+            ProtocolError: The received bytes are not a frame, or the request itself is longer than frames may be.
         """
         if self._lost is not None or self._transport is None:
             _call(on_end)
@@ -108,7 +108,7 @@ class Connection(asyncio.Protocol):
             self._leave(opaque, leaves_at)
 
     def close(self) -> None:
-        """Close it; requests in flight end with `Unreachable`."""
+        """Close the connection; requests in flight end with `Unreachable`."""
         self._lose("the client closed the connection")
 
     async def wait_closed(self) -> None:
@@ -165,7 +165,7 @@ class Connection(asyncio.Protocol):
             self._transport.write(data)
 
     def _leave(self, opaque: int, leaves_at: float | None) -> None:
-        """Drop an abandoned request: at once, or when the server must have finished it."""
+        """Drop an abandoned request, at once or when the server must have finished it."""
         if opaque not in self._pending:
             return
         if leaves_at is None or leaves_at <= self._loop.time():
@@ -220,7 +220,7 @@ def host_and_port(address: str) -> tuple[str, int]:
     """Split ``host:port``; an IPv6 host may be in brackets.
 
     Raises:
-        Unreachable: It is not an address.
+        Unreachable: The text is not an address.
     """
     host, colon, port = address.rpartition(":")
     host = host.removeprefix("[").removesuffix("]")

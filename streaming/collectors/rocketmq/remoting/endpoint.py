@@ -1,4 +1,4 @@
-"""Shell: one server for the client: its connection, reopened when it broke, and its number of requests."""
+"""Shell: one server for the client: its connection, reopened when it breaks, and the number of its requests."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ class ClientLimits(msgspec.Struct, frozen=True, kw_only=True):
     """The limits of the client.
 
     Attributes:
-        request_timeout_s: For an answer of a name server or a broker, where a call sets no other.
-        relayed_timeout_s: For an answer of a member, which its broker relays.
-        connect_timeout_s: For a connection, with its TLS handshake.
-        requests_in_flight: At most this many to one server at a time; the others wait their turn.
-        relayed_in_flight: At most this many to members of one broker. Each holds one of the broker's 16 threads for
-            administration until the member answers, at most 10 s, whether or not the monitor still waits.
-        first_backoff_s: After a failed connection; doubled up to `longest_backoff_s`, less a random share of half.
+        request_timeout_s: Timeout for an answer of a name server or a broker, unless a call sets another.
+        relayed_timeout_s: Timeout for an answer of a member, which its broker relays.
+        connect_timeout_s: Timeout for a connection, including its TLS handshake.
+        requests_in_flight: The most requests to one server at a time; the others wait their turn.
+        relayed_in_flight: The most requests to members of one broker at a time. Each holds one of the broker's 16
+            threads for administration until the member answers, at most 10 s, whether or not the monitor still waits.
+        first_backoff_s: Wait after a failed connection; doubled up to `longest_backoff_s`, less a random share of half.
         max_frame_bytes: A longer answer closes the connection.
     """
 
@@ -47,10 +47,10 @@ class ClientLimits(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Endpoint:
-    """Requests one address, over one connection.
+    """Sends requests to one address, over one connection.
 
-    A connection that broke after it had answered is made again at once. After one that failed or never answered, the
-    next is not tried before a growing time has passed; until then every request fails without waiting.
+    A connection that broke after it had answered is reopened at once. After a connection that failed or never answered,
+    the next is not tried before a growing time has passed; until then every request fails without waiting.
     """
 
     def __init__(
@@ -94,7 +94,7 @@ class Endpoint:
         timeout_s: float | None = None,
         is_relayed: bool = False,
     ) -> Frame:
-        """Send a request, signed if there are credentials, and return the response of success.
+        """Send a request, signed if there are credentials, and return the successful response.
 
         Raises:
             Refused: The response has another code.
@@ -163,7 +163,7 @@ class Endpoint:
     def _take(self, made: connection.Connection) -> connection.Connection:
         self._connection = made
         if self._is_closed:
-            # The endpoint was closed meanwhile.
+            # The endpoint was closed in the meantime.
             made.close()
         return made
 

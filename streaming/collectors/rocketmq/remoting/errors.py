@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 class RemotingError(Exception):
-    """A request had no usable answer. Every error of the client is one of these.
+    """A request had no usable answer; the base of all errors of the client.
 
     Args:
         address: ``host:port`` of the server of the request; for a list of name servers, all of them, joined by ``;``.
@@ -35,7 +35,7 @@ class Refused(RemotingError):  # noqa: N818
 
     Args:
         code: The response's code (`ResponseCode`, or one that it does not list).
-        remark: The server's message, without the stack trace that some add.
+        remark: The server's message, without the stack trace that some servers add.
     """
 
     def __init__(self, address: str, request_code: int, code: int, remark: str | None) -> None:
@@ -49,7 +49,7 @@ class ProtocolError(RemotingError):
     """A violation of the protocol: a frame, a header or a body that cannot be read.
 
     Args:
-        code: The answered request; None when the frame does not contain it.
+        code: The answered request; None if the frame does not contain it.
     """
 
     def __init__(self, address: str, problem: str, code: int | None = None) -> None:

@@ -1,8 +1,8 @@
-"""Shell: a reader for what fastjson 1.x and 2.x write, which is not always JSON. Pure.
+"""Shell: a reader for the output of fastjson 1.x and 2.x, which is not always JSON. Pure.
 
-Beyond JSON it takes what RocketMQ's servers and clients send or could send: keys that are integers, bare literals or
-objects; single quotes; NaN and infinities; numbers with a letter for their Java type. It never recurses, takes time and
-space in proportion to the text, and fails with one error.
+In addition to JSON it accepts what RocketMQ's servers and clients send or could send: keys that are integers, bare
+literals or objects; single quotes; NaN and infinities; numbers with a letter for their Java type. It never recurses,
+takes time and space in proportion to the text, and fails with one error.
 
 An object as a key becomes the tuple ``(topic, brokerName, queueId)`` if it is a queue, else the tuple of its pairs,
 sorted.
@@ -56,7 +56,7 @@ class FastjsonError(ValueError):
     """A text that fastjson could not have written, or one beyond the reader's limits.
 
     Args:
-        position: At which character of the text, counted from 0.
+        position: Index of the character in the text, from 0.
     """
 
     def __init__(self, problem: str, position: int) -> None:
@@ -80,8 +80,8 @@ class _Open:
 def read(data: bytes | str, *, max_bytes: int = MAX_BYTES) -> Any:
     """Read one value.
 
-    Bytes that are no UTF-8 and halves of surrogate pairs become U+FFFD, as in Java. Of equal keys the last one wins.
-    A reference (``{"$ref": …}``) is an object like any other: no recorded answer has one.
+    Bytes that are not UTF-8 and halves of surrogate pairs become U+FFFD, as in Java. Of equal keys the last one wins. A
+    reference (``{"$ref": …}``) is an object like any other: no recorded answer has one.
 
     Raises:
         FastjsonError: The text is not fastjson.
@@ -92,7 +92,7 @@ def read(data: bytes | str, *, max_bytes: int = MAX_BYTES) -> Any:
 
 
 class _Reading:
-    """One text and how far it has been read."""
+    """One text and the position up to which it has been read."""
 
     def __init__(self, text: str) -> None:
         self._text = text

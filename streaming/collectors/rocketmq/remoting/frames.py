@@ -1,8 +1,8 @@
-"""Shell: frames of the remoting protocol: bytes in, frames out. It reads and writes nothing itself.
+"""Shell: frames of the remoting protocol, parsed from bytes and encoded. It does no I/O.
 
-A frame is: four bytes, the length of all that follows; four bytes, the top one the kind of header and three its length;
-the header; the body. Headers are JSON or a binary form. A server of 4.x answers in the form of the request, one
-of 5.x in its configured form (``rocketmq.serialize.type``), JSON by default.
+A frame is: four bytes, the length of everything after them; four bytes, the top one the kind of header and three its
+length; the header; the body. Headers are JSON or a binary form. A 4.x server answers in the form of the request, a 5.x
+server in its configured form (``rocketmq.serialize.type``), JSON by default.
 
 Source: RocketMQ 5.5.0, ``RemotingCommand#decode``, ``RocketMQSerializable#rocketMQProtocolDecode``.
 """
@@ -19,7 +19,7 @@ import msgspec
 from streaming.collectors.rocketmq.remoting import fastjson
 from streaming.collectors.rocketmq.remoting.codes import CLIENT_VERSION
 
-# RocketMQ's own servers and clients take this: com.rocketmq.remoting.frameMaxLength.
+# The limit of RocketMQ's own servers and clients: com.rocketmq.remoting.frameMaxLength.
 MAX_FRAME_BYTES: Final = 16 * 1024 * 1024
 # The longest observed headers carry a stack trace as their remark.
 MAX_HEADER_BYTES: Final = 1024 * 1024
@@ -41,7 +41,7 @@ class FrameError(ValueError):
 
 
 class HeaderForm(IntEnum):
-    """How a header is written (``SerializeType``)."""
+    """The form of a header (``SerializeType``)."""
 
     JSON = 0
     ROCKETMQ = 1
@@ -51,7 +51,7 @@ class Frame(msgspec.Struct, frozen=True):
     """One request or response.
 
     Attributes:
-        flag: Bit 0: a response; bit 1: a request that wants none.
+        flag: Bit 0: a response; bit 1: a request that wants no response.
         fields: ``extFields``; absent values are left out.
     """
 
@@ -71,7 +71,7 @@ class Frame(msgspec.Struct, frozen=True):
         return bool(self.flag & _RESPONSE)
 
     def answer(self, code: int, body: bytes = b"", **rest: Mapping[str, str] | str | None) -> Frame:
-        """Make the response to this request: same number, same form."""
+        """Create the response to this request, with the same number and form."""
         return msgspec.structs.replace(
             Frame(code, self.opaque, self.flag | _RESPONSE, body=body, form=self.form, language="JAVA"), **rest
         )
@@ -116,10 +116,10 @@ def encode(frame: Frame) -> bytes:
 
 
 class FrameReader:
-    """Cuts what comes over one connection into frames.
+    """Cuts the bytes received over one connection into frames.
 
-    It keeps only the received part of an unfinished frame; a frame that claims to be too long is refused before any
-    of it is kept. After a `FrameError` every further call raises one.
+    It keeps only the received part of an unfinished frame; a frame that claims to be too long is refused before any of
+    it is kept. After a `FrameError` every further call raises one.
     """
 
     def __init__(self, max_frame_bytes: int = MAX_FRAME_BYTES) -> None:
@@ -129,14 +129,14 @@ class FrameReader:
 
     @property
     def waiting_bytes(self) -> int:
-        """The bytes of an unfinished frame so far."""
+        """Return the number of bytes of an unfinished frame so far."""
         return len(self._buffer)
 
     def feed(self, data: bytes | bytearray | memoryview) -> list[Frame]:
         """Add received bytes and return the frames that they complete.
 
         Raises:
-            FrameError: The bytes are no frames. Complete frames before the error, of the same call, are lost.
+            FrameError: The bytes are not frames. Complete frames before the error, in the same call, are lost.
         """
         if self._violation is not None:
             raise FrameError(self._violation)
@@ -157,7 +157,7 @@ class FrameReader:
             if length < 4 or length > self._max_frame_bytes:
                 raise FrameError(f"a frame of {length} bytes; between 4 and {self._max_frame_bytes} are accepted")
             if have - start >= 8:
-                # The length is checked as soon as it can be read, so that a wrong header is not waited for.
+                # The length is checked as soon as it can be read, so that the client does not wait for a wrong header.
                 _check_mark(_UINT32.unpack_from(self._buffer, start + 4)[0], length)
             end = start + 4 + length
             if have < end:
@@ -196,7 +196,7 @@ def _from_json(header: bytes, body: bytes) -> Frame:
 
 
 def _from_odd_json(header: bytes) -> _JsonHeader:
-    """Read JSON that only fastjson accepts."""
+    """Parse JSON that only fastjson accepts."""
     try:
         return msgspec.convert(fastjson.read(header), _JsonHeader, strict=False)
     except (fastjson.FastjsonError, msgspec.ValidationError) as error:

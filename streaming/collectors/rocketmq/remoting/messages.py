@@ -1,7 +1,7 @@
-"""Shell: what RocketMQ servers answer, as frozen values. Names on the wire are these in camel case.
+"""Shell: the answers of RocketMQ servers, as frozen values. Names on the wire are these in camel case.
 
-A field that has a default is one that some version or some client's language leaves out. Fields that are not listed
-here are ignored.
+Fields with a default are those that some versions or client languages omit. Fields that are not listed here are
+ignored.
 """
 
 from __future__ import annotations
@@ -35,23 +35,23 @@ class BrokerData(msgspec.Struct, frozen=True, rename="camel"):
 
     @property
     def master(self) -> str | None:
-        """The master's address, or None."""
+        """Return the master's address, or None."""
         return self.broker_addrs.get(MASTER_ID)
 
     @property
     def address(self) -> str | None:
-        """The address for requests: the master, else the replica with the lowest id; consumers use all."""
+        """Return the address for requests: the master, else the replica with the lowest id; consumers use all."""
         return self.broker_addrs[min(self.broker_addrs)] if self.broker_addrs else None
 
 
 class ClusterInfo(msgspec.Struct, frozen=True):
-    """The brokers that a name server knows (request 106), by name."""
+    """The brokers known to a name server (request 106), by name."""
 
     brokers: Mapping[str, BrokerData]
 
 
 class QueueData(msgspec.Struct, frozen=True, rename="camel"):
-    """How many queues of a topic a broker has, and what may be done with them."""
+    """A broker's numbers of queues of a topic, and their permissions."""
 
     broker_name: str
     read_queue_nums: int
@@ -59,7 +59,7 @@ class QueueData(msgspec.Struct, frozen=True, rename="camel"):
 
     @property
     def is_readable(self) -> bool:
-        """Return whether consumers may read from it."""
+        """Return whether consumers may read from the queues."""
         return bool(self.perm & PERM_READ)
 
 
@@ -86,7 +86,7 @@ class TopicRoute(msgspec.Struct, frozen=True):
     def readable_queues(self) -> tuple[MessageQueue, ...]:
         """Return the queues that consumers share, sorted and distinct.
 
-        Neither write queues nor the presence of a master count. A static topic's queues go by the broker name of their
+        Neither write queues nor the presence of a master count. A static topic's queues use the broker name of their
         scope.
 
         Source: RocketMQ 5.5.0, ``MQClientInstance#topicRouteData2TopicSubscribeInfo``.
@@ -115,14 +115,14 @@ class TopicRoute(msgspec.Struct, frozen=True):
 
 
 class TopicConfig(msgspec.Struct, frozen=True, rename="camel"):
-    """A topic as one broker has it (request 21)."""
+    """A topic's settings on one broker (request 21)."""
 
     read_queue_nums: int
     perm: int
 
 
 class SubscriptionGroupConfig(msgspec.Struct, frozen=True, rename="camel"):
-    """A consumer group as one broker has it (request 201). Its existence is no evidence of members."""
+    """A consumer group's settings on one broker (request 201). Their existence is no evidence of members."""
 
     group_name: str
 
@@ -131,8 +131,8 @@ class Subscription(msgspec.Struct, frozen=True, rename="camel"):
     """A subscription to one topic.
 
     Attributes:
-        sub_version: When it was last set, ms of the client's clock; clients set it again after each rebalance that
-            changed what they hold.
+        sub_version: When it was last set, in ms of the client's clock; clients set it again after each rebalance that
+            changed their queues.
     """
 
     topic: str
@@ -141,7 +141,7 @@ class Subscription(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class MemberConnection(msgspec.Struct, frozen=True, rename="camel"):
-    """One member's connection to one broker. Two may carry the same client id."""
+    """One member's connection to one broker. Two connections may carry the same client id."""
 
     client_id: str
     client_addr: str
@@ -150,13 +150,13 @@ class MemberConnection(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class ConsumerConnections(msgspec.Struct, frozen=True):
-    """The members of a group as one broker sees them (request 203).
+    """The members of a group, as one broker sees them (request 203).
 
     Attributes:
-        connections: In no order; duplicate client ids are kept.
+        connections: In no particular order; duplicate client ids are kept.
         consume_type: ``CONSUME_ACTIVELY`` (pull), ``CONSUME_PASSIVELY`` (push), ``CONSUME_POP``.
         message_model: ``CLUSTERING``, ``BROADCASTING``, ``LITE_SELECTIVE``.
-        subscriptions: By topic. One table for the whole group: the last heartbeat of any member wins.
+        subscriptions: By topic. There is one table for the whole group, in which the last heartbeat of any member wins.
     """
 
     connections: tuple[MemberConnection, ...]
@@ -166,14 +166,14 @@ class ConsumerConnections(msgspec.Struct, frozen=True):
 
 
 class ProcessQueue(msgspec.Struct, frozen=True, rename="camel"):
-    """A member's report on a queue that it owns. Times are ms of the member's own clock.
+    """A member's report on a queue that it owns. Times are in ms of the member's own clock.
 
     Attributes:
-        dropped: It is being given up. ``droped`` on the wire.
+        dropped: It is being given up; ``droped`` on the wire.
         locked: True also for members that do not consume in order.
-        last_pull_timestamp: Until the first pull: when it took the queue. The same with the other.
-        commit_offset: Up to where it has consumed everything, committed at the broker or not.
-        cached_msg_count: The messages that it has fetched and not consumed.
+        last_pull_timestamp: Until the first pull, the time at which it took the queue. The same for the other time.
+        commit_offset: The offset up to which it has consumed everything, committed at the broker or not.
+        cached_msg_count: Number of messages that it has fetched and not consumed.
     """
 
     dropped: bool = msgspec.field(default=False, name="droped")
@@ -191,11 +191,11 @@ class PopProcessQueue(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class RunningInfo(msgspec.Struct, frozen=True):
-    """A member about itself (request 307, relayed by the broker).
+    """A member's own report (request 307, relayed by the broker).
 
     Attributes:
-        properties: As it sent them. In Java also every property of the consumer.
-        queues: What it holds.
+        properties: As sent. In Java they include every property of the consumer.
+        queues: The queues that it holds.
         pop_queues: The queues from which it pops; the queue id −1 is all queues of a broker.
     """
 
@@ -206,56 +206,56 @@ class RunningInfo(msgspec.Struct, frozen=True):
 
     @property
     def strategy(self) -> str | None:
-        """Class name, ``@`` and a hash: the only place with a member's strategy. None: it does not report it."""
+        """Return class name, ``@`` and a hash, the only trace of a member's strategy; None if not reported."""
         return self.properties.get("allocateMessageQueueStrategy") or None
 
     @property
     def client_version(self) -> str | None:
-        """Such as ``V5_5_0``."""
+        """Return the client's version, such as ``V5_5_0``."""
         return self.properties.get("PROP_CLIENT_VERSION") or None
 
     @property
     def is_ordered(self) -> bool | None:
-        """Return whether it consumes in order, with locks; None: it does not report it."""
+        """Return whether it consumes in order, with locks; None if not reported."""
         return _flag(self.properties.get("PROP_CONSUMEORDERLY"))
 
     @property
     def consume_type(self) -> str | None:
-        """``CONSUME_ACTIVELY``, ``CONSUME_PASSIVELY`` or ``CONSUME_POP``."""
+        """Return ``CONSUME_ACTIVELY``, ``CONSUME_PASSIVELY`` or ``CONSUME_POP``."""
         return self.properties.get("PROP_CONSUME_TYPE") or None
 
     @property
     def message_model(self) -> str | None:
-        """``CLUSTERING`` or ``BROADCASTING``: this member's own, not the group's last heartbeat."""
+        """Return ``CLUSTERING`` or ``BROADCASTING``: this member's own, not that of the group's last heartbeat."""
         return self.properties.get("messageModel") or None
 
     @property
     def is_client_rebalance(self) -> bool | None:
-        """False: it requests its queues from the broker (5.x); None: it does not report it."""
+        """Return False if it requests its queues from the broker (5.x); None if not reported."""
         return _flag(self.properties.get("clientRebalance"))
 
 
 class QueueOffsets(msgspec.Struct, frozen=True, rename="camel"):
-    """How far a group has come in one queue. A group that never committed there has ``consumer_offset`` −1."""
+    """A group's offsets in one queue. A group that never committed there has ``consumer_offset`` −1."""
 
     broker_offset: int
     consumer_offset: int
-    pull_offset: int | None = None  # 5.x: from where its member pulls next
+    pull_offset: int | None = None  # 5.x: the offset from which its member pulls next
 
     @property
     def lag(self) -> int:
-        """The number of waiting messages, never negative."""
+        """Return the number of waiting messages, never negative."""
         return max(0, self.broker_offset - max(0, self.consumer_offset))
 
 
 class ConsumeStats(msgspec.Struct, frozen=True):
-    """How far a group has come, in the queues of one broker (request 208)."""
+    """A group's offsets in the queues of one broker (request 208)."""
 
     offsets: Mapping[MessageQueue, QueueOffsets]
 
 
 class MessageRequestMode(msgspec.Struct, frozen=True, rename="camel"):
-    """How the members of a group get the messages of a topic where the broker assigns them (request 402, 5.x)."""
+    """How the members of a group get the messages of a topic if the broker assigns them (request 402, 5.x)."""
 
     topic: str
     consumer_group: str
@@ -264,25 +264,28 @@ class MessageRequestMode(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class Assignment(msgspec.Struct, frozen=True, rename="camel"):
-    """One queue that the broker assigns to a member (request 400, 5.x). The queue id −1 is all of a broker's."""
+    """One queue that the broker assigns to a member (request 400, 5.x).
+
+    The queue id −1 means all queues of a broker.
+    """
 
     message_queue: MessageQueue
     mode: str = "PULL"  # or POP
 
 
 class BrokerRuntime(msgspec.Struct, frozen=True):
-    """A broker about itself (request 28)."""
+    """A broker's own report (request 28)."""
 
     table: Mapping[str, str]
 
     @property
     def version(self) -> str | None:
-        """Such as ``V5_5_0``."""
+        """Return the broker's version, such as ``V5_5_0``."""
         return self.table.get("brokerVersionDesc") or None
 
     @property
     def boot_timestamp_ms(self) -> int | None:
-        """Its start time by its own clock."""
+        """Return its start time by its own clock."""
         text = self.table.get("bootTimestamp", "")
         return int(text) if text.isascii() and text.isdigit() and len(text) < 19 else None
 

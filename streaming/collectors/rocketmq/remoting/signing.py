@@ -28,7 +28,7 @@ class Credentials(msgspec.Struct, frozen=True):
 def sign(fields: Mapping[str, str], body: bytes, credentials: Credentials) -> dict[str, str]:
     """Return the fields of a request with the caller's key and the signature added.
 
-    The signature is over the values of all fields in the order of their names, as Java orders strings, and the body.
+    The signature covers the values of all fields in the order of their names, as Java orders strings, and the body.
 
     Source: RocketMQ 4.9.8 and 5.5.0, ``AclClientRPCHook`` and ``AclUtils#combineRequestContent``.
     """
