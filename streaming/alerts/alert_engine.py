@@ -1,4 +1,4 @@
-"""Shell: follows the findings, and sends what opened and closed to each channel, once."""
+"""Shell: follows the findings, and sends openings and closings to each channel, once."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ class AlertEngine:
 
     Args:
         settings: The section ``alerts``. widespread: The section of that name.
-        channels: By name. deliver: What sends a request.
+        channels: By name. deliver: Sends a request.
         state: What was sent before.
         now_ms: The wall clock.
-        read_costs: Reads what the rebalances before findings cost.
+        read_costs: Reads the costs of the rebalances before findings.
     """
 
     def __init__(
@@ -73,7 +73,7 @@ class AlertEngine:
         return accepted + self._refresh(findings, now_ms)
 
     def due(self, findings: CurrentFindings) -> Iterable[Request]:
-        """Yield what a last step would send now."""
+        """Yield the messages that a last step would send now."""
         now_ms = self._now_ms()
         self._holds.update(findings, now_ms)
         for channel, compose in self._channels.items():
@@ -89,7 +89,7 @@ class AlertEngine:
             self._write(now_ms)
 
     def _messages(self, channel: str, findings: CurrentFindings, now_ms: int, *, is_last: bool) -> list[Bundle]:
-        """Return the messages due for a channel: refused findings alone, and often failed ones last."""
+        """Return the messages due for a channel: refused findings one by one, and often failed ones last."""
         retries, most = self._retries[channel], self._settings.max_findings
         sent = self.state.of(channel)
         pending = self._pending(sent, findings, now_ms, is_last=is_last)
@@ -109,7 +109,7 @@ class AlertEngine:
         return sorted(found, key=lambda bundle: retries.attempts(bundle.notices))
 
     def _pending(self, sent: Sent, findings: CurrentFindings, now_ms: int, *, is_last: bool) -> list[Notice]:
-        """Return the notices that a channel was not sent yet."""
+        """Return the notices that a channel has not been sent yet."""
         closed = [notice_of(row, "closed") for name, row in findings.closed.items() if name in sent.opened]
         ended = [
             vanished(name, finding, now_ms)
@@ -151,7 +151,7 @@ class AlertEngine:
         return accepted
 
     def _attempt(self, request: Request) -> DeliveryError | None:
-        """Send one request, and return why it was not accepted."""
+        """Send one request; return why it was not accepted."""
         try:
             self._deliver(request)
         except DeliveryError as error:
@@ -173,7 +173,7 @@ class AlertEngine:
             self._note_refused_resolutions(channel, resolutions, now_ms)
 
     def _note_refused_resolutions(self, channel: str, notices: Sequence[Notice], now_ms: int) -> None:
-        """Give up resolutions that the channel has refused for too long; nothing else would end them."""
+        """Give up resolutions that the channel has refused for too long, because nothing else would end them."""
         opened = self.state.of(channel).opened
         for notice in notices:
             sent = opened[notice.finding_id]

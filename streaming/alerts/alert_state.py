@@ -1,4 +1,4 @@
-"""Shell: the messages that were sent, in a file replaced as a whole: a restarted process repeats none."""
+"""Shell: the messages that were sent, in a file replaced as a whole, so that a restarted process repeats none."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ VERSION: Final = 1
 
 
 class SentFinding(msgspec.Struct):
-    """An open finding as a channel was sent it: by this it is resolved also when its row was removed.
+    """An open finding as last sent to a channel; lets it be resolved even if its row is gone.
 
     Attributes:
         opened_at_ms, sent_at_ms: When it opened, and when that was sent, in epoch milliseconds.
-        refused_since_ms: When the channel first refused that it closed; None: it has not.
-        missing_since_ms: When it was first noticed that the tables have no row of it; None: they have one.
+        refused_since_ms: When the channel first refused its closing; None if it has not.
+        missing_since_ms: When its row was first missing from the tables; None if it exists.
     """
 
     cluster: str
@@ -39,7 +39,7 @@ class Sent(msgspec.Struct):
     """The messages that one channel was sent.
 
     Attributes:
-        opened: The findings that it takes for open, by id.
+        opened: The findings that it has been sent as open, by id.
         cooling: Cluster, group and kind, as JSON -> when a finding of them was last sent.
     """
 
@@ -53,13 +53,13 @@ class _File(msgspec.Struct):
 
 
 class AlertState:
-    """What each channel was sent. Holds open findings only: those that closed are forgotten once that was sent.
+    """What each channel was sent. Holds only open findings: closed ones are forgotten once that was sent.
 
     Args:
-        path: The file; its folder is made when it is missing. None: nothing is written.
+        path: The file; its folder is created if missing. None if nothing is written.
 
     Raises:
-        SetupError: It cannot be read, or a newer release has written it.
+        SetupError: The file cannot be read, or a newer release has written it.
     """
 
     def __init__(self, path: Path | None) -> None:
@@ -83,14 +83,14 @@ class AlertState:
 
     @property
     def open_findings(self) -> set[str]:
-        """Return findings that some channel takes for open."""
+        """Return findings that some channel was sent as open."""
         return {finding for sent in self.channels.values() for finding in sent.opened}
 
     def write(self, cooling_since_ms: int) -> None:
-        """Write it; cool-downs that began before a time are over.
+        """Write the state; cool-downs that began before a given time are over.
 
         Raises:
-            OSError: It was not written; the file is as it was.
+            OSError: It was not written; the file is unchanged.
         """
         for sent in self.channels.values():
             sent.cooling = {key: at for key, at in sent.cooling.items() if at > cooling_since_ms}

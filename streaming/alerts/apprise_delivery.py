@@ -1,4 +1,4 @@
-"""Shell: sends messages to people by apprise, which knows the services. Shows no address: addresses hold tokens."""
+"""Shell: sends messages to people by apprise, which supports the services. Never shows addresses, which hold tokens."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from streaming.alerts.delivery_error import DeliveryError, answered
 if TYPE_CHECKING:
     from apprise import NotifyBase
 
-# Its services log the status of an answer in this form, beside texts that may contain secrets.
+# Its services log the status of an answer in this form, next to texts that may contain secrets.
 _STATUS = re.compile(r"\berror=(\d{3})\b")
 
 # Its log lines may contain parts of an address, so only the handlers that it adds itself get them.
@@ -29,7 +29,7 @@ def is_known(url: str) -> bool:
 
 
 def send(message: Message, timeout_s: float) -> None:
-    """Send a message; wait first where the service limits how often that may be done.
+    """Send a message; wait first if the service limits the rate of messages.
 
     Raises:
         DeliveryError: The service did not accept it.
@@ -49,7 +49,7 @@ def send(message: Message, timeout_s: float) -> None:
 
 @lru_cache(maxsize=64)
 def _service(url: str, timeout_s: float) -> NotifyBase | None:
-    """Return the service with an address; one that is used again knows when it was used last."""
+    """Return the service with an address, the same object each time, so that it knows when it was last used."""
     from apprise import Apprise, AppriseAsset, OverflowMode
 
     asset = AppriseAsset(

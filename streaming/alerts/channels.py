@@ -1,4 +1,4 @@
-"""Shell: where messages are sent: the requests of a webhook and an Alertmanager, the messages of apprise. No I/O.
+"""Shell: the channels of messages: requests to a webhook and an Alertmanager, messages of apprise. No I/O.
 
 Addresses and tokens are secret: a request shows neither.
 """
@@ -19,7 +19,7 @@ from streaming.settings.alerts import Alerts
 from streaming.terminal.format import time_text
 
 Body: TypeAlias = Mapping[str, Any] | Sequence[Mapping[str, Any]]
-# This marks, in an address of apprise, the key of the one finding that a message is about.
+# In an address of apprise, this marks the key of the only finding in a message.
 FINDING = "{finding}"
 # By these types, apprise's services choose a colour, a priority, and whether to open or resolve an incident.
 _TYPES = {"critical": "failure", "warning": "warning"}
@@ -34,7 +34,7 @@ class Request:
     """One request; its address and headers are not shown.
 
     Attributes:
-        identity: The message's id: the same whenever it is sent again.
+        identity: The message's id, the same whenever it is sent again.
     """
 
     channel: str
@@ -49,7 +49,7 @@ class Request:
         return json.dumps(self.body, ensure_ascii=False).encode("utf-8", "replace")
 
     def shown(self) -> Mapping[str, object]:
-        """Return what may be shown: not where it is sent."""
+        """Return what may be shown, which excludes the address."""
         return {"channel": self.channel, "id": self.identity, "body": self.body}
 
 
@@ -104,8 +104,8 @@ def _webhook(settings: Alerts, texts: Templates, bundle: Bundle) -> Request:
 
 
 def _alertmanager(settings: Alerts, texts: Templates, bundle: Bundle, now_ms: int) -> Request:
-    # This is PostableAlerts of API v2. Open alerts are repeated, each with an end after the next repetition. One that
-    # ends before it starts is refused, and a source's clock may be ahead of ours.
+    # This is PostableAlerts of API v2. Open alerts are repeated, each with an end after the next repetition. An alert
+    # that ends before it starts is refused, and a source's clock may be ahead of this machine's.
     ends_at = now_ms + ALERTMANAGER_KEEPS * settings.alertmanager_refresh_ms
     body = []
     for notice in bundle.notices:

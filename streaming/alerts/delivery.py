@@ -36,7 +36,7 @@ class Deliver(Protocol):
 
 @contextmanager
 def open_delivery(settings: Alerts, now: Callable[[], int] = now_ms) -> Iterator[Deliver]:
-    """Give what sends requests and messages. Redirects are not followed: they would take tokens elsewhere."""
+    """Yield a function that sends requests and messages. Redirects are not followed, as they would leak tokens."""
     for name in _TALKATIVE:
         logging.getLogger(name).setLevel(logging.CRITICAL)
     timeout_s = settings.timeout_ms / 1_000
@@ -66,7 +66,7 @@ def _post(client: httpx2.Client, request: Request, now: Callable[[], int]) -> No
 
 
 def check_addresses(settings: Alerts) -> None:
-    """Raise a ``SettingsError`` that names the addresses that cannot be called."""
+    """Raise a ``SettingsError`` that names invalid addresses."""
     mistakes = [
         f"alerts.channels.{name}: is not an address that apprise knows"
         for name, url in sorted(settings.channels.items())
@@ -82,7 +82,7 @@ def check_addresses(settings: Alerts) -> None:
 
 
 def _retry_after_ms(header: str, now_ms: int) -> int:
-    """Return the pause that a receiver requests: seconds, or until a date (RFC 9110, 10.2.3); 0: none."""
+    """Return the pause that a receiver requests: seconds, or until a date (RFC 9110, 10.2.3); 0 for none."""
     try:
         if header.isdecimal():
             return int(header[:_LONGEST_NUMBER]) * 1_000

@@ -12,8 +12,8 @@ class DeliveryError(Exception):
     """A request was not accepted.
 
     Attributes:
-        retry_after_ms: The pause that the receiver asks for; 0: none.
-        is_refusal: It is about this request; the receiver may accept others.
+        retry_after_ms: The pause that the receiver requests; 0 for none.
+        is_refusal: It concerns only this request; the receiver may accept others.
     """
 
     def __init__(self, reason: str, retry_after_ms: int = 0, *, is_refusal: bool = False) -> None:

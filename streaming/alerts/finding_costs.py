@@ -1,4 +1,4 @@
-"""Shell: what the rebalances before findings cost, read once for each finding."""
+"""Shell: the costs of the rebalances before findings, read once for each finding."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ class FindingCosts:
     def added(
         self, notices: Sequence[Notice], current: Mapping[str, Row], sent: Mapping[str, SentFinding]
     ) -> list[Notice]:
-        """Return notices with their costs: as they were sent before, or as the tables have them.
+        """Return notices with their costs, as sent before or else as in the tables.
 
         Args:
             current: Open findings by id; the costs of all others are forgotten.
-            sent: Those that were sent before.
+            sent: Findings that were sent before.
         """
         self._found = {name: cost for name, cost in self._found.items() if name in current}
         wanted = {notice.finding_id for notice in notices} & current.keys() - sent.keys() - self._found.keys()

@@ -22,11 +22,11 @@ _EVERY_MS = 10_000
 
 @dataclass(frozen=True)
 class CurrentFindings:
-    """The current row.
+    """The current rows.
 
     Attributes:
         current: Open findings by id. closed: Those of a set of ids that closed, by id.
-        missing: Those of the set without a row.
+        missing: The ids of the set without a row.
         widespread: Kinds that are open in many groups at once.
     """
 
@@ -37,7 +37,7 @@ class CurrentFindings:
 
 
 class FindingsReader:
-    """Reads the findings again when their table has a new version."""
+    """Reads the findings again if their table has a new version."""
 
     def __init__(self, root: Location, widespread: Widespread, now_ms: Callable[[], int]) -> None:
         self._root = root
@@ -85,7 +85,7 @@ class FindingsReader:
         return self._with_unwritten(CurrentFindings(self._current, closed, absent - self._ended.keys(), self._many))
 
     def unreadable(self, reason: str) -> CurrentFindings | None:
-        """Return the findings as they were last read, and that they cannot be read; None: not for long yet."""
+        """Return the last read findings, and the finding that they cannot be read; None if that is too recent."""
         now_ms = self._now_ms()
         # A store that hangs is recognized as unavailable only late.
         waited_ms = 0 if self._answered_s is None else round(1_000 * (time.monotonic() - self._answered_s))

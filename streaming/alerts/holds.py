@@ -1,4 +1,4 @@
-"""Shell: which findings are sent, which are held back, and until when. No I/O but the log."""
+"""Shell: decides which findings are sent, which are held back, and until when. No I/O except the log."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Holds:
         self._many: Sequence[WidespreadKind] = ()
 
     def update(self, findings: CurrentFindings, now_ms: int) -> None:
-        """Take the current findings, and log which kinds become widespread or cease to be."""
+        """Set the current findings, and log which kinds become widespread or cease to be."""
         self._first_noticed = {
             finding_id: self._first_noticed.get(finding_id, now_ms) for finding_id in findings.current
         }
@@ -67,7 +67,7 @@ class Holds:
         return in_maintenance(self._settings.maintenance, row["cluster"] or "", row["group_id"] or "", now_ms)
 
     def _may_be_widespread(self, row: Row, now_ms: int, *, is_last: bool) -> bool:
-        """Return whether it is still too early to see if other groups follow."""
+        """Return whether it is too early to see if other groups follow."""
         if row["kind"] not in self._widespread.kinds or row["group_id"] is None:
             return False
         since_ms = (row["opened_at"] or 0) if is_last else self._first_noticed.get(row["finding_id"], now_ms)

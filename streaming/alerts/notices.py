@@ -1,6 +1,6 @@
-"""Shell: notices: one finding that opened or closed, and those of one group together. No I/O.
+"""Shell: notices about single findings that opened or closed, and bundles of one group's notices. No I/O.
 
-Texts from the tables are untrusted: they are made printable and cut before anything else reads them.
+Texts from the tables are untrusted, so they are made printable and cut before anything else reads them.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ class Notice:
     """One finding that opened or closed, with texts that are safe to show.
 
     Attributes:
-        cluster, group_id, kind: Cut; an empty group is the cluster itself. key: What they are in the tables.
+        cluster, group_id, kind: Cut; an empty group means the cluster itself. key: The uncut values.
         opened_at_ms, closed_at_ms: Epoch milliseconds.
-        about: The queues, members, clients and subscriptions that it speaks of, each bounded, and its cause.
-        cost: What the group's rebalances cost in the hour up to the opening; None: not observed.
+        about: The queues, members, clients and subscriptions that it names, each list bounded, and its cause.
+        cost: The cost of the group's rebalances in the hour up to the opening; None if not observed.
     """
 
     finding_id: str
@@ -51,7 +51,7 @@ class Notice:
     cost: Cost | None = None
 
     def shown(self) -> dict[str, object]:
-        """Return what templates and receivers get, times in RFC 3339."""
+        """Return the values for templates and receivers, times in RFC 3339."""
         return {
             "finding_id": self.finding_id,
             "status": self.status,
@@ -108,7 +108,7 @@ class Bundle:
     """Notices that are sent as one message: those of one group.
 
     Attributes:
-        notices: At least one, those that opened first.
+        notices: At least one, those opened first in front.
     """
 
     notices: Sequence[Notice]
@@ -146,7 +146,7 @@ def bundled(notices: Iterable[Notice], most: int) -> list[Bundle]:
 
 
 def _printable(value: Any) -> Any:
-    """Return a value with all its texts as those of a notice."""
+    """Return a value in which all texts are printable and cut."""
     if isinstance(value, str):
         return _cut(value, LONGEST_NAME)
     if isinstance(value, dict):

@@ -11,12 +11,12 @@ from typing import TypeAlias
 
 from streaming.alerts.notices import Notice, Status
 
-# This is a finding to be sent as opened or closed.
+# A finding to be sent as opened or closed.
 Pending: TypeAlias = tuple[str, Status]
 
 
 class Backoff:
-    """Decide when something may be tried again: after 1, 2, 4, ... times the first pause, up to the longest."""
+    """Decides when something may be tried again: after 1, 2, 4, ... times the first pause, up to the longest."""
 
     def __init__(self, first_ms: int, most_ms: int) -> None:
         self._first, self._most = first_ms, most_ms
@@ -62,7 +62,7 @@ class Retries:
         return self._channel.may_try("", now_ms)
 
     def is_refused(self, pending: Pending) -> bool:
-        """Return whether the channel refused the last message with it: the next one has it alone."""
+        """Return whether the channel refused the last message with it, so that the next one contains only it."""
         return self._refused.has_failed(pending)
 
     def is_due(self, pending: Pending, now_ms: int) -> bool:
@@ -70,7 +70,7 @@ class Retries:
         return self._refused.may_try(pending, now_ms)
 
     def attempts(self, notices: Iterable[Notice]) -> int:
-        """Return the most failed attempts of any of them; fewer attempts come first, so none starves others."""
+        """Return the most failed attempts of any of them; fewer attempts come first, so that none starves others."""
         return max(self._attempts[_pending(notice)] for notice in notices)
 
     def failed(self, notices: Iterable[Notice], now_ms: int, at_least_ms: int) -> int:

@@ -25,7 +25,7 @@ from streaming.settings.locations import Location
 from streaming.settings.model import Widespread
 from streaming.setup.errors import SetupError
 
-# Opens what sends requests, by the settings.
+# Opens a delivery according to the settings.
 Delivery: TypeAlias = Callable[[Alerts], AbstractContextManager[Deliver]]
 
 _log = logger("alerts")
@@ -59,10 +59,10 @@ def run(
     wait: Callable[[float], bool],
     delivery: Delivery = open_delivery,
 ) -> None:
-    """Send what becomes due until ``wait`` returns true.
+    """Send messages as they become due until ``wait`` returns true.
 
     Raises:
-        SetupError: Another process sends by the same state.
+        SetupError: Another process uses the same state.
     """
     reader = FindingsReader(root, widespread, now_ms)
     with _sole_sender(settings), delivery(settings) as deliver:
@@ -75,11 +75,11 @@ def run(
 def in_background(
     root: Location, settings: Alerts, widespread: Widespread, status: AlertsStatus | None = None
 ) -> Iterator[None]:
-    """Send from a thread while the context is open, if there is a channel; its mistakes are raised at once.
+    """Send from a thread while the context is open, if there is a channel; its setup errors are raised at once.
 
     Args:
-        widespread: When a kind of findings is widespread, and is not sent.
-        status: Is kept up to date.
+        widespread: When a kind of findings is widespread, so that it is not sent.
+        status: The status object to keep up to date.
     """
     if not is_configured(settings):
         yield

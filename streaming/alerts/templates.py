@@ -1,4 +1,4 @@
-"""Shell: texts of messages, by templates of users in a sandbox. No I/O."""
+"""Shell: texts of messages from users' templates, in a sandbox. No I/O."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Templates:
 
     Args:
         title, text: Templates; they get ``findings``, ``status``, ``severity``, ``cluster``, ``group_id``, ``link``.
-        link: Address of the pages; empty: none.
+        link: Address of the pages; empty for none.
 
     Raises:
         ValueError: One of them is not a template.

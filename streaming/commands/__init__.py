@@ -1,4 +1,4 @@
-"""Shell: the commands, each in a file of its own."""
+"""Shell: the commands, each in its own file."""
 
 
 def main() -> None:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 NOT_READ_EXIT = 1
 _BLOCK_BYTES = 1 << 16
 _BEFORE = re.compile(r"[0-9]{1,9}")
-# Invented groups must fit into memory, even with 160 points for each member on MetaQ's ring.
+# Simulated groups must fit into memory, even with 160 points for each member on MetaQ's ring.
 _MOST_MEMBERS = 10_000
 _MOST_QUEUES = 1_000_000
 
@@ -83,7 +83,8 @@ def _answer_lines() -> None:
 
 
 def _blocks(source: BinaryIO) -> Iterator[list[bytes]]:
-    """Return whole lines as they come: all at once from a file, one by one from a caller that waits for each result."""
+    """Return whole lines as they arrive: all at once from a file, one by one from a caller that waits for each
+    result."""
     begun: list[bytes] = []
     while chunk := source.read1(_BLOCK_BYTES):  # type: ignore[attr-defined]
         first, *rest = chunk.split(b"\n")

@@ -77,13 +77,13 @@ def run_app() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(0)
     except OSError as error:
-        # The disk is full or a folder was removed: the output is cut off.
+        # The disk is full or a folder was removed, so the output is incomplete.
         place = f"{error.filename}: " if error.filename else ""
         complain(f"{place}{error.strerror or one_line(error)}", exit_code=FAILED)
     except Exception as error:
         if not is_of_delta(error):
             raise
-        # The log is damaged, or a right was revoked meanwhile.
+        # The log is damaged, or a permission was revoked in the meantime.
         complain(f"the tables cannot be used: {one_line(error)}", exit_code=FAILED)
 
 

@@ -1,4 +1,4 @@
-"""Command: `check`: one line and an exit code for monitors and CI, as plugins of Nagios give them."""
+"""Command: `check`: one line and an exit code for monitoring systems and CI, like a Nagios plugin."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _LONGEST = 1_000
 
 
 class PluginCommand(TyperCommand):
-    """A command whose mistakes of usage are unknown states, with their line on stdout: 2 would be critical."""
+    """A command that reports usage errors as unknown on stdout, because exit code 2 would mean critical."""
 
     def make_context(self, info_name: str | None, args: list[str], *more: Any, **named: Any) -> Any:
         """Parse the arguments."""
@@ -161,7 +161,7 @@ def _first(texts: Sequence[str], more: str = "more") -> list[str]:
 
 
 def _blind(found: Evaluation) -> str:
-    """Return the clusters whose present is unknown, and why; a reason that several clusters share is written once."""
+    """Return the clusters whose present is unknown, and why; a reason shared by several clusters is written once."""
     if not found.blind[0].cluster:
         return f"no cluster is known: {found.blind[0].reason}"
     texts: dict[str, list[str]] = {}

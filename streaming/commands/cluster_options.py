@@ -1,4 +1,4 @@
-"""Shell: the options by which `run` and `collect` name live clusters."""
+"""Shell: the options of `run` and `collect` for live clusters."""
 
 from __future__ import annotations
 
@@ -116,10 +116,10 @@ def address_settings() -> dict[str, str]:
 
 
 class ClusterOptions:
-    """The command line's live clusters, as settings, and its mistakes.
+    """The live clusters on the command line, as settings, and usage errors.
 
     Args:
-        addresses: As ``with_addresses`` hands them.
+        addresses: As passed by ``with_addresses``.
     """
 
     def __init__(
@@ -138,7 +138,7 @@ class ClusterOptions:
         self.mistakes: list[str] = []
         places = address_settings()
         self.given = [system for system, address in addresses.items() if address is not None]
-        # If there is no address here, it is in the settings.
+        # Without an address here, it is in the settings.
         meant = self.given or list(FOLLOWED)
         self.settings: dict[str, object] = {places[system]: address for system, address in addresses.items()}
         self._name_clusters(clusters, meant)
@@ -157,7 +157,7 @@ class ClusterOptions:
         self.settings["kafka.logs"] = list(kafka_logs) or None
 
     def missing(self, config: Path | None, env: Mapping[str, str]) -> list[str]:
-        """Return what is certainly missing even if the settings cannot be loaded, since no other check reports it."""
+        """Return what is certainly missing even if the settings cannot be loaded, because no other check reports it."""
         from streaming.settings.layers import is_setting
 
         if config is not None or any(map(is_setting, env)):
@@ -197,7 +197,7 @@ def _nameless(system: str) -> str:
 
 
 def incomplete_clusters(settings: Settings) -> list[str]:
-    """Return missing settings of the clusters to follow, and names that two of them share."""
+    """Return missing settings of the clusters to follow, and names shared by two of them."""
     followed = settings.followed()
     mistakes = [_nameless(system) for system, cluster in followed.items() if not cluster]
     for cluster, count in Counter(filter(None, followed.values())).items():

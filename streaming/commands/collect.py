@@ -1,4 +1,4 @@
-"""Shell: `collect`, a collector alone: a cluster's life as events of the contract, for a job elsewhere."""
+"""Shell: `collect`, a standalone collector that writes a cluster's events for a job elsewhere."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def collect(
 
     mistakes: list[str] = []
     folder, topic = _place(out, mistakes)
-    # Beside another system's cluster, --kafka only names the topic's broker.
+    # For another system's cluster, --kafka only names the topic's broker.
     others = [system for system, address in addresses.items() if address and system != KAFKA.name]
     only_topic = topic is not None and "/" not in topic and bool(others)
     live = ClusterOptions(
@@ -133,7 +133,7 @@ def collect(
 
 
 def _with_nothing_else(live: ClusterOptions) -> dict[str, object]:
-    """Return the settings of the command line; a cluster that is named there is the only one."""
+    """Return the settings of the command line; a cluster named there is the only one."""
     places = address_settings()
     others: dict[str, object] = {places[system]: "" for system in places if live.given and system not in live.given}
     if live.given and KAFKA.name not in live.given and live.settings["kafka.logs"] is None:
@@ -160,7 +160,7 @@ def _place(out: str | None, mistakes: list[str]) -> tuple[Location | None, str |
 
 
 def _unfit(settings: Settings, live: ClusterOptions, topic: str | None) -> list[str]:
-    """Return the mistakes in settings that are valid one by one."""
+    """Return the mistakes in settings that are valid individually."""
     mistakes = []
     followed = settings.followed()
     if not followed:
@@ -178,7 +178,7 @@ def _unfit(settings: Settings, live: ClusterOptions, topic: str | None) -> list[
 
 
 def _without_broker(settings: Settings, topic: str | None) -> list[str]:
-    """Return that no broker is named for the topic, where no Kafka cluster is followed."""
+    """Return that no broker is named for the topic, if no Kafka cluster is followed."""
     if topic is None or "/" in topic or _events_servers(settings):
         return []
     return [f"--out {_TO_TOPIC}{topic}: the broker is missing: write {_TO_TOPIC}HOST:PORT/{topic}"]
@@ -201,7 +201,7 @@ def _events_servers(settings: Settings) -> str:
 
 
 class _Logs:
-    """Makes the logs that a collector appends to, all in one place."""
+    """Creates the logs to which a collector appends, all in one place."""
 
     def __init__(
         self,
@@ -222,7 +222,7 @@ class _Logs:
         self.made: list[EventLog] = []
 
     def log(self, part: str = "") -> EventLog:
-        """Return a log for the cluster, or for a part of its events, with its own remembered state.
+        """Return a log for the cluster, or for a part of its events, with state of its own.
 
         Raises:
             SetupError: The log cannot be created.
@@ -234,10 +234,10 @@ class _Logs:
         return made if lines is None else LogBehindLines(made, lines)
 
     def coordinator_log(self) -> CoordinatorLogCollector | None:
-        """Return what reads the brokers' logs, made once; None: no log is to be read.
+        """Return the collector of the brokers' logs, created once; None if no log is to be read.
 
         Raises:
-            SetupError: Its log of events cannot be made.
+            SetupError: Its log of events cannot be created.
         """
         if self._coordinator_log is None and self._system == KAFKA.name and self._settings.kafka.logs:
             from streaming.collectors.kafka.coordinator_log_collector import brokers_logs
@@ -261,7 +261,7 @@ class _Logs:
         return made
 
     def remember(self) -> bool:
-        """Return whether an earlier start left state of the cluster; none is made for the answer."""
+        """Return whether an earlier start left state of the cluster; this creates nothing."""
         from streaming.collectors.event_log import EventFiles
 
         if self._folder is not None:
@@ -287,7 +287,7 @@ class _Logs:
         return EventTopic(self._topic, client, self._topic_state(part), LogLimits(**settings.event_log.bounds()))
 
     def liveness(self, status: Callable[[], CollectorStatus]) -> CollectorLivenessWriter:
-        """Return the writer of the collector's liveness beside the events."""
+        """Return the writer of the collector's liveness next to the events."""
         from streaming.collectors.collector import source_status_of, status_with_log
         from streaming.collectors.collector_liveness_writer import CollectorLivenessWriter
         from streaming.machine.process import since_boot_ms

@@ -1,4 +1,4 @@
-"""Shell: the list of commands: whole sentences in its help, and one form for mistakes in arguments."""
+"""Shell: the list of commands, with whole sentences in its help and one format for usage errors."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ USAGE_EXIT = 2
 
 
 class CommandGroup(TyperGroup):
-    """Commands whose mistakes of usage are lines that begin with ``error:``, as all others are."""
+    """Commands whose usage errors are lines that begin with ``error:``, like all other errors."""
 
     def main(self, args: Sequence[str] | None = None, *more: Any, standalone_mode: bool = True, **named: Any) -> Any:
         """Run the command of the arguments."""
@@ -28,7 +28,7 @@ class CommandGroup(TyperGroup):
             exit_code = super().main(args, *more, **named)
         except TyperException as error:
             if error.format_message().startswith("Usage: "):
-                # Only the name of a list of commands was given, so the message is its help.
+                # Only the name of a group of commands was given, so the message is its help.
                 sys.stderr.write(f"{error.format_message()}\n")
                 sys.exit(error.exit_code)
             complain(usage_sentence(error), exit_code=error.exit_code)
@@ -37,7 +37,7 @@ class CommandGroup(TyperGroup):
         sys.exit(exit_code if isinstance(exit_code, int) else 0)
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
-        """Write each command with the first sentence of its help, whole."""
+        """Write each command with the complete first sentence of its help."""
         found = [(name, self.get_command(ctx, name)) for name in self.list_commands(ctx)]
         rows = [(name, _first_sentence(command.help or "")) for name, command in found if command is not None]
         with formatter.section("Commands"):
@@ -50,18 +50,18 @@ def _first_sentence(text: str) -> str:
 
 
 def announce(doing: str) -> None:
-    """Write at once, on a terminal, what a command does before it has anything to show; logs of services lack it."""
+    """Write at once, on a terminal, what a command does before its first output; logs of services omit it."""
     if sys.stderr.isatty():
         sys.stderr.write(f"rebalance-monitor: {doing} …\n")
         sys.stderr.flush()
 
 
 def complain(*mistakes: str, exit_code: int = USAGE_EXIT) -> NoReturn:
-    """Write each mistake as one line on standard error, and end.
+    """Write each mistake as one line on standard error, and exit.
 
     Args:
-        mistakes: Sentences; further lines of one, such as a remedy, are written as they are.
-        exit_code: 2: the same command can never work; 1: it may work later.
+        mistakes: Sentences; further lines of a mistake, such as a remedy, are written unchanged.
+        exit_code: 2 if the same command can never work; 1 if it may work later.
     """
     for mistake in mistakes:
         sys.stderr.write(f"error: {mistake}\n")
@@ -69,7 +69,7 @@ def complain(*mistakes: str, exit_code: int = USAGE_EXIT) -> NoReturn:
 
 
 def usage_sentence(error: TyperException) -> str:
-    """Return the mistake in the arguments as one sentence that names the option or argument."""
+    """Return the usage error as one sentence that names the option or argument."""
     message = error.format_message()
     possible = getattr(error, "possibilities", None)
     option = getattr(error, "option_name", None)
@@ -92,7 +92,7 @@ def usage_sentence(error: TyperException) -> str:
 
 
 def show_version(is_wanted: bool) -> None:
-    """Print the version, and end, if it is wanted."""
+    """Print the version and exit, if requested."""
     from importlib.metadata import version
 
     if is_wanted:

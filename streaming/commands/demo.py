@@ -88,7 +88,7 @@ def demo(
 
 @contextmanager
 def _pages(settings: Settings, job: Job) -> Iterator[None]:
-    """Serve the pages over the demo's tables, at the address of the settings or, where that is taken, a free one."""
+    """Serve the pages over the demo's tables, at the address in the settings or, if that is taken, a free one."""
     from dashboard.server import DashboardServer
 
     tables, chosen, widespread = settings.job.tables, settings.dashboard, settings.widespread
@@ -105,10 +105,10 @@ def _pages(settings: Settings, job: Job) -> Iterator[None]:
 
 @contextmanager
 def _own_folder(folder: Path) -> Iterator[None]:
-    """Make the folder, or empty the one that an earlier demo made, and keep other demos out; touch no other.
+    """Create the folder, or empty the one that an earlier demo created, and keep other demos out; touch no other.
 
     Raises:
-        SetupError: It is another's, or cannot be written.
+        SetupError: It belongs to another program, or cannot be written.
     """
     another = "name another one with --folder"
     if (wrong := write_error(folder)) is not None:

@@ -1,4 +1,4 @@
-"""Shell: `optimize`: upkeep of the tables."""
+"""Shell: `optimize`: maintenance of the tables."""
 
 from __future__ import annotations
 
@@ -136,7 +136,7 @@ def _keeps(row: Row) -> str:
 
 
 def _reasons(rows: Sequence[Row], *, dry_run: bool) -> Iterator[str]:
-    """Write why rows are dropped, and why old ones are not: three short lines for each table and cluster."""
+    """Write why rows are dropped, and why old ones are not: up to three short lines for each table and cluster."""
     from streaming.terminal.escape import printable
     from streaming.terminal.format import time_text
 
@@ -159,7 +159,7 @@ def _reasons(rows: Sequence[Row], *, dry_run: bool) -> Iterator[str]:
 
 @contextmanager
 def _engine(settings: Settings, writer: str) -> Iterator[Engine]:
-    """Yield the engine of a writer; Spark starts only for its own."""
+    """Yield the engine of a writer; Spark starts only for Spark's."""
     from streaming.spark.session import end_session, start_session
     from streaming.tables.engine import DELTA_SPARK, DeltaRsEngine, DeltaSparkEngine
 

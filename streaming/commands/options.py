@@ -80,7 +80,7 @@ WideOption: TypeAlias = Annotated[bool, typer.Option("--wide", help="All columns
 
 
 def tables_root(tables: str | None, config: Path | None = None) -> Location:
-    """Return the root of the tables: that of the option, else of the settings."""
+    """Return the root of the tables from the option, else from the settings."""
     if tables is not None and config is None and isinstance(tables_of(tables), Path):
         return tables_of(tables)
     return reader_settings(config, {"job.tables": tables}).job.tables
@@ -101,10 +101,10 @@ def reader_settings(config: Path | None, overrides: Mapping[str, object]) -> Set
 
 
 def time_ms(option: str, text: str | None) -> int | None:
-    """Read a time that was given with an option.
+    """Parse a time given as an option.
 
     Raises:
-        typer.BadParameter: It is not a time.
+        typer.BadParameter: The text is not a time.
     """
     if text is None:
         return None
@@ -118,10 +118,10 @@ def time_ms(option: str, text: str | None) -> int | None:
 
 
 def chosen_of(option: str, text: str | None, values: Sequence[str]) -> Any:
-    """Return the value of an option that takes one of few, in any case; None when it was not given.
+    """Return the value of an option that takes one of a few, ignoring case; None if it was not given.
 
     Raises:
-        typer.BadParameter: It is not one of them.
+        typer.BadParameter: The text is not one of them.
     """
     from streaming.settings.suggestions import one_of
 
@@ -132,10 +132,10 @@ def chosen_of(option: str, text: str | None, values: Sequence[str]) -> Any:
 
 
 def span_ms(text: str | None, option: str) -> int | None:
-    """Return the span in ms; None when the option was not given.
+    """Return the span in ms; None if the option was not given.
 
     Raises:
-        typer.BadParameter: It is not a span.
+        typer.BadParameter: The text is not a span.
     """
     from streaming.settings.model import duration_ms
 

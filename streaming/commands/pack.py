@@ -1,4 +1,4 @@
-"""Shell: `pack`: what spark-submit takes, as files."""
+"""Shell: `pack`: the files that spark-submit needs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Command: `query`: the ready questions, their answers, and their SQL."""
+"""Command: `query`: the predefined questions, their answers, and their SQL."""
 
 from __future__ import annotations
 

@@ -160,7 +160,7 @@ def _misused(folder: Location | None, has_source: bool, once: bool, flush: bool)
 
 
 def _incomplete(settings: Settings) -> list[str]:
-    """Return which settings lack others."""
+    """Return the settings that require others that are missing."""
     mistakes = incomplete_clusters(settings)
     if settings.kafka.bootstrap_servers:
         mistakes += unfit_logs(settings)

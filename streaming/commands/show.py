@@ -52,7 +52,7 @@ app = typer.Typer(help="Show what the tables hold.", cls=CommandGroup, no_args_i
 
 @contextmanager
 def _opened(tables: str | None, config: Path | None, cluster: str | None, group: str | None) -> Iterator[Reading]:
-    """Open the tables, which must know the cluster and the group; what they cannot answer is one line."""
+    """Open the tables, which must know the cluster and the group; report a failure in one line."""
     from dashboard.reading.questions import Reading
     from streaming.terminal.output import answering
     from streaming.views.name_checks import require_present
@@ -66,11 +66,11 @@ def _opened(tables: str | None, config: Path | None, cluster: str | None, group:
 def _rows(
     reading: Reading, listing: str, chosen: Mapping[str, str | int | None], *, sort: str = "", limit: int | None = None
 ) -> list[Row]:
-    """Return rows of a listing, as the API has them.
+    """Return rows of a listing, as in the API.
 
     Args:
-        chosen: Parameters of the listing; times in epoch ms; None or empty: any.
-        sort: One of its orders; empty: its default. limit: None: no limit.
+        chosen: Parameters of the listing; times in epoch ms; None or empty for any.
+        sort: One of the listing's orders; empty for its default. limit: None for no limit.
     """
     from dashboard.reading.listing_query import BadQuestionError, piece
     from dashboard.reading.listings import LISTINGS
@@ -95,7 +95,7 @@ def _show(
     cluster: str | None = None,
     group: str | None = None,
 ) -> None:
-    """Write rows, or that there are none; columns of a single cluster or group are left out where space is scarce."""
+    """Write rows, or that there are none; columns with only one cluster or group are left out if space is scarce."""
     from streaming.terminal.output import show_rows, write_json_lines
 
     if as_json:
@@ -189,7 +189,7 @@ def show_group(
         clients = client_ids(reading.tables, rebalances)
     if as_json:
         lists = {
-            # ``members`` and ``open_findings`` are counts, here as where groups are listed.
+            # ``members`` and ``open_findings`` are counts, as in the listing of groups.
             "member_list": found.members,
             "progress": found.progress,
             "last_rebalances": rebalances,
@@ -320,7 +320,7 @@ def show_assignments(
 
 
 def _open_at(at_ms: int | None) -> dict[str, str | int]:
-    """Return the parameters of what was open at a time; None: of what is open now."""
+    """Return the parameters that select what was open at a time; None for what is open now."""
     return {"open": "yes"} if at_ms is None else {"at": at_ms}
 
 

@@ -39,7 +39,7 @@ def group_columns() -> list[Shown]:
 
 
 def member_columns(rows: Sequence[Row]) -> list[Shown]:
-    """Return the columns of members with their queues; optional ones are named as in Kafka's own tool."""
+    """Return the columns of members with their queues; optional columns are named as in Kafka's own tool."""
     from streaming.terminal.format import queues_text
     from streaming.terminal.member_names import brief_id
     from streaming.terminal.output import Shown, field, name_field, time_field, widened
@@ -86,7 +86,7 @@ def departure_columns() -> list[Shown]:
 
 
 def progress_columns(rows: Sequence[Row]) -> list[Shown]:
-    """Return the columns of `kafka-consumer-groups.sh --describe`, in its order; brokers where queues have them."""
+    """Return the columns of `kafka-consumer-groups.sh --describe`, in its order; brokers if queues have them."""
     from streaming.terminal.member_names import brief_id
     from streaming.terminal.output import Shown, field, name_field
     from streaming.views.progress import lag_text
@@ -106,7 +106,7 @@ def progress_columns(rows: Sequence[Row]) -> list[Shown]:
 
 
 def assignment_columns(*, with_host: bool = False) -> list[Shown]:
-    """Return the columns of owners of queues; with a host also what is known of the owner."""
+    """Return the columns of owners of queues; with a host also details of the owner."""
     from streaming.terminal.format import queue_name
     from streaming.terminal.member_names import brief_id
     from streaming.terminal.output import Shown, field, name_field, time_field
@@ -132,7 +132,7 @@ def name_columns() -> list[Shown]:
 
 
 def _id_columns() -> list[Shown]:
-    """Return the id of a rebalance, whole or only its beginning."""
+    """Return the column with a rebalance's id, whole or only its beginning."""
     from streaming.terminal.output import Shown, field
 
     begin = Shown("REBALANCE", lambda row: row["rebalance_id"][:_ID_SHOWN], is_brief=True)
@@ -176,7 +176,7 @@ def rebalance_columns(*, with_group: bool, client_ids: Mapping[str, str] | None 
 
 
 def finding_columns(*, with_group: bool, with_closed: bool = False) -> list[Shown]:
-    """Return the columns of findings; those of closed ones with when they closed."""
+    """Return the columns of findings; closed ones with the time of closing."""
     from streaming.machine.clock import now_ms
     from streaming.terminal.format import age_text
     from streaming.terminal.output import Shown, field, time_field

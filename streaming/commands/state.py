@@ -115,7 +115,7 @@ def _opened(
 
     Args:
         changes: Whether the checkpoint is changed.
-        out: An empty folder, or none yet, in which an export is to be written.
+        out: A folder for an export, which must be empty or not exist.
     """
     from streaming.machine import logs
     from streaming.settings.model import load
@@ -147,7 +147,7 @@ def _check(checkpoint: Location, changes: bool, out: Location | None) -> None:
 
     Raises:
         SettingsError: A place cannot be used.
-        BadParameter: There are files where an export is to be written.
+        BadParameter: The folder for the export contains files.
     """
     writes = ({"--checkpoint": checkpoint} if changes else {}) | ({"--out": out} if out is not None else {})
     local = {option: access_error(place) for option, place in writes.items() if isinstance(place, Path)}

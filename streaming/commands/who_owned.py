@@ -20,7 +20,7 @@ from streaming.commands.options import (
     time_ms,
 )
 
-# The queue exists but has no owner, or an unknown one: this is not a mistake.
+# The queue exists but has no owner, or an unknown one; this is not an error.
 NO_OWNER_EXIT = 1
 
 

@@ -1,4 +1,4 @@
-"""Shell: what the batches took, in parts: summed since the start, and since the journal's last commit."""
+"""Shell: the durations of batches, by part, summed since the start and since the journal's last commit."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from streaming.tables.commit_notes import WRITING, BatchTimes, note_of
 
 
 class BatchClock:
-    """Adds up what batches took; the thread that writes takes it out, another one adds.
+    """Sums the durations of batches; the thread that writes removes them, another one adds.
 
     Attributes:
-        sources: What each note has besides, as ``BatchTimes`` has it.
+        sources: Additional content of each note, see ``BatchTimes``.
     """
 
     def __init__(self) -> None:
@@ -31,14 +31,14 @@ class BatchClock:
 
     @contextmanager
     def writing(self) -> Iterator[None]:
-        """Count the time of the block as the tables' part of the batch that is running."""
+        """Count the duration of the block as the tables' part of the running batch."""
         began = time.monotonic()
         yield
         with self._lock:
             self._writing += round(1_000 * (time.monotonic() - began))
 
     def ended(self, events: int, durations: Mapping[str, int]) -> None:
-        """Add a batch that is over."""
+        """Add a finished batch."""
         with self._lock:
             parts = {**durations, WRITING: self._writing}
             self._writing = 0

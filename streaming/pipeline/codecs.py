@@ -1,4 +1,4 @@
-"""Shell: what compressed files hold, a piece at a time, up to where they break."""
+"""Shell: decompresses files piece by piece, up to where they are damaged."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def _zstandard(file: BinaryIO) -> Iterator[bytes]:
             intact += len(piece)
             yield piece
     except OSError:
-        # The piece in which it breaks would be lost, so it is read again byte by byte.
+        # The piece with the damage would be lost, so it is read again byte by byte.
         read = _arrow_reader(file)
         while intact:
             intact -= len(read(min(intact, _PIECE_BYTES)))
@@ -86,6 +86,6 @@ _READERS: dict[str, Callable[[BinaryIO], Iterator[bytes]]] = {
     ".zst": _zstandard,
     ".zstd": _zstandard,
 }
-# These are the suffixes of compressed files in lower case: those that are read, and those that are rejected.
+# Suffixes of compressed files in lower case: those that are read, and those that are rejected.
 DECOMPRESSED = tuple(_READERS)
 REFUSED = (".lz4", ".snappy", ".deflate", ".zip", ".7z", ".rar", ".tar", ".tgz", ".br", ".lzo", ".z")

@@ -1,4 +1,4 @@
-"""Shell: the Arrow step between the sources and the state: raw rows in, packets for the shards out."""
+"""Shell: the Arrow step between the sources and the state, which turns raw rows into packets for the shards."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ def combine(
     """Return the function for ``mapInArrow``.
 
     Args:
-        followed: The cluster of the source ``offsets``; needed when there is that source.
-        access: Options by which a worker reads files of a store itself: it has not the driver's environment.
+        followed: The cluster of the source ``offsets``; required with that source.
+        access: Options for a worker to read files of a store itself, because it lacks the driver's environment.
     """
     return partial(_combine, config, followed, access)
 

@@ -1,4 +1,4 @@
-"""Shell: what shards decided, as rows of the tables; in the driver, or in Python workers where the rows are."""
+"""Shell: shards' decisions as rows of the tables; in the driver, or in the Python workers that have the rows."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ _kind = msgspec.json.Decoder(_Kind)
 
 
 def rebalance_row(body: str) -> Row:
-    """Return a row of ``rebalances`` out of its JSON."""
+    """Parse a row of ``rebalances`` from JSON."""
     row = msgspec.structs.asdict(_rebalance.decode(body))
     for name in ("triggers", "outages"):
         row[name] = [msgspec.structs.asdict(item) for item in row[name]]
@@ -53,7 +53,7 @@ def rebalance_row(body: str) -> Row:
 
 
 def change_row(body: str, batch_id: int) -> Row:
-    """Return a row of ``changes`` out of its JSON."""
+    """Parse a row of ``changes`` from JSON."""
     change = _change.decode(body)
     return {
         "cluster": change.cluster,
@@ -68,7 +68,7 @@ def change_row(body: str, batch_id: int) -> Row:
 
 
 def rejected_row(body: str) -> Row:
-    """Return a row of ``rejected_events`` out of its JSON."""
+    """Parse a row of ``rejected_events`` from JSON."""
     return msgspec.structs.asdict(_rejected.decode(body))
 
 
@@ -87,7 +87,7 @@ def progress_rows(body: str) -> list[Row]:
             "committed_at": committed_at,
             "end_offset": end,
             "end_at": end_at,
-            # The end may have been observed before the commit.
+            # The end offset may have been observed before the commit.
             "lag": None if committed is None or end is None or end < committed else end - committed,
         }
         for queue_id, committed, committed_at, end, end_at in progress.queues
@@ -99,7 +99,7 @@ TABLE_OF = {"rebalance": REBALANCES, "change": CHANGES, "rejected": REJECTED_EVE
 
 
 def rows_frame(decided: DataFrame, kind: str, batch_id: int) -> DataFrame:
-    """Return the decided rows of a kind as rows of its table, made where they are."""
+    """Return the decided rows of a kind as rows of its table, made on the executors."""
     columns = ", ".join(f"`{column.name}` {sql_type(column.type)}" for column in TABLE_OF[kind].columns)
     return decided.select("body").mapInArrow(partial(parse_batches, kind, batch_id), columns)
 

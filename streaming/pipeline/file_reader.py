@@ -1,6 +1,6 @@
-"""Shell: files that a worker reads itself: those on which Spark's text reader fails, or which it skips silently.
+"""Shell: files that a worker reads itself, because Spark's text reader fails on them, or silently skips them.
 
-The lines of one file come in blocks of any file size; a line too long to be an event is measured, not held.
+The lines of one file come in blocks of any file size; a line too long to be an event is measured, not stored.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from streaming.stores.places import Place
 
 # The JVM holds a line several times over while Spark reads it; larger files are read here.
 LARGEST_FOR_SPARK_BYTES = 64 << 20
-# Files with such names are read here, whatever their size: Hadoop does not support a colon in a name.
+# Files with such names are read here, whatever their size, because Hadoop does not support a colon in a name.
 READ_HERE = rf"(?i)(:|({'|'.join(map(re.escape, DECOMPRESSED + REFUSED))})$)"
 _BLOCK_BYTES = 16 << 20
 _OF_A_COLLECTOR = re.compile(r"[0-9]{20}-.+\.jsonl")  # streaming/collectors/event_log/readers.py
@@ -39,8 +39,8 @@ class UnreadableInput(msgspec.Struct, frozen=True):
         reason: ``oversized_event``, ``broken_compressed_file``, ``unsupported_compression``, ``unreadable_file`` or
             ``deleted_file``.
         detail: A sentence on it.
-        beginning: As much as ``rejected_events`` keeps, and a byte more if there is more.
-        length: In bytes. sha256: Of all of it, in hex.
+        beginning: As much as ``rejected_events`` keeps, plus one byte if there is more.
+        length: In bytes. sha256: Hash of the whole part, in hex.
         is_line: Whether it is one line and not the whole file.
     """
 
@@ -59,8 +59,7 @@ def read_whole(path: Place, *, longest_bytes: int, kept_bytes: int) -> Iterator[
     """Return the content of a file.
 
     Args:
-        longest_bytes: A longer line is not an event. kept_bytes: How much of a line or file that is not an event is
-            kept.
+        longest_bytes: A longer line is not an event. kept_bytes: How much of a rejected line or file is kept.
     """
     problem = why_unreadable(path)
     if problem is None and path.suffix.lower() in REFUSED:
@@ -86,9 +85,9 @@ def read_whole(path: Place, *, longest_bytes: int, kept_bytes: int) -> Iterator[
 
 
 def why_unreadable(path: Place) -> UnreadableInput | None:
-    """Return why a file cannot be read; None when it can.
+    """Return why a file cannot be read; None if it can.
 
-    A deleted file is skipped, as by Spark, except for a collector's file: its retention deleted it.
+    A deleted file is skipped, as in Spark, except for a collector's file, which its retention deleted.
     """
     try:
         # Opening a pipe would block until its other end is opened.
@@ -137,7 +136,7 @@ class _Cutter:
     def __init__(self, longest_bytes: int, kept_bytes: int) -> None:
         self._longest_bytes = longest_bytes
         self._kept_bytes = kept_bytes
-        self._rest = b""  # The start of a line whose end has not been read yet.
+        self._rest = b""  # the start of a line whose end has not been read yet
         self._long: _LongLine | None = None
 
     def cut(self, block: bytes) -> Iterator[Piece]:

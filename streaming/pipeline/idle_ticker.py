@@ -1,4 +1,4 @@
-"""Shell: ticks, where ``time.silence`` is ``expire``: members expire although their whole source is silent."""
+"""Shell: ticks with ``time.silence`` ``expire``, so that members expire although their whole source is silent."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _LEAST_S = 2.0
 
 
 class IdleTicker:
-    """Moves the clocks on where ``time.silence`` is ``expire``: ticks, as files that replay."""
+    """Advances the clocks with ``time.silence`` ``expire``: ticks, as files that replay."""
 
     def __init__(self, settings: Settings, control: ControlFolder, clusters: Callable[[], Sequence[str]]) -> None:
         self._wanted = settings.time.silence == "expire"
@@ -26,7 +26,7 @@ class IdleTicker:
     def tick_if_due(self, caught_up: Callable[[], bool]) -> Sequence[str]:
         """Write a tick, but only if the last batch ended at the newest offsets; otherwise it would run ahead of events.
 
-        Returns: the clusters whose clocks move on: their silence is evidence.
+        Returns: the clusters whose clocks advance, because their silence is evidence.
         """
         if not self._wanted or time.monotonic() - self._last < self._every_s or not caught_up():
             return ()

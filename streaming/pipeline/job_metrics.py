@@ -1,4 +1,4 @@
-"""Shell: metrics of the running job for Prometheus, over HTTP: what it reads, decides and how long that takes."""
+"""Shell: metrics of the running job for Prometheus, over HTTP: its input, its decisions and their duration."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _NOT_READY = ("starting", "checking", "stopping", "stopped")
 
 
 class JobCollector(Collector):
-    """Gives the status of a job as metrics, at the time of the scrape."""
+    """Provides the status of a job as metrics, at the time of the scrape."""
 
     def __init__(self, status: LiveStatus) -> None:
         self._status = status
@@ -80,7 +80,7 @@ class JobCollector(Collector):
 
 
 def is_ready(status: LiveStatus) -> bool:
-    """Return whether the job has started and does not stop."""
+    """Return whether the job has started and is not stopping."""
     return not status.state.startswith(_NOT_READY)
 
 
@@ -103,14 +103,14 @@ class _Quiet(WSGIRequestHandler):
 def serve_metrics(
     status: LiveStatus, host: str, port: int, *, token: str = "", names: Iterable[str] = ()
 ) -> Iterator[int]:
-    """Serve `/metrics`, `/healthz` and `/readyz` of a job while the context is open; give the port.
+    """Serve `/metrics`, `/healthz` and `/readyz` of a job while the context is open; yield the port.
 
     Args:
-        token: The token that `/metrics` asks for; empty: it asks for none, as only this machine reaches it.
-        names: By which it may be called, beside its address.
+        token: The token required for `/metrics`; empty if none is required, because only this machine reaches it.
+        names: Accepted host names, in addition to its address.
 
     Raises:
-        SetupError: It cannot listen on the address, or that is reached from elsewhere and there is no token.
+        SetupError: The address cannot be used, or is reachable from elsewhere without a token.
     """
     require_token(host, token, "metrics.host")
     hosts = AllowedHosts(host, names)

@@ -1,4 +1,4 @@
-"""Shell: writes the job's liveness: every few seconds, in a thread of its own, one small file."""
+"""Shell: writes the job's liveness every few seconds, in its own thread, as one small file."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _log = logger("job")
 
 @dataclass
 class _Known:
-    """One cluster: its newest event, and when that arrived, by a clock that nobody can set."""
+    """One cluster: its newest event, and when that arrived, by a clock that is never set."""
 
     system: str | None
     known_until: int
@@ -52,13 +52,13 @@ class _Known:
 
 
 class LivenessWriter:
-    """Writes what the job knows of itself and its clusters beside the tables, from ``start`` to ``end``.
+    """Writes the job's liveness and its knowledge of clusters next to the tables, from ``start`` to ``end``.
 
     Args:
-        every_ms: How often it is written. unknown_after_ms: What readers judge by.
-        live_within_ms: A cluster whose events are no older than this when they come is live, and no recording.
-        is_caught_up: Returns whether the query has read all there is.
-        sources: Returns what the collectors beside the job report.
+        every_ms: How often it is written. unknown_after_ms: The staleness limit used by readers.
+        live_within_ms: A cluster whose events are no older than this on arrival is live rather than a recording.
+        is_caught_up: Returns whether the query has read everything.
+        sources: Returns the reports of the collectors in this process.
     """
 
     def __init__(
@@ -106,13 +106,13 @@ class LivenessWriter:
     # -- what the job reports -----------------------------------------------------------------------------------
 
     def enter(self, state: JobState) -> None:
-        """Record what the job does from now on."""
+        """Record the job's activity from now on."""
         if state != self._state[0]:
             self._state = (state, now_ms(), "")
 
     @contextmanager
     def batch(self, number: int) -> Iterator[None]:
-        """Note the batch that is running while inside."""
+        """Set the running batch while inside."""
         self._batch = (number, now_ms())
         try:
             yield
@@ -120,7 +120,7 @@ class LivenessWriter:
             self._batch = None
 
     def observed(self, rows: Iterable[ClusterObserved]) -> None:
-        """Note the clusters of which a batch has brought events."""
+        """Update the clusters from which a batch has brought events."""
         now, came_at_ms = now_ms(), since_boot_ms()
         is_behind = not self.is_caught_up()
         with self._lock:
@@ -144,14 +144,14 @@ class LivenessWriter:
         )
 
     def touch(self, clusters: Iterable[str]) -> None:
-        """Note that these are known up to now though nothing came: silence counts as evidence for them."""
+        """Mark these clusters as known up to now though nothing came: silence counts as evidence for them."""
         with self._lock:
             for cluster in clusters:
                 if (known := self._clusters.get(cluster)) is not None:
                     known.came_at_ms, known.known_until = since_boot_ms(), max(known.known_until, now_ms())
 
     def silent(self) -> dict[str, SilentCluster]:
-        """Return the live clusters of which nothing has come for too long."""
+        """Return the live clusters from which nothing has come for too long."""
         found = {source.cluster: source for source in self._sources()}
         now = since_boot_ms()
         with self._lock:
@@ -169,10 +169,10 @@ class LivenessWriter:
     # -- writing ------------------------------------------------------------------------------------------------
 
     def start(self, root: Location, app_id: str) -> None:
-        """Read what an earlier run has left, and begin to write.
+        """Read the liveness of an earlier run, and begin to write.
 
         Args:
-            root: Where the tables are; no schema of a catalogue. app_id: Of the checkpoint.
+            root: The location of the tables; not a schema of a catalog. app_id: The checkpoint's id.
         """
         self._root, self._app_id = root, app_id
         self._continue(root)
@@ -181,10 +181,10 @@ class LivenessWriter:
 
     @contextmanager
     def until_end(self, stop: StopRequest, *, is_once: bool) -> Iterator[None]:
-        """Write how the job has ended when it is left.
+        """Write how the job ended when the context is left.
 
         Args:
-            stop: Whether it was requested to stop. is_once: Whether it was to end by itself.
+            stop: Whether a stop was requested. is_once: Whether the job was to end by itself.
         """
         try:
             yield
@@ -197,7 +197,7 @@ class LivenessWriter:
         self.end("finished" if is_once and not stop.is_requested else "stopped")
 
     def end(self, state: JobState, reason: str = "") -> None:
-        """Write how the job has ended, and stop."""
+        """Write how the job ended, and stop."""
         if self._root is None or self._ending.is_set():
             return
         self._ending.set()
@@ -206,11 +206,11 @@ class LivenessWriter:
         self.write()
 
     def _continue(self, root: Location) -> None:
-        """Take over how far an earlier run knew each cluster."""
+        """Continue from how far an earlier run knew each cluster."""
         try:
             jobs, _ = read_liveness(root)
         except OSError:
-            return  # Writing will fail as well, and is logged there.
+            return  # writing will fail as well, and is logged there
         for job in jobs:
             if job.app_id == self._app_id:
                 age_ms = max(0, now_ms() - job.written_at)
@@ -242,7 +242,7 @@ class LivenessWriter:
         self._has_failed = False
 
     def now(self) -> JobLiveness:
-        """Return the liveness as it is now."""
+        """Return the current liveness."""
         self._note_clock()
         problems = {source.cluster: source for source in self._sources()}
         now, boot_ms, pid = now_ms(), since_boot_ms(), os.getpid()
@@ -273,7 +273,7 @@ class LivenessWriter:
         )
 
     def _note_clock(self) -> None:
-        """Note when this machine's clock is set: it drifts from the time since boot at once."""
+        """Record when this machine's clock is set, which shows at once as a drift from the time since boot."""
         clock_ms = now_ms() - since_boot_ms()
         if abs(clock_ms - self._clock_ms) > _STEP_MS:
             self._step = (clock_ms - self._clock_ms, now_ms())
@@ -303,13 +303,13 @@ def _reason(source: SourceStatus | None) -> str:
 
 
 def _collectors_beside(folder: Location | None) -> list[SourceStatus]:
-    """Return what collectors that run alone have left in the folder of events that the job reads."""
+    """Return the liveness of standalone collectors in the folder of events that the job reads."""
     if folder is None:
         return []
     try:
         found = read_collectors(place_of(folder))
     except OSError:
-        return []  # The query reads that folder, too, and reports it.
+        return []  # the query reads that folder, too, and reports it
     return [
         collector_status(collector, Now.read())
         for collector in sorted(found, key=lambda collector: collector.written_at)

@@ -1,7 +1,7 @@
 """Shell: writes into the journal that a cluster sends no events, while that lasts.
 
-The query cannot do it: a batch needs its sources, and an unavailable one may block all others. The core reports the
-same gap under the same id once the next event shows its end. The rows written here come after that, and have the
+The query cannot do it: a batch needs its sources, and an unavailable source may block all others. The core reports the
+same gap under the same id once the next event shows its end. The rows written here come after that, and include the
 reason.
 """
 
@@ -40,10 +40,10 @@ class SilentCluster(NamedTuple):
 
 
 class OutageFindings:
-    """Opens a finding for each cluster that falls silent, and closes it when something comes again.
+    """Opens a finding for each cluster that falls silent, and closes it when events come again.
 
     Args:
-        root: Where readers find the tables. tables: Where the engine finds them.
+        root: The location of the tables for readers. tables: Their location for the engine.
         app_id: The checkpoint's id. after_ms: ``time.source_silent_after_ms``. lateness_ms: The job's.
     """
 
@@ -61,7 +61,7 @@ class OutageFindings:
         self._back: dict[str, tuple[int, int]] = {}
 
     def step(self, silent: Mapping[str, SilentCluster], known_until: Mapping[str, int]) -> bool:
-        """Write what has changed; return whether anything has."""
+        """Write changes; return whether there were any."""
         changes: list[Change] = []
         for cluster, found in sorted(silent.items()):
             if cluster not in self._open:
@@ -87,7 +87,7 @@ class OutageFindings:
         return bool(changes)
 
     def _closed_at(self, opened: FindingOpened) -> int | None:
-        """Return when the core has closed a finding; None: it has not."""
+        """Return when the core closed a finding; None if it has not."""
         rows = self._reader.rows("findings", where={"finding_id": opened.finding_id})
         return rows[0]["closed_at"] if rows else None
 

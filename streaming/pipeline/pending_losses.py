@@ -1,7 +1,7 @@
-"""Shell: a job's lost input: kept until the query has received it, so that each loss is reported once.
+"""Shell: a job's lost input, kept until the query has received it, so that each loss is reported once.
 
-`<checkpoint>/losses.json` holds the position up to which deletions were reported, and the marks that are not in
-the control folder yet. A mark that comes there twice, after a crash, opens the same finding.
+`<checkpoint>/losses.json` holds the position up to which deletions were reported, and the marks that are not in the
+control folder yet. A mark that is written there twice, after a crash, opens the same finding.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ class _Memory(msgspec.Struct, kw_only=True):
     """The content of the file.
 
     Attributes:
-        answered: Source -> its part (a writer, a partition) -> file or offset before which all was read or reported.
+        answered: Source -> its part (a writer, a partition) -> file or offset before which everything was read or
+            reported.
         pending: Cluster and loss of marks that may not be written yet.
     """
 
@@ -33,7 +34,7 @@ class _Memory(msgspec.Struct, kw_only=True):
 
 
 class PendingLosses:
-    """Reports what a job has missed, by marks in its control folder.
+    """Reports a job's lost input by marks in its control folder.
 
     Raises:
         CheckpointError: The file is damaged.
@@ -53,11 +54,11 @@ class PendingLosses:
         self._write_pending()
 
     def answered(self, source: str) -> dict[str, int] | None:
-        """Return up to where each part of a source was read or reported lost; None when it was never read."""
+        """Return how far each part of a source was read or reported lost; None if the source was never read."""
         return self._memory.answered.get(source)
 
     def report(self, source: str, answered: dict[str, int], losses: Iterable[tuple[str, Loss]] = ()) -> None:
-        """Report losses of a source, and keep up to where its parts are answered for."""
+        """Report losses of a source, and store how far its parts are now read or reported."""
         found = list(losses)
         if not found and self._memory.answered.get(source) == answered:
             return

@@ -1,4 +1,4 @@
-"""Shell: what the job learns while it runs, for the live view and the log."""
+"""Shell: the running job's progress, for the live view and the log."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ LOGGED_EVERY_MS = 60_000
 
 
 class ProgressListener:
-    """Fills the live status from what the query, the sink and the tables report.
+    """Fills the live status from reports of the query, the sink and the tables.
 
     It holds a few numbers for each cluster and the newest rebalances, nothing for each group.
 
     Args:
-        position: The query's position in a topic; it is kept up to date.
+        position: The query's position in a topic, which is kept up to date.
     """
 
     def __init__(self, status: LiveStatus, position: QueryPosition | None = None) -> None:
@@ -68,7 +68,7 @@ class ProgressListener:
         self._show_totals()
 
     def followed(self, changes: int, of: int) -> None:
-        """Show how many changes of a large piece, such as the first sight of a fleet, the tables have by now."""
+        """Show how many changes of a large piece, such as the first read of a fleet, the tables have now."""
         self._status.following = f"{changes:,} of {of:,} changes" if changes < of else ""
         _log.info("the tables follow", changes=changes, of=of)
 
@@ -90,7 +90,7 @@ class ProgressListener:
         last = query.lastProgress
         if last is None:
             return
-        # This also applies when nothing came: after a start, and behind transaction markers, which are not rows.
+        # This also applies if nothing came: after a start, and after transaction markers, which are not rows.
         for source in last["sources"]:
             if self._position is not None:
                 self._position.ended(last["batchId"], source.get("endOffset"))
@@ -130,7 +130,7 @@ class ProgressListener:
 
 
 class _Logged(NamedTuple):
-    """Totals since the start at the last line."""
+    """Totals since the start, as of the last line."""
 
     at_ms: int
     batches: int = 0
@@ -146,7 +146,7 @@ def caught_up(query: StreamingQuery) -> bool:
 
 
 def _events_of(sources: Sequence[Mapping[str, Any]]) -> int:
-    """Return how many rows were events: a folder is two sources of one name, its lines and its files."""
+    """Return how many rows were events; a folder is two sources with one name, its lines and its files."""
     rows: dict[str, int] = {}
     for source in sources:
         rows.setdefault(source["description"], source["numInputRows"])

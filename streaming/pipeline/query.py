@@ -34,7 +34,7 @@ def packets(
     followed: FollowedCluster | None = None,
     access: Mapping[str, str] | None = None,
 ) -> DataFrame:
-    """Return what travels to the shards: (cluster, shard, payload), a few rows for each task.
+    """Return the packets that travel to the shards: (cluster, shard, payload), a few rows for each task.
 
     Args:
         followed, access: See ``combine``.
@@ -54,7 +54,7 @@ def packets(
 
 
 def decisions(packed: DataFrame, config: CoreConfig, *, checkpoint: Place | None = None) -> DataFrame:
-    """Return what the shards decide: (kind, cluster, body).
+    """Return the shards' decisions: (kind, cluster, body).
 
     Args:
         checkpoint: The checkpoint's folder, for errors.
@@ -90,7 +90,7 @@ def start_query(
 def stop_query(query: StreamingQuery) -> bool:
     """Stop a query at once.
 
-    Returns: whether its sources are closed: a reader that waits for a broker that is away cannot be interrupted, and
+    Returns: whether its sources are closed: a reader that waits for an unavailable broker cannot be interrupted, and
         ends with the process.
 
     Raises:

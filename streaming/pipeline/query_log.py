@@ -1,4 +1,4 @@
-"""Shell: what the query has read by Spark's checkpoint: offsets, and files by name.
+"""Shell: what the query has read, by Spark's checkpoint: offsets, and files by name.
 
 ```
 <query>/commits/<batch>       the batch is finished
@@ -19,10 +19,10 @@ from streaming.stores.places import Place
 
 
 class BatchOffsets(NamedTuple):
-    """Up to where a batch reads.
+    """How far a batch reads.
 
     Attributes:
-        offsets: Each source's offsets, as Spark writes them; None: it was not read yet.
+        offsets: Each source's offsets, as Spark writes them; None if it was not read yet.
     """
 
     batch: int
@@ -38,23 +38,23 @@ _ENTRIES = msgspec.json.Decoder(_Entry)
 
 
 def read_committed(query: Place) -> BatchOffsets | None:
-    """Return up to where finished batches have read; None before the first has finished."""
+    """Return how far finished batches have read; None before the first has finished."""
     batch = max(_numbers(query / "commits"), default=None)
     return None if batch is None else read_planned(query, batch)
 
 
 def read_planned(query: Place, batch: int) -> BatchOffsets:
-    """Return up to where a batch that has begun reads, or has read.
+    """Return how far a batch that has begun reads, or has read.
 
     Raises:
-        OSError, ValueError: It cannot be read.
+        OSError, ValueError: The plan cannot be read.
     """
     _version, _metadata, *offsets = (query / "offsets" / str(batch)).read_text().splitlines()
     return BatchOffsets(batch, [None if line == "-" else msgspec.json.decode(line) for line in offsets])
 
 
 def topic_offsets(batch: BatchOffsets, topic: str) -> dict[int, int]:
-    """Return up to where a batch reads a topic: partition -> next offset; empty when nothing of it."""
+    """Return how far a batch reads a topic: partition -> next offset; empty if it reads none of it."""
     for offset in batch.offsets:
         if offset is not None and topic in offset:
             return {int(partition): int(number) for partition, number in offset[topic].items()}
@@ -82,7 +82,7 @@ class ListedFiles:
             self._read = min(last, upto)
 
     def _next_entries(self) -> tuple[int, list[bytes]]:
-        """Return the lines of the next entry, and which is the last that they hold."""
+        """Return the lines of the next entry, and the number of the last entry that they cover."""
         wanted = self._read + 1
         try:
             return wanted, _lines(self._folder / str(wanted))

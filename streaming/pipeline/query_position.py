@@ -1,4 +1,4 @@
-"""Shell: up to where the running query reads a topic of Kafka.
+"""Shell: how far the running query has read a Kafka topic.
 
 A batch's offsets are planned before it begins. Records written while it runs are read by a later batch, even after a
 kill, because Spark repeats a batch with its offsets. So planned offsets count as read once the batch has begun.
@@ -17,7 +17,7 @@ from streaming.stores.places import Place
 
 
 class QueryPosition:
-    """The position in one topic: from the plan of the batch that runs, and from what Spark reports of finished ones."""
+    """The position in one topic, from the plan of the running batch and Spark's reports of finished batches."""
 
     def __init__(self, query: Place, topic: str) -> None:
         self._query = query
@@ -27,11 +27,11 @@ class QueryPosition:
         self._offsets: dict[int, int] = {}
 
     def began(self, batch: int) -> None:
-        """Note a batch that begins; its plan is read on demand."""
+        """Record a batch that begins; its plan is read on demand."""
         self._begun = batch
 
     def ended(self, batch: int, end: object) -> None:
-        """Note the end offset of one source, as Spark reports it; also when nothing came."""
+        """Record the end offsets of one source, as Spark reports them, even if nothing came."""
         # Spark reports offsets as the JSON of its own log.
         if isinstance(end, str):
             try:
@@ -43,7 +43,7 @@ class QueryPosition:
                 self._note(batch, topic_offsets(BatchOffsets(batch, [end]), self._topic))
 
     def offsets(self) -> Mapping[int, int]:
-        """Return up to where each partition was read: partition -> next offset."""
+        """Return how far each partition was read: partition -> next offset."""
         with self._lock:
             begun = self._begun
             if begun not in (self._checked, self._batch):

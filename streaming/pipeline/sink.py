@@ -1,8 +1,8 @@
-"""Shell: one batch of decisions into the tables, each table exactly once: rebalances, the journal, progress, rejected.
+"""Shell: writes one batch of decisions into the tables, each exactly once: rebalances, journal, progress, rejected.
 
-Few rows come to the driver in the one job that also computes them. Many come in slices, as Arrow's columns that Spark
-has made where the rows are, and are written as they come: the driver holds one slice. Tables that Spark writes get
-theirs from the executors. A batch that decided nothing costs that job and commits nothing.
+A few rows come to the driver in the one job that also computes them. Many come in slices, as Arrow columns made by
+Spark on the executors, and are written as they come, so that the driver holds one slice. Tables that Spark writes get
+theirs from the executors. A batch that decided nothing costs only that job and commits nothing.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 DRIVER_ROWS = 20_000
 DRIVER_REJECTED = 500
 DRIVER_PROGRESS = 500
-# This is the size of a slice of decided rows, as text. Each slice is a Spark job over all of them.
+# The size of a slice of decided rows, as text. Each slice is a Spark job over all of them.
 SLICE_BYTES = 32_000_000
 # Up to this many rows come to the driver with the job that computes the batch.
 FIRST_ROWS = 2_000
@@ -53,10 +53,10 @@ _Decision: TypeAlias = tuple[str, str]
 
 
 class Decided(NamedTuple):
-    """What one batch wrote, for the live view: no more of it than is shown, however large the batch.
+    """What one batch wrote, for the live view: no more than is shown, however large the batch.
 
     Attributes:
-        newest: Rows of the newest of them, at most ``NEWEST_REBALANCES``.
+        newest: Rows of the newest rebalances, at most ``NEWEST_REBALANCES``.
         changed_ms: Cluster -> event time of its newest change.
     """
 
@@ -75,16 +75,16 @@ class Sink:
     """The function that ``foreachBatch`` calls.
 
     Args:
-        app_id: Marks this checkpoint's commits; another checkpoint has another.
+        app_id: Marks this checkpoint's commits; each checkpoint has its own.
         materializer: Is notified of new changes.
-        report: Called with what each batch decided, once it is written.
+        report: Called with each batch's decisions, once it is written.
         resume: Called with the clusters whose groups have more work: another batch must follow, even without new input.
-        begun: Called with the clusters of which a shard has its first state.
-        observed: Called with the clusters of which events came, once a batch is written.
-        large_above: Rows of one batch above which they come in slices.
-        engine: What writes the tables; None: delta-rs. Tables of Spark are written by the executors.
-        guard: Called before a batch is written; raises when another job may write instead.
-        clock: Gets how long writing took; what it has of the batches before is part of the journal's commit.
+        begun: Called with the clusters for which a shard has its first state.
+        observed: Called with the clusters from which events came, once a batch is written.
+        large_above: Number of rows of one batch above which they come in slices.
+        engine: The engine that writes the tables; None for delta-rs. Tables of Spark are written by the executors.
+        guard: Called before a batch is written; raises an error if another job may write instead.
+        clock: Gets the duration of writing; its times of earlier batches are part of the journal's commit.
     """
 
     def __init__(
@@ -117,7 +117,7 @@ class Sink:
         )
 
     def __call__(self, decided: DataFrame, batch_id: int) -> None:
-        """Write one batch of (kind, cluster, body); a batch that comes again adds nothing."""
+        """Write one batch of (kind, cluster, body); a repeated batch adds nothing."""
         decided.persist()
         try:
             if isinstance(self._changes, DeltaSparkTable):
@@ -132,7 +132,7 @@ class Sink:
             decided.unpersist()
 
     def _write(self, decided: DataFrame, few: Sequence[_Decision], batch_id: int) -> None:
-        """Write a batch, of which ``few`` is all if it has fewer rows than requested."""
+        """Write a batch; ``few`` is all of it if it has fewer rows than requested."""
         if len(few) > min(FIRST_ROWS, self._large_above):
             rows = decided.count()
             few = _first(decided, rows) if rows <= self._large_above else ()
@@ -191,7 +191,7 @@ class Sink:
             self._observed([_observed.decode(body) for body in bodies])
 
     def _make_another_batch(self, clusters: Iterable[str]) -> None:
-        """Resume groups that had to stop; before this batch ends, so that a crash forgets none."""
+        """Resume groups that had to stop, before this batch ends, so that a crash forgets none."""
         if clusters and self._resume is not None:
             self._resume(sorted(clusters))
 
@@ -252,7 +252,10 @@ class Sink:
 
 
 class _Size(NamedTuple):
-    """How much was decided of one kind; bytes: of text. ``bodies``: the rows themselves, of the kind ``observed``."""
+    """The number of decisions of one kind, and their bytes as text.
+
+    ``bodies``: the rows themselves, for the kind ``observed``.
+    """
 
     kind: str
     rows: int
@@ -269,7 +272,7 @@ def _sizes(decided: DataFrame) -> dict[str, _Size]:
 
 
 def _first(decided: DataFrame, rows: int) -> list[_Decision]:
-    """Return at most this many rows as (kind, body), without rejected inputs: those may be long."""
+    """Return at most this many rows as (kind, body), without rejected inputs, which may be long."""
     from pyspark.sql import functions
 
     body = functions.when(functions.col("kind") != "rejected", functions.col("body")).alias("body")

@@ -1,4 +1,4 @@
-"""Shell: which sources the query has, in their order, once: it is fixed for the life of a checkpoint."""
+"""Shell: the sources of the query in their order, which is fixed for the life of a checkpoint."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ if TYPE_CHECKING:
 
 
 class Followed(Protocol):
-    """A live cluster, as far as the query reads it; ``source_kind``: how a checkpoint names it, if not its system."""
+    """A live cluster, as far as the query reads it; ``source_kind`` is its kind in a checkpoint, if not its system."""
 
     source_kind: str | None
 
     def source(self, spark: SparkSession, *, max_offsets_per_batch: int, is_tolerant: bool) -> DataFrame | None:
-        """Return the raw rows that Spark reads itself; None where the collector reports everything."""
+        """Return the raw rows that Spark reads itself; None if the collector reports everything."""
 
 
 class QuerySource(NamedTuple):
     """One source of the query.
 
     Attributes:
-        names: Under which a checkpoint remembers it.
-        read: Returns its raw rows, of a session, and tolerant or not: what was deleted before it was read is passed
-            over, else the query fails. None: it has no rows of its own.
+        names: Its names in a checkpoint.
+        read: Returns its raw rows, given a session and whether the read is tolerant: records deleted before they were
+            read are skipped, otherwise the query fails. None if it has no rows of its own.
     """
 
     names: tuple[str, ...]
@@ -41,7 +41,7 @@ def query_sources(settings: Settings, checkpoint: Checkpoint, followers: Sequenc
     """Yield the sources of the query in their order.
 
     Args:
-        followers: What follows the clusters of the settings, in the order of ``Settings.followed``.
+        followers: The followed clusters of the settings, in the order of ``Settings.followed``.
     """
     job, topic, folder = settings.job, settings.kafka_events, settings.events.folder
     most = job.max_offsets_per_batch
@@ -75,7 +75,7 @@ def _rows_of(follower: Followed, most: int) -> Callable[[SparkSession, bool], Da
 
 
 def names_of(sources: Sequence[QuerySource]) -> list[str]:
-    """Return what the query reads, as a checkpoint remembers it."""
+    """Return the query's sources in the form stored in a checkpoint."""
     return [name for source in sources for name in source.names]
 
 

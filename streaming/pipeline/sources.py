@@ -1,4 +1,4 @@
-"""Shell: the sources of the query, each brought to the same columns: a folder, a Kafka topic, the control folder.
+"""Shell: the sources of the query in one set of columns: a folder, a Kafka topic, the control folder.
 
 A row is one line or one record. Nothing is parsed here.
 """
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
     from pyspark.sql.streaming import DataStreamReader
 
-# source: its name. place, number: where in it, as a file's name and null, or a partition and an offset; of the records
-# of `__consumer_offsets` the partition's number alone.
-# key, timestamp_ms: of a Kafka record, else null. value: the bytes as they came.
+# source: its name. place, number: the position in it, as a file's name and null, or a partition and an offset; for
+# records of `__consumer_offsets` only the partition's number. key, timestamp_ms: of a Kafka record, else null. value:
+# the bytes as received.
 RAW_COLUMNS = {
     "source": "string",
     "place": "string",
@@ -31,7 +31,7 @@ RAW_COLUMNS = {
 # This SQL expression is a Kafka record's place.
 TOPIC_AND_PARTITION = "concat_ws('-', topic, partition)"
 PARTITION_ALONE = "CAST(partition AS STRING)"
-# Files that are still being written have such names until their rename.
+# Files that are still being written have such names until they are renamed.
 _UNFINISHED = r"(\.tmp|\.part|\.partial|\.crdownload|\.swp|~|\._COPYING_)$"
 # Spark would read these characters of a path as a pattern.
 _GLOB_CHARACTER = re.compile(r"[\[\]{}*?\\]")
@@ -46,12 +46,12 @@ _DISPOSABLE_AGE = "1d"
 def folder_source(spark: SparkSession, folder: Place, *, max_files_per_batch: int) -> DataFrame:
     """Read the lines of the files in a folder, each file once.
 
-    Files come in by rename and never change. Hidden files and unfinished ones are not read; what is compressed
-    is read by its name. A file that was deleted meanwhile, or is empty, is skipped.
+    Files arrive by rename and never change. Hidden and unfinished files are not read; compressed files are recognized
+    by name. A file that was deleted before it is read, or is empty, is skipped.
 
-    Two sources of the query, in this order: the lines of plain files, which Spark reads, and the names of all
-    files, of which workers read those that are compressed, very large or of a name that Spark's reader cannot open,
-    and check whether the others can be read: Spark silently skips files that it may not open.
+    It gives two sources of the query, in this order: the lines of plain files, which Spark reads, and the names of all
+    files. Workers read the files that are compressed, very large or have a name that Spark's reader cannot open, and
+    check whether the others can be read, because Spark silently skips files that it may not open.
     """
     from pyspark.sql import functions
 
@@ -121,7 +121,7 @@ def _lines(lines: DataFrame, source: str) -> DataFrame:
         functions.col("_metadata.file_name").alias("place"),
         functions.lit(None).cast("bigint").alias("number"),
         functions.lit(None).cast("binary").alias("key"),
-        # The bytes stay as they are, because the text source does not decode them.
+        # The bytes stay unchanged, because the text source does not decode them.
         functions.col("value").cast("binary").alias("value"),
         functions.lit(None).cast("bigint").alias("timestamp_ms"),
     )
@@ -133,7 +133,7 @@ def control_source(spark: SparkSession, folder: Place) -> DataFrame:
 
 
 def collected_source(spark: SparkSession, folder: Place) -> DataFrame:
-    """Read the events of collectors that run beside the job."""
+    """Read the events of collectors in the job's process."""
     return _own_files(spark, folder, "collected")
 
 
@@ -149,8 +149,8 @@ def topic_source(
     """Read the records of a Kafka topic, from the earliest that is left.
 
     Args:
-        is_tolerant: Records that were deleted before they were read are skipped; else the query fails.
-        options: For Spark's Kafka source; those of the client begin with ``kafka.``. They have precedence over our own.
+        is_tolerant: Records that were deleted before they were read are skipped; otherwise the query fails.
+        options: For Spark's Kafka source; those of the client begin with ``kafka.``. They override the defaults here.
     """
     reader = (
         spark.readStream.format("kafka")

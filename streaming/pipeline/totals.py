@@ -1,7 +1,7 @@
-"""Shell: how many groups, members and open findings the tables hold, kept up by what each commit changes in them.
+"""Shell: the numbers of groups, members and open findings in the tables, updated by each commit's changes.
 
-A few numbers for each cluster are kept, whatever the number of groups: the rows that a commit removes and
-adds show by how much they change.
+A few numbers for each cluster are kept, whatever the number of groups: the rows that a commit removes and adds show by
+how much they change.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from streaming.settings.locations import Location
 from streaming.tables.schema import FINDINGS, GROUPS, Table
 from streaming.views.reader import Reader
 
-# These columns are read. Findings need no id, because only the number of open ones matters.
+# Columns that are read. Findings need no id, because only the number of open ones matters.
 _COLUMNS = {GROUPS.name: ("cluster", "system", "members"), FINDINGS.name: ("closed_at",)}
 
 
@@ -30,7 +30,7 @@ class ClusterTotal(NamedTuple):
 
 
 class Totals:
-    """The numbers now. Called from the thread that writes the tables, read from others."""
+    """The current numbers. Updated by the thread that writes the tables, read by others."""
 
     def __init__(self) -> None:
         self._clusters: dict[str, ClusterTotal] = {}
@@ -38,7 +38,7 @@ class Totals:
         self._lock = threading.Lock()
 
     def count(self, root: Location) -> None:
-        """Count everything again, a block of rows at a time."""
+        """Count everything again, one block of rows at a time."""
         reader = Reader(root)
         with self._lock:
             self._clusters, self._open_findings = {}, 0

@@ -162,8 +162,7 @@ class DeltaSparkTable(DeltaLogTable):
         return self._commit(mark, prepare)
 
     def append_frame(self, frame: DataFrame, rows: int, mark: Mark) -> bool:
-        """Add about ``rows`` rows in one commit with this mark, from the executors; return False if it already
-        exists."""
+        """Add about ``rows`` rows in one commit with this mark, from the executors; False if it already exists."""
         return self._commit(mark, lambda: lambda: self._append(frame, rows, mark))
 
     def merge(self, compute: Callable[[], Edit], mark: Mark) -> bool:

@@ -94,10 +94,10 @@ class Materializer:
 
     @property
     def root(self) -> Location:
-        """Return the folder or URI in which the tables are."""
+        """Return the folder or URI of the tables."""
         return self._journal.root
 
-    # -- when ---------------------------------------------------------------------------------------------------
+    # -- scheduling ---------------------------------------------------------------------------------------------
 
     def start(self) -> None:
         """Catch up with the journal, and keep following it."""
@@ -107,10 +107,10 @@ class Materializer:
             self._thread.start()
 
     def notice(self) -> None:
-        """Note that the journal has grown.
+        """Signal that the journal has grown.
 
         Raises:
-            Exception: Whatever made following fail since the last call.
+            Exception: Any error that made following fail since the last call.
         """
         self._raise_failure()
         if not self._interval:
@@ -132,7 +132,7 @@ class Materializer:
             self.run()
 
     def wait_until_idle(self, timeout: float) -> bool:
-        """Wait until nothing is left to follow, or following failed; False after the timeout."""
+        """Wait until nothing is left to follow, or following failed; return False after the timeout."""
         with self._waiting:
             return self._waiting.wait_for(lambda: self._failure is not None or self._idle(), timeout)
 
@@ -140,7 +140,7 @@ class Materializer:
         return self._due is None and not self._working.locked()
 
     def stop(self) -> None:
-        """Follow the journal to its end and rest."""
+        """Follow the journal to its end and stop."""
         with self._waiting:
             self._stopping = True
             self._waiting.notify_all()
@@ -172,7 +172,7 @@ class Materializer:
             failure, self._failure = self._failure, None
             raise failure
 
-    # -- what ---------------------------------------------------------------------------------------------------
+    # -- following ----------------------------------------------------------------------------------------------
 
     def run(self) -> None:
         """Follow the journal to its end now."""
@@ -185,7 +185,7 @@ class Materializer:
     def _followed(self, end: int) -> bool:
         """Advance by one piece or share; return whether that was the last."""
         progress = self._read_progress() if self._progress is None else self._progress
-        # After a failure the tables decide, not what this process remembers.
+        # After a failure the tables decide, not the memory of this process.
         self._progress = None
         if progress.after < end:
             self._guard()
@@ -270,12 +270,12 @@ class Materializer:
         return [(PROJECTIONS[stage], Mark(self._app_id, marks[stage])) for stage in missing]
 
     def _report(self, piece: JournalPiece, applied: float, shares: int) -> None:
-        """Let the listener know how far a large piece is applied: shares are about equal."""
+        """Report to the listener how far a large piece is applied; shares are about equal."""
         if self._listener is not None and piece.rows > CHANGES_AT_ONCE:
             self._listener.followed(round(piece.rows * applied / shares), piece.rows)
 
     def _check(self, table: TableWriter, begun: JournalProgress, mark: Mark) -> Callable[[], None]:
-        """Return what raises once another process has applied a piece to a table that was not there before."""
+        """Return a check that raises once another process has applied a piece to a table that did not exist before."""
 
         def check() -> None:
             number = table.mark(self._app_id)
@@ -298,11 +298,11 @@ def _lanes(steps: Sequence[_Step]) -> list[list[_Step]]:
 
 
 def _run_behind_batches() -> None:
-    """Lower the priority of this thread below that of batches. Only Linux has one for a thread."""
+    """Lower the priority of this thread below that of batches. Only Linux has priorities for threads."""
     if sys.platform == "linux":
         os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _NICENESS)
 
 
 def progress_id(journal: str) -> str:
-    """Return under which id the progress of a journal's tables is marked."""
+    """Return the id under which the progress of a journal's tables is marked."""
     return f"{journal}-tables"

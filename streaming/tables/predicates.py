@@ -1,4 +1,4 @@
-"""Shell: a row filter as SQL, for passing over files, and as a test of Arrow's rows, which is exact. No I/O."""
+"""Shell: a row filter as SQL, for skipping files, and as an exact test of Arrow rows. No I/O."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ LISTED = 500
 
 
 class Dialect(NamedTuple):
-    """How an engine writes constants: a time in epoch milliseconds, and a text."""
+    """An engine's syntax of constants: a time in epoch milliseconds, and a text."""
 
     time: Callable[[int], str]
     text: Callable[[str], str]
 
 
 def literal_time(epoch_ms: int) -> str:
-    """Return a time as SQL of delta-rs, of the columns' own type: files are passed over by comparing with no other."""
+    """Return a time as SQL of delta-rs, in the columns' own type: files are skipped only by comparison with that."""
     seconds, rest_ms = divmod(epoch_ms, 1_000)
     text = f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%dT%H:%M:%S}.{rest_ms:03d}Z"
     return f"arrow_cast('{text}', 'Timestamp(Microsecond, Some(\"UTC\"))')"
@@ -34,7 +34,7 @@ DELTA_RS = Dialect(literal_time, lambda text: "'" + text.replace("'", "''") + "'
 
 
 def predicate_of(wanted: RowFilter, dialect: Dialect = DELTA_RS) -> str | None:
-    """Return SQL that holds for all rows that match, and for few others; None: it would hold for all."""
+    """Return SQL that holds for all rows that match, and for few others; None if it would hold for all."""
     tests = [one_of(f"`{column}`", values, dialect) for column, values in wanted.among.items()]
     for column, (first, last) in wanted.between.items():
         tests.append(f"`{column}` BETWEEN {dialect.time(first)} AND {dialect.time(last)}")
@@ -45,7 +45,7 @@ def predicate_of(wanted: RowFilter, dialect: Dialect = DELTA_RS) -> str | None:
 
 
 def matching(wanted: RowFilter) -> pc.Expression:
-    """Return the test of a row."""
+    """Return a test for rows."""
     test = pc.scalar(True)
     for column, values in wanted.among.items():
         test &= pc.field(column).isin(pa.array(values, pa.string()))
@@ -58,7 +58,7 @@ def matching(wanted: RowFilter) -> pc.Expression:
 
 
 def one_of(column: str, values: Sequence[str], dialect: Dialect = DELTA_RS) -> str:
-    """Return SQL by which a column has one of these values, or, where they are many, one between them."""
+    """Return SQL that tests whether a column has one of these values or, if there are many, one between them."""
     if not values:
         return "false"
     if len(values) > LISTED:
@@ -67,7 +67,7 @@ def one_of(column: str, values: Sequence[str], dialect: Dialect = DELTA_RS) -> s
 
 
 def between(column: str, first: str, last: str, dialect: Dialect) -> str:
-    """Return SQL by which a column of texts has a value from the first to the last."""
+    """Return SQL that tests whether a column of texts has a value from the first to the last."""
     return f"{column} BETWEEN {dialect.text(first)} AND {dialect.text(last)}"
 
 

@@ -1,8 +1,8 @@
-"""Shell: what an ordered piece of the journal does to the rows of one table. No I/O.
+"""Shell: the effect of an ordered piece of the journal on the rows of one table. No I/O.
 
-The journal is cut anywhere; the effect of the pieces, one after another, is the effect of the whole. So a piece is
-applied to the current rows: a span opened and closed at one event time leaves nothing, a session that ended by
-mistake continues, and rows that end up unchanged are not written.
+The journal may be cut anywhere; the effect of the pieces, one after another, is the effect of the whole. So a piece is
+applied to the current rows: a span opened and closed at one event time leaves nothing, a session that ended by mistake
+continues, and rows that end up unchanged are not written.
 """
 
 from __future__ import annotations
@@ -33,15 +33,15 @@ MINUTE_MS = 60_000
 
 
 class Projection(NamedTuple):
-    """How the journal acts on one table.
+    """The journal's effect on one table.
 
     Attributes:
         kinds: The kinds of change whose body it reads.
-        every_change: Whether every change of a group touches it, whatever its body is: of those that it does not
-            read, the first of each minute is enough.
-        row_filter: Which current rows a piece may touch.
-        apply_changes: Changes rows by entries, which are in the order of their histories. ``Present`` holds the rows
-            of ``groups`` before this piece.
+        every_change: Whether every change of a group touches the table, whatever its body is; of changes that it does
+            not read, the first of each minute is enough.
+        row_filter: Returns the limits of the current rows that a piece may touch.
+        apply_changes: Changes rows by entries, which are in the order of their histories. ``Present`` holds the rows of
+            ``groups`` before this piece.
     """
 
     table: Table
@@ -193,7 +193,7 @@ def _apply_to_minutes(entries: Sequence[Entry], rows: RowEdits, present: Present
 
 
 def _pause_of(body: journal.Body | None) -> int | None:
-    """Return for how long queues that found an owner by this change had none, as far as that was observed."""
+    """Return how long queues that found an owner by this change had none, as far as observed."""
     if isinstance(body, QueueResumed):
         return body.pause_ms
     if not isinstance(body, QueuesReassigned):
@@ -285,7 +285,7 @@ def _found(body: journal.FindingFields) -> Row:
         if fields[name]:
             fields[name] = [_as_row(item) for item in fields[name]]
         else:
-            fields[name] = fields[f"{name}_left_out"] = None  # it names none
+            fields[name] = fields[f"{name}_left_out"] = None  # the change names none
     return fields
 
 
@@ -318,8 +318,8 @@ GROUPS_PROJECTION = Projection(
     schema.GROUPS, kinds_of(journal.GroupChanged, journal.GroupRemoved), _groups, _apply_to_groups
 )
 
-# Marks name tables by their places, so a new one goes to the end. `materializer.py` writes groups after group_minutes,
-# which read their version before.
+# Marks identify tables by their positions, so a new table goes to the end. `materializer.py` writes groups after
+# group_minutes, which reads their previous version.
 PROJECTIONS: tuple[Projection, ...] = (
     Projection(schema.ASSIGNMENTS, SPAN_KINDS, span_filter, apply_to_spans),
     Projection(

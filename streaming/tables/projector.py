@@ -1,4 +1,4 @@
-"""Shell: applies a piece of the journal to one table; here in the driver, from Arrow's rows of bounded number."""
+"""Shell: applies a piece of the journal to one table; here in the driver, from a bounded number of Arrow rows."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ _HELD_CHANGES = 10_000
 
 
 class Replaced(Protocol):
-    """Is called with the rows that a commit took out of a table and put into it."""
+    """Called with the rows that a commit removed from a table and added to it."""
 
     def begin(self, tables: Location) -> None: ...
     def replaced(self, table: Table, removed: pa.Table, added: pa.Table) -> None: ...
     def followed(self, changes: int, of: int) -> None:
-        """Note about how many changes of a large piece the tables have by now."""
+        """Report about how many changes of a large piece the tables have now."""
 
 
 class Projector(Protocol):
@@ -50,40 +50,42 @@ class Projector(Protocol):
     tables_at_once: int
 
     def piece(self, after: int, upto: int, limit: int) -> JournalPiece:
-        """Return what is applied at once after a version; about so many changes where memory bounds them.
+        """Return the piece to apply at once after a version; about this many changes if memory bounds them.
 
         Raises:
             LogTruncatedError: The log no longer reaches back that far.
         """
 
     def snapshot(self, after: int, upto: int) -> JournalPiece:
-        """Return all that the journal holds as one piece."""
+        """Return everything that the journal holds as one piece."""
 
     def shares(self, piece: JournalPiece, limit: int) -> list[Share | None]:
-        """Cut a piece into shares, of which each is applied at once; None: the whole piece is one."""
+        """Divide a piece into shares, each of which is applied at once; None if the whole piece is one share."""
 
     def changes(self, piece: JournalPiece, share: Share | None) -> Any:
         """Return the changes of a share."""
 
     def is_concerned(self, projection: Projection, changes: Any) -> bool:
-        """Return whether some of these changes touch the projection's table."""
+        """Return whether any of these changes touch the projection's table."""
 
     def apply(
         self, projection: Projection, changes: Any, mark: Mark, check: Callable[[], None], ready: Callable[[], None]
     ) -> None:
-        """Apply changes to the projection's table in one commit with this mark, or in none where nothing changes.
+        """Apply changes to the projection's table in one commit with this mark; commit nothing if nothing changes.
 
         Args:
-            check: Called whenever the current rows have been read again; raises when others have applied them.
-            ready: Called before each attempt to commit; returns when it may be made, raises when it may not.
+            check: Called whenever the current rows have been read again; raises an error if others have applied the
+                changes.
+            ready: Called before each attempt to commit; returns when the commit is allowed, raises an error if it is
+                not.
         """
 
 
 class DriverProjector(Projector):
-    """Applies them in this process.
+    """Applies changes in this process.
 
     Args:
-        listener: Gets the rows that each commit replaced.
+        listener: Receives the rows that each commit replaced.
     """
 
     tables_at_once = 2
@@ -134,7 +136,7 @@ class DriverProjector(Projector):
 
         is_done = self._tables[projection.table.name].merge(compute, mark)
         if edit is None:
-            check()  # raises: the mark was there already
+            check()  # raises an error: the mark already exists
         elif is_done and self._listener is not None:
             self._listener.replaced(projection.table, edit.removed, edit.added)
 
@@ -144,7 +146,7 @@ class DriverProjector(Projector):
         return edit_of(projection, entries, current, self._present(projection, entries))
 
     def _present(self, projection: Projection, entries: Sequence[Entry]) -> dict[Group, Row]:
-        """Return the groups as they were before; only the minutes need them."""
+        """Return the former state of groups; only the minutes need it."""
         if projection.table is not GROUP_MINUTES:
             return {}
         self._tables[GROUPS.name].refresh()
@@ -160,7 +162,7 @@ class DriverProjector(Projector):
 
 @makes_no_cycles
 def edit_of(projection: Projection, entries: Sequence[Entry], current: pa.Table, present: Mapping[Group, Row]) -> Edit:
-    """Return what entries do to the current rows that they may touch."""
+    """Return the effect of entries on the current rows that they may touch."""
     rows = RowEdits(from_arrow(projection.table, current))
     projection.apply_changes(entries, rows, present)
     indexes, new = rows.outcome(projection.table.names)

@@ -1,9 +1,9 @@
-"""Shell: which rows of each table are old enough to be dropped, and the SQL that finds them. No I/O.
+"""Shell: the rows of each table that are old enough to be dropped, and the SQL that finds them. No I/O.
 
-Age is event time: how much older a row is than the newest event that the tables have of its cluster. So a recording
-that is read years later keeps its rows, and a cluster that is away keeps its last days. Nothing that still holds is
-dropped: no open span, session or finding, and no last row of a thing that its table shows as of its last row, while its
-group exists.
+Age is event time: how much older a row is than the cluster's newest event in the tables. So a recording that is read
+years later keeps its rows, and a cluster that is away keeps its last days. Nothing that is still valid is dropped: no
+open span, session or finding, and no last row of an object whose last row shows its current state, while its group
+exists.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ import pyarrow.compute as pc
 from streaming.tables.predicates import Dialect
 from streaming.tables.schema import TABLES
 
-# Two columns beside the key: rows before this time are dropped, and how many these are.
+# Two extra columns: rows before this time are dropped, and how many these are.
 BOUND, ROWS = "bound", "rows"
 # This property of a table holds, as JSON, the time for each cluster before which rows may be missing.
 DROPPED_BEFORE = "rebalance-monitor.dropped-before"
 _GROUP = ("cluster", "group_id")
-# Last rows belong to these things.
+# Last rows are kept for each of these.
 _NEVER_NULL = (*_GROUP, "topic", "queue_id")
 
 
@@ -32,9 +32,9 @@ class AgeRule(NamedTuple):
     """How the age of a table's rows is measured.
 
     Attributes:
-        time: The column that must be old; where it is the end of a span, an open one is null and never old.
-        last_of: The newest row with the same values in these columns holds until now: it stays, however old, while
-            ``groups`` has its group; empty: no row does.
+        time: The column that must be old; if it is the end of a span, it is null for an open span, which is never old.
+        last_of: The newest row with the same values in these columns is still valid: it stays, however old, while
+            ``groups`` has its group; empty if no row stays.
         is_event_time: Whether it is compared with the events of the cluster; otherwise with the monitor's own batches.
     """
 
@@ -60,12 +60,12 @@ RETENTIONS: Mapping[str, AgeRule] = MappingProxyType(
 
 
 class OldRows(NamedTuple):
-    """Rules for the rows of a table that are to be dropped.
+    """The rule for rows of a table that are to be dropped.
 
     Attributes:
         rule: How their age is measured.
-        before_ms: Rows with an older time are dropped: of each cluster, or of all. A cluster that is not named keeps
-            its rows.
+        before_ms: Rows with an older time are dropped, by cluster or for all clusters. A cluster that is not named
+            keeps its rows.
         groups: The existing groups, as (cluster, group_id); the last rows of all others are dropped as well.
     """
 
@@ -84,7 +84,7 @@ class OldRows(NamedTuple):
 
 
 class Dropped(NamedTuple):
-    """How many rows of a cluster are dropped (None: of inputs that name none), and before which time they are."""
+    """How many rows of a cluster are dropped (None for inputs that name none), and the time that they precede."""
 
     cluster: str | None
     rows: int
@@ -103,8 +103,8 @@ def condition(old: OldRows, dialect: Dialect) -> str:
 def counting_sql(old: OldRows, table: str, dialect: Dialect) -> str:
     """Return SQL that counts old rows: by cluster as ``old_rows``.
 
-    Where last rows stay, by what they are the last of; with ``last`` = the newest old time, and ``superseded`` = how
-    many are older than that.
+    If last rows stay, it counts by the columns ``last_of``, with ``last``, the newest old time, and ``superseded``, the
+    number of older rows.
     """
     time, where = old.rule.time, condition(old, dialect)
     if not old.rule.last_of:
@@ -122,17 +122,17 @@ def counting_sql(old: OldRows, table: str, dialect: Dialect) -> str:
 
 
 def join(old: OldRows, dialect: Dialect) -> str:
-    """Return SQL by which rows of ``target`` are those that ``source``, of ``to_drop``, drops."""
+    """Return SQL that matches rows of ``target`` with the rows of ``source``, of ``to_drop``, that drop them."""
     time = old.rule.time
     same = _same(old.rule.last_of, "target", "source")
-    # The constant lets files without old rows be skipped.
+    # The constant allows files without old rows to be skipped.
     return " AND ".join([*same, f"target.{time} < {dialect.time(old.newest_ms)}", f"target.{time} < source.{BOUND}"])
 
 
 def to_drop(old: OldRows, counted: pa.Table) -> pa.Table:
-    """Return for each key how many rows are dropped, and before which time, from the result of ``counting_sql``.
+    """Return, for each key, how many rows are dropped and before which time, from the result of ``counting_sql``.
 
-    Without last rows it is each cluster, and the time is that of ``condition``.
+    If no last rows stay, the key is the cluster, and the time is that of ``condition``.
     """
     names = _thing(old.rule)
     columns = {name: counted[name].cast(_type(name)) for name in names}
@@ -173,7 +173,7 @@ def dropped_before(properties: Mapping[str, str]) -> Mapping[str, int]:
 
 
 def _same(names: Sequence[str], table: str, other: str) -> list[str]:
-    """Return SQL by which rows of two tables have the same key; engines hash what is compared by ``=``."""
+    """Return SQL that compares the keys of two tables; engines hash values that are compared by ``=``."""
     signs = ("=" if name in _NEVER_NULL else "IS NOT DISTINCT FROM" for name in names)
     return [f"({table}.{name} {sign} {other}.{name})" for name, sign in zip(names, signs, strict=True)]
 

@@ -37,7 +37,7 @@ class RowEdits:
         return edit
 
     def outcome(self, names: Sequence[str]) -> tuple[list[int], list[Row]]:
-        """Return the indexes of current rows that are replaced, and the rows that come, by these columns."""
+        """Return the indexes of replaced current rows, and the new rows with these columns."""
         changed = [edit for edit in self.edits if _differs(edit.before, edit.now, names)]
         replaced = [edit.index for edit in changed if edit.index is not None]
         return replaced, [edit.now for edit in changed if edit.now is not None]
@@ -87,7 +87,7 @@ class OpenSpans:
             edit.now = ended(edit.now, "valid_from", "valid_to", body.valid_to)
 
     def resume(self, body: QueueResumed) -> None:
-        """Note for how long the queue of an open span had no owner before it."""
+        """Record how long the queue of an open span had no owner before it."""
         edit = self._by_queue.get(_queue_key(msgspec.structs.asdict(body)), {}).get(body.member_id)
         if edit is not None and edit.now is not None:
             edit.now |= {"pause_ms": body.pause_ms, "pause_estimated_ms": None}
@@ -95,7 +95,7 @@ class OpenSpans:
                 edit.now |= {"outage_min_ms": body.outage_min_ms, "outage_max_ms": body.outage_max_ms}
 
     def split(self, body: journal.MemberReplaced, rows: RowEdits, at: int) -> None:
-        """End the open spans of a member's old id, and begin the same ones under its new id."""
+        """End the open spans of a member's old id, and begin the same spans under its new id."""
         begun = {"member_id": body.member_id, "instance_id": body.instance_id, "valid_from": at}
         outages = {
             (outage.topic, outage.broker, outage.queue_id): (outage.outage_min_ms, outage.outage_max_ms)
@@ -111,7 +111,7 @@ class OpenSpans:
                 edit.now = ended(edit.now, "valid_from", "valid_to", at)
 
     def withdraw(self, edits: Iterable[RowEdit], since: int) -> None:
-        """Take back what was computed from a time on: spans begun since are removed, those ended since continue.
+        """Withdraw everything computed from a time on: spans begun since are removed, and spans ended since continue.
 
         Args:
             edits: All rows of the group that may be touched, open and ended.
@@ -128,11 +128,11 @@ class OpenSpans:
             elif row["valid_to"] is not None and row["valid_to"] >= since:
                 edit.now = {**row, "valid_to": None}
                 ended_since.append(edit)
-        for edit in ended_since:  # after those that began since, which may include the same queue and member
+        for edit in ended_since:  # after the spans that began since, which may include the same queue and member
             self.add(edit)
 
     def holders(self, origin: str) -> Holders:
-        """Return the function that finds the owners of a queue by this origin."""
+        """Return a function that finds the owners of a queue by this origin."""
 
         def of(queue: tuple[str, str | None, int]) -> list[tuple[str, str | None]]:
             edits = self._by_queue.get((*queue, origin), {})

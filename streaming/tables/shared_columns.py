@@ -30,7 +30,7 @@ KINDS = {str: TEXT, int: LONG, bool: TRUTH, tuple: TEXTS}
 
 
 def costs(of_which: str) -> list[Column]:
-    """Return the columns of what moves of queues cost; ``of_which``: added to each comment."""
+    """Return the columns for the costs of moved queues; ``of_which`` is added to each comment."""
     return [
         Column(
             "repeated_messages",
@@ -62,7 +62,7 @@ COST_NAMES = tuple(column.name for column in costs(""))
 
 
 def outage(of_what: str, name: str = "outage") -> list[Column]:
-    """Return the two bounds of an outage; ``of_what``: added to their comments."""
+    """Return the two bounds of an outage; ``of_what`` is added to their comments."""
     return [
         Column(f"{name}_min_ms", LONG, f"For how long nobody read {of_what}, at least; null = unknown"),
         Column(f"{name}_max_ms", LONG, f"For how long nobody read {of_what}, at most; null = unknown, or not over"),

@@ -1,4 +1,4 @@
-"""Shell: what a piece of the journal does to the table of owners of queues. No I/O."""
+"""Shell: the effect of a piece of the journal on the table of owners of queues. No I/O."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SPAN_KINDS = kinds_of(
 
 
 def span_filter(entries: Sequence[Entry]) -> RowFilter:
-    """Return which spans a piece may touch: open ones, and where some are withdrawn those that ended since."""
+    """Return the spans that a piece may touch: open spans and, if some are withdrawn, those that ended since."""
     withdrawn = [entry.body.since for entry in entries if isinstance(entry.body, SpansWithdrawn)]
     return RowFilter(of_groups(entries), ends="valid_to", ended_since=min(withdrawn, default=None))
 

@@ -1,4 +1,4 @@
-"""Shell: the tables in Spark SQL: the types of their columns, and what makes them. No I/O."""
+"""Shell: the tables in Spark SQL: the types of their columns, and the statements that create them. No I/O."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ _SIMPLE = {TEXT: "STRING", COUNT: "INT", LONG: "BIGINT", TRUTH: "BOOLEAN", TIME:
 
 
 def ddl(table: Table, name: str, more: Mapping[str, str] = MappingProxyType({})) -> str:
-    """Return the SQL that makes the table under a name, or at a path as ``delta.`PATH```.
+    """Return the SQL that creates the table under a name, or at a path as ``delta.`PATH```.
 
     Args:
-        more: Properties beside those of all tables.
+        more: Properties in addition to those of all tables.
     """
     columns = ",\n  ".join(
         f"`{column.name}` {sql_type(column.type)} COMMENT {quoted(column.comment)}" for column in table.columns
@@ -41,7 +41,7 @@ def sql_type(kind: pa.DataType, *, time: str = "TIMESTAMP") -> str:
     """Return the type's name in Spark SQL.
 
     Args:
-        time: The type of times, e.g. BIGINT where it is still epoch milliseconds.
+        time: The type of times, e.g. BIGINT if it is still in epoch milliseconds.
     """
     if pa.types.is_timestamp(kind):
         return time
@@ -53,7 +53,7 @@ def sql_type(kind: pa.DataType, *, time: str = "TIMESTAMP") -> str:
 
 
 def quoted(text: str) -> str:
-    """Return a text as SQL."""
+    """Return a text as an SQL literal."""
     return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
 
 

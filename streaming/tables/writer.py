@@ -1,8 +1,8 @@
 """Shell: the protocol between the content of tables and the engine that commits to them; each engine implements it.
 
-No code of ours writes a Delta log: `delta_rs_table.py` commits with delta-rs in the driver, `delta_spark_table.py`
-through Spark. A table records its writer in a property, so that a newly chosen engine never finds commits that it does
-not expect.
+The monitor itself never writes a Delta log: `delta_rs_table.py` commits with delta-rs in the driver,
+`delta_spark_table.py` through Spark. A table records its writer in a property, so that a newly chosen engine never
+finds commits that it does not expect.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ COMMIT_VERSION = "_commit_version"
 class Mark(NamedTuple):
     """Delta's ``txn``: this application has written everything up to this version of its own.
 
-    ``note`` is for people (``commit_notes.py``); empty: no note.
+    ``note`` is for people (``commit_notes.py``); empty for no note.
     """
 
     app_id: str
@@ -32,24 +32,24 @@ class Mark(NamedTuple):
     note: str = ""
 
 
-# Rows, or a function that streams the same rows whenever it is called, because a lost race begins again.
+# Rows, or a function that streams the same rows whenever it is called, because a lost race starts over.
 TableRows: TypeAlias = pa.Table | Callable[[], pa.RecordBatchReader]
 
 
 class Edit(NamedTuple):
-    """Rows as they were and as they will be; a row whose key is in both is updated."""
+    """Rows before and after; a row whose key is in both is updated."""
 
     removed: pa.Table
     added: pa.Table
 
 
 class Upkeep(NamedTuple):
-    """The upkeep of one table, as done or as due.
+    """The maintenance of one table, done or due.
 
     Attributes:
-        files_after: None: nothing was done.
-        files_compacted: Files that were joined to larger ones, or rewritten in order.
-        files_deleted: Files that no version needs any longer, and what crashes left.
+        files_after: None if nothing was done.
+        files_compacted: Files that were joined into larger ones, or rewritten in order.
+        files_deleted: Files that no version needs any longer, and leftovers of crashes.
         dropped: Rows that were too old.
     """
 
@@ -66,13 +66,16 @@ class LogTruncatedError(Exception):
 
 
 class TableWriter(Protocol):
-    """One Delta table and its only writer. Commits are exactly-once by their marks; a lost race is run again."""
+    """One Delta table and its only writer.
+
+    Commits are exactly-once by their marks; after a lost race they run again.
+    """
 
     table: Table
 
     @property
     def root(self) -> Location:
-        """Return the folder or URI in which all tables are: what reads without Spark finds them there."""
+        """Return the folder or URI of all tables, for readers without Spark."""
 
     @property
     def version(self) -> int:
@@ -80,19 +83,19 @@ class TableWriter(Protocol):
 
     @property
     def identity(self) -> str:
-        """Return the table's own id, which it has for life."""
+        """Return the table's own id, which never changes."""
 
     def refresh(self) -> int:
-        """Read what others have committed; return the newest version."""
+        """Read others' commits; return the newest version."""
 
     def mark(self, app_id: str) -> int | None:
-        """Return up to where this application has written; None: it has written nothing yet."""
+        """Return how far this application has written; None if it has written nothing yet."""
 
     def append(self, rows: TableRows, mark: Mark) -> bool:
-        """Add rows in one commit with this mark; False when they are there already."""
+        """Add rows in one commit with this mark; return False if they already exist."""
 
     def merge(self, compute: Callable[[], Edit], mark: Mark) -> bool:
-        """Replace rows in one commit with this mark; False when that is done already, or nothing changes.
+        """Replace rows in one commit with this mark; return False if that is already done, or nothing changes.
 
         Args:
             compute: Runs again after a concurrent commit.
@@ -119,8 +122,8 @@ class TableWriter(Protocol):
 
         Args:
             vacuum_after_ms: Files stay while a version of this age or younger needs them.
-            old: Which rows are dropped; None: all rows stay. A table that is only appended to says so by
-                ``delta.appendOnly`` just as long as it keeps all its rows.
+            old: The rows to drop; None if all rows stay. A table that is only appended to has ``delta.appendOnly`` as
+                long as it keeps all its rows.
         """
 
     def survey(self, *, vacuum_after_ms: int, old: OldRows | None = None) -> Upkeep:

@@ -1,1 +1,1 @@
-"""Shell: questions to the tables, answered without Spark; each answer is plain rows, times in epoch milliseconds."""
+"""Shell: questions to the tables, answered without Spark; answers are plain rows with times in epoch milliseconds."""

@@ -1,4 +1,4 @@
-"""Shell: the owners of queues now."""
+"""Shell: the current owners of queues."""
 
 from __future__ import annotations
 
@@ -13,5 +13,5 @@ SHARED_BY_MESSAGE = -1
 
 
 def current_spans(reader: Reader, where: Mapping[str, Any]) -> list[Row]:
-    """Return the spans that are open now, in the order of their table."""
+    """Return the currently open spans, in the order of their table."""
     return reader.rows("assignments", where=where, keep=lambda rows: rows["valid_to"].is_null())

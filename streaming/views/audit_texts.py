@@ -10,7 +10,7 @@ QUEUES_SHOWN = 20
 
 
 def reason_text(name: str | None) -> str | None:
-    """Return what people read of a reason."""
+    """Return the text of a reason for people."""
     return None if name is None else SENTENCES.get(name, name)
 
 

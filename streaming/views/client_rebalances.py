@@ -1,4 +1,4 @@
-"""Shell: which rebalances clients caused, whatever their member ids were."""
+"""Shell: the rebalances caused by clients, whatever their member ids were."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ _COLUMNS = ("rebalance_id", "event_time", "triggers")
 
 
 def recent_texts(reader: Reader, rebalance: Row) -> dict[str | None, str]:
-    """Return for each client that caused a rebalance how many of its group's it caused in the hour up to it.
+    """Return, for each client that caused a rebalance, how many of its group's it caused in the hour up to it.
 
-    One that caused no other is left out.
+    A client that caused no other is left out.
     """
     clients = {trigger["client"] for trigger in rebalance["triggers"] or [] if trigger.get("client")}
     if not clients:

@@ -38,7 +38,7 @@ _HAPPENED = {
     "late_evidence": "evidence arrived late",
     "unexplained": "the source reports a new generation, and no cause was observed",
 }
-# The same where one member is named.
+# The same texts with the name of one member.
 _BY_MEMBER = {
     "strategy_changed": "{member} reports another strategy",
     "settings_changed": "{member} changed the settings of its strategy",
@@ -65,7 +65,7 @@ def explain(reader: Reader, prefix: str) -> dict[str, Any]:
     """Return the rebalance, the sessions of the members that caused it, and each queue whose owners changed.
 
     Raises:
-        NotFoundError, AmbiguousError: None fits, or several.
+        NotFoundError, AmbiguousError: None matches, or several.
     """
     rebalance = one_rebalance(reader, prefix)
     where = {"cluster": rebalance["cluster"], "group_id": rebalance["group_id"]}
@@ -92,13 +92,13 @@ def explain(reader: Reader, prefix: str) -> dict[str, Any]:
 
 
 def _spans_dropped_before(reader: Reader, rebalance: Row) -> int | None:
-    """Return the time before which spans were dropped, where some of this rebalance may be among them."""
+    """Return the time before which spans were dropped, if some of this rebalance may be among them."""
     dropped = reader.dropped_before("assignments").get(rebalance["cluster"])
     return dropped if dropped is not None and began_ms(rebalance, "reported") < dropped else None
 
 
 def _taken_over(reader: Reader, rebalance: Row, where: dict[str, str]) -> list[Row]:
-    """Return the queues that members took over by themselves, and for how long each had no owner before."""
+    """Return the queues that members took over by themselves, and how long each had no owner before."""
     began = time_scalar(began_ms(rebalance, "reported"))
     wanted = {**where, "rebalance_id": rebalance["rebalance_id"], "origin": "reported"}
     columns = ("topic", "broker", "queue_id", "member_id", "valid_from", "outage_min_ms", "outage_max_ms")
@@ -154,7 +154,7 @@ def _moves(spans: list[Row], rebalance: Row, origin: str) -> list[Move]:
 
 
 def _move(queue: tuple[Any, ...], before: list[Row], after: list[Row], rebalance: Row) -> Move:
-    # The cost of a new owner belongs to the queue: each span of the queue has it.
+    # The cost of a new owner belongs to the queue, and each span of the queue has it.
     new = [span for span in after if is_new(span, rebalance)]
     names = Move._fields[Move._fields.index("after") + 1 :]
     costs = [next((span[name] for span in new if span.get(name) is not None), None) for name in names]
@@ -162,7 +162,7 @@ def _move(queue: tuple[Any, ...], before: list[Row], after: list[Row], rebalance
 
 
 def _owners_of(is_static: bool, spans: list[Row]) -> list[str]:
-    """Return the owners of a queue; a static member is the same one under any id."""
+    """Return the owners of a queue; a static member counts as the same under any id."""
     return sorted((is_static and span.get("instance_id")) or span["member_id"] for span in spans)
 
 
@@ -170,7 +170,7 @@ def _owners_of(is_static: bool, spans: list[Row]) -> list[str]:
 
 
 def story(reported: dict[str, Any]) -> str:
-    """Report what ``explain`` answered, for people."""
+    """Return the result of ``explain`` as text."""
     row = reported["rebalance"]
     how_long = [*_how_long(row), *_phases(row), *_queues_unread(row, reported["taken_over"])]
     return "\n".join(
@@ -288,7 +288,7 @@ def _owners(names: list[str]) -> str:
 
 
 def _how_long(row: Row) -> list[str]:
-    """Return for how long nobody read queues, and how long the coordinator took, which is another thing."""
+    """Return how long nobody read queues and, separately, how long the coordinator took."""
     stopped, unknown = row["outage_queues"] or 0, row["outage_unknown_queues"] or 0
     if not stopped:
         lines = ["Outage: no queue was left unread." if row["outage_max_ms"] == 0 else "Outage: not known."]
@@ -314,7 +314,7 @@ def _phases(row: Row) -> list[str]:
 
 
 def _logical(reported: dict[str, Any]) -> list[str]:
-    """Return which part of a logical rebalance it is, and the others."""
+    """Return which part of a logical rebalance this is, and the other parts."""
     row = reported["rebalance"]
     found = [phase_texts.Part(**part) for part in reported["parts"]]
     text = phase_texts.part_text(row, found)
@@ -338,7 +338,7 @@ def _messages(row: Row) -> str:
 
 
 def _queues_unread(row: Row, taken_over: list[Row]) -> list[str]:
-    """Return the outage of each queue: as members reported when they took it over, else as the row lists it."""
+    """Return the outage of each queue, as members reported it at the takeover, else as the row lists it."""
     reported = {(outage["topic"], outage["broker"], outage["queue_id"]): outage for outage in taken_over}
     listed = [{**outage, **reported.pop(_place(outage), {})} for outage in row["outages"] or []]
     every = [*listed, *reported.values()]

@@ -1,8 +1,8 @@
-"""Shell: whether the tables show the present: the one place that decides it, for commands, pages, metrics and alerts.
+"""Shell: decides whether the tables show the present, for commands, pages, metrics and alerts alike.
 
-A cluster is *known* while something of it has come within ``time.source_silent_after_ms`` and the job is not behind;
-else it is *unknown* since the last event that came, for a reason. A *recording* that was read once is complete: it does
-not grow old. What cannot be evaluated, because no job has left its liveness, is unknown.
+A cluster is *known* while some of its events came within ``time.source_silent_after_ms`` and the job is not behind;
+otherwise it is *unknown* since the last event that came, for a stated reason. A *recording* that was read once is
+complete: it does not grow old. If no job has left its liveness, the state is unknown.
 """
 
 from __future__ import annotations
@@ -54,9 +54,9 @@ class ClusterFreshness:
     """Whether the present of one cluster is known.
 
     Attributes:
-        known_until: Event time of the last knowledge, epoch ms; None: there is none.
-        reason: Why it is unknown, or what part of it is; empty otherwise.
-        silent_at: From when on silence is a finding, epoch ms, as the core counts it.
+        known_until: Event time of the last knowledge, epoch ms; None if there is none.
+        reason: Why the cluster, or which part of it, is unknown; otherwise empty.
+        silent_at: The time from which silence is a finding, epoch ms, as the core computes it.
     """
 
     cluster: str
@@ -67,9 +67,10 @@ class ClusterFreshness:
     silent_at: int | None = None
 
     def knows(self, at_ms: int | None) -> bool:
-        """Return whether everything of it is known at a time, or at the present (None), which a recording ended with.
+        """Return whether everything about it is known at a time; None means the present, which is the end of a
+        recording.
 
-        A clock that was ahead has dated the last knowledge later than now: the present is unknown all the same.
+        A clock that was ahead may have dated the last knowledge later than now; the present is unknown all the same.
         """
         if self.state == "unknown" and self.known_until is not None and at_ms is not None:
             return at_ms <= self.known_until
@@ -77,7 +78,7 @@ class ClusterFreshness:
 
     @property
     def text(self) -> str:
-        """Return it as a phrase: ``blind since 2026-01-01T23:33:04Z: the broker does not answer``."""
+        """Return a phrase such as ``blind since 2026-01-01T23:33:04Z: the broker does not answer``."""
         until = "" if self.known_until is None else second_text(self.known_until)
         if self.state == "unknown":
             return f"blind since {until}: {self.reason}" if until else f"blind: {self.reason}"
@@ -87,22 +88,22 @@ class ClusterFreshness:
 
     @property
     def row(self) -> dict[str, Any]:
-        """Return it as a row, for commands and API."""
+        """Return a row for commands and API."""
         names = ("cluster", "system", "state", "known_until", "reason", "text")
         return {name: getattr(self, name) for name in names}
 
 
 @dataclass(frozen=True)
 class JobFreshness:
-    """State of one job, as far as it is known.
+    """The state of one job, as far as it is known.
 
     Attributes:
-        is_alive: It has reported in time. state: Its own word for it, or ``gone``.
-        seen_at: When it reported last, epoch ms.
-        is_overdue: It has missed several reports: what is unknown may be so for this reason.
-        text: What it does, or since when it does not, and why. note: What is odd about clocks; empty: nothing.
+        is_alive: Whether it has reported in time. state: The state that it reported, or ``gone``.
+        seen_at: When it last reported, epoch ms.
+        is_overdue: It has missed several reports, which may be why something is unknown.
+        text: Its activity, or since when it is inactive, and why. note: Oddities of clocks; empty if none.
         host, pid: Where it runs, or ran. since: When its state began, epoch ms.
-        unknown_after_ms: So long after its last report it is gone.
+        unknown_after_ms: It counts as gone this long after its last report.
     """
 
     app_id: str
@@ -120,12 +121,12 @@ class JobFreshness:
 
 @dataclass(frozen=True)
 class Freshness:
-    """Knowledge of the present.
+    """What is known about the present.
 
     Attributes:
-        clusters: By name, those that a job has left its liveness of. jobs: The one that reported last comes first.
-        problem: Why liveness could not be read; empty: they could.
-        unread: The same where none could be read just now: what was read before counts, and grows old.
+        clusters: By name, those in the liveness of a job. jobs: The one that last reported comes first.
+        problem: Why liveness could not be read; empty if it could.
+        unread: The reason if no liveness could be read just now; the previous reading counts, and grows old.
     """
 
     clusters: Mapping[str, ClusterFreshness] = field(default_factory=dict)
@@ -134,33 +135,33 @@ class Freshness:
     unread: str = ""
 
     def of(self, cluster: str) -> ClusterFreshness:
-        """Return what is known of a cluster; one of which no job reports is unknown."""
+        """Return what is known of a cluster; a cluster that no job reports is unknown."""
         found = self.clusters.get(cluster)
         return found or ClusterFreshness(cluster, None, "unknown", None, self.problem or _NO_SIGN)
 
     def nothing(self) -> ClusterFreshness:
-        """Return the knowledge of tables that hold no cluster yet: nothing is known, and why."""
+        """Return the freshness of tables without any cluster: nothing is known, and the reason."""
         reason = self.problem or (self.jobs[0].text if self.jobs else _NO_SIGN)
         return ClusterFreshness("", None, "unknown", None, reason)
 
     def blind(self, clusters: Iterable[str] = ()) -> list[ClusterFreshness]:
-        """Return the clusters whose present is unknown or partly so, by name; also of these, which tables know."""
+        """Return the clusters whose present is unknown or partly so, by name; including these, which tables know."""
         names = sorted({*self.clusters, *clusters})
         return [found for name in names if (found := self.of(name)).state in ("unknown", "partly_known")]
 
     def known_until(self, cluster: str, now_ms: int) -> int | None:
-        """Return how far the history of a cluster may be drawn: up to now while it is known; None: not at all."""
+        """Return how far the history of a cluster may be drawn: up to now while it is known; None for not at all."""
         found = self.of(cluster)
         return now_ms if found.state in ("known", "partly_known") else found.known_until
 
     def findings(self, open_findings: Iterable[Mapping[str, Any]] = ()) -> list[dict[str, Any]]:
-        """Return what no job can write down: that one is gone, and what it does not know since.
+        """Return the findings that no job can write: that a job is gone, and the clusters unknown since.
 
         Args:
-            open_findings: Rows of ``findings`` that are open: what one of them reports is not repeated.
+            open_findings: Open rows of ``findings``; problems that one of them reports are not repeated.
         """
         if self.unread:
-            return []  # Jobs may have left more since; that is not known.
+            return []  # jobs may have left more since, which is unknown
         reported = {row["finding_id"] for row in open_findings}
         lost = [cluster for cluster in self.clusters.values() if cluster.state == "unknown"]
         gone = [_job_finding(job, lost) for job in self.jobs[:1] if lost and job.is_overdue]
@@ -176,7 +177,7 @@ class Freshness:
 
 @dataclass(frozen=True)
 class Now:
-    """The time of an evaluation: of the clock, and since the boot of this machine; ``boot``: which boot."""
+    """The time of an evaluation: by the clock, and since the boot of this machine; ``boot`` identifies the boot."""
 
     wall_ms: int
     boot_ms: int
@@ -184,12 +185,12 @@ class Now:
 
     @classmethod
     def read(cls) -> Now:
-        """Return the time now."""
+        """Return the current time."""
         return cls(clock_now_ms(), since_boot_ms(), boot_id())
 
 
 def evaluate_liveness(jobs: Sequence[JobLiveness], now: Now, problem: str = "", *, unread: str = "") -> Freshness:
-    """Evaluate what jobs have left at a time; of two that know a cluster, the fresher one counts."""
+    """Evaluate jobs' liveness at a given time; if two know a cluster, the fresher one counts."""
     found = sorted((_JobNow(job, now, unread) for job in jobs), key=lambda job: (job.age_ms, job.job.app_id))
     clusters: dict[str, ClusterFreshness] = {}
     ages: dict[str, int] = {}
@@ -203,10 +204,10 @@ def evaluate_liveness(jobs: Sequence[JobLiveness], now: Now, problem: str = "", 
 
 
 class _JobNow:
-    """One job's liveness at one time.
+    """One job's liveness at a given time.
 
     Attributes:
-        age_ms: How old that is; on the machine of the job by a clock that nobody sets.
+        age_ms: Its age; on the job's machine by a clock that is never set.
     """
 
     def __init__(self, job: JobLiveness, now: Now, unread: str) -> None:
@@ -304,7 +305,7 @@ class _JobNow:
 
 
 def collector_status(collector: CollectorLiveness, now: Now) -> SourceStatus:
-    """Return what a collector that runs alone leaves of its cluster: that it has ended, hangs, or gets no answer."""
+    """Return what a standalone collector reports of its cluster: that it has ended, hangs, or gets no answer."""
     seen = second_text(collector.written_at)
     if collector.state != "running":
         problem = (
@@ -321,12 +322,12 @@ def _is_here(process: ProcessLiveness, now: Now) -> bool:
 
 
 def _age_ms(process: ProcessLiveness, now: Now) -> int:
-    """Return how long ago it was written; on the machine of the process by a clock that nobody sets."""
+    """Return how long ago it was written; on the process's machine by a clock that is never set."""
     return max(0, now.boot_ms - process.written_boot_ms if _is_here(process, now) else now.wall_ms - process.written_at)
 
 
 def _fallen_silent(who: str, process: ProcessLiveness, beside: str) -> str:
-    """Return since when a process is silent, and why, as far as this machine shows it."""
+    """Return since when a process is silent, and why, as far as this machine shows."""
     who, seen = f"{who} (process {process.pid} on {process.host})", second_text(process.written_at)
     if not is_same_machine(process.process):
         return f"{who} has not reported since {seen}"
@@ -355,7 +356,7 @@ def _job_finding(job: JobFreshness, lost: Sequence[ClusterFreshness]) -> dict[st
 
 
 def _source_finding(lost: ClusterFreshness) -> dict[str, Any]:
-    """Return the finding that the job writes, too, if it can; under the same id."""
+    """Return the finding that the job also writes if it can, with the same id."""
     assert lost.silent_at is not None
     opened = silent_found(lost.cluster, lost.known_until or lost.silent_at, lost.silent_at, lost.reason)
     row = _finding(KIND, lost.cluster, "", lost.silent_at, opened.severity, opened.message, opened.advice)

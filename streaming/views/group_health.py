@@ -1,4 +1,4 @@
-"""Shell: the health of groups: one rule, for commands, pages, API and metrics; its words, and those of severities."""
+"""Shell: the health of groups by one rule for commands, pages, API and metrics; its words, and those of severities."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ def health(*, state: str, worst: str | None, unassigned_queues: int | None, is_k
     """Return the health of a group: the worst of its findings, or what its own state shows.
 
     Args:
-        is_known: Whether the present of its cluster is.
-        worst: The worst severity of its open findings, with ``info`` for what is widespread; None: there are none.
+        is_known: Whether the present of its cluster is known.
+        worst: The worst severity of its open findings, with ``info`` for widespread ones; None if there are none.
 
     Example:
         >>> [health(state="stable", worst=None, unassigned_queues=number) for number in (0, 2)]

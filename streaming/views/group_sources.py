@@ -1,4 +1,4 @@
-"""Shell: where the groups of each cluster come from, and why, as the job noted it in the journal's commits."""
+"""Shell: the source of each cluster's groups, and the reason, as the job recorded it in the journal's commits."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, Final
 from streaming.tables.commit_notes import USER_METADATA, batch_times_of
 from streaming.views.reader import Reader
 
-# Each batch with decisions makes one, and most of them have a note.
+# Each batch with decisions makes one commit, and most of them have a note.
 _COMMITS: Final = 50
 
 
@@ -16,7 +16,7 @@ def group_sources(reader: Reader) -> dict[str, str]:
     """Return for each cluster ``records`` or ``admin``, and why, e.g. ``admin: missing: Read on topic …``.
 
     Returns:
-        Nothing of clusters without a choice, or of which another process collects.
+        Clusters without a choice, or collected by another process, are left out.
     """
     return _newest(reader.history("changes", _COMMITS))
 

@@ -1,4 +1,4 @@
-"""Shell: what a job saw, in a few lines: read from its tables, without Spark."""
+"""Shell: a job's observations in a few lines, read from its tables without Spark."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Summary:
     Attributes:
         causes: System, main cause, rebalances.
         worst_groups: Cluster, group, rebalances, queues moved, usual cause; the busiest first.
-        findings: Open ones: kind, severity, how many, an example; the gravest first.
+        findings: Open findings: kind, severity, how many, an example; the most severe first.
     """
 
     clusters: int = 0
@@ -77,7 +77,7 @@ _NEEDED = {
 
 
 def summarise(tables_root: Location) -> Summary:
-    """Return what the tables below ``tables_root`` hold; a table that does not exist yet counts as empty.
+    """Return a summary of the tables below ``tables_root``; a table that does not exist yet counts as empty.
 
     No table is in memory completely: DuckDB reads each as a stream, and spills to disk.
     """

@@ -1,4 +1,4 @@
-"""Shell: what jobs have left beside their tables, read once or again and again, and evaluated."""
+"""Shell: jobs' liveness next to their tables, read once or repeatedly, and evaluated."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _AGAIN_AFTER_S = 0.5
 
 
 def read_freshness(root: Location) -> Freshness:
-    """Read what jobs have left beside the tables, and evaluate it; a store that fails once is read once more."""
+    """Read and evaluate the jobs' liveness next to the tables; a store that fails once is read once more."""
     reader = LivenessReader(root)
     found = reader.read()
     if found.unread:
@@ -23,7 +23,7 @@ def read_freshness(root: Location) -> Freshness:
 
 
 class LivenessReader:
-    """Reads the liveness of jobs again and again; while that fails, the last reading counts, and grows old."""
+    """Reads the liveness of jobs repeatedly; while that fails, the last reading counts, and grows old."""
 
     def __init__(self, root: Location) -> None:
         self._root = root
@@ -31,7 +31,7 @@ class LivenessReader:
         self._problem = ""
 
     def read(self, now: Now | None = None) -> Freshness:
-        """Read it, and evaluate it at a time; None: now."""
+        """Read it, and evaluate it at a given time; None for now."""
         if catalog_schema(self._root):
             return Freshness(problem=f"{catalog_schema(self._root)} is read by Spark alone")
         unread = ""
@@ -42,5 +42,5 @@ class LivenessReader:
         return self.evaluate(now, unread)
 
     def evaluate(self, now: Now | None = None, unread: str = "") -> Freshness:
-        """Evaluate the last reading; ``unread``: why there is no newer one."""
+        """Evaluate the last reading; ``unread`` says why there is no newer one."""
         return evaluate_liveness(self._jobs, now or Now.read(), unread or self._problem, unread=unread)

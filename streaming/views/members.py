@@ -1,4 +1,4 @@
-"""Shell: the members of a group as its coordinator has them, and how others departed."""
+"""Shell: the current members of a group as its coordinator has them, and how others departed."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ _NOT_ACTIVE = (" (standby)", " (warm-up)")
 
 
 def with_current_assignment(group: Row, found: list[Row]) -> list[Row]:
-    """Return members of a group as their coordinator has them now.
+    """Return members of a group with their current assignment, as their coordinator has it.
 
     Args:
-        group: The row of their group. found: Its members by the tables.
+        group: The row of their group. found: The members in the tables.
     Returns:
-        Rows of ``members`` with ``epoch``, ``target_epoch`` and ``target``, which is a list as ``reported``; null where
-        not known. Of a consumer group that assigns or reconciles, those that its row lists, with what they have by now:
-        the tables have the ones before it.
+        Rows of ``members`` with ``epoch``, ``target_epoch`` and ``target``, which is a list like ``reported``; null if
+        unknown. For a consumer group that assigns or reconciles, they are the members in its row with their current
+        queues, because the tables have the state before.
     """
     epoch = group.get("assignment_epoch")
     under_way = group.get("reconciling")
@@ -44,7 +44,7 @@ def with_current_assignment(group: Row, found: list[Row]) -> list[Row]:
 
 
 def _active(held: list[Row] | None) -> list[Row] | None:
-    """Leave out standby and warm-up tasks of a streams group: a target's are not in the tables."""
+    """Leave out standby and warm-up tasks of a streams group, because the tables do not contain a target's."""
     return None if held is None else [queue for queue in held if not queue["topic"].endswith(_NOT_ACTIVE)]
 
 
@@ -52,7 +52,7 @@ def _reconciling(group: Row, listed: Row, row: Row) -> Row:
     assigned, target = (queues_of(listed[name]) for name in ("assigned", "target"))
     row = row | {name: listed[name] for name in ("member_id", "instance_id", "client_id", "host", "epoch")}
     row |= {"target_epoch": group["assignment_epoch"], "target": target}
-    # The tables have the tasks of a streams group by now, standby and warm-up tasks too.
+    # The tables contain the current tasks of a streams group, including standby and warm-up tasks.
     if group["protocol"] != "consumer":
         return row
     return row | {"computed": [], "reported": assigned, "agrees": None}
@@ -68,12 +68,12 @@ def queues_of(assigned: list[Row]) -> list[Row]:
 
 
 def departures(reader: Reader, group: str, cluster: str) -> list[Row]:
-    """Return the sessions of a group that ended last, the newest first, and a sentence on how each ended.
+    """Return the sessions of a group that ended last, newest first, and a sentence on how each ended.
 
     Returns:
-        Rows of ``members`` with ``detail``: what the rebalance of the departure has of it, e.g. the coordinator's own
-        reason, or how it was inferred; of a static member that was replaced, that it restarted, and whether without a
-        rebalance; null where no cause of a rebalance names the member.
+        Rows of ``members`` with ``detail``: what the departure's rebalance says about it, e.g. the coordinator's own
+        reason, or how it was inferred; for a replaced static member, that it restarted, and whether without a
+        rebalance; null if no cause of a rebalance names the member.
     """
     where = {"cluster": cluster, "group_id": group}
     ended = reader.rows("members", where=where, keep=lambda rows: pc.is_valid(rows["left_at"]))
@@ -93,7 +93,7 @@ def departures(reader: Reader, group: str, cluster: str) -> list[Row]:
 def _restarts(
     reader: Reader, where: dict[str, str], ended: list[Row], rebalanced_at: set[int]
 ) -> dict[str, str | None]:
-    """Return what became of static members whose place another member id took: under its own new one, a restart."""
+    """Return the fate of static members that another member id replaced; a new id of their own means a restart."""
     replaced = {(row["instance_id"], row["left_at"]): row for row in ended if row["left_reason"] == "replaced"}
     if not replaced:
         return {}

@@ -1,4 +1,4 @@
-"""Shell: checks of names that people give, with suggestions for unknown ones."""
+"""Shell: checks of names given by users, with suggestions for unknown ones."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _FEW = 10
 
 
 def require_present(reader: Reader, cluster: str | None, group: str | None = None) -> None:
-    """Check that the tables know a cluster and a group: of a name that was mistyped nothing is ever shown.
+    """Check that the tables know a cluster and a group, because a mistyped name would never show anything.
 
     Raises:
         NotFoundError: The tables do not know one of them.
@@ -34,14 +34,15 @@ def require_present(reader: Reader, cluster: str | None, group: str | None = Non
 
 
 def known_clusters(reader: Reader, group: str | None = None) -> set[str]:
-    """Return the clusters that the tables know now, also those without a group; those of a group where one is named."""
+    """Return the clusters that the tables know now, including those without a group; if a group is named, its
+    clusters."""
     if group is not None:
         return _names(reader, ("groups",), "cluster", {"group_id": group})
     return _names(reader, ("groups", "topics", "findings"), "cluster")
 
 
 def unknown_cluster(cluster: str, names: Iterable[str]) -> str:
-    """Return that there is no such cluster, and which clusters there are.
+    """Return that there is no such cluster, and the existing clusters.
 
     Example:
         >>> unknown_cluster("shp", ["shop"])
@@ -67,10 +68,10 @@ def require_topic(reader: Reader, topic: str, *, cluster: str | None = None) -> 
 def require_queue(
     reader: Reader, topic: str, queue_id: int, *, cluster: str | None = None, broker: str | None = None
 ) -> None:
-    """Check that a topic has a queue, or had it once.
+    """Check that a topic has, or once had, a queue.
 
     Raises:
-        NotFoundError: It has not: the sentence has those that it has.
+        NotFoundError: It never had; the message lists its queues.
     """
     require_topic(reader, topic, cluster=cluster)
     where = {"cluster": cluster, "topic": topic}
@@ -92,11 +93,11 @@ def require_queue(
 
 
 def member_named(reader: Reader, prefix: str, *, cluster: str | None = None, group: str | None = None) -> str:
-    """Return the id of the member that begins so, at any time.
+    """Return the id of the member, at any time, that begins with a prefix.
 
     Raises:
         NotFoundError: There is no such member.
-        AmbiguousError: Several ids begin so, and no id is exactly this one.
+        AmbiguousError: Several ids begin with it, and none equals it.
     """
     where = {"cluster": cluster, "group_id": group}
     if _has_rows(reader, ("members",), where | {"member_id": prefix}):
@@ -112,10 +113,10 @@ def member_named(reader: Reader, prefix: str, *, cluster: str | None = None, gro
 
 
 def require_kind(reader: Reader, kind: str) -> None:
-    """Check that a kind of findings was not mistyped: sources may report kinds of their own.
+    """Check that a kind of findings was not mistyped; sources may report kinds of their own.
 
     Raises:
-        NotFoundError: No finding is of this kind, and a known one is close to it.
+        NotFoundError: No finding is of this kind, and a known kind is similar.
     """
     kinds = {name for name, _ in RULES} | set(OBSERVED) | _names(reader, ("findings",), "kind")
     if kind not in kinds and (meant := did_you_mean(kind, kinds)):
@@ -127,7 +128,7 @@ def one_group(reader: Reader, group: str, cluster: str | None = None) -> Row:
 
     Raises:
         NotFoundError: There is no such group.
-        AmbiguousError: Several clusters have one of this name.
+        AmbiguousError: Several clusters have a group of this name.
     """
     found = reader.rows("groups", where={"cluster": cluster, "group_id": group})
     if not found:

@@ -10,7 +10,7 @@ from streaming.views.reader import Reader
 from udfs.model.systems import is_server_side
 
 _CLASSIC: Final = ("join", "sync")
-# Of Kafka's newer protocols: the coordinator computes a target, and members reconcile with it.
+# In Kafka's newer protocols the coordinator computes a target, and members reconcile with it.
 _NEWER: Final = ("target", "reconciliation")
 _TIMES: Final = {
     _CLASSIC: ("began", "members had joined", "complete"),
@@ -37,8 +37,8 @@ def phases(rebalance: Row) -> list[Phase]:
     """Return the phases of a rebalance as far as they were observed.
 
     Returns:
-        ``join`` and ``sync`` of a classic group; ``target`` and ``reconciliation`` of one of a newer protocol;
-        ``whole`` where the time between the two is not known.
+        ``join`` and ``sync`` for a classic group; ``target`` and ``reconciliation`` for a newer protocol; ``whole`` if
+        the time between the two is unknown.
 
     Example:
         >>> phases({"began_at": 1_000, "joined_at": 2_200, "completed_at": 2_500, "strategy": "kafka.range"})
@@ -48,13 +48,13 @@ def phases(rebalance: Row) -> list[Phase]:
     first, second = _names(rebalance)
     if joined is None:
         return [] if began is None or completed is None else [Phase("whole", completed - began)]
-    # Records have the end of the join phase; where nothing was observed before it, ``began_at`` is that.
+    # Records contain the end of the join phase; if nothing was observed before it, ``began_at`` equals it.
     found = [] if began is None or began == joined else [Phase(first, joined - began)]
     return found if completed is None else [*found, Phase(second, completed - joined)]
 
 
 def phases_text(rebalance: Row) -> str | None:
-    """Return how long each phase took; None: no phase was observed.
+    """Return how long each phase took; None if no phase was observed.
 
     Example:
         >>> phases_text({"began_at": 1_000, "joined_at": 2_200, "completed_at": 2_500})
@@ -64,7 +64,7 @@ def phases_text(rebalance: Row) -> str | None:
 
 
 def times_text(rebalance: Row) -> str | None:
-    """Return when a rebalance began, ended its first phase and was complete; None: nothing of this was observed."""
+    """Return when a rebalance began, ended its first phase and was complete; None if nothing of this was observed."""
     labels = _TIMES[_names(rebalance)]
     found = [
         f"{what} {time_text(rebalance[name])}"
@@ -75,7 +75,7 @@ def times_text(rebalance: Row) -> str | None:
 
 
 def has_reconciliation(rebalance: Row) -> bool:
-    """Return whether members take the assignment over one by one, as those of Kafka's newer protocols do."""
+    """Return whether members take over the assignment one by one, as in Kafka's newer protocols."""
     return is_server_side(rebalance.get("strategy"))
 
 
@@ -84,16 +84,16 @@ def _names(rebalance: Row) -> tuple[str, str]:
 
 
 def continued(rebalance: Row) -> str | None:
-    """Return the id of the rebalance of which this one is a later part; None: it begins one."""
+    """Return the id of the rebalance of which this one is a later part; None if it begins one."""
     logical_id: str | None = rebalance.get("logical_id")
     return None if logical_id == rebalance["rebalance_id"] else logical_id
 
 
 def parts(reader: Reader, rebalance: Row) -> list[Part]:
-    """Return the generations of the logical rebalance that a rebalance belongs to, in their order.
+    """Return the generations of the logical rebalance that a rebalance belongs to, in order.
 
     Returns:
-        Nothing where it is the only one.
+        Empty if it is the only one.
     """
     logical_id = rebalance.get("logical_id")
     if logical_id is None:
@@ -105,7 +105,7 @@ def parts(reader: Reader, rebalance: Row) -> list[Part]:
 
 
 def part_text(rebalance: Row, found: list[Part]) -> str | None:
-    """Return which part of its logical rebalance a rebalance is; None: it is the only one."""
+    """Return which part of its logical rebalance a rebalance is; None if it is the only one."""
     logical_id = rebalance.get("logical_id")
     if found:
         place = 1 + [part.rebalance_id for part in found].index(rebalance["rebalance_id"])

@@ -1,4 +1,4 @@
-"""Shell: how far a group has come in each of its queues, as `kafka-consumer-groups.sh --describe` lists it."""
+"""Shell: a group's offsets in each of its queues, as `kafka-consumer-groups.sh --describe` lists them."""
 
 from __future__ import annotations
 
@@ -26,14 +26,15 @@ _OFFSETS = ("committed_offset", "committed_at", "end_offset", "end_at", "lag")
 
 
 def progress(reader: Reader, group: Mapping[str, Any], members: Sequence[Row]) -> list[Row]:
-    """Return one row for each queue and owner of a group: offsets as last written, lag, and who holds the queue.
+    """Return one row for each queue and owner of a group: offsets as last written, lag, and the queue's owner.
 
     Args:
-        group: Its row in ``groups``. members: Its members now.
-    Returns: by queue and owner; a queue without an owner has one row, also one of the members' topics that nobody has
-        committed. An end before the commit is older than that: lag is null. ``lag_reliable`` is false then, and while
-        the queue moves: the group is rebalancing, nobody of its members holds the queue, or its owner has not committed
-        yet. Members of a streams group own tasks, no queues: its lag is reliable while it is stable.
+        group: Its row in ``groups``. members: Its current members.
+    Returns: by queue and owner; a queue without an owner has one row, and so does a queue of the members' topics
+        without any commit. An end offset before the commit is older than the commit, and the lag is null.
+        ``lag_reliable`` is false then, and while the queue moves: the group is rebalancing, no member holds the queue,
+        or its owner has not committed yet. Members of a streams group own tasks, not queues, so its lag is reliable
+        while it is stable.
     """
     where = {"cluster": group["cluster"], "group_id": group["group_id"]}
     owners: dict[_Queue, list[Row]] = {}
@@ -63,7 +64,7 @@ def progress(reader: Reader, group: Mapping[str, Any], members: Sequence[Row]) -
 
 
 def _subscribed(reader: Reader, group: Mapping[str, Any], members: Sequence[Row]) -> set[_Queue]:
-    """Return the queues of the topics to which members subscribe, as they are now."""
+    """Return the current queues of the topics to which members subscribe."""
     if group.get("system") is None or _has_tasks(group):
         return set()
     per_broker = SYSTEMS[group["system"]].counts_queues_per_broker
@@ -78,14 +79,14 @@ def _subscribed(reader: Reader, group: Mapping[str, Any], members: Sequence[Row]
 
 
 def _without_older_end(offsets: Row) -> Row:
-    """Return offsets without a lag where the end was read before the commit: it proves nothing."""
+    """Return offsets without a lag if the end offset was read before the commit, because it proves nothing."""
     committed, end = offsets.get("committed_offset"), offsets.get("end_offset")
     is_older = committed is not None and end is not None and end < committed
     return {**offsets, "lag": None} if is_older else offsets
 
 
 def _owned(reader: Reader, group: Mapping[str, Any]) -> list[Row]:
-    """Return who has each queue: by the spans, or by the group's row while it reconciles.
+    """Return the owner of each queue, from the spans, or from the group's row while it reconciles.
 
     A queue that is being revoked still has its owner.
     """
@@ -104,16 +105,16 @@ def _owned(reader: Reader, group: Mapping[str, Any]) -> list[Row]:
 
 
 def recent_rows(reader: Reader) -> Within | None:
-    """Return the last hour of ``queue_progress``; None: it is empty."""
+    """Return the last hour of ``queue_progress``; None if it is empty."""
     newest_ms = reader.newest_ms("queue_progress", "event_time")
     return None if newest_ms is None else Within(newest_ms - RECENT_MS)
 
 
 def groups_of_topic(reader: Reader, cluster: str, topic: str) -> list[str]:
-    """Return the names of the groups that own queues of a topic now, or have committed there lately; sorted."""
+    """Return the names of the groups that currently own queues of a topic, or committed there recently; sorted."""
     owners = {span["group_id"] for span in current_spans(reader, {"cluster": cluster, "topic": topic})}
     committers = _recent_committers(reader, cluster, topic)
-    # A poll that lacks a group shows nothing of its offsets: their rows end without a last one.
+    # A poll in which a group is missing shows nothing of its offsets; their rows end without a last one.
     where = {"cluster": cluster, "group_id": committers - owners}
     present = reader.read("groups", columns=["group_id"], where=where)
     return sorted({*owners, *present["group_id"].to_pylist()})
@@ -129,7 +130,7 @@ def _recent_committers(reader: Reader, cluster: str, topic: str) -> set[str]:
 
 
 def lag_text(row: Row) -> str:
-    """Return the lag of a queue; with a ? it is not reliable."""
+    """Return the lag of a queue; a ? means that it is not reliable."""
     if row["lag"] is None:
         return "-"
     return f"{row['lag']}" if row["lag_reliable"] else f"{row['lag']}?"
@@ -153,9 +154,9 @@ def _has_tasks(group: Mapping[str, Any]) -> bool:
 
 
 def _newest(reader: Reader, where: Mapping[str, Any]) -> dict[_Queue, Row]:
-    """Return the newest row of each queue of a group, however old it is: a queue that has stopped lags on.
+    """Return the newest row of each queue of a group, however old, because a queue that has stopped still lags.
 
-    Of topics all of whose queues moved lately no older rows are read: a busy group has millions.
+    For topics all of whose queues moved recently no older rows are read, because a busy group has millions.
     """
     recent = recent_rows(reader)
     if recent is None:
@@ -167,7 +168,7 @@ def _newest(reader: Reader, where: Mapping[str, Any]) -> dict[_Queue, Row]:
 
 
 def _whole_topics(reader: Reader, cluster: str, found: Collection[_Queue]) -> frozenset[str]:
-    """Return the topics all of whose queues, as they are now, were found."""
+    """Return the topics all of whose current queues were found."""
     where = {"cluster": cluster, "topic": {topic for topic, _, _ in found}}
     rows = reader.rows("topics", where=where, keep=lambda topics: topics["valid_to"].is_null())
 
@@ -189,7 +190,7 @@ def _last_rows(reader: Reader, where: Mapping[str, Any]) -> list[Row]:
 
 
 def _last_of_each(rows: pa.Table) -> pa.Table:
-    """Return the newest row of each group and queue. Not group_by(): it imports pandas."""
+    """Return the newest row of each group and queue. group_by() is not used, because it imports pandas."""
     queue = [*(_numbered(rows[name]) for name in ("group_id", "topic", "broker")), rows["queue_id"].combine_chunks()]
     times = [pc.fill_null(rows[name], time_scalar(0)).combine_chunks() for name in _ORDER]
     columns = [*queue, *times]

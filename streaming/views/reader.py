@@ -1,4 +1,4 @@
-"""Shell: reads Delta tables with delta-rs, and imports nothing slow: an answer takes less than a second."""
+"""Shell: reads Delta tables with delta-rs, and imports nothing slow, so that an answer takes less than a second."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from streaming.tables.retention import dropped_before
 from streaming.tables.schema import TABLES, TIME, Row
 from streaming.terminal.format import time_text
 
-# A function that selects rows. A pc.Expression does not do: filtering by one imports pandas.
+# A function that selects rows. A pc.Expression is not used, because filtering by one imports pandas.
 Keep: TypeAlias = Callable[[pa.Table], pa.ChunkedArray]
 
 
 class Within(NamedTuple):
-    """A condition on a time, which files are skipped by: since <= T < until; None: unbounded.
+    """A condition on a time by which files are skipped: since <= T < until; None for no bound.
 
     Attributes:
-        or_null: Null fits, too: spans that are open.
+        or_null: Null matches, too, for spans that are open.
     """
 
     since_ms: int | None = None
@@ -36,14 +36,14 @@ class Within(NamedTuple):
     or_null: bool = False
 
     def holds(self, time_ms: int | None) -> bool:
-        """Return whether a time fits; null fits only an open span, or where there are no bounds."""
+        """Return whether a time matches; null matches only an open span, or if there are no bounds."""
         if time_ms is None:
             return self.or_null or self == Within()
         return (self.since_ms or time_ms) <= time_ms < (time_ms + 1 if self.until_ms is None else self.until_ms)
 
 
 class Between(NamedTuple):
-    """A condition on a text: first <= T <= last, in the order of their bytes."""
+    """A condition on a text: first <= T <= last, in byte order."""
 
     first: str
     last: str
@@ -82,40 +82,40 @@ class Reader:
         """Read a table, or the rows that match; a table that does not exist yet is empty.
 
         Args:
-            where: Column -> the value that it must have, a set of those that it may have, ``Within``,
-                ``Between`` or ``Except``; None = any.
+            where: Column -> its required value, a set of allowed values, ``Within``, ``Between`` or ``Except``; None
+                for any.
         """
         names = list(columns or TABLES[name].names)
         schema = pa.schema([TABLES[name].schema.field(column) for column in names])
         blocks = list(self.blocks(name, columns=names, where=where))
-        # Not empty_table(): it imports pandas.
+        # empty_table() is not used, because it imports pandas.
         rows = pa.concat_tables(blocks) if blocks else pa.Table.from_batches([], schema)
         return rows if keep is None else rows.filter(keep(rows))
 
     def blocks(
         self, name: str, *, columns: Sequence[str], where: Mapping[str, Any] | None = None
     ) -> Iterator[pa.Table]:
-        """Read as ``read`` does, a block of rows after another: the table is never in memory as a whole."""
+        """Read as ``read`` does, one block of rows after another, so that the table is never in memory as a whole."""
         delta = self._table(name)
         if delta is None:
             return
         schema = pa.schema([TABLES[name].schema.field(column) for column in columns])
-        # A table of an older release gets the columns that it lacks when its job starts again.
+        # A table of an older release gets its missing columns when its job starts again.
         there = {field.name for field in delta.schema().fields}
         tests = [_test(column, value) for column, value in (where or {}).items() if value is not None]
         found = delta.scan(
             columns=[column for column in columns if column in there], predicate=" AND ".join(tests) or None
         )
-        # Not pa.table(): it imports pandas.
+        # pa.table() is not used, because it imports pandas.
         for batch in pa.RecordBatchReader.from_stream(found):
             yield as_schema(pa.Table.from_batches([batch]), schema)
 
     def newest_ms(self, name: str, column: str) -> int | None:
-        """Return the newest time of a column, by the statistics of the files; None where there is none."""
+        """Return the newest time of a column, from the statistics of the files; None if there is none."""
         delta = self._table(name)
         if delta is None:
             return None
-        # Not pa.table(): it imports pandas.
+        # pa.table() is not used, because it imports pandas.
         listing = pa.RecordBatchReader.from_stream(delta.get_add_actions(flatten=True)).read_all()
         return newest_time(listing, column)
 
@@ -125,32 +125,32 @@ class Reader:
         return [] if delta is None else delta.history(limit)
 
     def dropped_before(self, name: str) -> Mapping[str, int]:
-        """Return of each cluster the time before which rows of a table that are over may be missing."""
+        """Return for each cluster the time before which ended rows of a table may be missing."""
         delta = self._table(name)
         return {} if delta is None else dropped_before(delta.metadata().configuration)
 
     def snapshot(self, name: str) -> DeltaTable | None:
-        """Return a table at the version that is read; None: it does not exist yet."""
+        """Return a table at the version that is read; None if it does not exist yet."""
         return self._table(name)
 
     def _table(self, name: str) -> DeltaTable | None:
-        """Return a table as it is now; None: it does not exist yet."""
+        """Return the current table; None if it does not exist yet."""
         return table_to_read(self._root, name)
 
     def rows(self, name: str, *, where: Mapping[str, Any] | None = None, keep: Keep | None = None) -> list[Row]:
-        """Read as ``read`` does; answer dicts, times in epoch milliseconds."""
+        """Read as ``read`` does; return dicts, times in epoch milliseconds."""
         return from_arrow(TABLES[name], self.read(name, where=where, keep=keep))
 
 
 def time_scalar(epoch_ms: int) -> pa.Scalar:
-    """Return the time as the tables store it."""
-    # Not pa.scalar(): making Arrow's values of Python's imports pandas.
+    """Return a time in the tables' type."""
+    # pa.scalar() is not used, because converting Python values imports pandas.
     raw = pa.py_buffer((epoch_ms * 1_000).to_bytes(8, sys.byteorder, signed=True))
     return pa.Array.from_buffers(TIME, 1, [None, raw])[0]
 
 
 def holds_at(begin: str, end: str, at_ms: int | None) -> Keep:
-    """Test whether a span is current at a time: begin <= T < end; None: now, so spans without an end."""
+    """Test whether a span is current at a time: begin <= T < end; None for now: spans without an end."""
     if at_ms is None:
         return lambda rows: rows[end].is_null()
     at = time_scalar(at_ms)

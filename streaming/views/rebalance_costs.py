@@ -1,4 +1,4 @@
-"""Shell: what rebalances cost: queues without an owner, messages read twice, messages that waited."""
+"""Shell: the costs of rebalances: queues without an owner, messages read twice, messages that waited."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from streaming.tables.shared_columns import COST_NAMES
 from streaming.terminal.format import between, count
 from streaming.views.reader import Reader, Within
 
-# A finding comes of the rebalances before it.
+# A finding is attributed to the rebalances in this time before it.
 BEFORE_MS = 3_600_000
 _OUTAGES = ("outage_min_ms", "outage_max_ms", "outage_unknown_queues")
 
 
 class Cost(msgspec.Struct, frozen=True):
-    """The total cost of a group's rebalances; None: not observed for any of them.
+    """The total cost of a group's rebalances; None if not observed for any of them.
 
     Attributes:
-        outage_min_ms, outage_max_ms: For how long nobody read queues, at least and at most, summed over these.
-        outage_unknown_queues: Queues without an upper bound: both sums have their lower one.
+        outage_min_ms, outage_max_ms: Minimum and maximum time in which nobody read queues, summed over these.
+        outage_unknown_queues: Queues without an upper bound, which count with their lower bound in both sums.
     """
 
     rebalances: int = 0
@@ -36,13 +36,13 @@ class Cost(msgspec.Struct, frozen=True):
     waiting_estimated_messages: int | None = None
 
     def with_rebalance(self, row: Row) -> Cost:
-        """Return the cost with that of one more rebalance."""
+        """Return the cost including that of one more rebalance."""
         sums = {name: _sum(getattr(self, name), row[name]) for name in (*_OUTAGES, *COST_NAMES)}
         return Cost(self.rebalances + 1, **sums)
 
     @property
     def text(self) -> str:
-        """Return it as text, without what was not observed.
+        """Return the cost as text, without anything that was not observed.
 
         Example:
             >>> Cost(2, 4_000, 45_000, 0, 1_200).text
@@ -58,7 +58,7 @@ class Cost(msgspec.Struct, frozen=True):
 
 
 def repeated_text(exact: int | None, estimated: int | None, things: str = "") -> str:
-    """Return how many messages were read twice; empty: not observed.
+    """Return how many messages were read twice; empty if not observed.
 
     Example:
         >>> repeated_text(3, None), repeated_text(None, 4), repeated_text(None, None)
@@ -72,9 +72,9 @@ def repeated_text(exact: int | None, estimated: int | None, things: str = "") ->
 
 
 def costs_before(reader: Reader, findings: Iterable[Row]) -> Mapping[str, Cost]:
-    """Return what the rebalances of a finding's group cost in the hour up to its opening, by the id of the finding.
+    """Return the costs of the rebalances of each finding's group in the hour up to its opening, by finding id.
 
-    A finding of a cluster has none, nor has one whose group did not rebalance then.
+    A finding of a cluster has no cost, nor has a finding whose group did not rebalance then.
     """
     by_group: dict[tuple[str, str], list[Row]] = {}
     for row in findings:
@@ -101,7 +101,7 @@ def costs_before(reader: Reader, findings: Iterable[Row]) -> Mapping[str, Cost]:
 
 
 def waiting_text(exact: int | None, estimated: int | None) -> str:
-    """Return how many messages waited for new owners; empty: not observed.
+    """Return how many messages waited for new owners; empty if not observed.
 
     Example:
         >>> waiting_text(3, None), waiting_text(None, 4)
@@ -113,7 +113,7 @@ def waiting_text(exact: int | None, estimated: int | None) -> str:
 
 
 def outage_text(row: Row) -> str:
-    """Return for how long nobody read the queues of a rebalance, summed over them."""
+    """Return how long nobody read the queues of a rebalance, summed over them."""
     unknown = row["outage_unknown_queues"] or 0
     if row["outage_min_ms"] is None and row["outage_max_ms"] is None:
         return "unknown" if unknown else "-"

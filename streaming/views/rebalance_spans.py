@@ -1,4 +1,4 @@
-"""Shell: which spans of ownership a rebalance found, and which it left: compared over its whole length."""
+"""Shell: the spans of ownership before and after a rebalance, compared over its whole length."""
 
 from __future__ import annotations
 
@@ -38,10 +38,11 @@ def is_new(span: Row, rebalance: Row) -> bool:
 
 
 def began_ms(rebalance: Row, origin: str) -> int:
-    """Return from when on a rebalance changes the owners of queues.
+    """Return the time from which a rebalance changes the owners of queues.
 
-    Members of Kafka's newer protocols give queues up and take them over one by one, from the epoch on: what they report
-    changes before the rebalance is complete. Everything else changes when it is, the computed assignment always.
+    Members of Kafka's newer protocols give queues up and take them over one by one, from the epoch on: their reports
+    change before the rebalance is complete. Everything else changes when it is complete, the computed assignment
+    always.
 
     Args:
         origin: The spans' origin.

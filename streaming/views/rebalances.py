@@ -23,7 +23,7 @@ def one_rebalance(reader: Reader, prefix: str) -> Row:
         NotFoundError: No id begins with it.
         AmbiguousError: Several ids do.
     """
-    # A whole id is looked up by what files know of their ids; only its beginning takes all of them.
+    # A whole id is found by the statistics of the files; a mere prefix requires reading all of them.
     fitting = reader.read("rebalances", where={"rebalance_id": prefix})
     if not fitting.num_rows:
         fitting = reader.read("rebalances", keep=lambda rows: pc.starts_with(rows["rebalance_id"], prefix))
@@ -54,7 +54,7 @@ def causes_text(row: Row, name_of: Callable[[str], str] = str) -> str:
 
 
 def none_fit(reader: Reader, since_ms: int | None, until_ms: int | None) -> str:
-    """Return that there is no rebalance, or none that fits, and when the newest one was."""
+    """Return that there is no rebalance, or none that matches, and when the newest one was."""
     newest = reader.newest_ms("rebalances", "event_time")
     if newest is None:
         return "no rebalances yet"
@@ -64,7 +64,7 @@ def none_fit(reader: Reader, since_ms: int | None, until_ms: int | None) -> str:
 
 
 def client_ids(reader: Reader, rows: Iterable[Row]) -> dict[str, str]:
-    """Return the client ids of members that caused rebalances, of those whose own ids may be nothing but random."""
+    """Return the client ids of members that caused rebalances, if their member ids may be merely random."""
     causes = (cause["member_id"] for row in rows for cause in row["triggers"] or [] if cause["kind"] == row["trigger"])
     wanted = {member for member in causes if member and is_opaque(member)}
     if not wanted:
@@ -75,12 +75,12 @@ def client_ids(reader: Reader, rows: Iterable[Row]) -> dict[str, str]:
 
 
 def repeated_text(row: Row) -> str:
-    """Return how many messages are read twice; what has a ~ is an estimate."""
+    """Return how many messages are read twice; a ~ marks an estimate."""
     return _exact_and_estimated(row["repeated_messages"], row["repeated_estimated_messages"])
 
 
 def waiting_text(row: Row) -> str:
-    """Return how many messages waited for new owners; what has a ~ is an estimate."""
+    """Return how many messages waited for new owners; a ~ marks an estimate."""
     return _exact_and_estimated(row["waiting_messages"], row["waiting_estimated_messages"])
 
 

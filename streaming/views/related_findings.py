@@ -1,4 +1,4 @@
-"""Shell: findings beside a rebalance: problems of its group then, and whether its source was silent."""
+"""Shell: findings related to a rebalance: problems of its group at the time, and silence of its source."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ SHOWN = 8
 
 
 def related_findings(reader: Reader, rebalance: Row) -> list[Row]:
-    """Return the findings of a group that were open at a rebalance, and when its source was silent before it.
+    """Return the findings of a group that were open at a rebalance, and any silence of its source before it.
 
     Returns:
-        Rows of ``findings``, those that opened first in front; with the message that they have now or had last.
+        Rows of ``findings``, those opened first in front, with their current or last message.
     """
     at = rebalance["event_time"]
 
@@ -39,7 +39,7 @@ def related_findings(reader: Reader, rebalance: Row) -> list[Row]:
 
 
 def silence_text(cause: Row, found: list[Row]) -> str | None:
-    """Return that a member departed while its source was silent, or just after; None: it did not."""
+    """Return that a member departed while its source was silent, or just after; None if it did not."""
     silences = [row for row in found if row["kind"] == SOURCE_SILENT]
     if cause["kind"] not in DEPARTURES or not silences:
         return None

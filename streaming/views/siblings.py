@@ -1,8 +1,8 @@
-"""Shell: what became of the same client's and the same host's sessions in other groups, when a member departed.
+"""Shell: the sessions of the same client and host in other groups, around the departure of a member.
 
-A process that crashes loses all of its memberships within a session timeout; one that leaves a group, or whose consumer
-hangs, keeps those elsewhere. The same client id on the same host is taken for the same process: that is inferred. Of a
-host that is lost the sessions of all clients end, in all groups.
+A process that crashes loses all of its memberships within a session timeout; a process that leaves a group, or whose
+consumer hangs, keeps those elsewhere. The same client id on the same host is assumed to be the same process. If a host
+is lost, the sessions of all its clients end, in all groups.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ class Siblings(NamedTuple):
 
     @property
     def total(self) -> int:
-        """Return how many there are."""
+        """Return the total number."""
         return self.ended + self.went_on
 
     @property
     def text(self) -> str:
-        """Return it as text.
+        """Return the counts as text.
 
         Example:
             >>> Siblings(ended=1, went_on=2).text
@@ -56,7 +56,7 @@ class HostSessions(NamedTuple):
 
     Attributes:
         ended: How many ended within a session timeout of the departure, and not in order. went_on: How many did not.
-        groups: In how many groups.
+        groups: The number of groups.
     """
 
     host: str
@@ -66,12 +66,12 @@ class HostSessions(NamedTuple):
 
     @property
     def total(self) -> int:
-        """Return how many there are."""
+        """Return the total number."""
         return self.ended + self.went_on
 
     @property
     def text(self) -> str:
-        """Return it as text.
+        """Return the counts as text.
 
         Example:
             >>> HostSessions("10.0.0.7", ended=4, went_on=0, groups=3).text
@@ -85,14 +85,15 @@ class HostSessions(NamedTuple):
 
 
 def siblings_of(reader: Reader, session: Row, cluster: str, group: str, at_ms: int) -> Siblings | None:
-    """Return what became of them; None: there are none, or the client cannot be distinguished from others."""
+    """Return the fate of the client's sessions elsewhere; None if it has none or cannot be distinguished from
+    others."""
     same = {"cluster": cluster, "client_id": session.get("client_id"), "host": session.get("host")}
     others, ended = _others(reader, same, session, group, at_ms)
     return Siblings(len(ended), len(others) - len(ended)) if others else None
 
 
 def host_sessions(reader: Reader, session: Row, cluster: str, group: str, at_ms: int) -> HostSessions | None:
-    """Return what became of the sessions on a member's host in other groups; None: there are none, or not known."""
+    """Return the fate of the sessions on a member's host in other groups; None if there are none, or unknown."""
     same = {"cluster": cluster, "address": session.get("address")}
     others, ended = _others(reader, same, session, group, at_ms)
     if not others:
@@ -104,10 +105,10 @@ def host_sessions(reader: Reader, session: Row, cluster: str, group: str, at_ms:
 
 
 def _others(reader: Reader, same: Row, session: Row, group: str, at_ms: int) -> tuple[list[Row], list[Row]]:
-    """Return the sessions of other groups that have these fields, and those of them that ended with a session.
+    """Return the sessions of other groups with these fields, and those of them that ended with a session.
 
     Args:
-        same: Without a value of one of them, no session has them.
+        same: The required fields; if one has no value, no session matches.
     """
     if not all(same.values()):
         return [], []
@@ -119,7 +120,7 @@ def _others(reader: Reader, same: Row, session: Row, group: str, at_ms: int) -> 
 
 
 def _elsewhere(group: str, at_ms: int, span: int) -> Callable[[pa.Table], pa.ChunkedArray]:
-    """Return what keeps sessions of other groups that were there a session timeout before a time."""
+    """Return a filter for sessions of other groups that existed a session timeout before a time."""
 
     def current(rows: pa.Table) -> pa.ChunkedArray:
         joined = pc.less_equal(rows["joined_at"], time_scalar(at_ms - span))

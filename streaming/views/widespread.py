@@ -1,4 +1,4 @@
-"""Shell: kinds of findings that are open in many groups of a cluster at once, and for which no alert is sent."""
+"""Shell: kinds of findings that are open in many groups of a cluster at once, for which no alert is sent."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class WidespreadKind:
     """A kind that is widespread in a cluster.
 
     Attributes:
-        groups: How many groups have it, or had it until just now.
+        groups: How many groups have it, or had it until recently.
         of_groups: How many groups the cluster has, without those that have neither members nor the finding.
     """
 
@@ -31,11 +31,11 @@ class WidespreadKind:
 
     @property
     def text(self) -> str:
-        """Return it as text; the names are as they are in the tables."""
+        """Return a text; the names are as in the tables."""
         return f"{self.kind} in {self.groups} of {self.of_groups} groups of {self.cluster}"
 
     def has(self, finding: Row) -> bool:
-        """Return whether a row of ``findings`` is one of many: of this kind and of a group of the cluster."""
+        """Return whether a row of ``findings`` is of this kind and of a group of the cluster."""
         place = (finding["cluster"], finding["kind"])
         return place == (self.cluster, self.kind) and finding["group_id"] is not None
 
@@ -43,14 +43,15 @@ class WidespreadKind:
 def widespread_kinds(
     reader: Reader, settings: Widespread, now_ms: int, *, cluster: str | None = None
 ) -> tuple[WidespreadKind, ...]:
-    """Return what is widespread at a time, by cluster and kind.
+    """Return the widespread kinds at a time, by cluster and kind.
 
     A kind is widespread in a cluster while more than ``settings.share`` of its groups, and at least
     ``settings.min_groups`` of them, have an open finding of it, or had one within the last ``settings.span_ms``. So it
-    is over when few groups are left for that long, and not while all of them calm down one after another.
+    ends when few groups have had it for that long, and not while all of them calm down one after another.
 
     Args:
-        now_ms: Event time in epoch milliseconds. Which groups there are is not kept: they are those of now.
+        now_ms: Event time in epoch milliseconds. The number of groups is always the current one, because it is not
+            recorded.
     """
     if not settings.kinds:
         return ()
@@ -62,7 +63,7 @@ def widespread_kinds(
     }
     having: dict[tuple[str, str], set[str]] = defaultdict(set)
     for name, kind, group in _rows(reader, "findings", where, "cluster", "kind", "group_id"):
-        if group is not None:  # A finding of the cluster itself is none of a group.
+        if group is not None:  # a finding of the cluster itself belongs to no group
             having[name, kind].add(group)
     many = {place: groups for place, groups in having.items() if len(groups) >= settings.min_groups}
     present = _present(reader, {name for name, _ in many})

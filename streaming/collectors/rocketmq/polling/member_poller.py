@@ -166,8 +166,7 @@ class MemberPoller:
     async def _request_allocation(
         self, request: PollRequest, address: str, info: RunningInfo, group: ObservedGroup
     ) -> None:
-        """Request the assignment of a member that leaves it to the broker, the only place that shows the default
-        mode."""
+        """Request the assignment of a member that leaves it to the broker; only this shows the default mode."""
         if info.is_client_rebalance is not False:
             return
         strategy = strategy_of(info.strategy or "") or "AVG"
