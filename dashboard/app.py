@@ -1,4 +1,4 @@
-"""Dashboard: the application: its routers, their shared state, and the frame around them."""
+"""Dashboard: the application: its routers, their shared state, and the security frame around them."""
 
 from __future__ import annotations
 
@@ -62,13 +62,13 @@ def create_app(
 ) -> SecurityFrame:
     """Return the application over the tables below a folder.
 
-    Routers find in ``request.app.state``: ``reading`` (what the tables answer), ``settings``, ``metrics`` (settings of
-    metrics), ``sums`` (what metrics have read of tables), ``alerts``, ``poller``, ``templates``.
+    Routers find in ``request.app.state``: ``reading`` (access to the tables), ``settings``, ``metrics`` (settings of
+    metrics), ``sums`` (the metrics' cached sums of tables), ``alerts``, ``poller``, ``templates``.
 
     Args:
-        metrics, widespread: The sections of these names; None: their defaults.
-        alerts: The alerts that this process sends; None: it sends none.
-        must_exist: False: the job that writes the tables may start later.
+        metrics, widespread: The sections of these names; None for their defaults.
+        alerts: The alerts that this process sends; None if it sends none.
+        must_exist: False if the job that writes the tables may start later.
 
     Raises:
         NoTablesError: There are no tables yet.

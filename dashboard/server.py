@@ -25,15 +25,15 @@ STOP_S = 3
 
 
 class DashboardServer:
-    """Serves pages over the tables; it listens from its beginning, so that its address is known.
+    """Serves pages over the tables; it listens as soon as it is created, so that its address is known.
 
     Args:
-        metrics, widespread: The sections of these names; None: their defaults.
-        alerts: The alerts that this process sends; None: it sends none.
-        must_exist: False: the job that writes the tables may start later.
+        metrics, widespread: The sections of these names; None for their defaults.
+        alerts: The alerts that this process sends; None if it sends none.
+        must_exist: False if the job that writes the tables may start later.
 
     Raises:
-        SetupError: The address cannot be used, or is reached from elsewhere and there is no token.
+        SetupError: The address cannot be used, or is reachable from elsewhere without a token.
         NoTablesError: There are no tables yet.
     """
 
@@ -83,7 +83,7 @@ class DashboardServer:
     def run(
         self, is_stopped: Callable[[], bool] = lambda: False, when_ready: Callable[[], None] = lambda: None
     ) -> None:
-        """Serve until SIGINT or SIGTERM, or not at all if it was stopped before it took signals itself.
+        """Serve until SIGINT or SIGTERM, or not at all if it was stopped before it handled signals itself.
 
         Args:
             when_ready: Called once, when the server answers; not if it was stopped before.

@@ -25,7 +25,7 @@ TOTAL_HEADER = "x-total-count"
 
 
 class PlainJson(JSONResponse):
-    """JSON in which invisible characters, and those that turn the direction of a line, are escaped."""
+    """JSON in which invisible characters, and those that change the text direction, are escaped."""
 
     def render(self, content: Any) -> bytes:
         """Return the text of the answer."""
@@ -55,8 +55,8 @@ def csv_answer(
     """Return rows as CSV with a heading.
 
     Args:
-        total: How many rows there are, if they are not all; in the header ``X-Total-Count``.
-        following: Address of the rows after these, in the header ``Link``; empty: there are none.
+        total: The number of all rows, if more than these; in the header ``X-Total-Count``.
+        following: Address of the rows after these, in the header ``Link``; empty if there are none.
     """
     names = list(columns)
     lines = [names]
@@ -75,7 +75,7 @@ def csv_answer(
 
 
 def following_address(request: Request, cursor: str | None) -> str:
-    """Return the address of the next part of an answer; empty: there is none."""
+    """Return the address of the next part of an answer; empty if there is none."""
     if cursor is None:
         return ""
     given = [(name, value) for name, value in request.query_params.multi_items() if name != "cursor"]
@@ -83,7 +83,7 @@ def following_address(request: Request, cursor: str | None) -> str:
 
 
 def cell(value: object) -> Any:
-    """Return what is in a cell: null is empty, a list is JSON, a text that looks like a formula gets an apostrophe.
+    """Return a value as a cell: null is empty, a list is JSON, a text that looks like a formula gets an apostrophe.
 
     Characters that a terminal would act on are escaped, as in ``printable``.
 

@@ -1,4 +1,4 @@
-"""Dashboard: the read-only part of Burrow's HTTP API that fits: clusters, consumers, their topics and status."""
+"""Dashboard: the read-only part of Burrow's HTTP API that applies: clusters, consumers, their topics and status."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ class EncodedPathRoute(APIRoute):
 
 router = APIRouter(prefix="/v3/kafka", tags=["burrow"], route_class=EncodedPathRoute, responses=ERRORS)
 
-# Burrow's words for a consumer's status; what it derives from lag, this derives from findings. It has no word for a
-# cluster that is not known now: NOTFOUND would be a claim as well. So the request fails.
+# Burrow's words for a consumer's status, which it derives from lag and this API from findings. There is no word for a
+# cluster that is unknown now, and NOTFOUND would be wrong, so the request fails.
 STATUS = {"critical": "ERR", "warning": "WARN", "info": "OK", "ok": "OK", "unknown": "NOTFOUND"}
 
 
@@ -122,7 +122,7 @@ def _status(request: Request, cluster: str, group: str, *, is_full: bool) -> Res
         "cluster": cluster,
         "group": group,
         "status": STATUS[found[0]["health"]],
-        # This is the share of the known part; the size of the part that does not answer is unknown.
+        # The share of the known part; the size of the part that does not answer is unknown.
         "complete": 1.0 if reading.freshness.of(cluster).state != "partly_known" else 0.0,
         "partitions": partitions if is_full else [],
         "partition_count": len({(row["topic"], row["broker"], row["queue_id"]) for row in rows}),

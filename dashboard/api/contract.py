@@ -1,4 +1,4 @@
-"""Dashboard: what OpenAPI states of the API, derived from columns of tables, listings and questions. No I/O."""
+"""Dashboard: the API's OpenAPI description, derived from columns of tables, listings and questions. No I/O."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _HEADERS: Schema = {
 
 
 def type_schema(kind: pa.DataType) -> Schema:
-    """Return the JSON Schema of a value of a column that is not null.
+    """Return the JSON Schema of a non-null value of a column.
 
     Example:
         >>> type_schema(pa.list_(pa.string()))
@@ -61,7 +61,7 @@ def _or_null(schema: Schema) -> Schema:
 
 
 def row_schema(columns: Sequence[Column]) -> Schema:
-    """Return the JSON Schema of a row; every field is there, and may be null."""
+    """Return the JSON Schema of a row; every field is present, and may be null."""
     fields: dict[str, Schema] = {}
     for column in columns:
         fields[column.name] = _or_null(type_schema(column.type))
@@ -71,7 +71,7 @@ def row_schema(columns: Sequence[Column]) -> Schema:
 
 
 def named(*names: str, **others: pa.DataType) -> list[Column]:
-    """Return columns of the tables by their names, and others of these types."""
+    """Return the tables' columns with these names, and additional ones with the given types."""
     return [_OF_ALL[name] for name in names] + [Column(name, kind, "") for name, kind in others.items()]
 
 
@@ -83,13 +83,13 @@ def columns_of(listing: Listing) -> list[Column]:
 
 
 def answered(row: Schema, **more: Schema) -> dict[int | str, Schema]:
-    """Return the responses of an address whose answer is rows."""
+    """Return the responses of an address that returns rows."""
     fields = {**more, "rows": {"type": "array", "items": row}, "total": {"type": "integer"}, "next_cursor": _CURSOR}
     return {200: _content({"type": "object", "required": [*fields], "properties": fields})}
 
 
 def object_answered(**fields: Schema) -> dict[int | str, Schema]:
-    """Return the responses of an address whose answer has these fields, beside others."""
+    """Return the responses of an address that returns an object with at least these fields."""
     return {200: _content({"type": "object", "required": [*fields], "properties": fields})}
 
 
@@ -99,7 +99,7 @@ def _content(schema: Schema) -> Schema:
 
 
 def listing_parameters(listing: Listing) -> Schema:
-    """Return the parameters that choose rows of a listing, as a part of its operation."""
+    """Return the parameters that select rows of a listing, as a part of its operation."""
     about = {
         SEARCH: ("a part of a name, in any case", {"type": "string"}),
         SINCE: (f"{TIME_TEXT}; compared with {' and '.join(listing.times)}", _TEXT),

@@ -1,4 +1,4 @@
-"""Dashboard: the ready questions in the API: their list, and the answer to each."""
+"""Dashboard: the predefined questions in the API: their list, and the answer to each."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ def check_parameters(request: Request) -> None:
     """Refuse parameters that the route or the listing does not take.
 
     Raises:
-        BadQuestionError: There is one, or one is given twice.
+        BadQuestionError: A parameter is unknown, or is given twice.
     """
     route = request.scope["route"]
     if route.endpoint is no_listing:
@@ -60,7 +60,7 @@ def _reading(request: Request) -> Reading:
 
 
 def _rows(rows: list[Row], name: str, form: str, total: int | None = None) -> Response:
-    """Return an answer of rows; ``total``: how many there are, if they are not all."""
+    """Return an answer of rows; ``total``: the number of all rows, if more than these."""
     if form == "csv":
         return csv_answer(rows, rows[0] if rows else (), name, total=total)
     return json_answer({"rows": rows, "total": len(rows) if total is None else total, "next_cursor": None})

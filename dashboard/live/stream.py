@@ -1,4 +1,4 @@
-"""Dashboard: the stream of server-sent events: which tables changed, by their versions."""
+"""Dashboard: the stream of server-sent events about changed tables, identified by their versions."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _ID = re.compile(r"[a-z_]{1,40}=-?\d{1,18}")
 
 
 def event_id(versions: Mapping[str, int]) -> str:
-    """Write versions as the id of an event.
+    """Return versions as the id of an event.
 
     Example:
         >>> event_id({"groups": 3, "members": 4})
@@ -30,7 +30,7 @@ def event_id(versions: Mapping[str, int]) -> str:
 
 
 def versions_of(last_id: str) -> dict[str, int]:
-    """Read the id of an event; any other text has no versions.
+    """Parse the id of an event; any other text has no versions.
 
     Example:
         >>> versions_of("groups=3.members=4"), versions_of("nonsense")
@@ -51,7 +51,8 @@ async def events(poller: TablePoller, last_id: str | None) -> AsyncIterator[str]
     """Yield an event for each change of the tables.
 
     Args:
-        last_id: That the page saw last: what changed since then is its first event; None: a new page.
+        last_id: The last id that the page received; its first event contains the changes since then. None for a new
+            page.
     """
     shown = dict(poller.versions) if last_id is None else versions_of(last_id)
     yield f"retry: {RETRY_MS}\nid: {event_id(shown)}\nevent: hello\ndata: {{}}\n\n"

@@ -12,7 +12,10 @@ from dashboard.reading.snapshots import TableSnapshots
 
 
 class TablePoller:
-    """Refreshes the snapshots and wakes all that wait for a change. It ends when the refresh under way has ended."""
+    """Refreshes the snapshots and wakes everything that waits for a change.
+
+    It ends when the running refresh has ended.
+    """
 
     def __init__(self, snapshots: TableSnapshots, interval_s: float) -> None:
         self._snapshots = snapshots
@@ -26,7 +29,8 @@ class TablePoller:
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        # The task is not cancelled: its thread would read on, and delta-rs crashes if the interpreter ends meanwhile.
+        # The task is not cancelled: its thread would keep reading, and delta-rs crashes if the interpreter ends in the
+        # meantime.
         self._stopping.set()
         if self._task is not None:
             await self._task
@@ -37,7 +41,7 @@ class TablePoller:
         return self._snapshots.versions
 
     def close(self) -> None:
-        """Let every stream end: the server stops."""
+        """Let every stream end, because the server stops."""
         self.is_closing = True
         self._changed.set()
 

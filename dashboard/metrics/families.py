@@ -1,4 +1,5 @@
-"""Dashboard: what the tables hold as families of metrics; counters are counted from rows, so they never decrease."""
+"""Dashboard: the tables as families of metrics; counters are counted from rows, so they fall when retention drops
+rows."""
 
 from __future__ import annotations
 
@@ -47,7 +48,7 @@ _REBALANCES = (
     *(*_DECIDED, "event_time", "detected_at", "queues_moved"),
     *(*_OUTAGES, *COST_NAMES),
 )
-# These are sums; those of messages are null where none was observed.
+# These are sums; those of messages are null if none was observed.
 _SUMMED = ("number", "queues_moved", *_OUTAGES, *COST_NAMES)
 _FINDINGS = ("finding_id", "cluster", "group_id", "kind", "severity", "opened_at", "closed_at")
 _AUDITS = ["cluster", "group_id", "verdict", "queues_differing"]
@@ -69,7 +70,8 @@ def families(
 
     Args:
         widespread: What is open in many groups at once. widespread_kinds: Kinds that may be.
-        freshness: What is known of the present; what is so now in an unknown cluster is left out. None: all is known.
+        freshness: Knowledge of the present; figures about the present of an unknown cluster are left out. None if
+            everything is known.
     """
     rebalances = summed(reader, "rebalances", _REBALANCES, _of_rows)
     decided = _decided(rebalances["decided"])
@@ -114,7 +116,7 @@ def _of_rows(rows: pa.Table) -> Sums:
 
 
 def _decided(parts: pa.Table) -> pa.Table:
-    """Return sums of rebalances, summed over those of one group with one cause and status."""
+    """Return sums of rebalances over those of one group with one cause and status."""
     found = parts.group_by([*_DECIDED]).aggregate(
         [*((name, "sum") for name in _SUMMED), ("first_decided_at", "min"), ("last_event_time", "max")]
     )
@@ -151,7 +153,8 @@ def _of_rebalances(decided: pa.Table, groups: GroupLabels) -> Iterable[Metric]:
     rebalances: Values = defaultdict(float)
     failed: Values = defaultdict(float)
     moved: Values = defaultdict(float)
-    # Sums are in whole milliseconds: sums of fractions depend on the order of rows, and a counter must never decrease.
+    # Sums are in whole milliseconds, because sums of fractions depend on the order of rows, which could make a counter
+    # fall.
     unread_ms: dict[tuple[str, ...], int] = defaultdict(int)
     unknown: Values = defaultdict(float)
     last: Values = {}
@@ -192,7 +195,7 @@ def _of_messages(decided: pa.Table, groups: GroupLabels) -> Iterable[Metric]:
         decided, "cluster", "group_id", *COST_NAMES
     ):
         key = groups.of(cluster, group)
-        # Both kinds begin at 0 with the first message of either, so that a rate includes the first one of the other
+        # Both kinds begin at 0 with the first message of either, so that a rate includes the first message of the other
         # kind.
         if any(figure is not None for figure in (exact, estimated, waiting, waiting_estimated)):
             for kind, twice, late in (("known", exact, waiting), ("estimated", estimated, waiting_estimated)):
@@ -263,7 +266,7 @@ def _of_findings(
         closed[name, kind, severity or ""] += closed_at is not None
     if freshness is not None:
         for row in freshness.findings(_open(found)):
-            # A job that has gone is a finding about all of its clusters.
+            # A job that is gone is a finding about all of its clusters.
             name = groups.cluster(row["cluster"]) if row["cluster"] in freshness.clusters else ""
             current[name, "", row["kind"], row["severity"]] += 1
     names = ("kind", "severity")

@@ -1,4 +1,4 @@
-"""Dashboard: what rows of a table are summed to, file by file: files never change, so each is read once."""
+"""Dashboard: sums of a table's rows, file by file; files never change, so each is read once."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from streaming.views.reader import Reader
 # The sums of a table's rows. Sums of parts, summed the same way, are the sums of the whole.
 Sums: TypeAlias = Mapping[str, pa.Table]
 Summing: TypeAlias = Callable[[pa.Table], Sums]
-# The sums of all files of a table take at most this; those of further files are computed each time.
+# The sums of all files of a table have at most this many rows; sums of further files are computed each time.
 MOST_ROWS = 1_000_000
 
 
@@ -29,9 +29,9 @@ def whole(reader: Reader, name: str, columns: Sequence[str], sum_rows: Summing) 
 
 
 class FileSums:
-    """Sums of tables; of each file they are kept as long as the table has it.
+    """Sums of tables; the sums of each file are kept as long as the table has the file.
 
-    So a new version costs its new files: those that were appended, or that replaced others.
+    So a new version costs only its new files: those that were appended, or that replaced others.
     """
 
     def __init__(self) -> None:
@@ -39,7 +39,7 @@ class FileSums:
         self._summing = threading.Lock()
 
     def __call__(self, reader: Reader, name: str, columns: Sequence[str], sum_rows: Summing) -> Sums:
-        """Return for each name the sums of all files, one below the other.
+        """Return for each name the sums of all files, concatenated.
 
         Args:
             columns: The columns to sum; the same at each call for one table.
@@ -65,12 +65,12 @@ class FileSums:
 
 
 def _is_plain(table: DeltaTable) -> bool:
-    """Return whether the rows of a file are those that are in it: no deletion vectors, mapped columns, partitions."""
+    """Return whether a table's files contain exactly its rows: no deletion vectors, mapped columns, partitions."""
     return table.protocol().min_reader_version == 1 and not table.metadata().partition_columns
 
 
 def _rows_of(files: pa_fs.FileSystem, name: str, path: str, columns: Sequence[str]) -> pa.Table:
-    """Return columns of one file; those that it does not have are null."""
+    """Return columns of one file; missing ones are null."""
     with files.open_input_file(path) as opened:
         file = pq.ParquetFile(opened)
         there = [column for column in columns if column in file.schema_arrow.names]

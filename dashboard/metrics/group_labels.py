@@ -1,4 +1,4 @@
-"""Dashboard: values of labels: untrusted names, made short and plain, and few of them. No I/O."""
+"""Dashboard: values of labels: untrusted names, made short and plain, and limited in number. No I/O."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from streaming.settings.model import Metrics
 from streaming.terminal.escape import printable
 
-# Everything without a label of its own has this one.
+# The label of everything without a label of its own.
 OTHER = "other"
 LONGEST = 120
 _DIGITS = 8
@@ -36,9 +36,9 @@ def label(text: str | None) -> str:
 
 
 class GroupLabels:
-    """Decide which groups have their own label: those decided first keep it for ever, all others are summed.
+    """Decides which groups have their own label: those decided first keep it forever, all others are summed.
 
-    So a counter never decreases: a group that is new changes no other one's label.
+    So a new group never changes another group's label, which would make a counter fall.
 
     Args:
         groups: Clusters and groups, in the order in which they were first decided.
@@ -62,7 +62,7 @@ class GroupLabels:
         return label(name) if name in self._clusters else OTHER
 
     def of(self, cluster: str, group_id: str | None) -> tuple[str, str]:
-        """Return the labels of a group; of a cluster's own rows, without a group, an empty one."""
+        """Return the labels of a group; for a cluster's own rows, without a group, the group's label is empty."""
         key = (cluster, group_id)
         found = self._labels.get(key)
         if found is None:

@@ -13,7 +13,7 @@ from streaming.views.freshness import Freshness
 
 
 def unknown_of(freshness: Freshness, clusters: Iterable[str]) -> frozenset[str]:
-    """Return those of these clusters, and of the ones that jobs know, whose present is unknown."""
+    """Return those of these clusters, and of the clusters known to jobs, whose present is unknown."""
     return frozenset(cluster.cluster for cluster in freshness.blind(clusters) if cluster.state == "unknown")
 
 
@@ -25,7 +25,7 @@ def known_rows(rows: pa.Table, unknown: Collection[str]) -> pa.Table:
 
 
 def of_knowledge(freshness: Freshness, clusters: Iterable[str], groups: GroupLabels, prefix: str) -> Iterable[Metric]:
-    """Yield which clusters are known, since when others are not, and how many jobs live.
+    """Yield which clusters are known, since when others are not, and how many jobs are alive.
 
     The sum `other` is known if all of its clusters are, and blind since the first of them was.
     """

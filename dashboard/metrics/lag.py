@@ -1,4 +1,4 @@
-"""Dashboard: the lag of groups as a metric: of queues that moved within the last hour of the tables."""
+"""Dashboard: the lag of groups as a metric, over queues that moved within the last hour of the tables."""
 
 from __future__ import annotations
 

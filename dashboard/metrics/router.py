@@ -23,7 +23,7 @@ router = APIRouter()
 
 
 class _Families:
-    """A registry as the encoders of prometheus_client read one."""
+    """A registry in the form that the encoders of prometheus_client read."""
 
     def __init__(self, found: Iterable[Metric]) -> None:
         self._found = found
@@ -34,7 +34,7 @@ class _Families:
 
 @router.get("/metrics", include_in_schema=False)
 def metrics(request: Request) -> Response:
-    """Return the metrics of the tables: OpenMetrics, or the older text format for those who do not accept it.
+    """Return the metrics of the tables: OpenMetrics, or the older text format for clients that do not accept it.
 
     While the tables cannot be read, only the metrics of whether the present is known are returned.
     """

@@ -1,4 +1,4 @@
-"""Dashboard: the cells of tables, by the kind of their column. A page has thousands: templates would be too slow."""
+"""Dashboard: the cells of tables, by kind of column. A page has thousands, so templates would be too slow."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from streaming.views.group_state_texts import state_text
 from streaming.views.phase_texts import phases_text
 
 _ESTIMATED = Markup('<abbr title="estimated">~</abbr>')
-# How much of a text a cell shows.
+# How many characters of a text a cell shows.
 CAUSE_LENGTH, PROSE_LENGTH, SUMMARY_LENGTH, RAW_LENGTH, CLUSTER_LENGTH = 90, 400, 40, 4_000, 60
 
 
@@ -41,7 +41,7 @@ def table_rows(columns: Sequence[PageColumn], rows: Sequence[Row], cluster: str 
     """Return the rows of a table as HTML.
 
     Args:
-        rows: As dicts; a field that a row lacks is a dash.
+        rows: As dicts; a missing field is shown as a dash.
         cluster: The cluster of rows that name none.
     """
     plan = [
@@ -64,7 +64,7 @@ def table_rows(columns: Sequence[PageColumn], rows: Sequence[Row], cluster: str 
             is_nothing = (value is None or value == "") and not takes_nothing
             parts.append(f"{opening}{DASH if is_nothing else write(Cell(value, row, where))}")
             if is_named and name == "group_id":
-                # The style writes it, so that the text of the cell stays the group's name.
+                # The style sheet adds it, so that the text of the cell stays the group's name.
                 parts.append(
                     f'<small class="narrow" data-cluster="{escape(printable(where[:CLUSTER_LENGTH]))}"></small>'
                 )
@@ -79,13 +79,13 @@ def health(value: str) -> Markup:
 
 
 def members(row: Mapping[str, Any]) -> Markup:
-    """Return how many members a rebalance left, and before them how many there were if those are others."""
+    """Return how many members a rebalance left, preceded by their former number if it differs."""
     before, after = row["members_before"], row["members_after"]
     return amount(after) if before is None or before == after else escape(f"{before:,}→{after:,}")
 
 
 def outage(row: Mapping[str, Any], name: str = "outage") -> Markup:
-    """Return for how long nobody read queues: at least and at most, and of how many it is not known.
+    """Return how long nobody read queues: minimum and maximum, and the number of queues for which it is unknown.
 
     Args:
         name: ``outage``, the sum over queues, or ``queue_outage``, that of the longest.
@@ -121,7 +121,7 @@ def truth(value: bool | None) -> Markup:
 
 
 def spark(bars: Sequence[int]) -> Markup:
-    """Return bars, an hour each, as a small picture."""
+    """Return bars, one per hour, as a small picture."""
     most = max(*bars, 1)
     drawn = "".join(
         f'<rect x="{hour * 4}" y="{15 - 14 * bar // most}" width="3" height="{1 + 14 * bar // most}"/>'
@@ -160,13 +160,13 @@ def _findings(cell: Cell) -> str:
 
 
 def _member(cell: Cell) -> str:
-    # One that has joined in the rebalance under way has no page yet.
+    # A member that joined in the rebalance in progress has no page yet.
     text = shown(cell.value)
     return text if cell.row.get("is_new") else _link(member_address(cell.value, cell.cluster), text)
 
 
 def _host(cell: Cell) -> str:
-    # The address is what stays when a client connects again from another port.
+    # The address is what stays the same when a client reconnects from another port.
     name = cell.row.get("address")
     return _link(host_address(name, cell.cluster), shown(cell.value)) if name else shown(cell.value)
 
@@ -211,6 +211,6 @@ _CELLS: Mapping[str, Callable[[Cell], str]] = {
     "timed": lambda cell: f'<span class="prose">{timed(cell.value)}</span>',
     "raw": _raw,
 }
-# Kinds of cells that are drawn from the whole row, and so also where their own field is empty.
+# Kinds of cells that are drawn from the whole row, even if their own field is empty.
 _OF_THE_ROW = frozenset({"members", "cause", "outage", "queue_outage", "repeated", "waiting", "lag", "phases", "truth"})
 KINDS = frozenset(_CELLS)

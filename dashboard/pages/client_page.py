@@ -1,4 +1,4 @@
-"""Dashboard: what the pages of one client and of one host show: sessions, and the rebalances that they caused."""
+"""Dashboard: the content of pages of one client or host: sessions, and the rebalances that they caused."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ _SESSION = (
 
 
 def client_page(reading: Reading, column: str, name: str, cluster: str) -> dict[str, Any]:
-    """Return the sessions of a client or host under all member ids, and the rebalances that these took part in causing.
+    """Return the sessions of a client or host under all member ids, and the rebalances that these helped to cause.
 
     Args:
-        column: Of ``members``: ``client``, or ``address`` of a host.
-        cluster: Only there; empty: in all clusters.
+        column: The column of ``members``: ``client``, or ``address`` for a host.
+        cluster: Restricts the result to it; empty for all clusters.
 
     Raises:
         NotFoundError: There is no such member.
@@ -78,7 +78,7 @@ def client_page(reading: Reading, column: str, name: str, cluster: str) -> dict[
 
 
 def _caused(reading: Reading, clients: list[str], groups: Collection[tuple[str, str]]) -> pa.Table:
-    """Return the rebalances of these groups of which a cause names one of the clients."""
+    """Return the rebalances of these groups with one of the clients in a cause."""
     where = {"cluster": {cluster for cluster, _ in groups}, "group_id": {group for _, group in groups}}
     sql = """
         select * from found
@@ -89,7 +89,7 @@ def _caused(reading: Reading, clients: list[str], groups: Collection[tuple[str, 
 
 
 def _clients(sessions: Iterable[Row], caused: dict[str, set[str]]) -> list[Row]:
-    """Return a row a client: those that caused most rebalances in front."""
+    """Return one row per client, those that caused most rebalances in front."""
     rows: dict[str, Row] = {}
     for session in sessions:
         if session["client"]:

@@ -1,4 +1,4 @@
-"""Dashboard: what the page of one group shows."""
+"""Dashboard: the content of the page of one group."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def group_page(reading: Reading, cluster: str, group: str) -> dict[str, Any]:
     new = {row["member_id"] for row in now if row["joined_at"] is None}
     offsets = [_placed(row) | {"is_new": row["member_id"] in new} for row in detail.progress]
     uncommitted = [row["queue"] for row in offsets if row["committed_offset"] is None]
-    offsets = [] if len(uncommitted) == len(offsets) else offsets  # nothing of its offsets is known
+    offsets = [] if len(uncommitted) == len(offsets) else offsets  # nothing is known of its offsets
     return {
         "group": found,
         "known": reading.freshness.of(cluster),
@@ -105,7 +105,7 @@ def group_page(reading: Reading, cluster: str, group: str) -> dict[str, Any]:
             name: address(API + path, of_group, limit=reading.max_rows)
             for name, path in (("rebalances", "rebalances"), ("audits", "audits"))
         }
-        # These tables show open rows only, so their downloads do too.
+        # These tables show only open rows, and so do their downloads.
         | {
             name: address(API + path, of_group, open="yes", limit=reading.max_rows)
             for name, path in (("members", "members"), ("queues", "assignments"), ("findings", "findings"))
@@ -134,7 +134,7 @@ def _shown(member: Row) -> Row:
 
 
 def queue_owners(spans: list[Row]) -> list[Row]:
-    """Return one row a queue: its computed and its reported owner, and since when.
+    """Return one row per queue: its computed and its reported owner, and since when.
 
     Args:
         spans: Open ones of one group.
@@ -142,7 +142,7 @@ def queue_owners(spans: list[Row]) -> list[Row]:
     rows: dict[tuple[str | int, ...], Row] = {}
     for span in spans:
         place: tuple[str | int, ...] = (span["topic"], span["broker"] or "", span["queue_id"])
-        if span["queue_id"] < 0:  # It is shared by message and has many owners: each is a row.
+        if span["queue_id"] < 0:  # it is shared by message and has many owners, each of them in a row
             place = (*place, span["member_id"])
         name = queue_name(span["topic"], span["broker"], span["queue_id"])
         row = rows.setdefault(place, {"queue": name, "computed": None, "reported": None, "since": span["valid_from"]})

@@ -1,4 +1,4 @@
-"""Dashboard: a page of a listing: what the address requests, its rows, and the links around them."""
+"""Dashboard: a page of a listing: the request in the address, its rows, and the links around them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ OWN = ("sort", "page")
 
 
 class Choice(NamedTuple):
-    """A filter with its values; ``any_title`` is what choosing none is called."""
+    """A filter with its values; ``any_title`` is the title of choosing none."""
 
     name: str
     title: str
@@ -25,7 +25,7 @@ class Choice(NamedTuple):
 
 
 class Ordering(NamedTuple):
-    """The parameters of an address besides filters."""
+    """The parameters of an address other than filters."""
 
     sort: str
     page: int
@@ -54,17 +54,17 @@ def listing_page(
     choices: Iterable[Choice] = (),
     defaults: Mapping[str, str] | None = None,
 ) -> dict[str, Any]:
-    """Return what the template of a listing shows.
+    """Return the values for the template of a listing.
 
     Args:
-        defaults: Filters that hold unless the address has them.
+        defaults: Filters that apply unless the address has them.
 
     Raises:
-        BadQuestionError: The address requests what does not exist.
+        BadQuestionError: The address requests something that does not exist.
     """
     chosen, ordering = parameters_of(parameters, listing)
     sort = ordering.sort or listing.default
-    # Any of few values; a cluster or group may be called so.
+    # These filters take one of a few values; a cluster or group may have the same name.
     effective = {
         name: value
         for name, value in {**(defaults or {}), **chosen}.items()
@@ -99,7 +99,7 @@ def listing_page(
 
 
 def _data_note(total: int, most: int, before: int) -> str:
-    """Return which of the rows a download has, if it has not all."""
+    """Return which of the rows a download has, if it does not have all."""
     if total - before <= most and not before:
         return ""
     return f"rows {before + 1:,} to {min(before + most, total):,}:"

@@ -1,4 +1,4 @@
-"""Dashboard: the login: a browser shows that it knows the token, and gets a session for it."""
+"""Dashboard: the login: a browser proves that it knows the token, and gets a session for it."""
 
 from __future__ import annotations
 

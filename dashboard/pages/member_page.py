@@ -1,4 +1,4 @@
-"""Dashboard: what the page of one member shows."""
+"""Dashboard: the content of the page of one member."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from streaming.terminal.format import queue_name
 SESSIONS = 100
 QUEUES = 200
 HOSTS = 10
-# A client id may be in very many groups; queues are looked up in those that it joined last.
+# A client id may be in very many groups, so queues are looked up only in those that it joined last.
 GROUPS = 100
 _SPAN = ("cluster", "group_id", "topic", "broker", "queue_id", "origin", "valid_from", "valid_to")
 _SESSION = ("cluster", "group_id", "address", "client", "joined_at", "left_at")
@@ -25,10 +25,11 @@ def member_page(reading: Reading, member: str, cluster: str) -> dict[str, Any]:
     """Return a member's sessions in all groups, and the queues that it holds in each of them.
 
     Args:
-        cluster: Only there; empty: in all clusters.
+        cluster: Restricts the result to it; empty for all clusters.
 
     Returns:
-        Counts are of all its sessions; ``searched`` is in how many of its ``current`` groups queues were looked up.
+        Counts cover all its sessions; ``searched`` is the number of its ``current`` groups in which queues were looked
+        up.
 
     Raises:
         NotFoundError: No member had this id.

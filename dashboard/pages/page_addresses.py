@@ -36,7 +36,7 @@ def client_address(client: str, cluster: str | None = None) -> str:
 
 
 def host_address(host: str, cluster: str | None = None) -> str:
-    """Return the address of a host's page; ``host``: without a port."""
+    """Return the address of a host's page; ``host`` has no port."""
     return address("/host", host=host, cluster=cluster)
 
 
@@ -46,7 +46,7 @@ def rebalance_address(rebalance_id: str) -> str:
 
 
 def next_sort(order: str, current: str) -> str:
-    """Return the order that a click on a column's heading gives: numbers and times descend first.
+    """Return the order for a click on a column's heading: numbers and times descend first.
 
     Example:
         >>> next_sort("members", "-members"), next_sort("members", "cluster"), next_sort("cluster", "members")
@@ -64,7 +64,7 @@ _TEXTS = frozenset(
 
 
 def inside(path: str) -> str:
-    """Return an address of this server to redirect to, or the first page: never one of another server.
+    """Return an address of this server to redirect to, else the first page; never another server's.
 
     Example:
         >>> inside("/group?group=a"), inside("//evil.example"), inside("https://evil.example")

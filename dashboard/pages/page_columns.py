@@ -1,4 +1,4 @@
-"""Dashboard: which columns the tables of the pages have, and how each is shown."""
+"""Dashboard: the columns of the pages' tables, and how each is shown."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ class PageColumn(NamedTuple):
 
     Attributes:
         kind: How a cell is shown: one of ``KINDS`` of ``cells.py``.
-        sort: Name of the listing's order; empty: the column cannot be sorted by.
+        sort: Name of the listing's order; empty if the column cannot be sorted by.
         wide: Left out on a narrow screen.
-        hint: What the heading means, where that is not obvious.
-        needs_any: Fields of the row; where no row has any of them, the column is left out. Empty = it is always shown.
+        hint: The meaning of the heading, if it is not obvious.
+        needs_any: Fields of the row; if no row has any of them, the column is left out. Empty if it is always shown.
     """
 
     name: str
@@ -47,7 +47,7 @@ def _counts(*columns: tuple[str, str]) -> tuple[PageColumn, ...]:
 
 
 def filled_columns(columns: Iterable[PageColumn], rows: Sequence[Row], sort: str = "") -> list[PageColumn]:
-    """Return the columns without those that no row has a value for; what rows are sorted by stays."""
+    """Return the columns without those that are empty in all rows; the column that rows are sorted by stays."""
     return [
         column
         for column in columns

@@ -45,7 +45,7 @@ def check_parameters(request: Request) -> None:
     """Refuse parameters that a page does not take.
 
     Raises:
-        BadQuestionError: There is one, or one is given twice.
+        BadQuestionError: A parameter is unknown, or is given twice.
     """
     route = request.scope["route"]
     shown = LISTINGS_OF_PAGES.get(route.path)
@@ -59,12 +59,12 @@ router = APIRouter(include_in_schema=False, dependencies=[Depends(check_paramete
 
 
 def page(request: Request, template: str, compute: Callable[[Reading], dict[str, Any]]) -> Response:
-    """Return a page: rendered once for its address and the versions of its tables; 304 for a browser that has it.
+    """Return a page, rendered once for its address and the versions of its tables; 304 for a browser that has it.
 
     It depends on the tables that are read for it, and on liveness.
 
     Args:
-        compute: Returns what the template shows.
+        compute: Returns the values for the template.
     """
     state = request.app.state
     reading: Reading = state.reading
@@ -92,7 +92,7 @@ def page(request: Request, template: str, compute: Callable[[Reading], dict[str,
         )
         return text.encode("utf-8", "replace"), tables
 
-    # Those of which no job reports are in no version of liveness.
+    # Clusters that no job reports are not part of liveness versions.
     unreported = tuple(status.cluster for status in blind if status.cluster not in reading.freshness.clusters)
     body = reading.kept_as_read(("page", shown, page_time(reading), unreported), render)
     tag = f'"{hashlib.sha256(body).hexdigest()[:24]}"'
@@ -281,5 +281,5 @@ def rejected_events(request: Request) -> Response:
 
 @router.get("/job")
 def job(request: Request) -> Response:
-    """Show how the job fares."""
+    """Show the job's status."""
     return page(request, "job.html", job_facts)

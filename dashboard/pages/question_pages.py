@@ -1,4 +1,4 @@
-"""Dashboard: pages of the ready questions: the list, and each with its parameters, its answer and its SQL."""
+"""Dashboard: pages of the predefined questions: the list, and each with its parameters, its answer and its SQL."""
 
 from __future__ import annotations
 

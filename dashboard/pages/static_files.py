@@ -1,4 +1,4 @@
-"""Dashboard: static files: from a list that is made at the start, so that no path leads anywhere else."""
+"""Dashboard: static files from a list made at the start, so that no path leads anywhere else."""
 
 from __future__ import annotations
 

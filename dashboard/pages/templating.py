@@ -1,4 +1,4 @@
-"""Dashboard: templates, and what they use: filters, addresses, cells of tables."""
+"""Dashboard: templates, and their filters, addresses and cells of tables."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Dashboard: the ready questions as SQL, and their results."""
+"""Dashboard: the predefined questions as SQL, and their results."""

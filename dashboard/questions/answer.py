@@ -1,4 +1,4 @@
-"""Dashboard: the answer to a ready question, computed from the tables without Spark."""
+"""Dashboard: the answer to a predefined question, computed from the tables without Spark."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Answer(NamedTuple):
     """Columns and rows of an answer.
 
     Attributes:
-        columns: Their names, in order. times: Those that are times.
+        columns: Their names, in order. times: The names of those that are times.
         rows: Dicts; times in epoch milliseconds.
     """
 
@@ -32,8 +32,8 @@ def answer(question: Question, reader: Reader, queries: Queries, given: Mapping[
     """Return the answer to a question.
 
     Args:
-        reader: What reads the tables. queries: What runs the SQL.
-        given: Parameters by name; times in epoch milliseconds; None: not given.
+        reader: Reads the tables. queries: Runs the SQL.
+        given: Parameters by name; times in epoch milliseconds; None if not given.
 
     Raises:
         ValueError: A parameter is missing, unknown or out of range.
@@ -50,14 +50,14 @@ def arrow_answer(question: Question, reader: Reader, queries: Queries, given: Ma
 
 
 def row_count(question: Question, reader: Reader, queries: Queries, given: Mapping[str, object]) -> pa.Table:
-    """Return how many rows an answer has without a limit, as the column ``n``, see ``answer``."""
+    """Return the number of rows that an answer has without a limit, as the column ``n``, see ``answer``."""
     text, values = question.positional(given, is_limited=False)
     tables = {name: without_zones(reader.read(name, columns=columns)) for name, columns in question.tables.items()}
     return queries.run(f"select count(*) as n from ({text})", tables, values)
 
 
 def answer_of(found: pa.Table) -> Answer:
-    """Return columns as rows."""
+    """Convert columns into rows."""
     times = frozenset(field.name for field in found.schema if pa.types.is_timestamp(field.type))
     names: list[str] = found.column_names
     values_of = from_arrow_columns(found, names)
@@ -65,7 +65,7 @@ def answer_of(found: pa.Table) -> Answer:
 
 
 def without_zones(rows: pa.Table) -> pa.Table:
-    """Return the rows with times in UTC that name no zone: DuckDB compares and truncates them as such."""
+    """Return the rows with times in UTC without a zone, because DuckDB compares and truncates those as such."""
     fields = [
         pa.field(field.name, pa.timestamp("us")) if pa.types.is_timestamp(field.type) else field
         for field in rows.schema
@@ -74,10 +74,10 @@ def without_zones(rows: pa.Table) -> pa.Table:
 
 
 def kept_answer(reading: Reading, question: Question, given: Mapping[str, object]) -> Answer:
-    """Return the answer to a question, see ``answer``.
+    """Return the answer to a question, cached, see ``answer``.
 
     Raises:
-        ValueError, QueryTimeoutError: As ``answer``.
+        ValueError, QueryTimeoutError: See ``answer``.
     """
     values = tuple(question.values(given).items())
     found = reading.kept(
@@ -89,13 +89,13 @@ def kept_answer(reading: Reading, question: Question, given: Mapping[str, object
 
 
 def kept_total(reading: Reading, question: Question, given: Mapping[str, object], found: Answer) -> int:
-    """Return how many rows an answer would have without a limit.
+    """Return the number of rows that an answer would have without a limit.
 
     Args:
         given: The parameters of the answer, with its limit.
 
     Raises:
-        QueryTimeoutError: As ``answer``.
+        QueryTimeoutError: See ``answer``.
     """
     values = question.values(given)
     if len(found.rows) < int(values.pop("limit")):

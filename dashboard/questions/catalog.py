@@ -1,6 +1,6 @@
-"""Dashboard: the ready questions: one SQL text each, for Spark, DuckDB and Trino, read from the files beside this one.
+"""Dashboard: the predefined questions, one SQL text each, for Spark, DuckDB and Trino, read from neighbouring files.
 
-A file begins with its title, its explanation and the names of its parameters. Its text runs in all three systems; where
+A file begins with its title, its explanation and the names of its parameters. Its text runs in all three systems; if
 they differ, `NAME.spark.sql` or `NAME.trino.sql` has the text for one of them. The session's time zone is UTC.
 """
 
@@ -23,10 +23,10 @@ DIALECTS: Sequence[Dialect] = get_args(Dialect)
 Value: TypeAlias = str | int
 
 _PARAMETER = re.compile(r"(?<![:\w]):([a-z_]+)\b")
-# This is the range of event times, so without a span every row counts.
+# The range of event times, so that without a span every row counts.
 _UNLIMITED = 2**31
 _FIRST_MS, _LAST_MS = 946_684_800_000, 4_102_444_800_000
-# The default of each parameter; None: it is required. An empty text means any.
+# The default of each parameter; None if it is required. An empty text means any.
 _DEFAULTS: Mapping[str, Value | None] = {
     "since": _FIRST_MS,
     "until": _LAST_MS,
@@ -48,13 +48,13 @@ PARAMETERS: Mapping[str, str] = {
     "limit": "how many rows at most",
 }
 TIMES = frozenset({"since", "until", "at"})
-# Numbers have these ranges; queue -1 is shared by message.
+# The ranges of numbers; queue -1 means shared by message.
 NUMBERS = {"queue": (-1, 2**63 - 1), "limit": (1, 1_000_000)}
 
 
 @dataclass(frozen=True)
 class Question:
-    """One ready question.
+    """One predefined question.
 
     Attributes:
         parameters: Their names, in the order in which people give them.
@@ -85,10 +85,10 @@ class Question:
         """Return the value of every parameter, times as ``YYYY-MM-DD HH:MM:SS.mmm`` in UTC.
 
         Args:
-            given: By name; times in epoch milliseconds; None: not given.
+            given: By name; times in epoch milliseconds; None if not given.
 
         Raises:
-            ValueError: One is unknown, missing, of the wrong type or out of range.
+            ValueError: A parameter is unknown, missing, of the wrong type or out of range.
         """
         wanted = {name: value for name, value in given.items() if value is not None}
         unknown = sorted(wanted.keys() - set(self.parameters))
@@ -104,7 +104,7 @@ class Question:
         """Return the text with the values in it as literals, to run elsewhere.
 
         Raises:
-            ValueError: As ``values``.
+            ValueError: See ``values``.
         """
         values = self.values(given)
         return _PARAMETER.sub(lambda match: _literal(values[match[1]], dialect), self.texts[dialect])
@@ -113,10 +113,10 @@ class Question:
         """Return the text for DuckDB with ``?`` for each parameter, and the values in that order.
 
         Args:
-            is_limited: False: all rows, whatever the limit.
+            is_limited: False for all rows, whatever the limit.
 
         Raises:
-            ValueError: As ``values``.
+            ValueError: See ``values``.
         """
         values = self.values(given)
         if not is_limited:
@@ -127,7 +127,7 @@ class Question:
 
 @functools.cache
 def questions() -> Mapping[str, Question]:
-    """Return the ready questions by name, in the order of their names."""
+    """Return the predefined questions by name, in the order of their names."""
     found = {file.name: file.read_text(encoding="utf-8") for file in files(__package__).iterdir() if _is_sql(file.name)}
     names = sorted(name.removesuffix(".sql") for name in found if name.count(".") == 1)
     return {name: _question(name, found) for name in names}
@@ -137,7 +137,7 @@ def question(name: str) -> Question:
     """Return one question.
 
     Raises:
-        NotFoundError: There is none of this name.
+        NotFoundError: There is no question with this name.
     """
     if name not in questions():
         raise NotFoundError(
@@ -188,6 +188,6 @@ def _literal(value: Value, dialect: Dialect) -> str:
     if isinstance(value, int):
         return str(value)
     if dialect == "spark":
-        # Spark reads backslashes in literals, and two quotes as the end of one and the begin of another.
+        # Spark reads backslashes in literals, and two quotes as the end of one literal and the beginning of another.
         return "'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'"
     return "'" + value.replace("'", "''") + "'"

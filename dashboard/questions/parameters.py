@@ -1,4 +1,4 @@
-"""Dashboard: parameters of questions from the texts of an address. No I/O."""
+"""Dashboard: parameters of questions, parsed from an address. No I/O."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ LONGEST_NUMBER = 20
 
 
 def given_in(question: Question, texts: Mapping[str, str], now_ms: int) -> dict[str, object]:
-    """Return parameters as ``Question.values`` takes them; an empty text is none.
+    """Return parameters as ``Question.values`` takes them; an empty text means not given.
 
     Args:
-        now_ms: What times like ``15m`` are before.
+        now_ms: The time that texts such as ``15m`` are relative to.
 
     Raises:
-        ValueError: One is unknown, or is not a time or number.
+        ValueError: A parameter is unknown, or is not a time or number.
     """
     return {name: _value(name, text, now_ms) for name, text in texts.items() if text and _is_taken(question, name)}
 
@@ -26,7 +26,7 @@ def bounded(question: Question, given: Mapping[str, object], max_rows: int) -> d
     """Return parameters with a limit that no answer of the server exceeds.
 
     Raises:
-        ValueError: As ``Question.values``.
+        ValueError: See ``Question.values``.
     """
     limit = question.values(given)["limit"]
     return {**given, "limit": min(int(limit), max_rows)}

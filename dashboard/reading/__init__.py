@@ -1,1 +1,1 @@
-"""Dashboard: what pages, API and metrics read from the tables; each result belongs to the tables' versions."""
+"""Dashboard: reads the tables for pages, API and metrics; each result belongs to the tables' versions."""

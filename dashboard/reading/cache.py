@@ -1,4 +1,4 @@
-"""Dashboard: results for the tables' current versions; bounded by bytes, and each computed once at a time."""
+"""Dashboard: results for the tables' current versions, bounded by bytes, each computed by only one thread at a time."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.ipc
 
 Kept = TypeVar("Kept", pa.Table, bytes)
-# Measured cost of a small result beside its own bytes: an entry, and each column with its buffers.
+# Measured overhead of a small result in addition to its own bytes: an entry, and each column with its buffers.
 _ENTRY_BYTES, _COLUMN_BYTES = 512, 2_048
 
 
@@ -25,10 +25,10 @@ class _Entry:
 
 
 class ResultCache:
-    """Keeps results until a table behind them changes, the least recently used are evicted first.
+    """Keeps results until a table behind them changes; the least recently used are evicted first.
 
     Args:
-        limit_bytes: How much they may hold together; a larger result is not kept.
+        limit_bytes: The total size of the results; a larger result is not kept.
     """
 
     def __init__(self, limit_bytes: int) -> None:
@@ -39,7 +39,7 @@ class ResultCache:
 
     @property
     def held_bytes(self) -> int:
-        """Return how much is kept now."""
+        """Return the number of bytes kept now."""
         return self._held
 
     def get(self, key: Hashable, versions: Sequence[int], compute: Callable[[], Kept]) -> Kept:
@@ -114,9 +114,9 @@ class ResultCache:
 
 
 def _compact(value: Kept) -> Kept:
-    """Return a result in memory of its own: rows that delta-rs has filtered keep buffers as large as what they were in.
+    """Return a result in memory of its own: rows filtered by delta-rs keep the large buffers that they were part of.
 
-    On the way a table becomes one piece.
+    As a side effect a table becomes one piece.
     """
     if isinstance(value, bytes):
         return value

@@ -1,4 +1,4 @@
-"""Dashboard: clusters as pages and API show them."""
+"""Dashboard: clusters in the form that pages and API show."""
 
 from __future__ import annotations
 
@@ -9,6 +9,6 @@ from streaming.tables.schema import Row
 
 
 def cluster_rows(reading: Reading) -> list[Row]:
-    """Return one row a cluster, as ``clusters`` has them, each with whether its present is known, as a phrase."""
+    """Return one row per cluster, as in ``clusters``, with a phrase on whether its present is known."""
     freshness = reading.freshness
     return [row | {"freshness": freshness.of(row["cluster"]).text} for row in plain_rows(clusters(reading))]

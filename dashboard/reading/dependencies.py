@@ -1,4 +1,4 @@
-"""Dashboard: which tables a computation reads, noted while it reads them."""
+"""Dashboard: records which tables a computation reads."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _noted: ContextVar[set[str] | None] = ContextVar("noted", default=None)
 
 @contextmanager
 def noted_reads() -> Iterator[set[str]]:
-    """Yield the names of the tables that are read in the block, by this thread, also by way of results that are kept.
+    """Yield the names of the tables that this thread reads in the block, including through cached results.
 
     Example:
         >>> with noted_reads() as tables:
@@ -31,7 +31,7 @@ def noted_reads() -> Iterator[set[str]]:
 
 
 def note_reads(tables: Iterable[str]) -> None:
-    """Note that these tables are read, for the blocks around."""
+    """Record that these tables are read, for the enclosing blocks."""
     found = _noted.get()
     if found is not None:
         found.update(tables)

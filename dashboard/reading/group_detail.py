@@ -15,14 +15,14 @@ from streaming.views.progress import progress
 
 
 class GroupDetail(NamedTuple):
-    """One group now.
+    """The current state of one group.
 
     Attributes:
-        members: As its coordinator has them now, as ``with_current_assignment`` returns them.
-        progress: How far it has come in each queue.
-        rebalances, audits: The newest.
+        members: As its coordinator has them now, from ``with_current_assignment``.
+        progress: Its offsets in each queue.
+        rebalances, audits: The newest ones.
         findings: The open ones.
-        source: Where the groups of its cluster come from, and why; None: there was no choice.
+        source: Where the groups of its cluster come from, and why; None if there was no choice.
     """
 
     group: Row
@@ -38,11 +38,11 @@ def group_detail(reading: Reading, name: str, cluster: str | None = None, *, las
     """Return one group.
 
     Args:
-        cluster: None: the one that has a group of this name.
-        last: How many rebalances and audits. most: How many findings.
+        cluster: None for the only one that has a group of this name.
+        last: The number of rebalances and audits. most: The number of findings.
 
     Raises:
-        NotFoundError, AmbiguousError: As ``one_group``.
+        NotFoundError, AmbiguousError: See ``one_group``.
     """
     cluster = one_group(reading.tables, name)["cluster"] if cluster is None else cluster
     of_group = {"cluster": cluster, "group_id": name}
@@ -61,6 +61,6 @@ def group_detail(reading: Reading, name: str, cluster: str | None = None, *, las
 
 
 def current_members(reading: Reading, cluster: str, group: str) -> list[Row]:
-    """Return the members of a group now, with their queues, by id."""
+    """Return the current members of a group, with their queues, by id."""
     chosen = {"cluster": cluster, "group_id": group, "open": "yes"}
     return piece(reading, MEMBERS, chosen, sort="cluster", limit=ALL_ROWS, is_whole=True).rows

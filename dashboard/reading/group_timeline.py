@@ -16,10 +16,10 @@ from streaming.views.reader import Within
 
 MAX_SPANS = 50_000
 MAX_MARKS = 2_000
-# An empty span after the last knowledge is shown, at most this part of the span before it.
+# An empty span after the last knowledge is shown, at most this fraction of the span before it.
 _UNKNOWN_PART = 5
 _COLUMNS = ("topic", "broker", "queue_id", "member_id", "origin", "valid_from", "valid_to")
-# Queues and members get their numbers here, in the order of their names: a group may have very many spans.
+# Queues and members get their numbers here, in the order of their names, because a group may have very many spans.
 _SPANS = """
 with shown as (
     select topic, broker, queue_id, member_id, valid_from, valid_to from spans where origin = ?
@@ -45,14 +45,14 @@ def timeline(
     """Return the spans of a group as numbers into lists of queues and members, and its rebalances.
 
     Args:
-        since_ms: The window's begin, and until_ms its end; None: the last day that is known, in whole hours.
-        origin: computed or reported; empty: reported where the group reports, else computed.
+        since_ms: The window's beginning, and until_ms its end; None for the last day that is known, in whole hours.
+        origin: computed or reported; empty for reported if the group reports, else computed.
 
     Returns:
         ``spans``: [queue, member, from, to] with times in epoch ms and null for a span that is open; at most
         ``MAX_SPANS``, the newest; ``is_cut`` whether there are more. ``marks``: at most ``MAX_MARKS``, the newest of
-        ``mark_count``; ``marks_cut`` whether there are more. ``known_until``: where the knowledge of an unknown cluster
-        ends, in epoch ms; nothing is drawn beyond it. It is null while the cluster is known, and of a recording.
+        ``mark_count``; ``marks_cut`` whether there are more. ``known_until``: the end of the knowledge of an unknown
+        cluster, in epoch ms; nothing is drawn beyond it. It is null while the cluster is known, and for a recording.
     """
     window = last_day_of(reading, cluster)
     known_until = window.now_ms if reading.freshness.of(cluster).state == "unknown" else None
@@ -76,7 +76,7 @@ def timeline(
         ends = [*columns[2], *(end for end in columns[3] if end), *times]
         since, until = _narrowed(since, window.now_ms if window.is_live else 0, begins, ends)
         if known_until is not None:
-            # Room beyond the last knowledge shows that there is none.
+            # The empty space beyond the last knowledge shows that there is none.
             until = max(known_until + 1_000, min(now_ms(), known_until + (known_until - since) // _UNKNOWN_PART))
         marks = [mark for mark in marks if since <= mark["at"] < until]
     return {
@@ -99,15 +99,15 @@ def timeline(
 
 
 def _named(reading: Reading, found: pa.Table, number: str, names: tuple[str, ...]) -> list[tuple[Any, ...]]:
-    """Return the names behind numbers from 0 on, each once, in the order of the numbers."""
-    # By DuckDB: Arrow's group_by imports pandas.
+    """Return the names for numbers from 0 on, each once, in the order of the numbers."""
+    # DuckDB is used, because Arrow's group_by imports pandas.
     sql = f"select distinct {number}, {', '.join(names)} from found order by {number}"
     distinct = reading.sql(sql, {"found": found})
     return list(zip(*(distinct[name].to_pylist() for name in names), strict=True))
 
 
 def _narrowed(since: int, now: int, begins: list[int], ends: list[int]) -> tuple[int, int]:
-    """Return the part of the window in which there is something, and up to now, with a margin."""
+    """Return the part of the window with content, and up to now, with a margin."""
     first = max(since, min(begins))
     last = max(*ends, now)
     margin = max(1_000, (last - first) // 50)
@@ -115,7 +115,7 @@ def _narrowed(since: int, now: int, begins: list[int], ends: list[int]) -> tuple
 
 
 def _marks(reading: Reading, where: dict[str, str], since: int, until: int) -> tuple[list[dict[str, Any]], int]:
-    """Return the newest rebalances within a window, in the order of their times, and how many there are."""
+    """Return the newest rebalances within a window, in the order of their times, and their total number."""
     found: pa.Table = reading.tables.read(
         "rebalances", columns=list(_MARKS), where=where | {"event_time": Within(since, until)}
     )

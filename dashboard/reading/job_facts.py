@@ -1,4 +1,4 @@
-"""Dashboard: whether the jobs live, and how they fare as far as their tables show it: delay, batches, clocks, sizes."""
+"""Dashboard: whether jobs are alive, and their performance in the tables: delay, batches, clocks, sizes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from streaming.views.reader import Within
 
 COMMITS = 100
 BATCH_COMMITS = 50
-# Parts of a batch, as Spark names them; the whole first.
+# Parts of a batch, as Spark names them, preceded by the whole.
 BATCH_PARTS = (
     *("triggerExecution", "latestOffset", "queryPlanning", "getBatch", "walCommit", "addBatch", "writing"),
     "commitOffsets",
@@ -27,7 +27,7 @@ SOURCE_KINDS = ("source_silent", "events_late", "events_lost", "records_lost", "
 
 
 def delays(reading: Reading) -> list[Row]:
-    """Return for each hour of the last 24 and each cluster, from event to decision, in ms: median, 95th, longest."""
+    """Return for each cluster and hour of the last 24 the delay from event to decision in ms: median, 95th, longest."""
     window = last_day(reading)
     sql = f"""
         with decided as (
@@ -49,7 +49,7 @@ def delays(reading: Reading) -> list[Row]:
 
 
 def clocks(reading: Reading) -> list[Row]:
-    """Return for each cluster the newest event time that its changes and rebalances have, with the last decision."""
+    """Return for each cluster the newest event time of its changes and rebalances, with the last decision."""
     window = last_day(reading)
     sql = """
         select cluster, max(event_time) as newest_event, max(batch) as last_batch, count(*) as changes,
@@ -66,7 +66,7 @@ def clocks(reading: Reading) -> list[Row]:
 
 
 def commits(reading: Reading) -> list[Row]:
-    """Return the newest commits to the tables: time, table, version, what was done, rows, milliseconds."""
+    """Return the newest commits to the tables: time, table, version, operation, rows, milliseconds."""
     found: list[Row] = []
     for name in TABLES:
         for commit in reading.tables.history(name, COMMITS // len(TABLES)):
@@ -87,7 +87,8 @@ def commits(reading: Reading) -> list[Row]:
 
 
 def batches(reading: Reading) -> list[Row]:
-    """Return for each of the newest commits to the journal the batches since the one before, and their parts in ms."""
+    """Return, for each of the newest commits to the journal, the batches since the previous one, and their parts in
+    ms."""
     found: list[Row] = []
     for commit in reading.tables.history("changes", BATCH_COMMITS):
         times = batch_times_of(commit.get(USER_METADATA))
@@ -98,12 +99,12 @@ def batches(reading: Reading) -> list[Row]:
 
 
 def tables(reading: Reading) -> list[Row]:
-    """Return for each table its version, files and bytes; a table that is not there yet has null."""
+    """Return for each table its version, files and bytes; null for a table that does not exist yet."""
     return [{"table": name, **reading.tables.size(name), "comment": table.comment} for name, table in TABLES.items()]
 
 
 def sources(reading: Reading) -> list[Row]:
-    """Return the inputs that were not applied as sent, by source and reason, within the last day: newest first."""
+    """Return the inputs that were not applied as sent, by source and reason, within the last day, newest first."""
     window = last_day(reading)
     sql = """
         select coalesce(cluster, '') as cluster, source, reason, count(*) as inputs, max(seen_at) as last_at
@@ -125,7 +126,7 @@ def source_findings(reading: Reading) -> list[Row]:
 
 
 def jobs(reading: Reading) -> list[Row]:
-    """Return the jobs; when one that lives gave its last sign is left out, as it moves on every few seconds."""
+    """Return the jobs, without the time when a live one last reported, which changes every few seconds."""
     return [row | {"last_seen_at": None if row["is_alive"] else row["seen_at"]} for row in job_rows(reading)]
 
 

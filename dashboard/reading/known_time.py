@@ -1,4 +1,4 @@
-"""Dashboard: which clusters there are, and up to when each is known, by what ``Freshness`` decides."""
+"""Dashboard: the existing clusters, and how far each is known according to ``Freshness``."""
 
 from __future__ import annotations
 
@@ -32,7 +32,8 @@ def newest_by_cluster(reading: Reading) -> dict[str, int | None]:
     """Return each cluster of the tables with the event time of its newest rebalance or finding, or None."""
 
     def compute() -> pa.Table:
-        # By DuckDB: making a table of Python's values imports pandas, a third of a second of the first request.
+        # DuckDB is used, because converting Python values to a table imports pandas, a third of a second of the first
+        # request.
         found = {"groups": reading.columns("groups", ["cluster", "last_rebalance_at"])}
         return reading.sql(_NEWEST, found | {"findings": reading.columns("findings", ["cluster", "opened_at"])})
 
@@ -51,21 +52,22 @@ def cluster_names(reading: Reading) -> list[str]:
         named = msgspec.json.decode(reading.kept("clusters", ["groups", "topics", "findings"], compute), type=list[str])
         return sorted({*named, *known})
     except Exception as error:
-        # A command ends with the first table that cannot be read: a store that hangs is waited for once.
+        # A command ends with the first table that cannot be read, so that an unresponsive store is waited for only
+        # once.
         if not (reading.tables.is_followed and is_unreadable(error)):
             raise
-        # The tables cannot be read: what jobs know of the present has been.
+        # The tables cannot be read, but the jobs' liveness was.
         return sorted(known)
 
 
 def blind_clusters(reading: Reading) -> list[ClusterFreshness]:
-    """Return the clusters of which the present is not known, or not wholly; where there is none yet, that, and why."""
+    """Return the clusters whose present is not, or not wholly, known; if there is no cluster yet, say so and why."""
     names = cluster_names(reading)
     return reading.freshness.blind(names) if names else [reading.freshness.nothing()]
 
 
 def nothing_to_list(reading: Reading, cluster: str | None = None) -> str:
-    """Return why no group is listed: none fits, or none is known yet, of which clusters, and what to do next.
+    """Return why no group is listed: none matches, or none is known yet, for which clusters, and what to do next.
 
     Args:
         cluster: Only its groups were to be listed.
@@ -88,7 +90,7 @@ def unknown_clusters(reading: Reading) -> tuple[str, ...]:
 
 
 def known_end(reading: Reading, cluster: str, now_ms: int) -> int | None:
-    """Return up to when a cluster is known: now, its last knowledge, or a recording's end; None: nothing is known."""
+    """Return how far a cluster is known: now, its last knowledge, or a recording's end; None if nothing is known."""
     found = reading.freshness.of(cluster)
     if found.state in ("known", "partly_known"):
         return now_ms
@@ -107,7 +109,8 @@ def headline(reading: Reading) -> Headline:
 
 
 def unwritten_findings(reading: Reading) -> list[Row]:
-    """Return what no job can write down, as open rows of ``findings``: that none lives, or learns nothing."""
+    """Return the findings that no job can write, as open rows of ``findings``: that none is alive, or learns
+    nothing."""
     if not reading.freshness.blind():
         return []
     rows = reading.tables.rows("findings", where={"kind": KIND}, keep=lambda found: found["closed_at"].is_null())
@@ -115,7 +118,7 @@ def unwritten_findings(reading: Reading) -> list[Row]:
 
 
 def job_rows(reading: Reading) -> list[Row]:
-    """Return what is known of each job, the one that reported last first."""
+    """Return what is known of each job, the one that last reported first."""
     return [asdict(job) for job in reading.freshness.jobs]
 
 

@@ -1,4 +1,5 @@
-"""Dashboard: which rows of a large table hold a piece of a listing, so that only their files and columns are read."""
+"""Dashboard: finds the rows of a large table that contain a piece of a listing, to read only their files and
+columns."""
 
 from __future__ import annotations
 
@@ -20,13 +21,14 @@ _IDENTIFIER = re.compile(r"\w+")
 
 
 class PieceRequest(NamedTuple):
-    """A piece of a listing as it is queried: by an order's expression, then by the listing's key.
+    """The query for a piece of a listing, ordered by an expression, then by the listing's key.
 
     Attributes:
         chosen: The parameters behind the condition.
         is_descending: The expression descends; the key always ascends.
-        place: The cursor's: the value of the order's expression and of each part of the key; empty: the first.
-        shown: How many rows of exactly this place come before the cursor, if there are more of them.
+        place: The cursor's position: the value of the order's expression and of each part of the key; empty for the
+            first piece.
+        shown: How many rows at exactly this position come before the cursor, if there are more of them.
     """
 
     listing: Listing
@@ -47,18 +49,18 @@ class PieceRequest(NamedTuple):
 
     @property
     def after(self) -> str:
-        """Return the sign between the order's expression and a place that comes before it."""
+        """Return the comparison sign between the order's expression and a position that comes before it."""
         return "<" if self.is_descending else ">"
 
 
 class Span(NamedTuple):
-    """A span of rows, in their order, that contains a piece.
+    """A span of rows, in order, that contains a piece.
 
     Attributes:
-        total: How many rows of the listing fit.
-        bounds: Conditions that leave out most rows outside of the span.
-        before: How many rows that fit come before the span; 0 after a cursor.
-        rows: How many in the span fit at least, beyond those before the cursor.
+        total: The number of matching rows of the listing.
+        bounds: Conditions that exclude most rows outside of the span.
+        before: The number of matching rows before the span; 0 after a cursor.
+        rows: The minimum number of matching rows in the span after the cursor.
     """
 
     total: int
@@ -68,7 +70,7 @@ class Span(NamedTuple):
 
 
 def span_of(reading: Reading, request: PieceRequest) -> Span | None:
-    """Return the span of a piece; None: the listing is small, or the files are in another order."""
+    """Return the span of a piece; None if the listing is small, or the files are in another order."""
     listing, chosen, limit, place = request.listing, request.chosen, request.limit, request.place
     columns = _leading(listing, request.order)
     if (
@@ -79,7 +81,7 @@ def span_of(reading: Reading, request: PieceRequest) -> Span | None:
         or _is_small(reading, listing.table)
     ):
         return None
-    # Rows of no file are in no span; and all rows are in all files.
+    # Rows without a file are in no span; and all rows are in all files.
     if limit >= ALL_ROWS or listing.unwritten(reading):
         return None
     table = _places(reading, request, columns)
@@ -95,7 +97,7 @@ def span_of(reading: Reading, request: PieceRequest) -> Span | None:
     if not found.num_rows:
         return Span(total, {}, 0, 0)
     upto = found["upto"].to_pylist()
-    # The first may be before the cursor, in part or as a whole.
+    # The first rows may be before the cursor, in part or as a whole.
     enough = upto[0] + limit + request.shown
     last = next((at for at, rows in enumerate(upto) if rows >= enough), len(upto) - 1) if place else -1
     first_place, last_place = (
@@ -120,9 +122,9 @@ def _is_small(reading: Reading, table: str) -> bool:
 
 
 def _leading(listing: Listing, expression: str) -> tuple[str, ...]:
-    """Return the columns that come first in an order, if the table's files are more or less in that order; else none.
+    """Return the leading columns of an order if the table's files are roughly in that order; otherwise none.
 
-    Files are clustered by some columns, and those that are only appended to are as old as their rows.
+    Files are clustered by some columns, and append-only files are as old as their rows.
     """
     if listing.made is not None:
         return ()
@@ -135,7 +137,7 @@ def _leading(listing: Listing, expression: str) -> tuple[str, ...]:
 
 
 def _places(reading: Reading, request: PieceRequest, columns: Sequence[str]) -> pa.Table:
-    """Return how many rows fit at each place of an order, and up to it: place_0, place_1, ..., n, upto."""
+    """Return how many rows match at each position of an order, and up to it: place_0, place_1, ..., n, upto."""
     listing, chosen, condition = request.listing, request.chosen, request.condition
     used = set(_IDENTIFIER.findall(condition)).union(columns)
     shown = ", ".join(
@@ -157,7 +159,8 @@ def _places(reading: Reading, request: PieceRequest, columns: Sequence[str]) -> 
 
 
 def _bounds(columns: Sequence[str], request: PieceRequest, first: list[Any], last: list[Any]) -> dict[str, object]:
-    """Return conditions that hold from the first to the last place: of the columns in which they are equal, and one."""
+    """Return conditions that hold from the first to the last position: on the columns in which they are equal, and
+    the next."""
     found: dict[str, object] = {}
     is_time = _TIME.fullmatch(request.order) is not None
     for number, column in enumerate(columns):
@@ -172,14 +175,14 @@ def _bounds(columns: Sequence[str], request: PieceRequest, first: list[Any], las
 
 
 def _joined(where: Mapping[str, object], bounds: Mapping[str, object]) -> dict[str, object]:
-    """Return bounds that hold with the conditions that there are: of one column the narrower span, or theirs."""
+    """Combine bounds with the existing conditions: for a column in both, the narrower span."""
     found = dict(bounds)
     for column in bounds:
         there, bound = where.get(column), bounds[column]
         if isinstance(there, Within) and isinstance(bound, Within):
             since = max((ms for ms in (there.since_ms, bound.since_ms) if ms is not None), default=None)
             until = min((ms for ms in (there.until_ms, bound.until_ms) if ms is not None), default=None)
-            # Without bounds every time fits, null too.
+            # Without bounds every time matches, including null.
             or_null = there.or_null or there == Within()
             found[column] = Within(since, until, or_null and bound.or_null)
         elif there is not None:

@@ -1,4 +1,4 @@
-"""Dashboard: one piece of a listing: filtered, ordered, counted, from a place or from a cursor on."""
+"""Dashboard: one piece of a listing: filtered, ordered, counted, from an offset or from a cursor on."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from streaming.tables.schema import Row
 from streaming.terminal.time_input import parse_time
 from udfs.model.timestamps import LATEST_MS
 
-# Equal rows before a cursor.
+# The most equal rows before a cursor.
 MOST_SHOWN = 1_000_000_000
 _BROKEN = "cursor: no answer had this one; send the next_cursor of an answer, unchanged"
 _FOREIGN = "cursor: it belongs to another question; send it with the filters and the order of the answer that had it"
@@ -35,8 +35,8 @@ class Piece(NamedTuple):
 
     Attributes:
         rows: As dicts, times in epoch ms.
-        total: How many fit, with those of other pieces.
-        next_cursor: Where the next piece begins; None: this is the last one.
+        total: The number of matching rows, including those of other pieces.
+        next_cursor: The beginning of the next piece; None if this is the last one.
     """
 
     rows: list[Row]
@@ -58,15 +58,15 @@ def piece(
     """Return a piece of a listing.
 
     Args:
-        chosen: Parameter -> value, of the listing's own: its filters, ``q`` (a part of a name, in any case), ``since``,
-            ``until`` and ``at`` (as ``parse_time`` takes them). An empty value is none. Of a filter that takes one of
-            few values there may be several, with commas between.
-        sort: One of the listing's orders, with ``-`` before it to descend; empty: its default.
-        offset: How many rows are skipped; cursor: the piece after the one that gave it.
-        is_whole: With the columns that the listing adds.
+        chosen: Parameter -> value, for the listing's own parameters: its filters, ``q`` (a part of a name, ignoring
+            case), ``since``, ``until`` and ``at`` (as ``parse_time`` takes them). An empty value means not given. A
+            filter that takes one of a few values accepts several, separated by commas.
+        sort: One of the listing's orders, with ``-`` before it to descend; empty for its default.
+        offset: The number of rows to skip. cursor: Continue after the piece that returned it.
+        is_whole: Include the columns that the listing adds.
 
     Raises:
-        BadQuestionError: A parameter, order or cursor is none.
+        BadQuestionError: A parameter, order or cursor is invalid.
     """
     refuse_others(chosen, listing.parameters, listing.name)
     chosen = {name: _value(listing, name, value) for name, value in chosen.items() if value}
@@ -99,13 +99,13 @@ def piece(
 
 
 def _found(reading: Reading, request: PieceRequest) -> tuple[pa.Table, int]:
-    """Return the rows of a piece, and how many rows of the listing fit."""
+    """Return the rows of a piece, and the number of matching rows of the listing."""
     span = span_of(reading, request)
     if span is not None:
         rows = request.listing.rows(reading, request.chosen, bounds=span.bounds)
         inside = request._replace(offset=request.offset - span.before)
         found = _ordered(reading, inside, rows)
-        # The rows are fewer than were counted: the table changed between.
+        # The rows are fewer than were counted, because the table changed in between.
         if found.num_rows >= min(request.limit, span.rows - inside.offset):
             return found, span.total
     rows = request.listing.rows(reading, request.chosen)
@@ -119,7 +119,7 @@ def _found(reading: Reading, request: PieceRequest) -> tuple[pa.Table, int]:
 
 
 def _ordered(reading: Reading, request: PieceRequest, rows: pa.Table) -> pa.Table:
-    """Return the rows that fit, in order, after a place; with each one's own place as cursor_0, cursor_1, ..."""
+    """Return the matching rows, in order, after a position; with each row's own position as cursor_0, cursor_1, ..."""
     listing, order, where, values = request.listing, request.order, request.condition, request.values
     keys = ", ".join(listing.key)
     offset = request.offset
@@ -148,10 +148,10 @@ def refuse_others(given: Iterable[str], taken: Sequence[str], name: str) -> None
     """Refuse parameters that would have no effect.
 
     Args:
-        name: What is requested, for the message.
+        name: The requested item, for the message.
 
     Raises:
-        BadQuestionError: One is not taken, or is given twice.
+        BadQuestionError: A parameter is unknown, or is given twice.
     """
     names = sorted(given)
     if others := sorted(set(names).difference(taken)):
@@ -161,10 +161,10 @@ def refuse_others(given: Iterable[str], taken: Sequence[str], name: str) -> None
 
 
 def _value(listing: Listing, name: str, value: str) -> str:
-    """Return the value of a parameter as its condition takes it; yes is true, and no is false.
+    """Return the value of a parameter in the form of its condition; yes is true, and no is false.
 
     Raises:
-        BadQuestionError: It is none of those that the parameter takes.
+        BadQuestionError: The parameter does not take this value.
     """
     if name in (SINCE, UNTIL, AT):
         return str(time_parameter(name, value))
@@ -211,23 +211,23 @@ def _condition(listing: Listing, chosen: Mapping[str, str]) -> tuple[str, tuple[
 
 
 def write_cursor(sort: str, place: list[Any], shown: int = 0) -> str:
-    """Write the place of a row in an order as a text that is opaque to its readers.
+    """Encode the position of a row in an order as a text that is opaque to its readers.
 
     Args:
         place: The value of its expression and of each part of the key.
-        shown: How many rows of this place were shown, if there are more of them.
+        shown: How many rows at this position were shown, if there are more of them.
     """
     return base64.urlsafe_b64encode(json.dumps([sort, *place, shown]).encode()).decode().rstrip("=")
 
 
 def read_cursor(text: str, sort: str, keys: int) -> tuple[list[Any], int]:
-    """Read a cursor of this order: its place, and how many rows of this place were shown if there are more.
+    """Decode a cursor of this order: its position, and how many rows of this position were shown if there are more.
 
     Args:
-        keys: How many parts the key of a row has.
+        keys: The number of parts of a row's key.
 
     Raises:
-        BadQuestionError: It is none, or belongs to another order.
+        BadQuestionError: The text is not a cursor, or belongs to another order.
     """
     try:
         found = json.loads(base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)))

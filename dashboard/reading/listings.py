@@ -1,4 +1,4 @@
-"""Dashboard: what can be listed: the rows of each listing, its filters and orders, for commands, pages and API."""
+"""Dashboard: the listings, with their rows, filters and orders, for commands, pages and API."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ from udfs.model.systems import SYSTEMS
 
 # Parameters that do not filter by equality: a part of a name, a span of time, and a time; in epoch ms.
 SEARCH, SINCE, UNTIL, AT = "q", "since", "until", "at"
-# Equal to these, files without such rows are skipped.
+# If these columns are required to have a value, files without such rows are skipped.
 _SKIPPING = ("cluster", "group_id", "member_id", "rebalance_id")
 Chosen = Mapping[str, str]
-# Filters that take one of few values, and synonyms of these values.
+# Filters that take one of a few values, and synonyms of these values.
 VALUES: Mapping[str, Sequence[str]] = {
     "health": HEALTH,
     "severity": SEVERITIES,
@@ -50,23 +50,24 @@ SYNONYMS: Mapping[str, str] = {"yes": "true", "true": "yes", "no": "false", "fal
 
 @dataclass(frozen=True)
 class Listing:
-    """Rows that can be browsed.
+    """A set of rows that can be browsed.
 
     Attributes:
-        name: As in addresses.
-        table: Where the rows come from; empty = ``made`` makes them.
-        columns: Names of the columns of these rows, in order; all others stay inside.
+        name: The name in addresses.
+        table: The table of the rows; empty if ``made`` makes them.
+        columns: Names of the columns of these rows, in order; other columns are internal.
         filters: Parameter -> condition with one ``?``.
         searched: Columns that the parameter ``q`` searches.
         orders: Name of an order -> expression that is never null; ``-name`` descends.
         default: The order when none is requested.
         key: Expressions that are never null; rows that are equal in all of them are equal.
-        times: What ``since`` and ``until`` are compared with: the time of an event, or begin and end of a span, whose
-            end is null while it is open. Empty = rows are of now, and have no such parameters. Of spans ``at`` chooses
-            those that are open at a time.
-        is_recent: Rows are of the last day, unless a time, a group or a rebalance is requested.
-        made: Makes the rows where they are no table's. unwritten: Returns rows beside the table's.
-        added: Columns that ``complete`` adds to the rows of an answer, at a time or now; they are no filters or orders.
+        times: The columns compared with ``since`` and ``until``: the time of an event, or begin and end of a span,
+            whose end is null while it is open. If empty, rows show the present, and have no such parameters. For spans,
+            ``at`` selects those that are open at a time.
+        is_recent: Only rows of the last day, unless a time, a group or a rebalance is requested.
+        made: Makes the rows if they belong to no table. unwritten: Returns rows in addition to the table's.
+        added: Columns that ``complete`` adds to the rows of an answer, at a time or now; they cannot be filters or
+            orders.
     """
 
     name: str
@@ -91,16 +92,16 @@ class Listing:
 
     @property
     def parameters(self) -> tuple[str, ...]:
-        """Return the parameters that choose rows."""
+        """Return the parameters that select rows."""
         return (*self.filters, SEARCH, *((), (SINCE, UNTIL), (SINCE, UNTIL, AT))[len(self.times)])
 
     @property
     def values(self) -> dict[str, Sequence[str]]:
-        """Return the filters that take one of few values, with these."""
+        """Return the filters that take one of a few values, with these values."""
         return {name: VALUES[name] for name in self.filters if name in VALUES}
 
     def where(self, reading: Reading, chosen: Chosen) -> dict[str, object]:
-        """Return the conditions by which files are skipped, as ``Reader.read`` takes them."""
+        """Return the conditions by which files are skipped, in the form of ``Reader.read``."""
         found: dict[str, object] = {name: chosen[name] for name in _SKIPPING if name in chosen}
         since, until, at = (int(chosen[name]) if name in chosen else None for name in (SINCE, UNTIL, AT))
         if self.is_recent and not chosen.keys() & {SINCE, UNTIL, "group_id", "rebalance_id"}:
@@ -109,7 +110,7 @@ class Listing:
             found[self.times[0]] = Within(since, until)
         elif self.times:
             begin, end = self.times
-            # A span holds its begin, and not its end: one that ended at a time was over by then.
+            # A span includes its begin, and not its end: a span that ended at a time was over by then.
             if at is not None:
                 since, until = max(at, since or 0), min(at + 1, at + 1 if until is None else until)
             found[begin] = None if until is None else Within(until_ms=until)
@@ -127,8 +128,8 @@ class Listing:
         """Read the rows that contain the requested ones.
 
         Args:
-            columns: Only these; None: all.
-            bounds: Further conditions, of columns for which ``where`` has none.
+            columns: Only these; None for all.
+            bounds: Further conditions, on columns for which ``where`` has none.
         """
         if self.made is not None:
             return self.made(reading)
@@ -164,12 +165,12 @@ def _number(name: str) -> str:
 
 
 def _rank(name: str, values: Sequence[str]) -> str:
-    """Return the place of a text in a list; texts that are not in it come last."""
+    """Return the index of a text in a list; texts that are not in it come last."""
     return f"coalesce(list_position({[*values]}, {name}), {len(values) + 1})"
 
 
 def _differing(table: str) -> str:
-    """Return a number that differs where any column of the table's rows differs."""
+    """Return a number that differs if any column of the table's rows differs."""
     return f"hash({', '.join(TABLES[table].names)})"
 
 
@@ -301,7 +302,7 @@ REJECTED = Listing(
     ("cluster", "group_id", "reason", "detail", "raw"),
     {"seen_at": _time("seen_at"), "reason": _text("reason"), "cluster": _text("cluster")},
     "-seen_at",
-    # Several inputs may have one place, or none: the other columns distinguish them.
+    # Several inputs may have the same position, or none; the other columns distinguish them.
     (*(_text(name) for name in ("source", "position", "reason", "raw_sha256")), _differing("rejected_events")),
     times=("seen_at",),
 )

@@ -1,4 +1,4 @@
-"""Dashboard: the queues that members hold: as computed and as reported, and whether both agree."""
+"""Dashboard: the queues of members, computed and reported, and whether both agree."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ _ORIGINS = "select distinct cluster, group_id, origin from spans"
 
 
 def with_queues(reading: Reading, sessions: list[Row], at_ms: int | None) -> list[Row]:
-    """Return sessions with the queues that the members hold at a time; None: now.
+    """Return sessions with the queues that the members hold at a time; None for now.
 
     Args:
-        sessions: Rows of ``members``; of a time, those that were open then.
+        sessions: Rows of ``members``; for a time, those that were open then.
     """
 
     def is_present(row: Row) -> bool:

@@ -1,4 +1,4 @@
-"""Dashboard: whether what the tables show meets the objectives: findings, rates, outages, delays."""
+"""Dashboard: whether the tables meet the objectives: findings, rates, outages, delays."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from streaming.views.reader import Reader, holds_at, time_scalar
 from streaming.views.widespread import WidespreadKind, widespread_kinds
 
 State: TypeAlias = Literal["ok", "warning", "critical", "unknown"]
-# In this order an objective is named; each is ``NAME_warning`` and ``NAME_critical`` in the settings.
+# Objectives are named in this order; each is ``NAME_warning`` and ``NAME_critical`` in the settings.
 OBJECTIVES = ("rebalances_per_hour", "queue_outage_s", "source_delay_s")
 _HOUR_MS = 3_600_000
 _COLUMNS = ("cluster", "group_id", "event_time", "detected_at", "outage_min_ms", "outage_max_ms")
@@ -33,7 +33,7 @@ class Figure:
     """The worst value of one objective.
 
     Attributes:
-        warning, critical: The least value of this state; 0: never.
+        warning, critical: The least value of this state; 0 for never.
     """
 
     name: str
@@ -45,7 +45,7 @@ class Figure:
 
     @property
     def state(self) -> State:
-        """Return how bad it is."""
+        """Return the severity of the value."""
         if self.critical and self.value >= self.critical:
             return "critical"
         return "warning" if self.warning and self.value >= self.warning else "ok"
@@ -57,11 +57,11 @@ class Evaluation:
 
     Attributes:
         findings: Open findings that count, the most severe first.
-        widespread: What is open in many groups at once; findings of it do not count.
-        blind: The clusters of which the present is not known, or not wholly.
-        blind_state: What that is: ``unknown``, or ``critical``.
-        recordings: The clusters that are recordings: what is said of them is said of their end.
-        info: How many open findings of severity info there are; they do not count.
+        widespread: What is open in many groups at once; such findings do not count.
+        blind: The clusters whose present is not known, or not wholly.
+        blind_state: The state for those: ``unknown``, or ``critical``.
+        recordings: The clusters that are recordings, which are evaluated at their end.
+        info: The number of open findings of severity info, which do not count.
     """
 
     findings: Sequence[Row]
@@ -74,7 +74,7 @@ class Evaluation:
 
     @property
     def state(self) -> State:
-        """Return the worst of them. What was open when a cluster was last known says nothing of it now."""
+        """Return the worst state. Findings open when a cluster was last known do not count for its present."""
         unknown = {found.cluster for found in self.blind if found.state == "unknown"}
         states = {_state_of(row) for row in self.findings if row["cluster"] not in unknown}
         states |= {figure.state for figure in self.figures if figure.cluster not in unknown}
@@ -83,7 +83,7 @@ class Evaluation:
 
     @property
     def kinds(self) -> Mapping[tuple[str, str], int]:
-        """Return how many findings of each severity and kind are open, the most severe first."""
+        """Return the number of open findings of each severity and kind, the most severe first."""
         return Counter((row["severity"], row["kind"]) for row in self.findings)
 
 
@@ -100,13 +100,13 @@ def evaluate(
     group: str | None = None,
     ignored: Iterable[str] = (),
 ) -> Evaluation:
-    """Return what was open, and the state of the objectives, at a time.
+    """Return the open findings and the state of the objectives at a time.
 
     Args:
         widespread: What is open in many groups at once, and does not count.
-        at_ms: Only what was so at this time counts; rates are those of ``objectives.window_ms`` before it. None: now.
-        cluster, group: Only of these.
-        ignored: Kinds of findings that do not count, beside those of severity info.
+        at_ms: The time of the evaluation; rates are those of ``objectives.window_ms`` before it. None for now.
+        cluster, group: Restrict the evaluation to these.
+        ignored: Kinds of findings that do not count, in addition to those of severity info.
     """
     at = now_ms() if at_ms is None else at_ms
     where = {"cluster": cluster, "group_id": group}

@@ -1,4 +1,4 @@
-"""Dashboard: the tables as a command reads them: each is opened once, as something first reads it."""
+"""Dashboard: the tables of a command, each opened once when it is first read."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class OpenedTables(Reader):
         NoTablesError: The folder has no tables.
     """
 
-    # Whether they are read again and again, so that what cannot be read now may be read later.
+    # Whether the tables are read repeatedly, so that an unreadable table may become readable later.
     is_followed = False
 
     def __init__(self, root: Location) -> None:
@@ -32,12 +32,12 @@ class OpenedTables(Reader):
 
     @property
     def versions(self) -> Mapping[str, int]:
-        """Return what distinguishes versions of the tables: a command sees one of each."""
+        """Return the distinguishing versions of the tables; a command sees only one version of each."""
         return dict.fromkeys(TABLES, 0)
 
     @cached_property
     def freshness(self) -> Freshness:
-        """Return what is known of the present, as it is read first."""
+        """Return what is known of the present, as first read."""
         from streaming.views.liveness_reader import read_freshness
 
         return read_freshness(self._root)
@@ -49,7 +49,7 @@ class OpenedTables(Reader):
 
     @property
     def unreadable(self) -> Sequence[str]:
-        """Return the tables that cannot be read: none, for a command fails with the first of them."""
+        """Return the tables that cannot be read: none, because a command fails with the first of them."""
         return ()
 
     def _table(self, name: str) -> DeltaTable | None:
@@ -58,7 +58,7 @@ class OpenedTables(Reader):
         return self._opened[name]
 
     def row_count(self, name: str) -> int | None:
-        """Return how many rows a table has, by its log; None: a file does not state its number."""
+        """Return the number of rows of a table, from its log; None if a file does not state it."""
         handle = self._table(name)
         if handle is None:
             return 0
@@ -66,7 +66,7 @@ class OpenedTables(Reader):
         return None if None in counts else sum(counts)
 
     def size(self, name: str) -> dict[str, int | None]:
-        """Return version, files and bytes of a table; None: the table does not exist yet."""
+        """Return version, files and bytes of a table; None if the table does not exist yet."""
         handle = self._table(name)
         if handle is None:
             return {"version": None, "files": None, "bytes": None}

@@ -16,7 +16,7 @@ from streaming.views.group_state_texts import NOT_FOLLOWED, STATE_COLUMNS, STATE
 from streaming.views.reader import Within
 from streaming.views.widespread import WidespreadKind
 
-# Columns of a row beside those of ``groups``.
+# Columns of a row in addition to those of ``groups``.
 ADDED = (
     Column(
         "health",
@@ -36,7 +36,7 @@ ADDED = (
     ),
 )
 
-# Of clusters that are unknown; and those of them whose recent time is not known.
+# The unknown clusters; and those of them whose recent time is unknown.
 _UNKNOWN = "unknown as (select unnest(?::varchar[]) as cluster), ended as (select unnest(?::varchar[]) as cluster)"
 _MANY = "many as (select unnest(?::varchar[]) as cluster, unnest(?::varchar[]) as kind, true as is_many)"
 _OVERVIEW = f"""
@@ -63,7 +63,7 @@ select g.cluster, g.system, g.group_id, g.state, g.mode, g.strategy, g.generatio
     open.worst, coalesce(g.unassigned_queues, 0) > 0 as is_lacking, g.cluster in (from unknown) as is_unknown
 from groups g left join open using (cluster, group_id) left join recent using (cluster, group_id)
 """
-# The inputs of the health of a group have few values: the rule is called once for each combination.
+# The inputs of a group's health have few values, so the rule is called once for each combination.
 _DEPENDS = "select distinct state, worst, is_lacking, is_unknown from seen"
 _WITH_HEALTH = """
 select seen.* exclude (worst, is_lacking, is_unknown), rule.health from seen join (
@@ -94,7 +94,7 @@ def hours(reading: Reading) -> pa.Table:
     """Return the last 24 hours: cluster, group_id, hour (epoch ms), rebalances, queues_moved, outage_min_ms,
     outage_max_ms, recent.
 
-    ``recent`` are those of the last 60 minutes. Hours are whole ones: of the first only the end counts.
+    ``recent`` counts those of the last 60 minutes. Hours are whole ones, so only the end of the first one counts.
     """
     window = last_day(reading)
     first = recent(reading, window)
@@ -109,7 +109,8 @@ def hours(reading: Reading) -> pa.Table:
 
 
 def overview(reading: Reading) -> pa.Table:
-    """Return one row a group: its row of ``groups``, and what findings and the last day's rebalances add."""
+    """Return one row per group: its row of ``groups``, and the figures of its findings and the last day's
+    rebalances."""
     many, unknown = widespread(reading), _unknown(reading)
     columns = ["cluster", "group_id", "kind", "severity", "closed_at"]
 
@@ -142,14 +143,14 @@ def _with_health(reading: Reading, rows: pa.Table) -> pa.Table:
 
 
 def _with_coordinator_state(reading: Reading, rows: pa.Table) -> pa.Table:
-    """Add the state of each group's coordinator: the rule is called for those in which it may be another one."""
+    """Add the state of each group's coordinator; the rule is called only for groups in which it may differ."""
     others = reading.sql(_OTHERS, {"seen": rows}).to_pylist()
     values = [[row[name] for row in others] for name in STATE_COLUMNS]
     return reading.sql(_WITH_STATE, {"seen": rows}, [*values, [coordinator_state(row) for row in others]])
 
 
 def _time(reading: Reading) -> tuple[int, Recent]:
-    """Return what rows with recent rebalances are kept for, beside the versions of tables."""
+    """Return the cache key of rows with recent rebalances, in addition to the versions of tables."""
     window = last_day(reading)
     return window.first_hour_ms, recent(reading, window)
 
@@ -159,9 +160,9 @@ def _places(many: Sequence[WidespreadKind]) -> list[list[str]]:
 
 
 def clusters(reading: Reading) -> pa.Table:
-    """Return one row a cluster: its groups, members, groups in trouble, open findings and rebalances.
+    """Return one row per cluster: its groups, members, groups in trouble, open findings and rebalances.
 
-    How many groups of an unknown cluster are in trouble is null.
+    The number of groups in trouble is null for an unknown cluster.
     """
     sql = f"""
         with {_MANY}, {_UNKNOWN}, kinds as (
@@ -183,7 +184,7 @@ def clusters(reading: Reading) -> pa.Table:
 
 
 def churn_rows(reading: Reading, *, cluster: str | None = None, group: str | None = None) -> int:
-    """Return how many rows ``churn`` has of all groups."""
+    """Return the number of rows that ``churn`` has for all groups."""
     sql = "select count(*) as n from hours where (? is null or cluster = ?) and (? is null or group_id = ?)"
     count: int = reading.sql(sql, {"hours": hours(reading)}, [cluster, cluster, group, group])["n"][0].as_py()
     return count
@@ -204,7 +205,7 @@ def churn(reading: Reading, *, cluster: str | None = None, group: str | None = N
 
 
 def churning(reading: Reading, *, cluster: str | None = None) -> int:
-    """Return how many groups rebalanced within the last day."""
+    """Return the number of groups that rebalanced within the last day."""
     sql = """
         select count(*) as groups from (select distinct cluster, group_id from hours where ? is null or cluster = ?)
     """

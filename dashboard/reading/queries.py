@@ -24,10 +24,10 @@ class QueryTimeoutError(Exception):
 
 
 class Queries:
-    """Runs SQL over tables that are given by name. Values of users come as parameters, never as text of the query.
+    """Runs SQL over named tables. Users' values are passed as parameters, never as text of the query.
 
     Args:
-        memory_bytes: What all queries together may hold.
+        memory_bytes: The limit for all queries together.
     """
 
     def __init__(self, *, memory_bytes: int, timeout_ms: int) -> None:

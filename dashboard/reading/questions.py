@@ -1,4 +1,4 @@
-"""Dashboard: what every question shares: the tables' snapshots, DuckDB, and the results that are kept."""
+"""Dashboard: the common base of all questions: the tables' snapshots, DuckDB, and cached results."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from streaming.settings.locations import Location
 from streaming.tables.schema import TABLES
 
 if TYPE_CHECKING:
-    # Commands that need no settings load no model of them, which takes longer than their answer.
+    # Commands that need no settings do not load the settings' model, which takes longer than their answer.
     from streaming.settings.model import Dashboard, Widespread
     from streaming.views.freshness import Freshness
 
@@ -35,7 +35,7 @@ class Reading:
         tables: The tables at their current versions; reads like ``streaming.views.reader.Reader``, so that every
             function of ``streaming.views`` takes it.
         max_rows: The most rows in one answer.
-        widespread_settings: When a kind of findings is widespread; None: the defaults of the section `widespread`.
+        widespread_settings: When a kind of findings is widespread; None for the defaults of the section `widespread`.
     """
 
     tables: OpenedTables
@@ -48,10 +48,10 @@ class Reading:
     def of(
         cls, root: Location, settings: Dashboard, *, widespread: Widespread | None = None, must_exist: bool = True
     ) -> Reading:
-        """Read the tables below a folder, for a server: they are followed from version to version.
+        """Read the tables below a folder, for a server, following them from version to version.
 
         Args:
-            widespread: The section of that name; None: its defaults.
+            widespread: The section of that name; None for its defaults.
 
         Raises:
             NoTablesError: The folder has no tables.
@@ -108,7 +108,7 @@ class Reading:
         return self.cache.get_as_read(key, self.tables.versions, compute)
 
     def columns(self, name: str, columns: Sequence[str], where: Mapping[str, Any] | None = None) -> pa.Table:
-        """Return columns of the rows that fit, kept for the table's version."""
+        """Return columns of the matching rows, cached for the table's version."""
         parts = tuple(sorted((column, str(value)) for column, value in (where or {}).items()))
         return self.kept(
             (name, *columns, parts), [name], lambda: self.tables.read(name, columns=list(columns), where=where)

@@ -1,4 +1,4 @@
-"""Dashboard: who owned one queue, now or at a time, and what is known of each owner."""
+"""Dashboard: the owners of one queue, now or at a time, and details of each owner."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ def owners_of_queue(
     broker: str | None = None,
     at_ms: int | None = None,
 ) -> list[Row]:
-    """Return the owners of a queue at a time (None: now): rows of assignments, with the owner's client and host.
+    """Return the owners of a queue at a time (None for now): rows of assignments, with the owner's client and host.
 
-    A topic that is shared by message answers with every member that shares it.
+    For a topic that is shared by message, every member that shares it is returned.
     """
     chosen = {"topic": topic, "group_id": group or "", "cluster": cluster or ""}
     chosen |= {"open": "yes"} if at_ms is None else {"at": time_text(at_ms)}
@@ -52,6 +52,6 @@ def _session_at(sessions: list[Row], span: Row, at_ms: int | None) -> Row:
 
 
 def spans_dropped_before(reader: Reader, cluster: str | None, at_ms: int | None) -> list[tuple[str, int]]:
-    """Return the clusters, and the times before which their spans were dropped, where an owner at a time may be one."""
+    """Return the clusters, and the times before which their spans were dropped, if an owner's span may be missing."""
     dropped = reader.dropped_before("assignments").items()
     return sorted((name, ms) for name, ms in dropped if cluster in (None, name) and at_ms is not None and at_ms < ms)

@@ -1,4 +1,4 @@
-"""Dashboard: one rebalance: what is found of it, and every member's queues before, after and as reported."""
+"""Dashboard: one rebalance with its details, and every member's queues before, after and as reported."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from streaming.views.reader import Reader
 from streaming.views.rebalance_spans import is_after, is_before, spans_of
 from streaming.views.siblings import HostSessions, Siblings
 
-# The page shows at most this many queues that moved, and members, of each kind.
+# The page shows at most this many moved queues, and members, of each kind.
 MAX_ROWS = 1_000
 
 _ELSEWHERE: Final = (("siblings", Siblings), ("host_sessions", HostSessions))
@@ -23,15 +23,15 @@ def rebalance_detail(reader: Reader, rebalance_id: str, *, most: int = MAX_ROWS)
     """Return a rebalance with its causes, its moved queues by origin, and its members side by side.
 
     Args:
-        rebalance_id: The id, or how it begins.
-        most: How many queues that moved, by origin, and how many members.
+        rebalance_id: The id, or a prefix of it.
+        most: The limit for moved queues, by origin, and for members.
 
     Returns:
-        As ``streaming.views.explain``, causes with ``siblings_text``; with ``sides``: a row a member with its queues as
-        text, ``origins``, and the audit's ``queue_rows``.
+        As ``streaming.views.explain``, causes with ``siblings_text``; with ``sides``: one row per member with its
+        queues as text, ``origins``, and the audit's ``queue_rows``.
 
     Raises:
-        NotFoundError, AmbiguousError: None fits, or several.
+        NotFoundError, AmbiguousError: None matches, or several.
     """
     found = explain(reader, rebalance_id)
     rebalance = found["rebalance"]
@@ -51,7 +51,8 @@ def rebalance_detail(reader: Reader, rebalance_id: str, *, most: int = MAX_ROWS)
 
 
 def _siblings_text(cause: Row) -> str | None:
-    """Return what became of a departed member's client and host in other groups; None: nothing is there, or known."""
+    """Return the fate of a departed member's client and host in other groups; None if there is none, or it is
+    unknown."""
     texts = [kind(**cause[name]).text for name, kind in _ELSEWHERE if cause.get(name)]
     return "; ".join(texts) or None
 

@@ -1,4 +1,4 @@
-"""Dashboard: the tables, and whether they show the present, as one poller has read both; no request opens anything."""
+"""Dashboard: the tables, and whether they show the present, as read by one poller; requests open nothing."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from streaming.tables.schema import TABLES
 from streaming.views.freshness import Freshness
 from streaming.views.liveness_reader import LivenessReader
 
-# A table that was replaced by another one keeps its name: each handle is reopened this often.
+# A table that was replaced by another one keeps its name, so each handle is reopened this often.
 REOPENED_AFTER_POLLS = 60
 # If a store has not answered for this long, only the poller waits for it, and no request does.
 FAILS_AFTER_S = 5.0
 MISSING = -1
 _UNREADABLE = "cannot be read; its last snapshot stays"
-# Liveness has a version like a table: it changes with what is shown of it.
+# Liveness has a version like a table, which changes with the displayed part of it.
 LIVENESS = "liveness"
 
 _log = logger("dashboard")
@@ -38,7 +38,7 @@ class TableSnapshots(OpenedTables):
     Several threads may read at once while one refreshes.
 
     Args:
-        must_exist: False: the job that writes them may start later.
+        must_exist: False if the job that writes them may start later.
 
     Raises:
         NoTablesError: The folder has no tables.
@@ -53,17 +53,18 @@ class TableSnapshots(OpenedTables):
         self._handles: dict[str, DeltaTable] = {}
         self._versions: Mapping[str, int] = dict.fromkeys((*TABLES, LIVENESS), MISSING)
         self._liveness = LivenessReader(root)
-        # Why the store does not answer, by the poll that is under way or the last one; and when it did.
+        # Why the store does not answer, from the running or the last poll; and when it last answered.
         self._away, self._answered_s = "", time.monotonic()
         self._freshness = Freshness()
         self._polls = 0
-        self._problems: dict[str, str] = {}  # by table, as they were logged
+        self._problems: dict[str, str] = {}  # by table, as logged
         self._refreshing = threading.Lock()
         self.refresh()
 
     @property
     def versions(self) -> Mapping[str, int]:
-        """Return the version of each table, and of ``liveness``, at the last refresh; -1: the table does not exist."""
+        """Return the version of each table, and of ``liveness``, at the last refresh; -1 if the table does not
+        exist."""
         return self._versions
 
     @property
@@ -79,7 +80,7 @@ class TableSnapshots(OpenedTables):
 
     @property
     def unreadable(self) -> Sequence[str]:
-        """Return the tables of which the last refresh could read nothing newer, or that are no longer there."""
+        """Return the tables of which the last refresh could read nothing newer, or that no longer exist."""
         note_reads([LIVENESS])
         return sorted(self._problems)
 
@@ -90,8 +91,8 @@ class TableSnapshots(OpenedTables):
             if not self._away:
                 self._answered_s = time.monotonic()
             found = {name: self._follow(name) for name in TABLES}
-            # Again, for tables may have taken long. Before its version: a page of the older version may show more, and
-            # is then made anew.
+            # Liveness is read again, because tables may have taken long. It is read before its version: a page of the
+            # older version may show more, and is then made again.
             self._freshness = self._liveness.evaluate(unread=self._away)
             found[LIVENESS] = version_of(self._freshness, self._problems)
             changed = frozenset(name for name, version in found.items() if version != self._versions[name])
@@ -101,7 +102,7 @@ class TableSnapshots(OpenedTables):
 
     def _follow(self, name: str) -> int:
         if self._away:
-            # A store that does not answer delays a poll only once; what is known grows old meanwhile.
+            # A store that does not answer delays a poll only once; the known state grows old in the meantime.
             self._note(name, _UNREADABLE, self._away)
             return self._versions[name]
         try:
@@ -139,7 +140,7 @@ class TableSnapshots(OpenedTables):
         return found.version()
 
     def _note(self, name: str, problem: str | None, reason: str = "") -> None:
-        """Log when a problem of a table begins, and when it has ended; polls in between are silent."""
+        """Log when a problem of a table begins, and when it has ended; polls in between log nothing."""
         before = self._problems.pop(name, None)
         if problem is not None:
             self._problems[name] = problem
@@ -156,9 +157,9 @@ class TableSnapshots(OpenedTables):
 
 
 def version_of(freshness: Freshness, unreadable: Mapping[str, str]) -> int:
-    """Return a number that changes with what is shown of liveness, and of tables that cannot be read.
+    """Return a number that changes with the displayed liveness, and with tables that cannot be read.
 
-    How far a cluster is known is shown where it is not known up to now.
+    The end of knowledge is displayed for a cluster that is not known up to now.
     """
     clusters = [
         (

@@ -1,4 +1,4 @@
-"""Dashboard: findings that many groups of a cluster have at once, and that count for the health of none."""
+"""Dashboard: findings that many groups of a cluster have at once, and that do not count for a group's health."""
 
 from __future__ import annotations
 

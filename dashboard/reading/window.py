@@ -1,4 +1,4 @@
-"""Dashboard: the time that pages show: up to now, or up to where the knowledge of all clusters ends."""
+"""Dashboard: the time shown on pages, up to now, or up to the end of the knowledge of all clusters."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ class Window(NamedTuple):
     """The last 24 hours of event time, in epoch ms.
 
     Attributes:
-        since_ms: Their begin, in whole minutes.
+        since_ms: The beginning, in whole minutes.
         now_ms: Now, or the end of what is known.
         first_hour_ms, until_ms: The whole hours around them: begin <= T < end.
-        is_live: They end now, and not earlier.
+        is_live: Whether they end now, and not earlier.
     """
 
     since_ms: int
@@ -41,9 +41,10 @@ class Window(NamedTuple):
 
 
 class Recent(NamedTuple):
-    """The first rebalance of the last 24 hours, and that of the last 60 minutes: their event times in epoch ms.
+    """The first rebalances of the last 24 hours and of the last 60 minutes: their event times in epoch ms.
 
-    What counts these rebalances is kept for them and not for now: it changes when one of them is recent no longer.
+    Results that count these rebalances are cached for this and not for now: it changes when a rebalance is no longer
+    recent.
     """
 
     day_ms: int
@@ -51,10 +52,10 @@ class Recent(NamedTuple):
 
 
 def last_day(reading: Reading, at_ms: int | None = None) -> Window:
-    """Return the last 24 hours, up to now, or where no cluster is known now, up to the last knowledge of any.
+    """Return the last 24 hours, up to now or, if no cluster is known now, up to the last knowledge of any.
 
     Args:
-        at_ms: Now; None: the clock's time.
+        at_ms: Now; None for the clock's time.
     """
     now = now_ms() if at_ms is None else at_ms
     states = {name: reading.freshness.of(name).state for name in cluster_names(reading)}
@@ -65,7 +66,7 @@ def last_day(reading: Reading, at_ms: int | None = None) -> Window:
 
 
 def last_day_of(reading: Reading, cluster: str) -> Window:
-    """Return the last 24 hours of one cluster, up to now or to where the knowledge of it ends."""
+    """Return the last 24 hours of one cluster, up to now or to the end of its knowledge."""
     now = now_ms()
     is_live = reading.freshness.of(cluster).state in ("known", "partly_known")
     end = known_end(reading, cluster, now)
@@ -73,7 +74,7 @@ def last_day_of(reading: Reading, cluster: str) -> Window:
 
 
 def ended_before(reading: Reading, window: Window) -> tuple[str, ...]:
-    """Return the clusters that are unknown, and have been for a minute of a window: what they did last is not known."""
+    """Return the clusters that have been unknown for a minute of a window, so that their last changes are unknown."""
     ends = {name: known_end(reading, name, window.now_ms) for name in unknown_clusters(reading)}
     return tuple(name for name, end in ends.items() if end is None or end < window.now_ms - MINUTE_MS)
 
@@ -85,7 +86,7 @@ def _day_until(end: int, *, is_live: bool) -> Window:
 
 
 def recent(reading: Reading, window: Window) -> Recent:
-    """Return where the last 24 hours and the last 60 minutes begin among the rebalances: now - 24 h < T."""
+    """Return the beginning of the last 24 hours and the last 60 minutes among the rebalances: now - 24 h < T."""
     within = {"event_time": Within(window.first_hour_ms, window.until_ms)}
 
     def compute() -> pa.Table:
@@ -95,13 +96,13 @@ def recent(reading: Reading, window: Window) -> Recent:
     found = reading.kept(("times", window.first_hour_ms), ["rebalances"], compute)
     if not found.num_rows:
         return Recent(_NEVER_MS, _NEVER_MS)
-    # One buffer of int64: a list of all of them for each request would take longer than the rest of it.
+    # One buffer of int64 is used, because a list of all of them for each request would take longer than the rest of it.
     times = memoryview(found["event_ms"].chunk(0).buffers()[1]).cast("q")[: found.num_rows]
     places = (bisect_right(times, window.now_ms - span) for span in (DAY_MS, HOUR_MS))
     return Recent(*(times[place] if place < len(times) else _NEVER_MS for place in places))
 
 
 def page_time(reading: Reading) -> tuple[int, Recent]:
-    """Return what pages are kept for besides the versions of tables: the minute, and what is recent."""
+    """Return the cache key of pages in addition to the versions of tables: the minute, and what is recent."""
     window = last_day(reading)
     return window.since_ms, recent(reading, window)

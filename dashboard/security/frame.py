@@ -1,4 +1,5 @@
-"""Dashboard: the frame around every request: host, method, size, rate, token, time; and the headers of every answer."""
+"""Dashboard: the checks around every request: host, method, size, rate, token, time; and the headers of every
+answer."""
 
 from __future__ import annotations
 
@@ -31,9 +32,9 @@ class SecurityFrame:
     """Wraps the application.
 
     Args:
-        state: What the application shares with its routers; the server reads it.
-        token: Empty: none is required.
-        timeout_s: How long an answer may take.
+        state: The state that the application shares with its routers; the server reads it.
+        token: Empty if none is required.
+        timeout_s: The time limit of an answer.
         now_s: The wall clock, for sessions.
         elapsed_s: A monotonic clock, for the limit.
     """

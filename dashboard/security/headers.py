@@ -1,4 +1,4 @@
-"""Dashboard: what every response lets a browser do."""
+"""Dashboard: headers that limit what a browser may do with a response."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Dashboard: how many requests an address may make: a bucket that refills."""
+"""Dashboard: the limit of requests from an address: a bucket that refills."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Shell: what the command `allocate` reads and writes, and strategies of users."""
+"""Shell: input and output of the command `allocate`, and users' strategies."""

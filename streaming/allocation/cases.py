@@ -1,4 +1,4 @@
-"""Shell: one case of ``allocate``: read from a line of JSON, computed by the core, written as a line of JSON."""
+"""Shell: one case of ``allocate``, read from a line of JSON, computed by the core, written as a line of JSON."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _COUNTED = tuple(QueueInfo(number) for number in range(1_000))
 
 
 class CaseMember(msgspec.Struct, kw_only=True):
-    """A member as a case names it; absent fields are unknown."""
+    """A member in a case; absent fields are unknown."""
 
     member_id: str
     instance_id: str | None = None
@@ -62,14 +62,14 @@ class Case(msgspec.Struct, kw_only=True):
     settings: dict[str, Any] | None = None
 
     def __post_init__(self) -> None:
-        """Refuse what would not fit into memory."""
+        """Refuse a case that would not fit into memory."""
         counts = sum(topic.queue_count or 0 for topic in (self.topics or {}).values() if topic.queues is None)
         if counts > MAX_QUEUES_OF_CASE:
             raise ValueError(f"at most {MAX_QUEUES_OF_CASE} queues in all topics together, not {counts}")
 
 
 class AnsweredQueue(msgspec.Struct, gc=False):
-    """A queue in a result; the broker is written even where there is none."""
+    """A queue in a result; the broker is written even if there is none."""
 
     topic: str
     broker: str | None
@@ -101,7 +101,7 @@ def answer_line(line: bytes, number: int) -> tuple[bytes, bool]:
     """Return the result line of one case, and whether the case could be read.
 
     Args:
-        number: The line's number, from 1: replaces an id that is missing or cannot be read.
+        number: The line's number, from 1; replaces an id that is missing or cannot be read.
     """
     if number == 1:
         line = line.removeprefix(_BYTE_ORDER_MARK)
@@ -119,7 +119,7 @@ def _unread(case_id: Any, reason: str) -> bytes:
 
 
 def answer_case(case: Case, number: int = 1) -> CaseAnswer:
-    """Return a case that could be read; a strategy's own error is an answer."""
+    """Return the answer to a valid case; a strategy's own error is an answer, too."""
     answer = CaseAnswer(id=number if case.id is None else case.id, strategy=case.strategy)
     try:
         problem = read_problem(case)
@@ -140,8 +140,8 @@ def answer_case(case: Case, number: int = 1) -> CaseAnswer:
 def read_problem(case: Case) -> Problem:
     """Convert a case into the core's problem.
 
-    Two members of one id are two connections of one client; where a coordinator makes the ids, in whose maps the later
-    replaces the earlier one.
+    Two members with one id are two connections of one client; if a coordinator makes the ids, the later replaces the
+    earlier one in its maps.
     """
     profile = SYSTEMS.get(system_of(case.strategy) or "")
     has_distinct_ids = profile is not None and profile.makes_member_ids
@@ -209,7 +209,7 @@ def _by_name(problem: Problem, assignment: Assignment) -> dict[str, list[Answere
     held: dict[str, Sequence[QueueRef]] = {}
     for member in problem.members:
         queues = assignment[member.member_id]
-        # To their broker, connections of one id are one client; a queue that one member is given twice is kept twice.
+        # To their broker, connections with the same id are one client; a queue given to one member twice is kept twice.
         held[member.name] = list(dict.fromkeys([*held[member.name], *queues])) if member.name in held else queues
     return {
         name: [AnsweredQueue(queue.topic, queue.broker, queue.queue_id) for queue in queues]

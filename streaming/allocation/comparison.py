@@ -14,12 +14,12 @@ from udfs.strategies.problem import Assignment, Participant, Problem, Topic
 from udfs.strategies.registry import names, qualified_name, registered
 
 TOPIC = "topic"
-# The rooms, machines and lists that some strategies need are invented, so that each can show what it does.
+# The rooms, machines and lists that some strategies need are made up, so that each can show its effect.
 _ROOM = "room1"
 
 
 class Size(NamedTuple):
-    """How large a group is."""
+    """The size of a group."""
 
     members: int
     queues: int
@@ -27,7 +27,7 @@ class Size(NamedTuple):
 
 
 class QueueMove(NamedTuple):
-    """A queue that has another owner than before."""
+    """A queue with a new owner."""
 
     topic: str
     queue_id: int
@@ -39,7 +39,7 @@ class Compared(NamedTuple):
     """One strategy at one size.
 
     Attributes:
-        moves: Queues that were there before and have another owner now; None without a size before.
+        moves: Queues that existed before and have another owner now; None without a previous size.
     """
 
     strategy: str
@@ -52,12 +52,12 @@ class Compared(NamedTuple):
 
     @property
     def moved(self) -> int | None:
-        """Return how many queues moved; None without a size before."""
+        """Return how many queues moved; None without a previous size."""
         return None if self.moves is None else len(self.moves)
 
 
 def compare(strategy: str, size: Size, before: Size | None) -> Compared:
-    """Assign a group of this size, starting from its assignment at the size before."""
+    """Assign a group of this size, starting from its assignment at the previous size."""
     owned: Assignment = {}
     # The previous members are the current ones without the last: ids of one width sort in the same order.
     width = len(str(max(size.members, before.members if before else 0)))
@@ -86,7 +86,7 @@ def compare_all(size: Size, before: Size | None) -> list[Compared]:
 
 
 def _settled(strategy: str, size: Size, owned: Assignment, width: int) -> Assignment:
-    """Return the final assignment of the group: a cooperative move takes a second step."""
+    """Return the final assignment of the group; a cooperative rebalance takes a second step."""
     held = _allocate(strategy, size, owned, width)
     if registered(strategy, _system(strategy)).complete or not owned:
         return held
@@ -138,7 +138,7 @@ def _system(strategy: str) -> System:
 
 
 def is_strategy(strategy: str) -> bool:
-    """Return whether there is a strategy of this qualified name."""
+    """Return whether there is a strategy with this qualified name."""
     try:
         registered(qualified_name(strategy, _system(strategy)), _system(strategy))
     except StrategyError:

@@ -24,11 +24,11 @@ _log = logging.getLogger(__name__)
 def plugin_files(found: Iterable[EntryPoint] | None = None) -> Iterator[File]:
     """Return the packages that offer strategies, with the metadata by which they are found.
 
-    A package's dependencies are not among them. Compiled code cannot be imported from an archive: such a package is
-    left out and logged, and must be installed where the executors run.
+    Dependencies of a package are not included. Compiled code cannot be imported from an archive: such a package is left
+    out and logged, and must be installed where the executors run.
 
     Args:
-        found: Entry points; None: all that are installed.
+        found: Entry points; None for all that are installed.
     """
     points: dict[str, list[EntryPoint]] = {}
     for point in entry_points(group=GROUP) if found is None else found:

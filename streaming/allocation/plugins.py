@@ -43,13 +43,13 @@ def installed_user_strategies() -> tuple[str, ...]:
 
 
 def load_user_strategies(found: Iterable[EntryPoint] | None = None) -> list[str]:
-    """Register the strategies that installed packages offer.
+    """Register the strategies that installed packages provide.
 
-    An entry point's name is the qualified name (``rocketmq.MINE``), its object a function of a ``Problem`` that
-    answers an ``Assignment``, or a ``Registered`` with its promises. One that cannot be loaded, breaks a law, does not
+    An entry point's name is the qualified name (``rocketmq.MINE``); its object is a function from a ``Problem`` to an
+    ``Assignment``, or a ``Registered`` with its guarantees. A strategy that cannot be loaded, breaks a law, does not
     return in time or uses an existing name is rejected and logged; it never stops the job.
 
-    Returns: a sentence for each one that was left out.
+    Returns: a sentence for each rejected strategy.
     """
     refused = []
     for point in entry_points(group=GROUP) if found is None else found:
@@ -72,11 +72,11 @@ def _reason(error: Exception) -> str:
 def _within(limit_s: float, work: Callable[[], _T]) -> _T:
     """Run custom code in its own thread, and wait for it no longer than the limit.
 
-    After a timeout the call is abandoned: its thread continues, and ends with the process at the latest. One that never
-    releases Python's lock blocks the process.
+    After a timeout the call is abandoned: its thread continues, and ends with the process at the latest. A call that
+    never releases Python's lock blocks the process.
 
     Raises:
-        TimeoutError: It took too long. RuntimeError: It raised no ``Exception``, but e.g. ``SystemExit``.
+        TimeoutError: It took too long. RuntimeError: It raised something that is no ``Exception``, e.g. ``SystemExit``.
     """
     results: SimpleQueue[tuple[_T, None] | tuple[None, BaseException]] = SimpleQueue()
 
@@ -146,7 +146,8 @@ def _tried(point: EntryPoint) -> Registered:
 
 
 def _broken_promise(problem: Problem, entry: Registered, counts: list[int]) -> str | None:
-    """Return what the strategy declares of itself and does not keep; only where all subscribe to the same."""
+    """Return a guarantee that the strategy declares and breaks; only checked if all members have the same
+    subscriptions."""
     kinds = {frozenset(member.subscriptions) for member in problem.members}
     if len(kinds) != 1:
         return None

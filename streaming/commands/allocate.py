@@ -83,8 +83,7 @@ def _answer_lines() -> None:
 
 
 def _blocks(source: BinaryIO) -> Iterator[list[bytes]]:
-    """Return whole lines as they arrive: all at once from a file, one by one from a caller that waits for each
-    result."""
+    """Return whole lines as they arrive: all at once from a file, one by one from a waiting caller."""
     begun: list[bytes] = []
     while chunk := source.read1(_BLOCK_BYTES):  # type: ignore[attr-defined]
         first, *rest = chunk.split(b"\n")

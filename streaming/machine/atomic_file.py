@@ -11,7 +11,7 @@ def write_atomically(path: Path, content: bytes, *, modified_ns: int | None = No
     """Write a file atomically and durably.
 
     Args:
-        modified_ns: Its time of modification, for readers that use it; None: now.
+        modified_ns: Its time of modification, for readers that use it; None for now.
 
     Raises:
         OSError: It was not written; the unfinished file is removed.

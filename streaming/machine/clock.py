@@ -1,4 +1,4 @@
-"""Shell: what time it is on this machine."""
+"""Shell: the time on this machine."""
 
 from __future__ import annotations
 

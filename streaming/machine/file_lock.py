@@ -1,4 +1,4 @@
-"""Shell: what only one process may use at a time: a lock that is released with the process, however it ends."""
+"""Shell: a lock for what only one process may use at a time, released with the process, however it ends."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ _MOST_BYTES = 1024
 
 @contextmanager
 def exclusive_lock(lock_file: Path, *, problem: str, remedy: str) -> Iterator[None]:
-    """Hold the lock while inside. The file stays, with its last holder; its folder must be there.
+    """Hold the lock while inside. The file stays, with its last holder; its folder must exist.
 
     Raises:
-        SetupError: Another holds it, which is then the problem.
-        OSError: The file cannot be made.
+        SetupError: Another process holds it, and is named.
+        OSError: The file cannot be created.
     """
     lock = os.open(lock_file, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o644)
     try:

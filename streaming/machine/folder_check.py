@@ -1,4 +1,4 @@
-"""Shell: whether a folder is writable; checked before a slow start. Nothing is created for it."""
+"""Shell: checks, before a slow start, whether a folder is writable. Nothing is created for it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 
 def write_error(folder: Path) -> str | None:
-    """Return why files cannot be made in a folder, which may have to be made itself; None when they can.
+    """Return why files cannot be created in a folder, which may not exist yet; None if they can.
 
     A full disk is noticed only by writing.
     """

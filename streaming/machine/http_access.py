@@ -1,6 +1,6 @@
-"""Shell: access to a server of ours: from where, by which of its names, with which token.
+"""Shell: access to the monitor's own servers: from where, by which name, with which token.
 
-Names are checked so that no page elsewhere reaches it under a name of its own.
+Names are checked so that no foreign page reaches a server under a name of its own.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _ANY = frozenset({"0.0.0.0", "::"})
 
 
 def is_local(host: str) -> bool:
-    """Return whether only this machine reaches an address to listen at.
+    """Return whether only this machine can reach a listening address.
 
     Example:
         >>> is_local("127.0.0.1"), is_local("localhost"), is_local("0.0.0.0")
@@ -33,7 +33,7 @@ def require_token(host: str, token: str, setting: str) -> None:
     """Check that a server has a token if other machines reach it.
 
     Args:
-        host: The address to listen at. setting: Where that was set.
+        host: The address to listen on. setting: The setting that it comes from.
 
     Raises:
         SetupError: There is no token.
@@ -46,7 +46,7 @@ def require_token(host: str, token: str, setting: str) -> None:
 
 
 def is_token(token: str, given: str) -> bool:
-    """Return whether a text is the token, in a time that depends on neither's content."""
+    """Return whether a text is the token, in a time that does not depend on either's content."""
     return hmac.compare_digest(_digest(token), _digest(given))
 
 
@@ -65,7 +65,8 @@ class AllowedHosts:
     """Decides about ``Host`` headers.
 
     Args:
-        listens_at: The address of the server. At all of a machine's addresses, any address fits; names must be listed.
+        listens_at: The address of the server. If it listens on all of a machine's addresses, any address matches; names
+            must be listed.
     """
 
     def __init__(self, listens_at: str, names: Iterable[str]) -> None:

@@ -14,8 +14,8 @@ Level = Literal["debug", "info", "warning", "error"]
 def configure(level: Level, form: Literal["auto", "text", "json"]) -> None:
     """Send every log line of this process to stderr, in one form.
 
-    The JSON lines have the fields of Spark's own structured log: ``ts``, ``level``, ``msg``, ``logger``,
-    ``context``-like keys beside them.
+    The JSON lines have the fields of Spark's own structured log: ``ts``, ``level``, ``msg``, ``logger``, and further
+    keys like those in ``context``.
     """
     as_text = form == "text" or (form == "auto" and sys.stderr.isatty())
     shared: list[structlog.typing.Processor] = [
@@ -61,6 +61,6 @@ def logger(name: str) -> structlog.stdlib.BoundLogger:
     return found
 
 
-# Kafka's C client writes its own log; what matters reaches the callers as exceptions.
+# Kafka's C client writes its own log; important errors reach the callers as exceptions.
 LIBRDKAFKA = logging.getLogger("librdkafka")
 LIBRDKAFKA.setLevel(logging.CRITICAL)

@@ -1,4 +1,4 @@
-"""Shell: whether a server can be reached; checked before a slow start."""
+"""Shell: checks, before a slow start, whether a server can be reached."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def require_reachable(addresses: Sequence[str], *, what: str, remedy: str) -> No
 
     Args:
         addresses: ``host:port`` each.
-        what: They are, for people. remedy: What people may do.
+        what: A name for the addresses in errors. remedy: What users may do.
 
     Raises:
         UnreachableError: None of them can be reached.
@@ -27,7 +27,7 @@ def require_reachable(addresses: Sequence[str], *, what: str, remedy: str) -> No
             socket.create_connection((host.strip("[]"), int(port)), _TIMEOUT_S).close()
         except OSError as error:
             failures.append(f"{address}: {error.strerror or error}")
-        except UnicodeError:  # Python raises this for a label longer than host names allow.
+        except UnicodeError:  # Python raises this for a label longer than host names allow
             failures.append(f"{address}: is not a host name")
         else:
             return
@@ -35,5 +35,5 @@ def require_reachable(addresses: Sequence[str], *, what: str, remedy: str) -> No
 
 
 def remedy_by(option: str) -> str:
-    """Return what people may do about an address that was given with an option."""
+    """Return what users may do about an address that was given with an option."""
     return f"Check that it runs and that this machine can reach it, or give its address with {option}."

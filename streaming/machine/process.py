@@ -1,4 +1,4 @@
-"""Shell: which process of which machine something is, and how long this machine has run."""
+"""Shell: the identity of a process and its machine, and how long this machine has run."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 
 def process_identity(pid: int) -> str:
-    """Return the boot of the machine, the space of process ids, and the start of a process; empty if it is unknown."""
+    """Return the boot of the machine, the namespace of process ids, and the start of a process; empty if unknown."""
     try:
         # The field follows the process name, which may contain anything: man 5 proc, field 22.
         started = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19]
@@ -18,7 +18,7 @@ def process_identity(pid: int) -> str:
 
 
 def is_same_machine(identity: str) -> bool:
-    """Return whether a process of this identity is one that this process can see."""
+    """Return whether a process with this identity is one that this process can see."""
     ours = process_identity(os.getpid())
     return bool(ours and identity) and identity.split()[:2] == ours.split()[:2]
 
@@ -32,14 +32,14 @@ def is_stopped(pid: int) -> bool:
 
 
 def boot_id() -> str:
-    """Return what tells one boot of this machine from another.
+    """Return an id that distinguishes one boot of this machine from another.
 
     Raises:
-        OSError: The system has no such thing.
+        OSError: The system has no such id.
     """
     return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
 
 
 def since_boot_ms() -> int:
-    """Return how long this machine has run, suspended or not: no change of its clock changes it."""
+    """Return how long this machine has run, including suspension; setting its clock does not change it."""
     return time.clock_gettime_ns(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)) // 1_000_000

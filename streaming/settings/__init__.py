@@ -1,1 +1,1 @@
-"""Shell: which settings there are, and where each was set."""
+"""Shell: the settings, and where each was set."""

@@ -1,19 +1,19 @@
-"""Shell: the addresses of clusters as people write them."""
+"""Shell: the addresses of clusters in users' notation."""
 
 from __future__ import annotations
 
 import re
 
 _HOST = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[\w.-]+)(:(?P<port>\d{1,5}))?")
-_PROTOCOL = re.compile(r"\w+://")  # that of a Kafka listener
+_PROTOCOL = re.compile(r"\w+://")  # the protocol of a Kafka listener
 
 
 def wrong_hosts(address: str, *, of_kafka: bool = False) -> list[str]:
-    """Return which of the hosts of an address are none.
+    """Return the invalid hosts of an address.
 
     Args:
-        address: ``host:port;host:port`` or ``host:port,host:port/root``; empty is no address. of_kafka: There, each
-            host has its port, and maybe the protocol of its listener.
+        address: ``host:port;host:port`` or ``host:port,host:port/root``; an empty text is not an address. of_kafka:
+            Each host has its port, and maybe the protocol of its listener.
 
     Example:
         >>> wrong_hosts("zk1:2181,zk2/meta"), wrong_hosts("zk1:port"), wrong_hosts("broker", of_kafka=True)

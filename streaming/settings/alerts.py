@@ -29,7 +29,7 @@ def _is_url(text: str) -> bool:
         parts = urlsplit(text)
         port, host = parts.port, (parts.hostname or "").encode("idna")
         text.encode()
-    except ValueError:  # A part is not a header; the error's text may contain secrets.
+    except ValueError:  # a part is not a header; the error's text may contain secrets
         return False
     return parts.scheme in ("http", "https") and bool(host) and port != 0 and text.isprintable() and " " not in text
 

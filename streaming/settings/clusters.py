@@ -16,7 +16,7 @@ _PATTERNS = ("include_groups", "exclude_groups", "include_topics", "exclude_topi
 class LiveCluster(Section):
     """A live cluster to follow; it is followed when it has an address."""
 
-    address: ClassVar[str]  # the name of the field that holds it
+    address: ClassVar[str]  # the name of the field with the address
 
     cluster: str
     include_groups: tuple[str, ...]
@@ -24,7 +24,7 @@ class LiveCluster(Section):
     poll_interval_ms: Annotated[Span, Field(ge=100)]
 
     def mistakes(self) -> list[str]:
-        """Return what is wrong with settings that are valid one by one."""
+        """Return mistakes in settings that are valid individually."""
         return []
 
     @field_validator(*_PATTERNS, mode="before", check_fields=False)
@@ -97,7 +97,7 @@ class RocketMq(LiveCluster, _Encrypted):
     security_token: SecretStr
 
     def mistakes(self) -> list[str]:
-        """Return what is wrong with settings that are valid one by one."""
+        """Return mistakes in settings that are valid individually."""
         if bool(self.access_key) == bool(self.secret_key.get_secret_value()):
             return []
         return ["rocketmq.access_key and rocketmq.secret_key go together"]
@@ -120,7 +120,7 @@ class Metaq(LiveCluster, _Encrypted):
 
 
 class Clusters(Section):
-    """The sections of all systems, each named like its system; in the order in which a checkpoint remembers them."""
+    """The sections of all systems, each named like its system, in the order in which a checkpoint stores them."""
 
     kafka: Kafka
     rocketmq: RocketMq

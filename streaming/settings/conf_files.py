@@ -1,4 +1,4 @@
-"""Shell: where the files of `conf/` are: in a checkout, in an installed wheel, or in a zip on Python's path."""
+"""Shell: the location of the files of `conf/`: in a checkout, in an installed wheel, or in a zip on Python's path."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from importlib.resources.abc import Traversable
 from pathlib import Path
 
 _PACKAGE = files("streaming")
-# The wheel, and the zip for executors, have a copy inside the package; a checkout has conf/ beside it.
+# The wheel, and the zip for executors, have a copy inside the package; a checkout has conf/ at its root.
 _PLACES: tuple[Traversable, ...] = (
     _PACKAGE / "conf",
     *([_PACKAGE.parent / "conf"] if isinstance(_PACKAGE, Path) else []),
@@ -23,7 +23,7 @@ def conf_folder() -> Traversable:
 
 
 def conf_file(name: str) -> Traversable:
-    """Return a file of `conf/`, to be read: inside a zip it has no path.
+    """Return a file of `conf/` for reading; inside a zip it has no path.
 
     Raises:
         FileNotFoundError: The project has no such file.
@@ -36,7 +36,7 @@ def conf_file(name: str) -> Traversable:
 
 @contextmanager
 def conf_path(name: str) -> Iterator[Path]:
-    """Have a file of `conf/` on the disk, for other programs, until the block is left.
+    """Provide a file of `conf/` on the disk, for other programs, until the block is left.
 
     Raises:
         FileNotFoundError: The project has no such file.

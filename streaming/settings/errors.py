@@ -1,4 +1,4 @@
-"""Shell: the one error of settings. It is apart from the settings, which few commands need, and which load slowly."""
+"""Shell: the error of settings, separate from the settings, which few commands need and which load slowly."""
 
 
 class SettingsError(Exception):

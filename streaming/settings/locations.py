@@ -1,4 +1,4 @@
-"""Shell: where something is kept: a folder of this machine, or a URI of a store."""
+"""Shell: storage locations: a folder of this machine, or a URI of a store."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ STORES = ("s3", "abfss", "gs", "hdfs")
 STORE_VARIABLES = ("AWS_", "AZURE_", "GOOGLE_", "HADOOP_")
 _SUPPORTED = f"a folder, file, {', '.join(STORES)} and s3a are known"
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):(?=/)")
-# This also matches known schemes without slashes: nobody wants a folder named s3:lake.
+# This also matches known schemes without slashes, because nobody wants a folder named s3:lake.
 _STORE = re.compile(rf"({'|'.join(STORES)}|s3a|file):", re.IGNORECASE)
 # Nobody names a folder here like this, and each of these texts would become one.
 _MISTAKEN = (
@@ -38,10 +38,10 @@ _NAMES = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*){1,2}")
 
 
 def location_of(value: object) -> Location:
-    """Read a path or URI; ``s3a`` is another name of ``s3``.
+    """Parse a path or URI; ``s3a`` is another name for ``s3``.
 
     Raises:
-        ValueError: It is neither; the message does not repeat it.
+        ValueError: The text is neither; the message does not repeat it.
 
     Example:
         >>> location_of("s3a://lake/tables/")
@@ -91,7 +91,7 @@ def _of_store(scheme: str, rest: str) -> str:
 
 
 def without_key(text: str) -> str:
-    """Return a location as errors may show it.
+    """Return a location in a form that errors may show.
 
     Example:
         >>> without_key("s3://AKIA:secret@lake/t"), without_key("abfss://box@account.dfs.core.windows.net/t")
@@ -101,10 +101,10 @@ def without_key(text: str) -> str:
 
 
 def folder_of(value: object) -> Location:
-    """Read the location of a folder, where the name of a schema in a catalogue cannot be meant but may be given.
+    """Parse the location of a folder, where a schema name of a catalog is not allowed but may be given by mistake.
 
     Raises:
-        ValueError: It is neither path nor URI, or looks like such a name and is no folder yet.
+        ValueError: It is neither path nor URI, or looks like such a name and is no existing folder.
     """
     location = location_of(value)
     text = str(value)
@@ -114,9 +114,9 @@ def folder_of(value: object) -> Location:
 
 
 def tables_of(value: object) -> Location:
-    """Read a path or URI of tables, or a schema of Spark's catalogue: two or three names with dots, without a slash.
+    """Parse a path or URI of tables, or a schema of Spark's catalog: two or three names with dots, without a slash.
 
-    A folder that is there already is a folder, whatever its name.
+    An existing folder is a folder, whatever its name.
 
     Raises:
         ValueError: The text is neither.
@@ -131,17 +131,17 @@ def tables_of(value: object) -> Location:
 
 
 def catalog_schema(location: Location) -> str:
-    """Return the catalogue's schema that a location of tables names; empty where it is a folder or URI."""
+    """Return the catalog schema that a location of tables names; empty if it is a folder or URI."""
     text = location if isinstance(location, str) else ""
     return text.removeprefix(_CATALOG) if text.startswith(_CATALOG) else ""
 
 
 def absolute(location: Location) -> Location:
-    """Return where it is, whatever folder a command runs in."""
+    """Return the absolute location, independent of the working folder of a command."""
     return location.absolute() if isinstance(location, Path) else location
 
 
 def hand_on(options: Mapping[str, str], env: MutableMapping[str, str]) -> None:
-    """Put options of stores where delta-rs and Hadoop look for them; variables that are set already have precedence."""
+    """Put options of stores where delta-rs and Hadoop look for them; existing variables take precedence."""
     for name, value in options.items():
         env.setdefault(name, value)

@@ -117,7 +117,7 @@ class EventLogLimits(Section):
     retention_at_least_ms: Span
 
     def bounds(self) -> dict[str, Any]:
-        """Return the limits of the event log: a 0 in the settings, no limit, becomes None."""
+        """Return the limits of the event log; a 0 in the settings, meaning no limit, becomes None."""
         unbounded = ("retention_ms", "unread_retention_ms", "retention_bytes")
         return {name: None if name in unbounded and not value else value for name, value in self}
 
@@ -129,7 +129,7 @@ def _store_variable(name: str) -> str:
 
 
 class Storage(ClientOptions):
-    """Options of stores, by the names of the variables that their users have; in capitals, as delta-rs reads them."""
+    """Options of stores, by the names of their users' environment variables; in capitals, as delta-rs reads them."""
 
     options: dict[Annotated[str, AfterValidator(_store_variable)], SecretStr]
 
@@ -153,7 +153,7 @@ class Retention(Section):
     queue_progress_hours: Hours
 
     def keep_ms(self) -> dict[str, int]:
-        """Return for how long rows of a table are kept, by its name; those that are kept for ever are left out."""
+        """Return how long rows of a table are kept, by its name; tables that are kept forever are left out."""
         return {name.removesuffix("_hours"): hours * 3_600_000 for name, hours in self if hours}
 
 
@@ -222,7 +222,7 @@ class Dashboard(Section):
 
 
 class Settings(Clusters):
-    """All settings; ``load`` makes them."""
+    """All settings; created by ``load``."""
 
     job: JobSettings
     time: Time
@@ -246,11 +246,11 @@ class Settings(Clusters):
     log: Log
 
     def places(self) -> dict[str, Location]:
-        """Return where the job reads and writes, by the option that names each; an empty one is none."""
+        """Return the locations that the job reads and writes, by option name; empty ones are left out."""
         return {"--tables": self.job.tables, "--checkpoint": self.job.checkpoint, "--events": self.events.folder}
 
     def core_config(self) -> CoreConfig:
-        """Return the part of the settings that the core decides by: those whose names it knows."""
+        """Return the settings that the core's decisions depend on: those whose names it knows."""
         parts = (self.state, self.time, self.limits, self.strategies, self.findings)
         values = {name: value for part in parts for name, value in part if name in CoreConfig.__struct_fields__}
         timeouts = {name.removesuffix("_ms"): timeout for name, timeout in self.session_timeouts}
@@ -268,7 +268,7 @@ def load(
         env: Environment variables; those of other programs are ignored.
 
     Raises:
-        SettingsError: With every mistake: unreadable files, unknown keys, ill-typed or senseless values.
+        SettingsError: Lists every mistake: unreadable files, unknown keys, ill-typed or invalid values.
     """
     mistakes: list[str] = []
     layers = [("conf/default.toml", read_file(conf_file("default.toml"), mistakes))]
@@ -290,7 +290,7 @@ def load(
 
 
 def duration_ms(text: str) -> int:
-    """Read a span of time as people write it: ``250ms``, ``2s``, ``10m``, ``1h``, ``2d``; a bare number is seconds.
+    """Parse a span of time in users' notation: ``250ms``, ``2s``, ``10m``, ``1h``, ``2d``; a bare number is seconds.
 
     Raises:
         ValueError: It is not a span, or is longer than a hundred years.
@@ -317,7 +317,7 @@ def _sentence(problem: Mapping[str, Any], origins: Mapping[tuple[str, ...], str]
         return f"{origin}: {name}: there is no such setting"
     if problem["type"] == "missing":
         return f"{origin}: {name}: is missing"
-    if problem["type"] == "value_error":  # The message is our own and names the mistake.
+    if problem["type"] == "value_error":  # the message comes from here and names the mistake
         return f"{origin}: {name}: {problem['msg'].removeprefix('Value error, ')}"
     shown = "" if SECRET_OPTIONS.search(name) else f", not {problem['input']!r}"
     message = (

@@ -1,4 +1,4 @@
-"""Shell: what all sections of the settings share: the types of values, and what is refused in each."""
+"""Shell: the common parts of all sections of the settings: types of values, and which are refused."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ INT_MAX, LONG_MAX = 2**31 - 1, 2**63 - 1  # the ranges of Java and Arrow
 
 
 def local_folder(value: object) -> Path:
-    """Read the path of a folder or file of this machine.
+    """Parse the path of a folder or file of this machine.
 
     Raises:
         ValueError: It is not a path, or it is the URI of a store.
@@ -53,7 +53,7 @@ def _address(text: str, *, of_kafka: bool) -> str:
 
 
 def pattern(text: str) -> str:
-    """Return a regular expression as it was given.
+    """Check a regular expression and return it unchanged.
 
     Raises:
         ValueError: It is not a regular expression.
@@ -66,10 +66,10 @@ def pattern(text: str) -> str:
 
 
 def header_text(secret: SecretStr) -> SecretStr:
-    """Return a secret that is sent in a header of HTTP.
+    """Return a secret that is sent in an HTTP header.
 
     Raises:
-        ValueError: A header cannot hold it.
+        ValueError: A header cannot contain it.
     """
     if not _HEADER_TEXT.fullmatch(secret.get_secret_value()):
         raise ValueError("has characters beyond printable ASCII, or spaces around it: no header of HTTP can hold it")
@@ -113,7 +113,7 @@ class ClientOptions(Section):
         return {key: _option_text(value) for key, value in options.items()}
 
     def plain_options(self) -> dict[str, str]:
-        """Return the options with their secrets, for the client alone."""
+        """Return the options including secrets, only for the client."""
         return {key: value.get_secret_value() for key, value in self.options.items()}
 
 

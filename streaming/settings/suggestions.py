@@ -48,7 +48,7 @@ def did_you_mean(text: str, names: Collection[str]) -> str:
 
 
 def one_of(text: str, names: Collection[str]) -> str:
-    """Return why a text is none of a few names: which there are, and which was probably meant.
+    """Return why a text is none of a few names: the valid names, and which was probably meant.
 
     Example:
         >>> one_of("fialed", ["completed", "failed"])

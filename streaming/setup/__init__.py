@@ -1,1 +1,1 @@
-"""Shell: what happens before the first run."""
+"""Shell: preparations before the first run."""

@@ -1,4 +1,4 @@
-"""Shell: the errors of everything that must be there before the monitor can start."""
+"""Shell: the errors of missing prerequisites of the monitor."""
 
 
 class SetupError(Exception):
@@ -20,4 +20,4 @@ class SetupError(Exception):
 
 
 class UnreachableError(SetupError):
-    """A server that does not answer now: the same command may succeed later without a change."""
+    """A server that does not answer now; the same command may succeed later without a change."""

@@ -67,8 +67,7 @@ class ClusterFreshness:
     silent_at: int | None = None
 
     def knows(self, at_ms: int | None) -> bool:
-        """Return whether everything about it is known at a time; None means the present, which is the end of a
-        recording.
+        """Return whether everything about it is known at a time; None for the present, the end of a recording.
 
         A clock that was ahead may have dated the last knowledge later than now; the present is unknown all the same.
         """

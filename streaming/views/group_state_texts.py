@@ -1,5 +1,4 @@
-"""Shell: the state and generation of a group as text; for kinds that are not followed, as their coordinator has
-them."""
+"""Shell: a group's state and generation as text; if it is not followed, as its coordinator has them."""
 
 from __future__ import annotations
 

@@ -34,8 +34,7 @@ def require_present(reader: Reader, cluster: str | None, group: str | None = Non
 
 
 def known_clusters(reader: Reader, group: str | None = None) -> set[str]:
-    """Return the clusters that the tables know now, including those without a group; if a group is named, its
-    clusters."""
+    """Return the clusters that the tables know now, including those without a group; with a group, its own."""
     if group is not None:
         return _names(reader, ("groups",), "cluster", {"group_id": group})
     return _names(reader, ("groups", "topics", "findings"), "cluster")

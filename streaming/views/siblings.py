@@ -85,8 +85,7 @@ class HostSessions(NamedTuple):
 
 
 def siblings_of(reader: Reader, session: Row, cluster: str, group: str, at_ms: int) -> Siblings | None:
-    """Return the fate of the client's sessions elsewhere; None if it has none or cannot be distinguished from
-    others."""
+    """Return the fate of the client's sessions elsewhere; None if it has none or is not distinguishable."""
     same = {"cluster": cluster, "client_id": session.get("client_id"), "host": session.get("host")}
     others, ended = _others(reader, same, session, group, at_ms)
     return Siblings(len(ended), len(others) - len(ended)) if others else None
