@@ -1,4 +1,4 @@
-"""Shell: the long-running job: starts what belongs together, watches over it, stops it in order."""
+"""Shell: the long-running job: starts its parts, watches over them, stops them in order."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class Job:
     """One run of the job, from the first check to the last commit.
 
     Args:
-        status: What a live view shows; filled while the job runs.
+        status: The status for a live view, updated while the job runs.
     """
 
     def __init__(
@@ -197,7 +197,8 @@ class Job:
             end_session(spark)
 
     def _resumer(self) -> Callable[[Sequence[str]], None]:
-        """Return what writes the mark ``resume``: it triggers the next batch for groups with remaining input."""
+        """Return a function that writes the mark ``resume``, which triggers the next batch for groups with remaining
+        input."""
         control = ControlFolder(self._checkpoint.control)
 
         def resume(clusters: Sequence[str]) -> None:
@@ -218,10 +219,10 @@ class Job:
         """Register a function to be called once, when the first batch has been read."""
         self._when_running = call
 
-    # -- what is started ----------------------------------------------------------------------------------------
+    # -- starting -----------------------------------------------------------------------------------------------
 
     def _starter(self, spark: SparkSession, sink: Sink, losses: LossWatch) -> Callable[[bool], StreamingQuery]:
-        """Return what starts the query, or starts it again."""
+        """Return a function that starts the query, or starts it again."""
 
         def write(decided: DataFrame, batch_id: int) -> None:
             self._position.began(batch_id)
@@ -256,12 +257,12 @@ class Job:
         *,
         flush: bool,
     ) -> None:
-        """Read all there is; a live cluster's clock follows in a second pass, the flush in a last one."""
+        """Read everything; a live cluster's clock follows in a second pass, the flush in a last one."""
         for follower in followers:
             if not self.stop.is_requested and not follower.poll():
                 _log.warning("a cluster did not answer; this run reports nothing new of it", cluster=follower.status())
         self._pass(start, losses)
-        # The ends of all are taken before the pass that reads them.
+        # The end offsets of all are read before the pass that reads up to them.
         clocks = [follower.flush_clock() for follower in followers]
         if any(clocks) and not self.stop.is_requested:
             self._pass(start, losses)
@@ -273,7 +274,7 @@ class Job:
             self._pass(start, losses)
 
     def _pass(self, start: Callable[[bool], StreamingQuery], losses: LossWatch) -> None:
-        """Read all there is, as often as groups have more to do than fits into a batch."""
+        """Read everything, as often as groups have more to do than fits into a batch."""
         self._unfinished = True
         while self._unfinished and not self.stop.is_requested:
             self._unfinished = False
@@ -306,7 +307,7 @@ class Job:
         losses: LossWatch,
         materializer: Materializer,
     ) -> None:
-        """Keep the query running, also through outages of a broker."""
+        """Keep the query running, even through outages of a broker."""
         ticker = IdleTicker(self.settings, ControlFolder(self._checkpoint.control), lambda: sorted(self._clusters))
         for follower in followers:
             follower.start()
@@ -329,7 +330,7 @@ class Job:
             self.stop.wait(pause_s)
 
     def _connection_error(self, error: BaseException, followers: Sequence[AttachedCluster]) -> str | None:
-        """Return how a broker's being away ended the query; None when it was something else."""
+        """Return the broker's error if it ended the query; None for any other error."""
         problems = [problem for follower in followers if (problem := follower.connection_error(error)) is not None]
         if self.settings.kafka_events.topic and not problems:
             from streaming.collectors.kafka.errors import connection_error
@@ -370,7 +371,7 @@ class Job:
         return None
 
     def _check_lock(self, query: StreamingQuery) -> None:
-        """Stop the query at once, and raise, when another job may have taken the checkpoint over."""
+        """Stop the query at once, and raise an error, if another job may have taken the checkpoint over."""
         try:
             self._guard()
         except OSError:

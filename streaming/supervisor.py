@@ -1,4 +1,4 @@
-"""Shell: the job as a command runs it: signals, metrics, the live view, its exit code, one line when it fails."""
+"""Shell: the job as a command: signals, metrics, the live view, its exit code, one line if it fails."""
 
 from __future__ import annotations
 

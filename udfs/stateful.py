@@ -1,7 +1,7 @@
 """Core: the function that Spark's ``applyInPandasWithState`` calls for each (cluster, shard). No I/O.
 
 It imports no Spark: the state's handle is passed in. It reads no clock: the batch's own timestamp comes with the
-handle, and is the same when the batch is repeated.
+handle, and is the same if the batch is repeated.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _KINDS: dict[type[Row], str] = {
     Unfinished: "unfinished",
 }
 _encode = msgspec.json.Encoder().encode
-_ROWS_AT_ONCE = 10_000  # bounds the memory of a batch that decides much
+_ROWS_AT_ONCE = 10_000  # bounds the memory of a batch with many decisions
 
 
 class StateHandle(Protocol):
@@ -52,16 +52,16 @@ ShardFunction = Callable[[tuple[str, int], Iterable[pd.DataFrame], StateHandle],
 
 
 def shard_function(config: CoreConfig, logic: GroupLogic = coordinator, *, checkpoint: str = "") -> ShardFunction:
-    """Make the function of the stateful operator.
+    """Return the function of the stateful operator.
 
     Args:
-        logic: How groups decide. checkpoint: The owner of the state, for errors.
+        logic: The groups' decisions. checkpoint: The owner of the state, for errors.
     """
 
     def advance_shard(
         key: tuple[str, int], frames: Iterable[pd.DataFrame], state: StateHandle
     ) -> Iterator[pd.DataFrame]:
-        """Return what the batch decided, as rows of kind, cluster and JSON text; every path updates the state."""
+        """Return the batch's decisions, as rows of kind, cluster and JSON text; every path updates the state."""
         cluster, number = str(key[0]), int(key[1])
         packets = [decode_packet(payload) for frame in frames for payload in frame[PAYLOAD]]
         if cluster == REJECTED_CLUSTER:

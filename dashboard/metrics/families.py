@@ -1,5 +1,4 @@
-"""Dashboard: the tables as families of metrics; counters are counted from rows, so they fall when retention drops
-rows."""
+"""Dashboard: the tables as metrics; counters are counted from rows, so they fall when retention drops rows."""
 
 from __future__ import annotations
 

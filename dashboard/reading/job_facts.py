@@ -87,8 +87,7 @@ def commits(reading: Reading) -> list[Row]:
 
 
 def batches(reading: Reading) -> list[Row]:
-    """Return, for each of the newest commits to the journal, the batches since the previous one, and their parts in
-    ms."""
+    """Return for each of the newest commits to the journal the batches since the previous, and their parts in ms."""
     found: list[Row] = []
     for commit in reading.tables.history("changes", BATCH_COMMITS):
         times = batch_times_of(commit.get(USER_METADATA))

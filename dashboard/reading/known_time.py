@@ -109,8 +109,7 @@ def headline(reading: Reading) -> Headline:
 
 
 def unwritten_findings(reading: Reading) -> list[Row]:
-    """Return the findings that no job can write, as open rows of ``findings``: that none is alive, or learns
-    nothing."""
+    """Return findings that no job can write, as open rows of ``findings``: that none is alive, or learns nothing."""
     if not reading.freshness.blind():
         return []
     rows = reading.tables.rows("findings", where={"kind": KIND}, keep=lambda found: found["closed_at"].is_null())

@@ -1,5 +1,4 @@
-"""Dashboard: finds the rows of a large table that contain a piece of a listing, to read only their files and
-columns."""
+"""Dashboard: finds the rows of a large table with a piece of a listing, to read only their files and columns."""
 
 from __future__ import annotations
 
@@ -159,8 +158,7 @@ def _places(reading: Reading, request: PieceRequest, columns: Sequence[str]) -> 
 
 
 def _bounds(columns: Sequence[str], request: PieceRequest, first: list[Any], last: list[Any]) -> dict[str, object]:
-    """Return conditions that hold from the first to the last position: on the columns in which they are equal, and
-    the next."""
+    """Return conditions that hold from the first to the last position: on their equal columns and the next one."""
     found: dict[str, object] = {}
     is_time = _TIME.fullmatch(request.order) is not None
     for number, column in enumerate(columns):

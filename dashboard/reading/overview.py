@@ -109,8 +109,7 @@ def hours(reading: Reading) -> pa.Table:
 
 
 def overview(reading: Reading) -> pa.Table:
-    """Return one row per group: its row of ``groups``, and the figures of its findings and the last day's
-    rebalances."""
+    """Return one row per group: its row of ``groups``, and figures of its findings and the last day's rebalances."""
     many, unknown = widespread(reading), _unknown(reading)
     columns = ["cluster", "group_id", "kind", "severity", "closed_at"]
 

@@ -51,8 +51,7 @@ def rebalance_detail(reader: Reader, rebalance_id: str, *, most: int = MAX_ROWS)
 
 
 def _siblings_text(cause: Row) -> str | None:
-    """Return the fate of a departed member's client and host in other groups; None if there is none, or it is
-    unknown."""
+    """Return the fate of a departed member's client and host in other groups; None if none is there or known."""
     texts = [kind(**cause[name]).text for name, kind in _ELSEWHERE if cause.get(name)]
     return "; ".join(texts) or None
 

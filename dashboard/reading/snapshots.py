@@ -63,8 +63,7 @@ class TableSnapshots(OpenedTables):
 
     @property
     def versions(self) -> Mapping[str, int]:
-        """Return the version of each table, and of ``liveness``, at the last refresh; -1 if the table does not
-        exist."""
+        """Return the version of each table, and of ``liveness``, at the last refresh; -1 for a missing table."""
         return self._versions
 
     @property

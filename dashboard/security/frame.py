@@ -1,5 +1,4 @@
-"""Dashboard: the checks around every request: host, method, size, rate, token, time; and the headers of every
-answer."""
+"""Dashboard: checks of every request: host, method, size, rate, token, time; and the headers of every answer."""
 
 from __future__ import annotations
 

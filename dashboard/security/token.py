@@ -12,8 +12,7 @@ _PURPOSE = b"rebalance-monitor session "
 
 
 def new_session(token: str, now_s: int) -> str:
-    """Return a cookie's value that proves knowledge of the token until it expires; a restarted server accepts it,
-    too."""
+    """Return a cookie's value that proves knowledge of the token until it expires, even after a restart."""
     until = now_s + SESSION_S
     return f"{until}.{_sign(token, until)}"
 

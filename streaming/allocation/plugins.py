@@ -146,8 +146,7 @@ def _tried(point: EntryPoint) -> Registered:
 
 
 def _broken_promise(problem: Problem, entry: Registered, counts: list[int]) -> str | None:
-    """Return a guarantee that the strategy declares and breaks; only checked if all members have the same
-    subscriptions."""
+    """Return a declared guarantee that the strategy breaks; only checked with equal subscriptions."""
     kinds = {frozenset(member.subscriptions) for member in problem.members}
     if len(kinds) != 1:
         return None

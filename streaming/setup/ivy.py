@@ -28,7 +28,7 @@ _TAIL_LINES = 2_000
 
 
 def progress(line: str) -> None:
-    """Write one line of progress where people see it and programs do not read it."""
+    """Write one line of progress for people, on a stream that programs do not read."""
     sys.stderr.write(line + "\n")
     sys.stderr.flush()
 
@@ -46,13 +46,13 @@ def fetch(ivy_file: Path, sums_file: Path, report: Callable[[str], None] = progr
     """Return the jars that an ivy file lists, from the cache or else from the network.
 
     Args:
-        ivy_file: exact coordinates, each `transitive="false"`.
+        ivy_file: Exact coordinates, each `transitive="false"`.
         sums_file: lines of `sha256sum`, one for each jar and no other.
-        report: gets the lines of progress; none when all jars are there.
+        report: Receives lines of progress; none if all jars exist.
 
     Returns:
-        The jars, sorted by name, in a folder of their own. The folder appears whole or not at all,
-        and its name holds the sum of both files, so a changed list is another folder.
+        The jars, sorted by name, in a folder of their own. The folder appears whole or not at all, and its name holds
+        the sum of both files, so a changed list gives another folder.
 
     Raises:
         SetupError: no Java, no network, no space, no right to write, or a jar with another sum.
@@ -156,7 +156,7 @@ def _run_ivy(ivy_file: Path, partial: Path, retrieved: Path, count: int, report:
 
 
 def _ivy_jar() -> Path:
-    """Return the Ivy that pyspark brings; found without importing pyspark."""
+    """Return the Ivy jar inside pyspark, found without importing pyspark."""
     spec = importlib.util.find_spec("pyspark")
     places = list(spec.submodule_search_locations or []) if spec else []
     jars = sorted(jar for place in places for jar in Path(place).glob("jars/ivy-*.jar"))

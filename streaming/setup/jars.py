@@ -1,4 +1,4 @@
-"""Shell: the jars that the Spark session needs beside those inside pyspark."""
+"""Shell: the jars that the Spark session needs in addition to those inside pyspark."""
 
 import sys
 from collections.abc import Iterable

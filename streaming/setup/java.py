@@ -42,13 +42,13 @@ class JavaInstallation:
 
 
 def find_java(environment: Mapping[str, str] = os.environ) -> JavaInstallation:
-    """Return the first fitting Java: the one of JAVA_HOME, else the one on the PATH.
+    """Return the first suitable Java: the one of JAVA_HOME, else the one on the PATH.
 
     The caller passes `home` to Spark as JAVA_HOME, because Spark itself would use an unsupported
     JAVA_HOME without a check.
 
     Raises:
-        SetupError: there is none, or only unfit ones; the message names each and why.
+        SetupError: There is none, or only unsuitable ones; the message names each and the reason.
     """
     unfit: list[str] = []
     for origin, java in _candidates(environment):

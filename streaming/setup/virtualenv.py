@@ -25,13 +25,13 @@ _NEEDED_BYTES = 2_000_000_000
 
 
 def make(kind: str) -> None:
-    """Install into `.venv` the packages of this lock; installed ones stay.
+    """Install the packages of this lock into `.venv`; installed ones stay.
 
     Args:
         kind: `run`, or `dev` with the tools of `make test` as well.
 
     Raises:
-        SetupError: what is missing, and the remedy.
+        SetupError: Something is missing; the message has the remedy.
     """
     find_java()
     _require_writable(_ROOT)

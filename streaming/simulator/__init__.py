@@ -1,4 +1,4 @@
-"""Shell: simulated fleets: seeded, scripted lives of consumer groups, and the truth about them."""
+"""Shell: simulated fleets of consumer groups, seeded and scripted, with the expected results."""
 
 from streaming.simulator.fleet import Fleet
 from streaming.simulator.live_writer import LiveWriter

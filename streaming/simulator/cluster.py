@@ -125,7 +125,7 @@ class Cluster:
     # -- events ----------------------------------------------------------------------------------------------
 
     def common(self, with_id: bool = False) -> SourceFields:
-        """Return the fields that every event of now carries."""
+        """Return the fields that every event has at the current time."""
         fields = cast("SourceFields", event_fields(self.system, self.name, self.now))
         if with_id:
             self._ids += 1
@@ -140,10 +140,10 @@ class Cluster:
         may_repeat: bool = True,
         rng: random.Random | None = None,
     ) -> None:
-        """Have the source write an event: some time later, perhaps twice.
+        """Let the source write an event some time later, perhaps twice.
 
         Args:
-            delay_ms: The scripted delay; else chance within the allowed lateness.
+            delay_ms: The scripted delay; otherwise a random one within the allowed lateness.
         """
         dice = rng or self.rng
         if delay_ms is None:

@@ -46,14 +46,14 @@ KINDS: dict[System, tuple[str, ...]] = {
 
 
 class Fleet:
-    """Clusters with topics, groups and members, living by script and chance.
+    """Clusters with topics, groups and members, driven by a script and chance.
 
     The same arguments give the same events in the same order, and the same truth.
 
     Args:
-        clusters, groups, members: How many; groups over all clusters, members over all groups, about.
-        speed: How many times as often as usual something happens to a group (usual: about once in 45 s).
-        disorder: How much goes wrong on the way from source to reader: 0 nothing but small delays, 1 usual.
+        clusters, groups, members: Numbers; groups over all clusters, members over all groups, approximately.
+        speed: How many times as often as usual something happens to a group (usually about once in 45 s).
+        disorder: How much goes wrong between source and reader: 0 for nothing but small delays, 1 for the usual.
         short_sessions: Every member reports a session timeout of some seconds, so that crashes show soon.
     """
 
@@ -93,33 +93,34 @@ class Fleet:
             yield delivery.event
 
     def deliveries_until(self, time_ms: int) -> Iterator[Delivery]:
-        """Return the same as ``events_until``, with when and how each event is written."""
+        """Return the same as ``events_until``, with the time and form in which each event is written."""
         self._timeline.run_until(time_ms)
         return self._post.until(time_ms)
 
     def finish(self) -> Iterator[Delivery]:
-        """End the simulation now, and return the events that are still on their way."""
+        """End the simulation now, and return the events that are still in transit."""
         for cluster in self.clusters:
             cluster.finish()
         return self._post.until(None)
 
     @property
     def truth(self) -> list[ExpectedRebalance]:
-        """Every rebalance that a reader of all events so far must find."""
+        """Return every rebalance that a reader of all events so far must find."""
         return self._truth.rebalances()
 
     def drain_truth(self) -> list[ExpectedRebalance]:
-        """Return the truth that was not returned before, and forget it: a fleet may run for long."""
+        """Return the expected rebalances that were not returned before, and forget them, because a fleet may run for
+        long."""
         return self._truth.drain()
 
     @property
     def silences(self) -> list[SilentSource]:
-        """Every completed outage of a source."""
+        """Return every completed outage of a source."""
         return list(self._truth.silences)
 
     @property
     def newest(self) -> dict[str, int]:
-        """The newest event time of each cluster so far."""
+        """Return the newest event time of each cluster so far."""
         return dict(self._truth.newest)
 
     # -- making ----------------------------------------------------------------------------------------------

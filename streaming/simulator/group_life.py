@@ -1,4 +1,4 @@
-"""Shell: what all simulated groups have in common: a name, chance of their own, one action after another."""
+"""Shell: the common base of all simulated groups: a name, a random generator, one action after another."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ class GroupLife:
         return self.cluster.timeline.now
 
     def actions(self) -> list[tuple[int, Callable[[], None]]]:
-        """Return what the group may do now, each with its weight; defined by each kind of group."""
+        """Return the possible actions of the group now, each with its weight; defined by each kind of group."""
         raise NotImplementedError
 
     def later(self, wait_ms: int, action: Callable[[], None]) -> None:
-        """Have ``action`` run after a while, and not while the source is silent, nor as topics change."""
+        """Run ``action`` after a while, but not while the source is silent, nor while topics change."""
         time_ms = self.now + wait_ms
         time_ms += time_ms % 1_000 == TOPIC_CHANGE_MS
         self.cluster.timeline.at(time_ms, lambda: self._unless_silent(action))
@@ -70,7 +70,7 @@ class GroupLife:
         self.rest()
 
     def fields(self) -> GroupEventFields:
-        """Return the fields that every event of this group of now carries."""
+        """Return the fields that every event of this group has at the current time."""
         return {**self.cluster.common(with_id=self.with_ids), "group": self.group_id}
 
     def hexadecimal(self, digits: int) -> str:

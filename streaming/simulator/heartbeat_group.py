@@ -1,4 +1,4 @@
-"""Shell: what happens to a simulated group whose members live by their own heartbeats."""
+"""Shell: the actions of a simulated group whose members are tracked by their own heartbeats."""
 
 from __future__ import annotations
 
@@ -170,7 +170,7 @@ class HeartbeatGroup(HeartbeatMembers):
                 self.later(500, self._emit_settings)
 
     def subscribe_otherwise(self) -> None:
-        """One member subscribes to other topics."""
+        """Change the topics to which one member subscribes."""
         member = self.rng.choice(self.settled())
         wanted = self.some_topics()
         if wanted != member.subscriptions:
@@ -179,7 +179,7 @@ class HeartbeatGroup(HeartbeatMembers):
             self.caused("subscription_changed", member.member_id)
 
     def prefer_otherwise(self) -> None:
-        """One member prefers other strategies."""
+        """Change the preferred strategies of one member."""
         member = self.rng.choice(self.settled())
         if member.strategies is None:
             return
@@ -191,7 +191,7 @@ class HeartbeatGroup(HeartbeatMembers):
         self.caused("strategy_changed", member.member_id)
 
     def change_settings(self) -> None:
-        """The group gets another strategy, or other settings of it."""
+        """Give the group another strategy, or change its settings."""
         if self.rng.random() < 0.7:
             ours = STRATEGIES[self.cluster.system]
             self.strategy = ours[1 - ours.index(self.strategy or ours[0])]
@@ -225,7 +225,7 @@ class HeartbeatGroup(HeartbeatMembers):
             self.caused("subscription_changed", member.member_id)
 
     def restart_unchanged(self) -> None:
-        """A static member restarts within its session timeout with the same description: nothing happens."""
+        """Restart a static member within its session timeout with the same description: nothing happens."""
         member = self.rng.choice(self.settled())
         self.later(self.interval_ms // 2, lambda: self.join(member) if member.is_free else None)
         self.busy_for(self.interval_ms)
@@ -246,7 +246,8 @@ class HeartbeatGroup(HeartbeatMembers):
     # -- at the edge, and late -------------------------------------------------------------------------------
 
     def miss_the_deadline(self) -> None:
-        """One member is silent until a millisecond before its deadline, until exactly then, or until one after."""
+        """Silence one member until a millisecond before its deadline, until exactly then, or until a millisecond
+        after."""
         member = self.rng.choice(self.settled())
         self.crash(member)
         time_ms = member.heartbeat_at + self.timeout_ms + self.rng.choice((-1, 0, 1))
@@ -260,7 +261,7 @@ class HeartbeatGroup(HeartbeatMembers):
         self._schedule_heartbeat(member, self.interval_ms)
 
     def leave_reported_late(self) -> None:
-        """A leave arrives long after its time, but nothing else happened meanwhile: it counts as in time."""
+        """Let a leave arrive long after its time, with nothing in between, so that it counts as in time."""
         span = self.rng.randrange(*LATE_BY_MS)
         member = self.rng.choice(self.settled())
         self.leave(member, delay_ms=span)
@@ -274,7 +275,7 @@ class HeartbeatGroup(HeartbeatMembers):
         self.cluster.hold_topics(self.topics, self.now + span_ms + 5_000)
 
     def leave_reported_too_late(self) -> None:
-        """A leave arrives long after its time, and after later events were reported and applied."""
+        """Let a leave arrive long after its time, and after later events were reported and applied."""
         span = self.rng.randrange(*LATE_BY_MS)
         member = self.rng.choice(self.settled())
         left_at = self.now
@@ -287,7 +288,7 @@ class HeartbeatGroup(HeartbeatMembers):
         self.hold_topics(span)
 
     def lose_heartbeats(self) -> None:
-        """The heartbeats of one member are delayed past its deadline, then all arrive at once: it never departed."""
+        """Delay the heartbeats of one member past its deadline until all arrive at once: it never departed."""
         member = self.rng.choice(self.settled())
         member.alive = True
         member.life += 1

@@ -1,4 +1,4 @@
-"""Shell: the members of a simulated group that live by their own heartbeats, and what readers must make of them."""
+"""Shell: simulated members that are tracked by their own heartbeats, and what readers must conclude."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ class HeartbeatMembers(GroupLife):
     # -- what readers must find ------------------------------------------------------------------------------
 
     def caused(self, kind: str, member_id: str | None = None, topic: str | None = None) -> None:
-        """Write down that something that is a rebalance happened now."""
+        """Record that something that is a rebalance happened now."""
         after: int | None = sum(member.present for member in self.members.values())
         if self.now <= self.uncertain_until:
             after = None
@@ -106,7 +106,7 @@ class HeartbeatMembers(GroupLife):
             self.watch(member)
 
     def watch(self, member: SimulatedMember) -> None:
-        """Have the member's session end in time unless a heartbeat is reported before."""
+        """End the member's session in time unless a heartbeat is reported before."""
         heartbeat_at = member.heartbeat_at
         if member.present:
             self.cluster.timeline.at(
@@ -121,7 +121,7 @@ class HeartbeatMembers(GroupLife):
     # -- what members do -------------------------------------------------------------------------------------
 
     def new_member(self) -> SimulatedMember:
-        """Make a consumer with an id as its system makes them."""
+        """Create a consumer with an id in its system's form."""
         host = f"10.{self.rng.randrange(8)}.{self.rng.randrange(16)}.{self.rng.randrange(2, 250)}"
         process = self.rng.randrange(300, 32_000)
         if self.cluster.system == "kafka":
@@ -142,7 +142,7 @@ class HeartbeatMembers(GroupLife):
         return member
 
     def topics_of_new_member(self) -> tuple[str, ...]:
-        """Return what a newcomer subscribes to: mostly all, sometimes less."""
+        """Return the topics of a newcomer: mostly all, sometimes fewer."""
         return tuple(sorted(self.topics)) if self.rng.random() < 0.85 else self.some_topics()
 
     def description(self, member: SimulatedMember) -> MemberDescription:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TypeAlias
 
 Partitions: TypeAlias = list[tuple[str, int]]
-# member id, instance id, topics it subscribes to, what it holds
+# member id, instance id, subscribed topics, current partitions
 Member: TypeAlias = tuple[str, str | None, tuple[str, ...], Partitions]
 
 
 def in_order(members: list[Member]) -> list[Member]:
-    """Return static members by instance id, then the others by member id, as Kafka's assignors take them."""
+    """Return static members by instance id, then the others by member id, in the order of Kafka's assignors."""
     return sorted(members, key=lambda member: (member[1] is None, member[1] or member[0]))
 
 
@@ -44,9 +44,9 @@ def assign_roundrobin(members: list[Member], counts: dict[str, int]) -> dict[str
 
 
 def cooperative(members: list[Member], counts: dict[str, int]) -> dict[str, Partitions]:
-    """Leave partitions where they are up to a fair share, then assign the free ones to the members with fewest.
+    """Leave partitions in place up to a fair share, then assign the free ones to the members with fewest.
 
-    Only for members that all subscribe to the same: Kafka's constrained sticky assignment (KIP-54, KIP-429).
+    Only for equal subscriptions: Kafka's constrained sticky assignment (KIP-54, KIP-429).
     """
     topics = sorted({topic for member in members for topic in member[2]})
     everything = [(topic, number) for topic in topics for number in range(counts[topic])]

@@ -1,4 +1,4 @@
-"""Shell: a simulated fleet that lives now: its events are written as they happen."""
+"""Shell: a simulated fleet in real time, whose events are written as they happen."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ KEPT_FILES = 3_600
 
 
 class LiveWriter:
-    """Writes a fleet's events into a folder while they happen, one file an interval, closed by rename.
+    """Writes a fleet's events into a folder while they happen, one file per interval, closed by rename.
 
     Args:
         fleet: Its ``start_ms`` is about now (see ``now_ms``).
-        truth_file: The file of the truth, outside of the folder; None: the truth is not written.
+        truth_file: The file for the expected results, outside of the folder; None to write none.
     """
 
     def __init__(self, fleet: Fleet, folder: Path, truth_file: Path | None = None) -> None:

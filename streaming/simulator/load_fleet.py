@@ -1,4 +1,4 @@
-"""Shell: the events of a huge fleet that only lives: joins, then rounds of heartbeats, written column by column."""
+"""Shell: the events of a huge, steady fleet: joins, then rounds of heartbeats, written column by column."""
 
 from __future__ import annotations
 

@@ -29,7 +29,8 @@ class PolledGroup(GroupLife):
         self.size = size
         self.members: dict[str, tuple[str, tuple[str, ...]]] = {}  # id -> host, topics
         self.reported: dict[str, tuple[str, tuple[str, ...]]] = {}
-        self.departures: dict[str, Departure] = {}  # since the last poll, where the source could report how
+        # since the last poll, if the source could report the kind of departure
+        self.departures: dict[str, Departure] = {}
         self.created = False
 
     def start(self) -> None:

@@ -1,4 +1,5 @@
-"""Shell: a finished recording of a simulated fleet: files of events, and the truth beside them."""
+"""Shell: a finished recording of a simulated fleet: files of events, and the expected results in a file of their
+own."""
 
 from __future__ import annotations
 
@@ -33,8 +34,8 @@ class Recording(msgspec.Struct, frozen=True, kw_only=True):
 def record(fleet: Fleet, out: Path, duration_ms: int) -> Recording:
     """Simulate a fleet for this long and record it: ``out/events/*.jsonl`` and ``out/truth.jsonl``.
 
-    Files are closed by rename. Their modification times ascend in the order of delivery, which is the order in
-    which folders are read; their bytes depend on nothing but the fleet.
+    Files are closed by rename. Their modification times ascend in the order of delivery, which is the order in which
+    folders are read; their bytes depend only on the fleet.
 
     Raises:
         FileExistsError: The folder contains events already, and two recordings cannot be mixed.

@@ -68,10 +68,10 @@ class ReportedGroup(GroupLife):
         self.generation = first_generation - 1
         self.created = False
         self.consumers: list[Consumer] = []
-        self.counts: dict[str, int] = {}  # of each topic, as the last leader saw it
-        self.subscribed: set[str] = set()  # by anybody, in the last generation
-        self.pending: list[Cause] = []  # of the next generation
-        self.is_moving = False  # between the two generations of a cooperative move
+        self.counts: dict[str, int] = {}  # by topic, as the last leader saw it
+        self.subscribed: set[str] = set()  # by any member, in the last generation
+        self.pending: list[Cause] = []  # for the next generation
+        self.is_moving = False  # between the two generations of a cooperative rebalance
         self._names = 0
 
     # -- generations -----------------------------------------------------------------------------------------
@@ -122,7 +122,7 @@ class ReportedGroup(GroupLife):
         self._report([Cause("cooperative_follow_up")], 0, None)
 
     def between_generations(self, wait_ms: int, action: Callable[[], None]) -> None:
-        """Have ``action`` run later, and not between the two halves of a cooperative move."""
+        """Run ``action`` later, but not between the two halves of a cooperative rebalance."""
         self.later(wait_ms, lambda: self.between_generations(1_000, action) if self.is_moving else action())
 
     def _give(self, consumer: Consumer, partitions: Partitions) -> None:
@@ -152,7 +152,7 @@ class ReportedGroup(GroupLife):
         )
 
     def _emit_snapshot(self) -> None:
-        """Report the group as it is, in the shape of the coordinator's own record."""
+        """Report the group's current state in the form of the coordinator's own record."""
         empty = not self.consumers
         members = tuple(
             MemberInfo(
@@ -191,11 +191,11 @@ class ReportedGroup(GroupLife):
 
     def _begin(self) -> None:
         if self.generation == 0 and self.rng.random() < 0.3:
-            self._emit_snapshot()  # the coordinator's record of a new group is no rebalance
+            self._emit_snapshot()  # the coordinator's record of a new group is not a rebalance
         self.between_generations(200, lambda: self._join(self.size))
 
     def new_consumer(self) -> Consumer:
-        """Make a consumer with ids as Kafka makes them."""
+        """Create a consumer with ids in Kafka's form."""
         self._names += 1
         client_id = f"consumer-{self.group_id}-{self._names}"
         instance = f"{self.group_id}-{self._names}" if self.static else None

@@ -12,7 +12,7 @@ from udfs.model.events import GroupSnapshot
 def line(delivery: Delivery) -> bytes:
     """Write one event as one JSON line; fields that it does not carry are left out.
 
-    The other notation is equivalent: RFC 3339 in the place of epoch ms, keys in another order.
+    The other notation is equivalent: RFC 3339 instead of epoch ms, keys in another order.
     """
     plain = _without_nothing(msgspec.to_builtins(delivery.event))
     if not isinstance(plain, dict):

@@ -1,4 +1,4 @@
-"""Shell: simulated time: actions that happen in order, and the post that brings events to their readers."""
+"""Shell: simulated time: actions in order, and the delivery of events to their readers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ ACTION, HEARTBEAT, EXPIRY = 0, 1, 2
 
 
 class Timeline:
-    """Runs actions at their times; actions of one time run by phase, then in the order of their registration."""
+    """Runs actions at their times; actions with the same time run by phase, then in the order of registration."""
 
     def __init__(self, start_ms: int) -> None:
         self.now = start_ms
@@ -22,12 +22,12 @@ class Timeline:
         self._registered = 0
 
     def at(self, time_ms: int, action: Callable[[], None], phase: int = ACTION) -> None:
-        """Have ``action`` run at ``time_ms``, or right after the current action when that is past."""
+        """Run ``action`` at ``time_ms``, or right after the current action if that is past."""
         self._registered += 1
         heapq.heappush(self._queue, (max(time_ms, self.now), phase, self._registered, action))
 
     def run_until(self, time_ms: int) -> None:
-        """Run everything up to and with ``time_ms``."""
+        """Run everything up to and including ``time_ms``."""
         while self._queue and self._queue[0][0] <= time_ms:
             self.now, _, _, action = heapq.heappop(self._queue)
             action()
@@ -38,9 +38,9 @@ class Delivery(msgspec.Struct, frozen=True):
     """One event as a reader gets it.
 
     Attributes:
-        deliver_at: When it reaches the log; an event time before that of its neighbours makes disorder.
+        deliver_at: When it reaches the log; if its event time is before that of its neighbours, it is out of order.
         otherwise_written: Written in the contract's other notation: key order, RFC 3339 or epoch ms.
-        envelope: The CloudEvents source of an event with an id; None: no envelope.
+        envelope: The CloudEvents source of an event with an id; None for no envelope.
     """
 
     deliver_at: int
@@ -62,6 +62,6 @@ class Post:
         heapq.heappush(self._queue, (delivery.deliver_at, self._sent, delivery))
 
     def until(self, time_ms: int | None) -> Iterator[Delivery]:
-        """Return the events delivered up to and including ``time_ms``; None: all."""
+        """Return the events delivered up to and including ``time_ms``; None for all."""
         while self._queue and (time_ms is None or self._queue[0][0] <= time_ms):
             yield heapq.heappop(self._queue)[2]

@@ -1,4 +1,4 @@
-"""Shell: the truth of a simulation: the expected rebalances and their causes, written by the script itself."""
+"""Shell: the expected results of a simulation: rebalances and their causes, written by the script itself."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ class Cause(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class ExpectedRebalance(msgspec.Struct, kw_only=True, omit_defaults=True):
-    """One rebalance that the tables must hold; ``causes`` are all causes at its event time.
+    """One rebalance that the tables must contain; ``causes`` are all causes at its event time.
 
     Attributes:
         event_time: Epoch ms; RFC 3339 in the file.
-        generation: None where it cannot be known.
-        members_after: Where it does not depend on when late events are read.
+        generation: None if it cannot be known.
+        members_after: Only if it does not depend on when late events are read.
         late_until: The evidence arrives late. A job that reads it together with its neighbours finds the rebalance at
-            ``event_time``; else it is within (``event_time``, ``late_until``] with ``late_evidence``.
-        required: False: found only by jobs that had decided before the late evidence came.
+            ``event_time``; otherwise it is within (``event_time``, ``late_until``] with ``late_evidence``.
+        required: False if only jobs that had decided before the late evidence came find it.
     """
 
     cluster: str
@@ -92,21 +92,21 @@ class Truth:
         found.members_after = members_after
 
     def add(self, expected: ExpectedRebalance) -> None:
-        """Add a whole rebalance: of a reported generation, or one whose time depends on its reader."""
+        """Add a whole rebalance of a reported generation, or one whose time depends on its reader."""
         self._others.append(expected)
 
     def forget_generation(self, cluster: str, group_id: str) -> None:
-        """Write no more generations of this group: from here on they depend on when late events are read."""
+        """Expect no more generations of this group, because they depend on when late events are read."""
         self._generations[cluster, group_id] = None
 
     def rebalances(self) -> list[ExpectedRebalance]:
-        """Return what a reader of everything reported so far must have found, in order of time."""
+        """Return the rebalances that a reader of everything reported so far must have found, in order of time."""
         return _sorted(
             rebalance for rebalance in [*self._counted.values(), *self._others] if self._is_decided(rebalance)
         )
 
     def drain(self) -> list[ExpectedRebalance]:
-        """Return as ``rebalances``, each only once: returned ones are forgotten."""
+        """Return the same as ``rebalances``, each only once: returned ones are forgotten."""
         taken = self.rebalances()
         self._counted = {key: rebalance for key, rebalance in self._counted.items() if not self._is_decided(rebalance)}
         self._others = [rebalance for rebalance in self._others if not self._is_decided(rebalance)]
@@ -132,7 +132,7 @@ def truth_lines(rebalances: Iterable[ExpectedRebalance]) -> bytes:
 
 
 def read_truth(lines: bytes) -> list[ExpectedRebalance]:
-    """Read what ``truth_lines`` wrote."""
+    """Parse what ``truth_lines`` wrote."""
     return [_as_read(msgspec.json.decode(line)) for line in lines.splitlines() if line.strip()]
 
 
@@ -161,7 +161,7 @@ def rfc3339(time_ms: int) -> str:
 
 
 def epoch_ms(text: str) -> int:
-    """Read what ``rfc3339`` wrote."""
+    """Parse what ``rfc3339`` wrote."""
     time = datetime.datetime.fromisoformat(text)
     since = time - datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
     return since // datetime.timedelta(milliseconds=1)

@@ -1,1 +1,1 @@
-"""Shell: how a session and a checkpoint start."""
+"""Shell: starts sessions and checkpoints."""

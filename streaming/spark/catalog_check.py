@@ -1,4 +1,4 @@
-"""Shell: whether a schema of Spark's catalogue is there, and remembers its tables when the job ends."""
+"""Shell: checks whether a schema of Spark's catalog exists, and keeps its tables when the job ends."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 _SESSION = "spark_catalog"
 _OF_CATALOG = "spark.sql.catalog."
-# This class passes tables on to Spark's own catalogue; any other one keeps them itself.
+# This class passes tables on to Spark's own catalog; any other class keeps them itself.
 _DELTA = "org.apache.spark.sql.delta.catalog.DeltaCatalog"
 _LASTING = (
     'set "spark.sql.catalogImplementation" = "hive" and "spark.sql.warehouse.dir" under [spark.conf], name a schema of'
@@ -32,19 +32,19 @@ _NOWHERE = ".none"
 
 
 def require_schema(spark: SparkSession, schema: str, scratch: Path) -> Path | None:
-    """Check the schema that is to hold the tables, and return its folder; None where that is not of this machine.
+    """Check the schema that is to hold the tables, and return its folder; None if that is not on this machine.
 
     Args:
         scratch: Folder of files that end with the process.
 
     Raises:
-        SetupError: It is not there, what is written to it would be lost, or Spark has no jars of its store.
+        SetupError: It does not exist, tables in it would be lost, or Spark has no jars for its store.
     """
     from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException
 
     catalog = schema.partition(".")[0]
-    # A platform may have catalogues that no setting names.
+    # A platform may have catalogs that no setting names.
     if not spark.conf.get(f"{_OF_CATALOG}{catalog}", None) and catalog not in _listed(spark):
         raise SetupError(
             f"Spark knows no catalogue {catalog}",
@@ -75,7 +75,7 @@ def _listed(spark: SparkSession) -> set[str]:
 
 
 def _require_file_system(spark: SparkSession, schema: str, location: str) -> None:
-    """Try to read a file that is not there; any answer will do, as a catalogue may have rights of its own."""
+    """Try to read a file that does not exist; any answer will do, because a catalog may have permissions of its own."""
     from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException
 

@@ -41,7 +41,7 @@ class Identity(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         app_id: Marks the commits of this checkpoint in the tables' logs.
-        sources: What the query reads, in order, e.g. ``events:/var/events``.
+        sources: The query's sources, in order, e.g. ``events:/var/events``.
     """
 
     version: int
@@ -55,7 +55,7 @@ class Checkpoint:
     """One checkpoint folder.
 
     Args:
-        location: The folder, or its URI; made when missing.
+        location: The folder, or its URI; created if missing.
     """
 
     def __init__(self, location: Location) -> None:
@@ -67,10 +67,10 @@ class Checkpoint:
         self._identity_file = root / "identity.json"
 
     def log_file(self, name: str) -> Path:
-        """Return the file for the JVM's output: beside a checkpoint on a disk, else in the temporary folder.
+        """Return the file for the JVM's output: next to a checkpoint on a disk, else in the temporary folder.
 
         Raises:
-            CheckpointError: Another user has made the folder of this one's logs.
+            CheckpointError: The folder of this user's logs was created by another user.
         """
         if isinstance(self.root, Path):
             return self.root / name
@@ -81,10 +81,10 @@ class Checkpoint:
         return own / re.sub(r"[^A-Za-z0-9.-]+", "-", str(self.root))[-80:] / name
 
     def read(self) -> Identity | None:
-        """Return the identity of this checkpoint; None when it is new.
+        """Return the identity of this checkpoint; None if it is new.
 
         Raises:
-            CheckpointError: It is of another make or damaged.
+            CheckpointError: It has another format or is damaged.
         """
         try:
             content = self._identity_file.read_bytes()
@@ -109,10 +109,10 @@ class Checkpoint:
         return identity
 
     def open(self, *, shards: int, shuffle_partitions: int, sources: Iterable[str]) -> Identity:
-        """Make the checkpoint, or check that it was made for just this.
+        """Create the checkpoint, or check that it was created for the same sources and shards.
 
         Raises:
-            CheckpointError: It was made for other sources or another number of shards, or cannot be written.
+            CheckpointError: It was created for other sources or another number of shards, or cannot be written.
         """
         wanted = Identity(
             version=IDENTITY_VERSION,
@@ -147,7 +147,7 @@ class Checkpoint:
         return found
 
     def exclusive_lock(self) -> AbstractContextManager[Guard]:
-        """Lock the checkpoint while inside; it must have been opened. What it gives raises when the lock is lost."""
+        """Lock the checkpoint while inside; it must have been opened. The yielded guard raises if the lock is lost."""
         return exclusive_use(
             self.root / "lock",
             problem=f"another job runs on {self.root}",
@@ -158,7 +158,7 @@ class Checkpoint:
 class ControlFolder:
     """Marks for the query: one small file each, named so that they are read in the order in which they were made.
 
-    The query deletes what it has read, so names count nanoseconds: none occurs twice.
+    The query deletes what it has read, so names count nanoseconds, and none occurs twice.
     """
 
     def __init__(self, folder: Place) -> None:

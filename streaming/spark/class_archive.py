@@ -1,8 +1,8 @@
-"""Shell: an archive of the classes that a local session's JVM loads: with it, a short job computes a third less.
+"""Shell: an archive of the classes that a local session's JVM loads, which saves a short job a third of its CPU time.
 
-`python -m streaming.spark.class_archive` makes it, beside the installed packages. Java accepts it only for the very
-jars and the very Java that it was made with, and starts without it where these have changed.
-Source: Java 17, `java` command, "Creating Dynamic CDS Archive Files".
+`python -m streaming.spark.class_archive` creates it next to the installed packages. Java accepts it only with the same
+jars and the same Java, and starts without it if these have changed. Source: Java 17, `java` command, "Creating Dynamic
+CDS Archive Files".
 """
 
 from __future__ import annotations
@@ -13,16 +13,16 @@ import tempfile
 from pathlib import Path
 
 _SILENT = ("-Xlog:cds*=off", "-Xlog:class+path=off")
-_FLEET = ("--duration", "60s", "--groups", "6")  # of the simulator: a job over it loads the classes that any job needs
+_FLEET = ("--duration", "60s", "--groups", "6")  # for the simulator: a job over it loads the classes that any job needs
 
 
 def archive_file() -> Path:
-    """Return where the archive is, or would be."""
+    """Return the actual or future path of the archive."""
     return Path(sys.prefix) / "spark-classes.jsa"
 
 
 def archive_options() -> tuple[str, ...]:
-    """Return Java's options to start with the archive; none where there is no archive."""
+    """Return Java's options to start with the archive; none if there is no archive."""
     file = archive_file()
     return (f'"-XX:SharedArchiveFile={file}"', *_SILENT) if file.exists() else ()
 
@@ -54,7 +54,7 @@ def make_archive() -> None:
 
 
 def main() -> int:
-    """Make the archive; a session starts without it, too."""
+    """Create the archive; a session also starts without it."""
     sys.stderr.write("archiving the classes of Spark's JVM: a minute, which later starts save\n")
     try:
         make_archive()

@@ -11,7 +11,7 @@ from streaming.allocation.plugin_files import package_files, plugin_files
 from streaming.settings.conf_files import conf_folder
 
 _PACKAGES = ("streaming", "udfs")
-# The fixed time makes archives of the same files have the same bytes.
+# The fixed time gives archives of the same files the same bytes.
 _TIME = (1980, 1, 1, 0, 0, 0)
 
 
@@ -19,7 +19,7 @@ def write_code_archive(folder: Path) -> Path:
     """Write the archive, from wherever the code was imported: a checkout, an installation, another archive.
 
     Returns:
-        Its path; the name has a hash of the content, as an executor never reads a name twice.
+        Its path; the name has a hash of the content, because an executor never reads a name twice.
     """
     content: dict[str, bytes] = {}
     for package in _PACKAGES:

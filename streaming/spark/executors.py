@@ -1,4 +1,4 @@
-"""Shell: what executors need of the driver: the monitor's code, and a check that the job can run there."""
+"""Shell: what executors need from the driver: the monitor's code, and a check that the job can run there."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from streaming.spark.root_cause import reason
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-# Functions that executors run import these, beside the monitor's own code.
+# Functions that executors run import these, in addition to the monitor's own code.
 NEEDED = ("msgspec", "numpy", "pandas", "pyarrow", "kazoo", "structlog", "udfs.stateful", "streaming.pipeline.combine")
 # With this many tasks each of a few executors gets one.
 _TASKS = 4
@@ -29,10 +29,10 @@ def prepare_executors(spark: SparkSession, scratch: Path, shared: Sequence[Path]
     """Send the code, and run a small job that tries it.
 
     Args:
-        scratch: Where the archive is kept as long as the session lives.
+        scratch: The folder of the archive while the session lives.
 
     Raises:
-        SetupError: A library is missing there, Python is another one, or a folder is not the same there.
+        SetupError: A library is missing there, Python is another version, or a folder differs there.
     """
     from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException
@@ -54,10 +54,10 @@ _REMEDY = (
 
 
 def executor_check(version: tuple[int, int], folders: Sequence[str]) -> _Check:
-    """Return what finds problems on an executor; it travels by value, as the code may not be there.
+    """Return a function that finds problems on an executor; it travels by value, as the code may not be there.
 
     Args:
-        version: The version of the driver's Python. folders: Those that must be there.
+        version: The version of the driver's Python. folders: The required folders.
     """
 
     def problems() -> Iterator[str]:

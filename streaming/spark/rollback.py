@@ -18,14 +18,14 @@ from udfs.shard.state_format import unpack_state
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-_SOURCES_FROM = 2  # the line of an offset file from which each line is the offset of one source
+_SOURCES_FROM = 2  # the line of an offset file from which on each line is the offset of one source
 
 
 def read_whole(spark: SparkSession, checkpoint: Checkpoint, batch_id: int | None = None) -> list[StoredShard]:
     """Read the state of every shard, each checked against its checksum.
 
     Raises:
-        CheckpointError: A shard's state is damaged, and what to do then; or Spark keeps none of that batch.
+        CheckpointError: A shard's state is damaged, with the remedy; or Spark keeps none of that batch.
     """
     try:
         shards = list(read_shards(spark, checkpoint.query, batch_id))
@@ -45,11 +45,11 @@ def read_whole(spark: SparkSession, checkpoint: Checkpoint, batch_id: int | None
 def roll_back(spark: SparkSession, checkpoint: Checkpoint) -> int:
     """Roll the last batch back, and return its number.
 
-    The next start reads exactly the input of that batch, from the state before it; its rows in the tables are
-    there already and not written again. No job may run on the checkpoint.
+    The next start reads exactly the input of that batch, from the state before it; its rows in the tables already exist
+    and are not written again. No job may run on the checkpoint.
 
     Raises:
-        CheckpointError: Its state is whole; or it cannot be computed again, and what to do then.
+        CheckpointError: Its state is intact; or it cannot be computed again, with the remedy.
     """
     last = max(_batches(checkpoint))
     if _is_whole(spark, checkpoint, last):
@@ -103,7 +103,7 @@ def _is_whole(spark: SparkSession, checkpoint: Checkpoint, batch_id: int) -> boo
 
 
 def _files_of(checkpoint: Checkpoint, batch_id: int) -> Iterator[Place]:
-    """Return the files that a batch read, as Spark's file sources have written them down."""
+    """Return the files that a batch read, as recorded by Spark's file sources."""
     ends, starts = _log_offsets(checkpoint, batch_id), _log_offsets(checkpoint, batch_id - 1)
     for number, end in ends.items():
         log = checkpoint.query / "sources" / str(number)
@@ -116,7 +116,7 @@ def _files_of(checkpoint: Checkpoint, batch_id: int) -> Iterator[Place]:
 
 
 def _log_offsets(checkpoint: Checkpoint, batch_id: int) -> dict[int, int]:
-    """Return, of each file source by its number, how far its log had been read at the end of a batch."""
+    """Return, for each file source by its number, how far its log had been read at the end of a batch."""
     file = checkpoint.query / "offsets" / str(batch_id)
     lines = file.read_text().splitlines()[_SOURCES_FROM:] if file.exists() else []
     offsets = {number: json.loads(line) for number, line in enumerate(lines) if line.startswith("{")}

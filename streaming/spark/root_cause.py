@@ -19,7 +19,7 @@ _LONGEST = 500
 
 
 def reason(error: BaseException) -> str:
-    """Return the cause of all, in one line.
+    """Return the root cause in one line.
 
     Example:
         >>> reason(ValueError("[STREAM_FAILED] Query failed\\njava.lang.X: y\\nCaused by: java.io.IOException: full"))
@@ -39,13 +39,13 @@ def reason_in(output: str) -> str:
 
 
 def state_error(error: BaseException) -> str | None:
-    """Return the message about an unreadable state; None when the cause is another one."""
+    """Return the message about an unreadable state; None if the cause is another one."""
     messages = _STATE.findall(str(error).partition(_PLAN)[0])
     return messages[-1] if messages else None
 
 
 def is_java_ended(error: BaseException) -> bool:
-    """Return whether an error is that Spark's Java has ended."""
+    """Return whether an error means that Spark's Java has ended."""
     current: BaseException | None = error
     while current is not None:
         if isinstance(current, ConnectionError) or type(current).__name__ == "Py4JNetworkError":

@@ -1,4 +1,4 @@
-"""Shell: temporary files of this process and its JVM; the next process removes what a killed one has left."""
+"""Shell: temporary files of this process and its JVM; the next process removes leftovers of a killed one."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def scratch_folder() -> Path:
     A killed process leaves its folder. Its lock is free then, so that any later start removes it.
 
     Raises:
-        SetupError: There is no room for it.
+        SetupError: There is no space for it.
     """
     temporary = Path(tempfile.gettempdir())
     remove_abandoned(temporary)
@@ -53,7 +53,7 @@ def remove_abandoned(temporary: Path) -> None:
                 continue
             lock = os.open(folder / _LOCK, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
         except OSError:
-            continue  # Another process is creating or removing it.
+            continue  # another process is creating or removing it
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -70,7 +70,8 @@ def _remove_own(folder: Path) -> None:
 
 
 def _end_jvm() -> None:
-    """Wait until the JVM that this process started has cleaned up and ended: it writes into the folder until then."""
+    """Wait until the JVM that this process started has cleaned up and ended, because it writes into the folder until
+    then."""
     from pyspark import SparkContext
 
     jvm = getattr(SparkContext._gateway, "proc", None)

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from streaming.settings.locations import Location
     from streaming.settings.model import Settings
 
-# This is the published Delta; a platform has its own.
+# The published Delta; a platform has its own.
 _DELTA = {
     "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
     "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
@@ -81,7 +81,7 @@ _JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 
 
 def locations_of(settings: Settings) -> list[Location]:
-    """Return where Spark reads and writes files; a catalogue's warehouse is where [spark.conf] has it."""
+    """Return where Spark reads and writes files; [spark.conf] has the warehouse of a catalog."""
     writes_tables = settings.tables.writer == "delta-spark"
     places = [settings.job.checkpoint, settings.events.folder, *([settings.job.tables] if writes_tables else [])]
     return [*places, *stores_in(settings.spark.conf)]
@@ -114,7 +114,7 @@ def is_local(master: str) -> bool:
 
 
 def _is_submitted() -> bool:
-    """Return whether something else has started the driver's JVM: `spark-submit`, or a platform such as Databricks."""
+    """Return whether something else started the driver's JVM: `spark-submit`, or a platform such as Databricks."""
     return "PYSPARK_GATEWAY_PORT" in os.environ or _is_platform()
 
 
@@ -123,7 +123,7 @@ def _is_platform() -> bool:
 
 
 def _unknown_to_java(settings: Settings) -> frozenset[str]:
-    """Return which options of stores Spark's JVM does not have as variables: it started before they were read."""
+    """Return the options of stores that Spark's JVM lacks as variables, because it started before they were read."""
     options = settings.storage.plain_options() if _is_submitted() else {}
     return frozenset(name for name, value in options.items() if os.environ.get(name) == value)
 
@@ -137,16 +137,16 @@ def start_session(
 ) -> SparkSession:
     """Start Spark, or join the session that spark-submit made; then executors have the monitor's code.
 
-    Below spark-submit its `--master` counts, whatever the settings say, and so do the jars that it was given.
+    Under spark-submit its `--master` counts, whatever the settings say, and so do the jars that it was given.
 
     Args:
-        log_file: Gets all output of Spark's JVM and its Python workers, so that standard error stays the monitor's
-            own; the file of the start before is kept beside it. None: standard error.
-        shared: Folders that executors read or write, too.
+        log_file: Gets all output of Spark's JVM and its Python workers, so that standard error stays the monitor's own;
+            the file of the previous start is kept next to it. None for standard error.
+        shared: Folders that executors also read or write.
 
     Raises:
-        SetupError: No fitting Java, jars that cannot be had, nowhere to put temporary files, settings that Spark does
-            not start with, executors on which the job cannot run, or a catalogue that does not keep the tables.
+        SetupError: No suitable Java, unavailable jars, nowhere to put temporary files, settings that Spark does not
+            start with, executors on which the job cannot run, or a catalog that does not keep the tables.
     """
     from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException
@@ -199,10 +199,10 @@ def start_session(
 
 
 def _write_no_checksums(spark: SparkSession) -> None:
-    """Have Hadoop keep no checksum beside a local file: no two files, then, that a crash could leave at odds.
+    """Make Hadoop write no checksum next to a local file, so that a crash cannot leave the two inconsistent.
 
     There is no setting for it, and no public call. `RawLocalFileSystem` as `fs.file.impl` writes none either, but with
-    it the state store cannot upload its snapshots (`FileSystem.getLocal` casts), and keeps each change for ever.
+    it the state store cannot upload its snapshots (`FileSystem.getLocal` casts), and keeps each change forever.
     """
     jvm = spark._jvm
     assert jvm is not None
@@ -229,9 +229,10 @@ def _remedy(log_file: Path | None) -> str:
 
 @contextmanager
 def _read_last(jars: Sequence[Path]) -> Iterator[None]:
-    """Have a JVM that starts inside read these jars behind all others: its archive of classes is of the others alone.
+    """Make a JVM that starts inside read these jars after all others, because its archive of classes covers only the
+    others.
 
-    Java accepts an archive where jars were added at the end. Only a variable of Spark's adds there, not a setting.
+    Java accepts an archive if jars were added at the end. Only a variable of Spark's adds there, not a setting.
     """
     before = os.environ.get(_LAST_CLASS_PATH)
     if jars:
@@ -245,10 +246,10 @@ def _read_last(jars: Sequence[Path]) -> Iterator[None]:
 
 
 def _local_places(conf: Mapping[str, str], scratch: Path) -> dict[str, str]:
-    """Return what keeps a local session's files together: nothing in the working folder, nothing left in /tmp.
+    """Return settings that keep a local session's files together: nothing in the working folder, nothing left in /tmp.
 
     Args:
-        conf: The other settings, with the user's own, which go before these.
+        conf: The other settings, including the user's own, which take precedence over these.
     """
     # A single JVM reads jars in place; named in spark.jars, they would be copied for every session.
     class_path = [*map(str, spark_jars()), *filter(None, [conf.get(_CLASS_PATH)])]
@@ -260,7 +261,7 @@ def _local_places(conf: Mapping[str, str], scratch: Path) -> dict[str, str]:
 
 
 def _driver_options(conf: Mapping[str, str], scratch: Path) -> dict[str, str]:
-    """Return what the driver's own JVM writes, and where; options of the user come behind, and go before these."""
+    """Return options for the output of the driver's own JVM; the user's options come after, and override these."""
     log = scratch / "log4j2.properties"
     log.write_bytes(conf_file(log.name).read_bytes())
     options = f'"-Djava.io.tmpdir={scratch}" "-Dlog4j2.configurationFile={log}" {conf.get(_JAVA_OPTIONS, "")}'
@@ -299,9 +300,9 @@ def _stderr_into(file: Path | None) -> Iterator[None]:
 
 
 def _name_files_in_utf8() -> None:
-    """Make Java find files whose names are not ASCII: with the locale C it skips them silently.
+    """Make Java find files whose names are not ASCII, which it silently skips with the locale C.
 
-    Python handles all other ways to set it.
+    Python handles all other ways to set the locale.
     """
     if os.environ.get("LC_ALL") in ("C", "POSIX"):
         os.environ["LC_ALL"] = "C.UTF-8"

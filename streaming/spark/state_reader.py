@@ -36,7 +36,7 @@ class ShardSummary(msgspec.Struct, kw_only=True):
     Attributes:
         heartbeat_members: Members that live by their own heartbeats; snapshots show others.
         waiting: Events and heartbeats at or after the clock. late: All late events so far.
-        bytes_by_section: What the state's bytes are spent on.
+        bytes_by_section: The size of each section of the state.
     """
 
     cluster: str
@@ -92,7 +92,7 @@ def export_events(shards: Iterable[StoredShard], config: CoreConfig, logic: Grou
     """Return the state as events; a cluster's clock comes before everything else of the cluster.
 
     Args:
-        config: With the shard count of the checkpoint that the state is from.
+        config: With the shard count of the checkpoint that the state comes from.
     """
     clusters: dict[str, list[StoredShard]] = {}
     for stored in shards:
@@ -143,7 +143,7 @@ def export_to(folder: Place, shards: Sequence[StoredShard], config: CoreConfig, 
 
 
 def clusters_of(spark: SparkSession, checkpoint: Place) -> list[str]:
-    """Return the clusters that a checkpoint's state knows, also those of which nothing was decided yet."""
+    """Return the clusters in a checkpoint's state, including those without any decision yet."""
     if next((checkpoint / "commits").glob("[0-9]*"), None) is None:
         return []  # Spark cannot read the state of a query without a batch.
     # Accessing the queries starts their manager, without whose coordinator no state store loads.

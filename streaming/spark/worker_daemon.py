@@ -1,6 +1,6 @@
-"""Shell: the parent of Spark's Python workers on one machine, which imports once what each of them needs.
+"""Shell: the parent of Spark's Python workers on one machine, which imports their common modules once.
 
-The parent of Spark itself imports nothing. Each worker would take most of a second of a core to start, and a hundred
+Spark's own parent process imports nothing. Each worker would take most of a second of a core to start, and a hundred
 megabytes that it shares with no other.
 """
 
@@ -20,5 +20,5 @@ _NEEDED_BY_WORKERS: Final = (
 if __name__ == "__main__":
     for name in _NEEDED_BY_WORKERS:
         import_module(name)
-    gc.freeze()  # Otherwise the first collection of each worker would copy all pages with objects.
+    gc.freeze()  # otherwise the first collection of each worker would copy all pages with objects
     manager()

@@ -1,4 +1,4 @@
-"""Shell: whether a store may be used as it must be; asked before a slow start, in one line with the remedy."""
+"""Shell: checks before a slow start whether a store can be used as required, with a one-line error and remedy."""
 
 from __future__ import annotations
 
@@ -59,15 +59,15 @@ def require_stores(
     """Check those locations that are on stores.
 
     Args:
-        writes: By the option that names each; a schema of a catalogue, or an empty one, is none.
-        reads: Those that are only read.
+        writes: By the option that names each; a schema of a catalog, or an empty text, is not a location.
+        reads: Locations that are only read.
 
     Raises:
         SettingsError: A store cannot be used; the text has every mistake.
         StoreAwayError: There is no other mistake, but a store does not answer now.
     """
     found = [*mistakes]
-    away: dict[str, str] = {}  # servers that do not answer are waited for only once
+    away: dict[str, str] = {}  # so that a server that does not answer is waited for only once
     waiting: dict[str, list[str]] = {}
     for option, place in (*writes.items(), *(reads or {}).items()):
         if not isinstance(place, str) or not _is_store(place):
@@ -94,12 +94,12 @@ def _is_store(location: Location) -> bool:
 
 
 def access_error(location: Location, *, writes: bool = True) -> str | None:
-    """Return why a location cannot be read, or written; None when it can.
+    """Return why a location cannot be read, or written; None if it can.
 
-    A store is listed and, where it will be written, one small file is put and deleted.
+    A store is listed and, if it will be written, one small file is put and deleted.
 
     Raises:
-        StoreAwayError: The store does not answer now; in one line, with what to look at.
+        StoreAwayError: The store does not answer now; the message is one line that names what to check.
     """
     if isinstance(location, Path):
         return write_error(location) if writes else _read_error(location)
@@ -146,7 +146,7 @@ def _endpoint_error(place: StorePath) -> str | None:
 
 
 def _require_name_node(place: StorePath) -> None:
-    """Check that a name node answers: for a silent one delta-rs would wait for ever, and Ctrl-C not end it.
+    """Check that a name node answers, because delta-rs would wait forever for a silent one, ignoring Ctrl-C.
 
     Hadoop's servers answer HTTP with an error.
 

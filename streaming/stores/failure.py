@@ -19,8 +19,8 @@ _AWAY = re.compile(
     r"|UnknownHost|failed to lookup address|[Cc]onnection (?:refused|reset|aborted)|[Uu]nreachable|NoRouteToHost"
     r"|communicating with HDFS|SafeModeException|StandbyException|could only be written to 0 of"
 )
-# Requests that were not sent for another reason: no TLS there, or a certificate that is not trusted here; a machine of
-# a cloud without an identity, for which its metadata server has no credentials.
+# Requests that were not sent for another reason: no TLS there, or a certificate that is not trusted here; a cloud
+# machine without an identity, for which its metadata server has no credentials.
 NO_TLS = re.compile(r"InvalidContentType|invalid peer certificate(?!: Expired)")
 NO_CREDENTIALS = re.compile(r"no credentials found in chain|://(?:169\.254\.|metadata\.)")
 # Some errors end with a stack trace of the client's threads or of a name node.
@@ -29,11 +29,12 @@ _SEQUENCE = re.compile(r"\s*(?:↳|\n)\s*")
 
 
 class StoreAwayError(OSError):
-    """A store that does not answer, or not as it would: what failed may succeed later without a change."""
+    """A store that does not answer, or answers with a temporary failure; the same request may succeed later
+    unchanged."""
 
 
 def is_passing(reason: str) -> bool:
-    """Return whether the reason of a failure is that a store is away.
+    """Return whether the reason of a failure is an unavailable store.
 
     Example:
         >>> is_passing("tcp connect error: Connection refused (os error 111)"), is_passing("NoSuchBucket: lake")
@@ -59,7 +60,8 @@ def one_line(error: BaseException) -> str:
 
 @contextmanager
 def store_error(uri: str) -> Iterator[None]:
-    """Raise what a store's client raises inside as an ``OSError`` of the system's kind, whose ``strerror`` is one line.
+    """Convert errors of a store's client raised inside to an ``OSError`` of the system's kind, whose ``strerror`` is
+    one line.
 
     Raises:
         FileNotFoundError, PermissionError, StoreAwayError, OSError
@@ -74,7 +76,7 @@ def store_error(uri: str) -> Iterator[None]:
 
 
 def is_of_delta(error: Exception) -> bool:
-    """Return whether delta-rs has raised it."""
+    """Return whether delta-rs has raised the error."""
     # Spark's workers import this module; deltalake is large, and it is loaded only in processes that use a store.
     from deltalake.exceptions import DeltaError
 

@@ -1,7 +1,8 @@
-"""Shell: what Spark's file systems must have of a store, from the variables that delta-rs reads itself.
+"""Shell: settings for Spark's file systems to access stores, from the variables that delta-rs reads itself.
 
 Secrets are not written into Spark's settings, which a command line shows: Hadoop reads them from the environment. Only
-where Java runs already, below spark-submit, are those there that its environment lacks: no command line follows.
+if Java is already running, under spark-submit, are variables that its environment lacks written there, because no
+command line follows.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ class _Variables:
     """The variables of stores, and how Hadoop gets their values.
 
     Args:
-        unknown_to_java: Those that Hadoop cannot read itself.
+        unknown_to_java: Variables that Hadoop cannot read itself.
     """
 
     def __init__(self, env: Mapping[str, str], unknown_to_java: Container[str]) -> None:
@@ -47,12 +48,12 @@ class _Variables:
         self._unknown = unknown_to_java
 
     def get(self, *names: str) -> str:
-        """Return the value of the first of them that has one; empty where none has."""
+        """Return the value of the first of them that has one; empty if none has."""
         name = self.first(*names)
         return "" if name is None else self._env[name]
 
     def first(self, *names: str) -> str | None:
-        """Return which of them is the first that has a value."""
+        """Return the first of them that has a value."""
         return next((name for name in names if self._env.get(name)), None)
 
     def is_set(self, name: str) -> bool:
@@ -60,7 +61,7 @@ class _Variables:
         return self.get(name).lower() in _TRUE
 
     def option(self, name: str) -> str:
-        """Return a value as an option of Hadoop: where Java knows the variable, a reference to it."""
+        """Return a value as an option of Hadoop: a reference to the variable if Java knows it."""
         return self._env[name] if name in self._unknown else f"${{env.{name}}}"
 
     def lacks(self, name: str) -> bool:
@@ -74,7 +75,7 @@ def schemes_of(locations: Iterable[Location]) -> set[str]:
 
 
 def stores_in(conf: Mapping[str, str]) -> list[Location]:
-    """Return the places on stores that settings of Spark name, such as the warehouse of a catalogue.
+    """Return the locations on stores in Spark's settings, such as the warehouse of a catalog.
 
     Example:
         >>> stores_in({"spark.sql.warehouse.dir": "s3a://lake/warehouse", "spark.executor.memory": "4g"})
@@ -83,7 +84,7 @@ def stores_in(conf: Mapping[str, str]) -> list[Location]:
     found: list[Location] = []
     for value in conf.values():
         if _STORE.match(value):
-            with contextlib.suppress(ValueError):  # a list of jars, and what else only Hadoop takes
+            with contextlib.suppress(ValueError):  # a list of jars, or another value that only Hadoop accepts
                 found.append(location_of(value))
     return found
 
@@ -91,7 +92,7 @@ def stores_in(conf: Mapping[str, str]) -> list[Location]:
 def hadoop_conf(
     locations: Iterable[Location], env: Mapping[str, str], unknown_to_java: Container[str] = frozenset()
 ) -> dict[str, str]:
-    """Return the Spark settings by which Hadoop uses the same stores as delta-rs, with the same rights.
+    """Return the Spark settings by which Hadoop uses the same stores as delta-rs, with the same permissions.
 
     Args:
         env: The variables. unknown_to_java: Names of those that are not in the environment of Spark's JVM.
@@ -108,15 +109,15 @@ def hadoop_conf(
 
 
 def scheme_conf(locations: Iterable[Location]) -> dict[str, str]:
-    """Return the Spark settings by which ``s3://`` is ``s3a://``, as in a catalogue that others fill, too."""
+    """Return the Spark settings that make ``s3://`` the same as ``s3a://``, as in a catalog that others also fill."""
     implementation = "org.apache.hadoop.fs.s3a.S3AFileSystem"
     return {"spark.hadoop.fs.s3.impl": implementation} if "s3" in schemes_of(locations) else {}
 
 
 def checkpoint_conf(checkpoint: Location) -> dict[str, str]:
-    """Return the Spark settings by which a file of a checkpoint appears whole on its store.
+    """Return the Spark settings that make a file of a checkpoint appear whole on its store.
 
-    On S3 a rename is a copy, and replaces nothing: there a put is given up instead when writing fails.
+    On S3 a rename is a copy, and replaces nothing, so a put is aborted instead if writing fails.
     """
     if isinstance(checkpoint, Path) or not checkpoint.startswith("s3:"):
         return {}

@@ -1,11 +1,12 @@
-"""Shell: what only one process may use at a time on a store: a lease that its holder renews.
+"""Shell: a lease on a store, for what only one process may use at a time; its holder renews it.
 
-A lease is a Delta table without rows. Its log is the one thing that delta-rs writes conditionally on every store:
-version N+1 is put only if it is not there (``If-None-Match`` on S3, Azure and GCS; a rename that replaces nothing on
-HDFS). So of two that have read version N, one succeeds. A commit carries the holder, and a number that counts up.
+A lease is a Delta table without rows. Its log is the only thing that delta-rs writes conditionally on every store:
+version N+1 is put only if it does not exist (``If-None-Match`` on S3, Azure and GCS; a rename that replaces nothing on
+HDFS). So if two processes have read version N, only one succeeds. A commit carries the holder, and a number that counts
+up.
 
-Nobody compares clocks of two machines: a lease has expired when it has not changed for its length on the clock of the
-one who wants it. Who holds it stops using it sooner, should the store be away.
+Clocks of two machines are never compared: a lease has expired when it has not changed for its length, by the clock of
+the process that wants it. The holder stops using it earlier, in case the store is unavailable.
 """
 
 from __future__ import annotations
@@ -42,17 +43,17 @@ _log = logger("stores")
 
 
 class LeaseLostError(OSError):
-    """Another has taken the lease, or it could not be renewed in time: nothing may be written any more."""
+    """Another process has taken the lease, or it could not be renewed in time: nothing may be written any more."""
 
 
 class Holder(msgspec.Struct, frozen=True, kw_only=True):
-    """The process that holds a lease, as its newest commit has it.
+    """The process that holds a lease, according to its newest commit.
 
     Attributes:
         id: The id of this one use of the lease.
-        host, pid: Of the process. process: Tells it apart from a later one of the same number; empty: unknown.
-        since_ms: When it was taken. renewed_ms: When this was written; both on the holder's clock.
-        is_released: It is free.
+        host, pid: The process. process: Distinguishes it from a later process with the same number; empty if unknown.
+        since_ms: When it was taken. renewed_ms: When this was written; both by the holder's clock.
+        is_released: Whether it is free.
     """
 
     id: str
@@ -69,8 +70,8 @@ class Lease:
 
     Args:
         place: The lease's place: a folder of its own.
-        problem: What it means that another holds it. remedy: What people may do then.
-        length_s: How long it holds without a renewal.
+        problem: The meaning of another holder, for errors. remedy: What users may do then.
+        length_s: How long it lasts without a renewal.
     """
 
     def __init__(
@@ -86,10 +87,10 @@ class Lease:
         self._thread = threading.Thread(target=self._keep, name="lease", daemon=True)
 
     def acquire(self) -> None:
-        """Take the lease; first wait whether a holder that may have died renews it.
+        """Take the lease, after waiting to see whether a holder that may have died renews it.
 
         Raises:
-            SetupError: Another holds it.
+            SetupError: Another process holds it.
             OSError: The store cannot be used.
         """
         with store_error(str(self._place)):
@@ -112,10 +113,10 @@ class Lease:
         self._thread.start()
 
     def check(self) -> None:
-        """Raise when nothing may be written any more.
+        """Raise an error if nothing may be written any more.
 
         Raises:
-            LeaseLostError: Another has taken the lease, or soon may.
+            LeaseLostError: Another process has taken the lease, or soon may.
         """
         if self._lost is None and time.monotonic() - self._renewed > self._length_s * _SAFE_SHARE:
             self._lost = "the store did not take a renewal in time"
@@ -123,7 +124,7 @@ class Lease:
             raise LeaseLostError(f"the lease on {self._place.parent} is lost: {self._lost}")
 
     def release(self) -> None:
-        """Leave it to others at once."""
+        """Free the lease at once."""
         self._ending.set()
         self._thread.join(self._length_s)
         if self._lost is None and not self._thread.is_alive():
@@ -141,7 +142,7 @@ class Lease:
                 _log.warning("the lease could not be renewed", lease=str(self._place), reason=one_line(error))
 
     def _commit(self, holder: Holder) -> bool:
-        """Write a holder behind what this process has read last; return whether it is the newest then."""
+        """Write a holder after the version that this process read last; return whether it is now the newest."""
         began = time.monotonic()
         number = (self._table.transaction_version(_NAME) or 0) + 1
         properties = CommitProperties(
@@ -149,7 +150,7 @@ class Lease:
             max_commit_retries=0,
             app_transactions=[Transaction(_NAME, number)],
         )
-        with contextlib.suppress(CommitFailedError):  # It was refused; or it was written, and the answer was lost.
+        with contextlib.suppress(CommitFailedError):  # it was refused; or it was written, and the answer was lost
             self._table.create_write_transaction([], "append", self._table.schema(), commit_properties=properties)
         self._table.update_incremental()
         newest = _holder(self._table)
@@ -168,7 +169,7 @@ class Lease:
                     str(self._place), Schema.from_json(_SCHEMA), configuration=_PROPERTIES, commit_properties=once
                 )
             except DeltaError:
-                return DeltaTable(str(self._place))  # Another has just made it.
+                return DeltaTable(str(self._place))  # another process has just created it
 
 
 def _this_process() -> Holder:
@@ -185,7 +186,7 @@ def _this_process() -> Holder:
 
 
 def _holder(table: DeltaTable) -> Holder | None:
-    """Return who wrote the newest commit; None where nobody has yet."""
+    """Return the writer of the newest commit; None if there is none."""
     found = table.history(1)[0].get(_NAME)
     return None if found is None else msgspec.json.decode(found, type=Holder)
 

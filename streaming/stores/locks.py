@@ -1,4 +1,4 @@
-"""Shell: what only one process may use at a time, wherever it is: a lock of the system, or a lease of a store."""
+"""Shell: exclusive use of a place: a lock of the operating system, or a lease on a store."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ def exclusive_use(lock: Place, *, problem: str, remedy: str) -> Iterator[Guard]:
     """Hold a lock while inside.
 
     Args:
-        lock: A file whose folder must be there; on a store the folder of a lease.
-        problem: The error's text when another process holds it. remedy: What people may do then.
+        lock: A file whose folder must exist; on a store the folder of a lease.
+        problem: The error's text if another process holds it. remedy: What users may do then.
 
     Raises:
-        SetupError: Another holds it.
+        SetupError: Another process holds it.
         OSError: The place cannot be written.
     """
     if isinstance(lock, Path):
@@ -42,7 +42,7 @@ def exclusive_use(lock: Place, *, problem: str, remedy: str) -> Iterator[Guard]:
 
 
 def all_of(*guards: Guard) -> Guard:
-    """Return a guard that raises when any of these does."""
+    """Return a guard that raises if any of these does."""
 
     def check() -> None:
         for guard in guards:

@@ -1,4 +1,4 @@
-"""Shell: which name nodes a URI of HDFS means, as delta-rs finds them: by its port, or by the settings of Hadoop.
+"""Shell: the name nodes of an HDFS URI, as delta-rs finds them: by its port, or by the settings of Hadoop.
 
 A name without a port is a nameservice. Unlike Hadoop, delta-rs knows no default port, nor ``dfs.nameservices``.
 Source: hdfs-native 0.13, ``Configuration``, ``NameServiceProxy::new``.
@@ -18,7 +18,7 @@ def name_nodes(authority: str, env: Mapping[str, str]) -> list[str]:
     """Return HOST:PORT of each name node of a URI.
 
     Args:
-        authority: The URI's authority: with a port, one name node; else the name of a nameservice.
+        authority: The URI's authority: with a port, one name node; otherwise the name of a nameservice.
 
     Raises:
         ValueError: They are not configured; the message has the remedy.

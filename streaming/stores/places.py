@@ -1,4 +1,4 @@
-"""Shell: a folder of this machine and one of a store, used in the same way."""
+"""Shell: folders of this machine and of stores, used in the same way."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def write_whole(place: Place, content: bytes, *, modified_ns: int | None = None)
     """Write a file that appears whole or not at all, and is durable then.
 
     Args:
-        modified_ns: Its time of modification where it can be chosen: on a disk. None: now.
+        modified_ns: Its time of modification if that can be chosen, as on a disk. None for now.
 
     Raises:
         OSError: It was not written.
@@ -37,7 +37,7 @@ def write_whole(place: Place, content: bytes, *, modified_ns: int | None = None)
 
 
 def hadoop_uri(place: Place | str) -> str:
-    """Return how Spark and Hadoop name a place; a path is of this machine, whatever Hadoop's default store is.
+    """Return the name of a place for Spark and Hadoop; a path is on this machine, whatever Hadoop's default store is.
 
     Example:
         >>> hadoop_uri(StorePath("s3://lake/checkpoint"))
@@ -52,7 +52,7 @@ def hadoop_uri(place: Place | str) -> str:
 
 
 def place_named(name: str, options: Mapping[str, str] | None = None) -> Place:
-    """Return the place that Spark names, its path as in a URL.
+    """Return the place for a name given by Spark, with its path as in a URL.
 
     Args:
         options: Options of the access to a store.

@@ -1,7 +1,7 @@
 """Shell: a file or folder of a store, with those methods of ``pathlib.Path`` that the monitor uses.
 
 Access is that of delta-rs: the same stores, variables and retries as for the tables. A put is atomic there: a file
-appears whole, so none is written beside and renamed.
+appears whole, so it need not be written under another name and renamed.
 """
 
 from __future__ import annotations
@@ -31,16 +31,16 @@ _READ_BYTES = 1 << 20
 
 
 def access_variables() -> dict[str, str]:
-    """Return the variables of this process by which stores are accessed, as options for another one.
+    """Return the variables of this process by which stores are accessed, as options for another process.
 
-    Those of HDFS are no options: its client reads them in the environment alone.
+    HDFS variables cannot be options: its client reads them only from the environment.
     """
     names = tuple(prefix for prefix in STORE_VARIABLES if prefix != "HADOOP_")
     return {name: value for name, value in os.environ.items() if name.startswith(names)}
 
 
 def table_patience(uri: str) -> dict[str, str] | None:
-    """Return the options by which delta-rs gives up soon; None: the place is not on an object store."""
+    """Return the options by which delta-rs gives up soon; None if the place is not on an object store."""
     return dict(_TABLE_PATIENCE) if "://" in uri and not uri.startswith("hdfs://") else None
 
 
@@ -53,14 +53,14 @@ class StoreStat(NamedTuple):
 
 @total_ordering
 class StorePath:
-    """A name in a store; whether a file or a folder is there is asked when it is used.
+    """A name in a store; the existence of the file or folder is checked when it is used.
 
     Args:
         uri: Without a slash at its end.
-        options: Options of the access, beside the variables of the environment.
+        options: Options of the access, in addition to the variables of the environment.
 
     Raises:
-        OSError: In every method, when the store cannot be reached or refuses; ``strerror`` is one line.
+        OSError: In every method, if the store cannot be reached or refuses; ``strerror`` is one line.
     """
 
     __slots__ = ("_info", "_options", "uri")
@@ -121,7 +121,7 @@ class StorePath:
         return bool(self._found().type.name == "Directory")
 
     def stat(self) -> StoreStat:
-        """Raise FileNotFoundError for what is not there, IsADirectoryError for a folder."""
+        """Return the metadata; raise FileNotFoundError if it does not exist, IsADirectoryError for a folder."""
         info = self._info or self._found()
         if info.type.name == "NotFound":
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), self.uri)
@@ -188,7 +188,7 @@ class StorePath:
 
 
 class _StoredFile(io.RawIOBase):
-    """An open file, its errors those of a store."""
+    """An open file whose errors are those of a store."""
 
     def __init__(self, file: Any, uri: str) -> None:
         self._file, self._uri = file, uri

@@ -1,1 +1,1 @@
-"""Shell: what people see on a terminal."""
+"""Shell: output on a terminal."""

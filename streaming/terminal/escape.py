@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 def printable(text: str) -> str:
-    """Return the text with what would move a terminal's cursor, colour it or break its lines written out.
+    """Return the text with everything escaped that would move a terminal's cursor, colour it or break its lines.
 
     Example:
         >>> printable("日本 a\\x1b[2J\\n"), printable("plain")

@@ -19,7 +19,7 @@ def time_text(epoch_ms: int) -> str:
 
 
 def brief_time_text(epoch_ms: int) -> str:
-    """Write a time where there is little room: to the second, without the year, in UTC.
+    """Write a time in a narrow space: to the second, without the year, in UTC.
 
     Example:
         >>> brief_time_text(1767225600007)
@@ -45,7 +45,7 @@ def span_of_time(ms: int) -> str:
 
 
 def between(least_ms: int | None, most_ms: int | None) -> str:
-    """Write a span of which two bounds are known, or one of them, or none.
+    """Write a span with two known bounds, only one, or none.
 
     Example:
         >>> between(4002, 8325), between(3, 1010), between(4002, None), between(None, None), between(6000, 6003)
@@ -129,7 +129,7 @@ def queue_name(topic: str, broker: str | None, queue_id: int) -> str:
 
 
 def queues_text(queues: Iterable[Mapping[str, Any]] | None) -> str:
-    """Write the queues of a member, as Kafka's own tools do.
+    """Write the queues of a member as Kafka's own tools do.
 
     Example:
         >>> queues_text([{"topic": "t", "broker": None, "queue_id": 0}, {"topic": "t", "broker": None, "queue_id": 2}])

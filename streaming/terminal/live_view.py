@@ -1,4 +1,4 @@
-"""Shell: what a person at a terminal sees of the running job; elsewhere nothing."""
+"""Shell: the view of the running job on a terminal; elsewhere nothing."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ FLAT = 6
 
 # The first rebalance is usually shown within these times, on quiet cores and on busy ones.
 FIRST_REBALANCE_S = (25, 90)
-# Each state at the start waits for this.
+# What each state at the start waits for.
 STARTS = {
     "starting": "the settings are read",
     "checking clusters": "connecting to the clusters, reading their versions",
@@ -44,7 +44,7 @@ STARTS = {
 
 @dataclass(frozen=True)
 class ObservedRebalance:
-    """One rebalance as the view shows it."""
+    """One rebalance as shown in the view."""
 
     event_time: int
     cluster: str
@@ -57,7 +57,7 @@ class ObservedRebalance:
 
     @classmethod
     def of(cls, row: Mapping[str, Any]) -> ObservedRebalance:
-        """Make one from a row of ``rebalances`` with times in epoch ms."""
+        """Make it from a row of ``rebalances`` with times in epoch ms."""
         return cls(
             event_time=int(row["event_time"]),
             cluster=row["cluster"],
@@ -72,7 +72,7 @@ class ObservedRebalance:
 
 @dataclass(frozen=True)
 class ClusterStatus:
-    """One cluster now. ``changed_ms`` is the event time of its last change; None: unknown."""
+    """The current state of one cluster. ``changed_ms`` is the event time of its last change; None if unknown."""
 
     name: str
     system: str
@@ -84,19 +84,19 @@ class ClusterStatus:
 
 @dataclass
 class LiveStatus:
-    """What the job knows about itself; it fills this, the view reads it. Each attribute is replaced, never half.
+    """The job's knowledge of itself, written by the job and read by the view. Attributes are replaced as a whole.
 
     Attributes:
         state: A short text: starting, running, catching up, reconnecting, stopping.
         events_per_second: Over the last batches.
         delay_ms: From an event to its row in ``rebalances``: the age of the last decision.
         batch, batch_ms: The last batch's number and how long it took.
-        batches, batches_ms: How many there were since the start, and how long they took together.
-        parts_ms: What of that each part took, by the names of Spark's ``durationMs``.
+        batches, batches_ms: Their number since the start, and their total duration.
+        parts_ms: The duration of each part, by the names of Spark's ``durationMs``.
         rebalances: Newest first, by the batch that decided them.
-        findings: Open now; None: not counted.
-        pages: Where a browser shows them; empty: nowhere.
-        following: How much of a large batch they have by now; empty: nothing large is left.
+        findings: Open now; None if not counted.
+        pages: The address for a browser; empty if there is none.
+        following: How much of a large batch the tables have now; empty if nothing large is left.
         notes: Warnings and errors, newest last.
     """
 
@@ -142,10 +142,10 @@ class NotesHandler(logging.Handler):
 
 
 class LiveView:
-    """Shows a status until it is left; does nothing when there is no terminal.
+    """Shows a status until it is closed; does nothing if there is no terminal.
 
     Args:
-        console: Where to; standard error when None, so that standard output stays data.
+        console: The output; None for standard error, so that standard output stays data.
     """
 
     def __init__(self, status: LiveStatus, *, console: Console | None = None) -> None:
@@ -214,7 +214,7 @@ def render(status: LiveStatus, now_ms: int, width: int, height: int, footer: str
 
 
 def _waiting(status: LiveStatus, room: int) -> RenderableType:
-    """Return what the view waits for while it has nothing to show, and how long that takes as a rule."""
+    """Return what the view waits for while it has nothing to show, and how long that usually takes."""
     quiet_s, busy_s = FIRST_REBALANCE_S
     if status.batch is not None:
         return _line("no rebalance yet: the first one needs an event that is older than the allowed lateness", "dim")
@@ -300,7 +300,7 @@ def _rebalances(status: LiveStatus, room: int, width: int) -> RenderableType:
     table = _table(width)
     is_narrow = width < NARROW
     table.add_column("time", no_wrap=True, width=8)
-    # Groups of several clusters may have one name.
+    # Groups of several clusters may have the same name.
     if not is_narrow:
         table.add_column("cluster", no_wrap=True, overflow="ellipsis", width=16 if width >= MIDDLE else 11)
     group_width = 24 if width >= MIDDLE else max(4, min(19, width // 3))
@@ -330,7 +330,7 @@ def _rebalances(status: LiveStatus, room: int, width: int) -> RenderableType:
 
 
 def _count(number: int) -> str:
-    """Write a number so that people can read it.
+    """Write a number in a readable form.
 
     Example:
         >>> _count(1234567)
@@ -344,7 +344,7 @@ def _noun(number: int, noun: str) -> str:
 
 
 def _brief(number: int) -> str:
-    """Write a number that need not be exact in at most six characters.
+    """Write an approximate number in at most six characters.
 
     Example:
         >>> _brief(99_999), _brief(370_368), _brief(12_345_678)

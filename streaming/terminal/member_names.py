@@ -17,7 +17,7 @@ def client_of(member_id: str, client_id: str | None = None) -> str:
     """Return the part of a member that stays when it comes back: its id without a random part, else its client id.
 
     Args:
-        client_id: As its description has it; None: not known.
+        client_id: From its description; None if unknown.
 
     Example:
         >>> client_of("orders-1-7d4fbd2e-8f0e-4a52-9d4b-0f6c6d2e8a11"), client_of("nGq0YGz5S2K8mVf1l2Qq7g", "orders-1")
@@ -33,12 +33,12 @@ def client_of(member_id: str, client_id: str | None = None) -> str:
 
 
 def is_opaque(member_id: str) -> bool:
-    """Return whether an id may be nothing but random."""
+    """Return whether an id may be merely random."""
     return bool(_UUID.fullmatch(member_id) or _BASE64_UUID.fullmatch(member_id))
 
 
 def brief_id(member_id: str) -> str:
-    """Return how a member's id begins, far enough that it is rarely another's: its name and a part of its UUID.
+    """Return a prefix of a member's id that is rarely another's: its name and a part of its UUID.
 
     Example:
         >>> brief_id("orders-1-7d4fbd2e-8f0e-4a52-9d4b-0f6c6d2e8a11"), brief_id("10.6.1.243@12345#99")

@@ -18,7 +18,7 @@ from streaming.terminal.table_layout import table_lines
 USAGE_EXIT = 2
 # A table that is written to a file or a pipe has this width.
 UNBOUNDED_WIDTH = 10_000
-# Fields that are times, in answers of commands and of the API: those of tables, and what is made of them.
+# Fields that are times in answers of commands and of the API: columns of tables, and values derived from them.
 TIMES = frozenset(
     {column.name for table in TABLES.values() for column in table.columns if column.type == TIME}
     | {"hour", "last_at", "newest_event", "at", "known_until", "since", "spans_dropped_before"}
@@ -31,11 +31,11 @@ class Shown(NamedTuple):
     """One column for people.
 
     Attributes:
-        header: As the source system's own tools write it, where they have it.
-        brief: The same where there is little room; None: as ``cell``.
+        header: As in the source system's own tools, if they have it.
+        brief: The cell in a narrow space; None for the same as ``cell``.
         is_wide: Only shown with ``--wide``.
-        is_brief: Only shown without ``--wide``, where other columns have the same in full.
-        is_name: Its middle is left out where there is no space.
+        is_brief: Only shown without ``--wide``, if other columns have the same in full.
+        is_name: Its middle is left out if there is no space.
     """
 
     header: str
@@ -57,7 +57,7 @@ def time_field(header: str, name: str, *, is_wide: bool = False) -> Shown:
 
 
 def name_field(header: str, name: str, brief: Render | None = None) -> Shown:
-    """Show one field that is a name, shorter where there is little room."""
+    """Show one field that is a name, shorter in a narrow space."""
     return Shown(header, _cell(name, None), _cell(name, brief), is_name=True)
 
 
@@ -77,7 +77,7 @@ def widened(shown: Sequence[Shown]) -> list[Shown]:
 
 
 def yes_no(value: bool) -> str:
-    """Write a truth for people."""
+    """Write a boolean for people."""
     return "yes" if value else "no"
 
 
@@ -90,7 +90,7 @@ def show_rows(rows: Sequence[Row], shown: Sequence[Shown], *, title: str | None 
     """Write rows as a table for people, one line each.
 
     Args:
-        is_wide: All columns, and nothing shortened. Else the few columns that matter most; on a terminal long names
+        is_wide: All columns, and nothing shortened. Otherwise the few most important columns; on a terminal long names
             lose their middle and lines their end, so that each fits.
     """
     from rich.console import Console
@@ -114,7 +114,7 @@ def show_rows(rows: Sequence[Row], shown: Sequence[Shown], *, title: str | None 
 
 
 def write_json_lines(values: Iterable[object], times: frozenset[str] = TIMES) -> None:
-    """Write one JSON object a line, times as RFC 3339; ``times``: which fields are."""
+    """Write one JSON object per line, times as RFC 3339; ``times``: the names of fields that are times."""
     for value in values:
         sys.stdout.write(json.dumps(with_times(value, times), ensure_ascii=False) + "\n")
 
@@ -133,7 +133,7 @@ def with_times(value: object, times: frozenset[str]) -> object:
 
 @contextmanager
 def answering() -> Iterator[None]:
-    """Turn unanswerable requests into a sentence on stderr and exit code 2: the same arguments can never work."""
+    """Convert unanswerable requests to a sentence on stderr and exit code 2: the same arguments can never work."""
     from streaming.tables.errors import AmbiguousError, NoTablesError, NotFoundError
 
     try:

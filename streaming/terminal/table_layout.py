@@ -19,8 +19,8 @@ def table_lines(cells: Sequence[Sequence[str]], width: int | None, names: Abstra
 
     Args:
         cells: Rows of texts, the headings first; each row has the same number.
-        width: The terminal's width: too long names lose their middle, and lines their end. None: nothing is cut.
-        names: Which columns are names.
+        width: The terminal's width: too long names lose their middle, and lines their end. None if nothing is cut.
+        names: The columns that are names.
     """
     widths = [max(map(cell_len, column)) for column in zip(*cells, strict=True)]
     if width is not None:
@@ -56,7 +56,7 @@ def _padded(text: str, width: int) -> str:
 
 
 def middle_cut(text: str, width: int) -> str:
-    """Return a text of at most this width, without its middle where it is longer."""
+    """Return a text of at most this width, without its middle if it is longer."""
     if cell_len(text) <= width:
         return text
     # The end of a name distinguishes it from its neighbours as often as its beginning does.

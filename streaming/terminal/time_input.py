@@ -1,4 +1,4 @@
-"""Shell: times as people write them, in options of commands and in addresses of pages and API. No I/O."""
+"""Shell: times in users' notation, for options of commands and addresses of pages and API. No I/O."""
 
 from __future__ import annotations
 
@@ -6,25 +6,25 @@ import datetime
 import re
 
 HOW_TO_WRITE = "write 15m or -2h (before now), yesterday, 2026-01-31T03:12:00Z or epoch milliseconds"
-# Fewer digits are more likely a year or a date; 0 is before everything.
+# Fewer digits are more likely a year or a date. 0 is accepted as the beginning of time.
 _EPOCH_MS = re.compile(r"0|\d{11,14}")
 _BEFORE_NOW = re.compile(r"-?((?:\d{1,9}(?:\.\d{1,9})?(?:ms|s|m|h|d|w))+)(?:\s+ago)?")
 _PART = re.compile(r"([\d.]+)(ms|s|m|h|d|w)")
 _UNIT_MS = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000, "w": 604_800_000}
-# Tables show times like this where there is little space: without the year.
+# Tables show times like this if there is little space: without the year.
 _WITHOUT_YEAR = re.compile(r"\d{2}-\d{2} \d{2}:\d{2}:\d{2}")
 _DAY_MS = 86_400_000
 
 
 def parse_time(text: str, now_ms: int) -> int:
-    """Read a time as people write it, in epoch milliseconds.
+    """Parse a time in users' notation into epoch milliseconds.
 
-    It is RFC 3339 (UTC without an offset; a date alone is its begin), epoch milliseconds, a span before now (``15m``,
-    ``-15m``, ``1h30m``), ``now``, or the begin of ``today`` or ``yesterday`` in UTC. A time without a year, as tables
-    show it, is the last such one.
+    It is RFC 3339 (UTC without an offset; a date alone is its beginning), epoch milliseconds, a span before now
+    (``15m``, ``-15m``, ``1h30m``), ``now``, or the beginning of ``today`` or ``yesterday`` in UTC. A time without a
+    year, as tables show it, is the last such time.
 
     Raises:
-        ValueError: It is not a time.
+        ValueError: The text is not a time.
 
     Example:
         >>> now_ms = 1767225600007  # 2026-01-01T00:00:00.007Z

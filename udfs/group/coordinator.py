@@ -4,9 +4,9 @@ Read it from top to bottom:
 
 1. Scheduling: ``advance`` gets the input of a group from one batch. Late events apply first; then events, expiries of
    silent members, and timers, in the order of their times.
-2. Changes: an event changes members, topics or settings of the group. Each change is recorded as a cause of the pending
-   rebalance or, if a coordinator reports generations, as evidence that its next generation may show. After all events
-   with one timestamp, changes that cancelled out are removed.
+2. Changes: an event changes members, topics or settings. Each change is recorded as a cause of the pending rebalance
+   or, if a coordinator reports generations, as evidence for its next one. After all events with one timestamp, changes
+   that cancelled out are removed.
 3. Decision: when the pending changes have settled, or a reported generation comes, ``rebalance`` computes the result
    and changes nothing; ``commit`` applies it.
 4. Output: the decisions, and when the group is due again.
@@ -342,7 +342,7 @@ class Coordinator:
         """End members and spans; events that come next under this name belong to a new group."""
         context = self.context
         if has_record_of_group(self.records, deleted=False) or survives(context, due, at):
-            return  # its protocol changed, or there was a sign of it since: its history continues
+            return  # its protocol changed, or there was a sign of it since
         close_all_sessions(context, due, at)
         if context.group.pending is not None:
             commit(context, rebalance(context, plan_counted(context, context.group.pending)))

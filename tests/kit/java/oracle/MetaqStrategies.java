@@ -17,6 +17,17 @@ public final class MetaqStrategies {
         Answers.serve(MetaqStrategies::prepare);
     }
 
+    private static LoadBalanceStrategy strategyOf(String name) {
+        switch (name) {
+            case "metaq.default":
+                return new DefaultLoadBalanceStrategy();
+            case "metaq.consistent-hash":
+                return new ConsisHashStrategy();
+            default:
+                throw new IllegalArgumentException("unknown strategy: " + name);
+        }
+    }
+
     private static Answers.Question prepare(Case question) {
         Map<String, Map<String, Case.Queue>> queues = new LinkedHashMap<>();
         for (Case.Topic topic : question.topics.values()) {
@@ -26,8 +37,7 @@ public final class MetaqStrategies {
             }
             queues.put(topic.name, named);
         }
-        LoadBalanceStrategy strategy = question.strategy.equals("metaq.default")
-            ? new DefaultLoadBalanceStrategy() : new ConsisHashStrategy();
+        LoadBalanceStrategy strategy = strategyOf(question.strategy);
         return new Answers.Question() {
             @Override
             public Object ask() {
