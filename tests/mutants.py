@@ -23,9 +23,9 @@ ROOMS = ("group", "shard")
 # Laws that take minutes add little about a single mutant.
 _SLOW = (
     "tests/udfs/shard/test_backlog.py::test_rows_do_not_depend_on_how_much_a_group_may_do_in_a_batch",
-    "tests/udfs/group/test_coordinator.py::test_how_the_events_were_cut_into_batches_leaves_no_trace",
+    "tests/udfs/group/test_coordinator.py::test_results_do_not_depend_on_how_events_are_cut_into_batches",
     "tests/udfs/group/test_coordinator.py::test_however_late_events_come_the_tables_hold_together",
-    "tests/udfs/group/assignment/test_queue_handover.py::test_how_the_events_were_cut_into_batches_leaves_no_trace",
+    "tests/udfs/group/assignment/test_queue_handover.py::test_results_do_not_depend_on_how_events_are_cut_into_batches",
 )
 _KILLED = ("killed", "timeout", "segfault", "suspicious")
 

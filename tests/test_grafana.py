@@ -59,7 +59,7 @@ def test_grafanas_schema_has_every_field_and_value(path: Path) -> None:
     assert all(panel["description"] for panel in panels)
 
 
-def test_what_the_schema_lacks_is_noticed() -> None:
+def test_missing_columns_are_noticed() -> None:
     register_default_plugins()
     read = json.loads(JSONEncoder().encode(Dashboard.from_json({"title": "x", "titel": "y"})))
     assert list(lost({"title": "x", "titel": "y"}, read)) == [".titel: 'y'"]

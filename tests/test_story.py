@@ -32,7 +32,7 @@ def test_a_decision_is_shown_below_the_event_that_let_the_clock_pass_it_with_its
     assert lines.index(next(line for line in lines if " c clock " in line)) < lines.index(rebalances[0])
 
 
-def test_what_cannot_be_read_is_shown_with_its_reason():
+def test_unreadable_input_is_shown_with_its_reason():
     assert [line for line in story([b"{"]) if "rejected" in line] == [
         "  rejected truncated_json: the text ends inside the object"
     ]

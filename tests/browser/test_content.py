@@ -312,7 +312,7 @@ def test_times_are_shown_in_utc_and_in_local_time(page: Page, day_url: str) -> N
     expect(page.locator("tbody time").first).to_contain_text(f" {hours:02}:")
 
 
-def test_what_is_shown_can_be_downloaded(page: Page, day_url: str) -> None:
+def test_displayed_data_can_be_downloaded(page: Page, day_url: str) -> None:
     page.goto(f"{day_url}/?q=group-1")
     shown = cells(page, "Groups", 2)
     with page.expect_download() as downloading:

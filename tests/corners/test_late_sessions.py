@@ -12,7 +12,7 @@ def poll(script: Script, at: int, member: str, timeout_ms: int | None = None) ->
 
 
 @pytest.mark.parametrize(("sent_at", "lasted"), [(18_000, False), (18_001, True)])
-def test_a_late_heartbeat_that_extends_a_session_to_a_poll_ends_the_session_that_the_poll_began(
+def test_a_late_heartbeat_extends_an_expired_session_into_a_polled_one_which_ends_with_it(
     sent_at: int, lasted: bool
 ) -> None:
     script = Script("metaq")
@@ -36,9 +36,7 @@ def test_events_before_a_second_leave_do_not_belong_to_the_polled_session() -> N
 
 
 @pytest.mark.parametrize(("timeout_ms", "expired"), [(9_755, True), (9_754, False)])
-def test_the_timeout_that_a_late_join_carries_counts_though_a_newer_poll_carries_another(
-    timeout_ms: int, expired: bool
-) -> None:
+def test_the_timeout_of_a_late_join_counts_although_a_newer_poll_has_another(timeout_ms: int, expired: bool) -> None:
     script = Script("rocketmq")
     poll(script, 28_010, "a", 10_000)
     script.run(30_000)

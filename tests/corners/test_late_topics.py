@@ -222,7 +222,7 @@ _OF_ONE_TIME = {
 
 @pytest.mark.parametrize("history", _OF_ONE_TIME.values(), ids=_OF_ONE_TIME)
 @pytest.mark.parametrize("cut", [in_one, one_by_one])
-def test_what_came_before_a_generation_at_its_own_time_stays(history: list[Event], cut: Cut) -> None:
+def test_changes_before_a_generation_with_the_same_timestamp_stay(history: list[Event], cut: Cut) -> None:
     event = {"t": 0, "type": "topic_queues", "topic": "a", "queue_count": 2}
     later = {"t": 5_000, "type": "topic_queues", "topic": "b", "queue_count": 3}
 

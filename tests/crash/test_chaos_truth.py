@@ -89,7 +89,7 @@ def test_a_different_report_is_a_contradiction(reported: list[Row]) -> None:
     assert _TRUTH.contradictions(reported)
 
 
-def test_what_is_back_for_a_short_while_has_been_away_all_the_time() -> None:
+def test_a_short_return_counts_as_continuous_absence() -> None:
     assert merged([(50, 60), (10, 20), (25, 30)], 5) == [(10, 30), (50, 60)]
     assert merged([(10, 20), (26, 30)], 5) == [(10, 20), (26, 30)]
 

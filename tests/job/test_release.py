@@ -16,7 +16,7 @@ pytestmark = [pytest.mark.spark, pytest.mark.timeout(900)]
 
 
 @pytest.mark.parametrize("archive", sorted(RELEASES.iterdir()), ids=lambda path: path.name.removesuffix(".tar.xz"))
-def test_what_a_release_left_is_continued_as_if_it_had_all_been_read_today(
+def test_state_of_an_older_release_continues_as_if_read_by_this_one(
     archive: Path, run_once: Callable[..., Ended], tmp_path: Path
 ) -> None:
     with unpacked(archive) as left:

@@ -78,7 +78,7 @@ def _numbers(folder: Path) -> list[int]:
 
 
 @pytest.mark.parametrize("starts_again", [False, True])
-def test_where_silence_expires_a_lone_member_expires_without_further_events(
+def test_a_lone_member_expires_without_further_events_if_silence_expires(
     runs: ManyRuns, tmp_path: Path, starts_again: bool
 ) -> None:
     config = tmp_path / "monitor.toml"

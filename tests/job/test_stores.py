@@ -106,7 +106,7 @@ def test_spark_writes_tables_on_a_store_and_keeps_them_up(
 
 
 @pytest.mark.timeout(300)
-def test_what_is_wrong_with_a_store_is_named_before_spark_starts(
+def test_the_problem_of_a_store_is_named_before_spark_starts(
     s3: S3Server, lake: StorePath, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "hush")

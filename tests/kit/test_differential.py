@@ -76,7 +76,7 @@ def test_the_edges_are_those_of_the_real_classes(file) -> None:
     assert real_edges(file.stem) == edges(file.stem)
 
 
-def test_where_the_real_sticky_assignor_does_not_end_ours_reports_it() -> None:
+def test_we_report_cases_in_which_the_real_sticky_assignor_does_not_end() -> None:
     case = json.loads((FOLDER / "without_end" / "kafka.sticky.json").read_text())
     ours = our_answer(case)
     assert ours.error is not None

@@ -182,7 +182,7 @@ def test_one_rebalance_is_the_same(root: Path, api: Callable[..., Any]) -> None:
         assert explained == api(f"rebalances/{row['rebalance_id']}")
 
 
-def test_what_is_known_of_a_cluster_is_the_same(root: Path, api: Callable[..., Any]) -> None:
+def test_knowledge_of_a_cluster_is_the_same(root: Path, api: Callable[..., Any]) -> None:
     checked = run(root, "check", "--json")
     found = json.loads(checked.stdout)
     clusters = api("liveness")["clusters"]

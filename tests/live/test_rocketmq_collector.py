@@ -49,7 +49,7 @@ def test_members_that_join_stop_and_are_killed_and_queues_that_come_and_go(
     assert all("connection" in (detail or "") for detail in details)
 
 
-def test_what_waits_for_a_member_that_is_stuck_is_reported_as_it_grows(
+def test_the_growing_backlog_of_a_stuck_member_is_reported(
     each_rocketmq: RocketMq, new_rocketmq_member: StartMember, tmp_path: Path
 ) -> None:
     cluster, queues = each_rocketmq, queues_of("piled-up", 3)

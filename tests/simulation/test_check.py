@@ -101,7 +101,7 @@ def test_evidence_that_came_late_may_fall_together_with_something_else() -> None
     assert check([row], both).holds
 
 
-def test_what_only_some_readers_find_is_allowed_and_not_required() -> None:
+def test_rebalances_found_by_only_some_readers_are_allowed_but_not_required() -> None:
     perhaps = [expected(100, (Cause("session_expired", "a"),), required=False)]
     assert check([], perhaps).holds
     assert check([found(100, kinds=(("session_expired", "a"),))], perhaps).holds

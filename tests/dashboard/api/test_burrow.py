@@ -108,7 +108,7 @@ def test_deleted_groups_and_commits_are_no_consumers_of_a_topic(tmp_path: Path, 
         assert client.get("/v3/kafka/c1/topic/orders/consumers").json()["consumers"] == ["again", "orders"]
 
 
-def test_what_is_not_there_is_an_error_as_burrow_gives_it(client: TestClient) -> None:
+def test_missing_items_give_burrows_error(client: TestClient) -> None:
     for path in ("nowhere", "nowhere/consumer", "c1/consumer/nobody", "c1/consumer/nobody/status", "nowhere/topic"):
         answer = client.get(f"/v3/kafka/{path}")
         assert answer.status_code == 404

@@ -81,7 +81,7 @@ def test_a_hosts_clients_are_listed_with_what_each_caused(reading: Reading) -> N
     assert (found["rebalance_count"], found["open"]) == (14, 1)
 
 
-def test_what_is_not_there_is_not_found(reading: Reading) -> None:
+def test_missing_clients_are_not_found(reading: Reading) -> None:
     with pytest.raises(NotFoundError, match="there is no client nope"):
         client_page(reading, "client", "nope", "")
     with pytest.raises(NotFoundError, match="there is no host h1"):

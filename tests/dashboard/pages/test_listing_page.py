@@ -63,7 +63,7 @@ def test_a_page_shows_what_was_open_at_its_time_and_offers_the_same_as_data(read
         {"since": "0"},
     ],
 )
-def test_what_is_unknown_is_refused(requested: dict[str, str]) -> None:
+def test_unknown_parameters_are_refused(requested: dict[str, str]) -> None:
     with pytest.raises(BadQuestionError):
         parameters_of(requested, GROUPS)
 

@@ -14,7 +14,7 @@ from dashboard.reading.questions import Reading
 from streaming.settings.model import Dashboard
 
 
-def test_what_pages_share_is_computed_and_templates_are_compiled(
+def test_shared_page_data_is_computed_and_templates_are_compiled(
     story_tables: Path, settings: Dashboard, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     reading, templates = Reading.of(story_tables, settings), environment()

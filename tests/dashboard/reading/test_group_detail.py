@@ -29,7 +29,7 @@ def test_a_name_that_several_clusters_have_needs_one(reading: Reading) -> None:
     assert group_detail(reading, "twin", "c2", last=1, most=1).group["cluster"] == "c2"
 
 
-def test_of_an_unknown_group_no_offsets_are_read(tmp_path: Path, settings: Dashboard) -> None:
+def test_no_offsets_are_read_for_an_unknown_group(tmp_path: Path, settings: Dashboard) -> None:
     write(tmp_path, QUEUE_PROGRESS, [moved(0, 10, 5, 9)])
     write(tmp_path, GROUPS, [{"system": "kafka", "state": "empty", "members": 0, "queues": 0}])
     reading = Reading.of(tmp_path, settings)

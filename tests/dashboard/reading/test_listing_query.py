@@ -160,7 +160,7 @@ def test_filters_and_search_hold_together(reading: Reading) -> None:
         {"group_id or 1=1 --": "x"},
     ],
 )
-def test_what_is_unknown_is_refused(reading: Reading, requested: dict[str, str]) -> None:
+def test_unknown_parameters_are_refused(reading: Reading, requested: dict[str, str]) -> None:
     with pytest.raises(BadQuestionError):
         piece(reading, REBALANCES, requested, limit=10)
 

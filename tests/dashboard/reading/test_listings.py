@@ -167,7 +167,7 @@ def test_spans_can_be_filtered_by_a_time_at_which_they_are_open(
     assert "at" not in LISTINGS["rebalances"].parameters
 
 
-def test_of_few_values_several_may_be_chosen(reading: Reading) -> None:
+def test_several_of_a_few_values_may_be_chosen(reading: Reading) -> None:
     names = [
         {row["group_id"] for row in piece(reading, GROUPS, {"health": health}, limit=9).rows}
         for health in ("warning", "ok", "ok,warning", "critical,unknown")

@@ -17,7 +17,7 @@ from tests.streaming.views.story import store
 from udfs.model import journal
 
 
-def test_where_nothing_is_computed_of_a_group_nothing_is_compared(tmp_path: Path) -> None:
+def test_nothing_is_compared_for_a_group_without_a_computed_assignment(tmp_path: Path) -> None:
     bodies: list[journal.Body] = [joined("a", 0), assigned(0, "a", 0, origin="reported")]
     store(tmp_path, [], [Journal().change(0, body, group="orders") for body in bodies])
     (row,) = current_members(Reading.once(tmp_path), "c1", "orders")

@@ -26,5 +26,5 @@ def test_owners_are_chosen_by_group_and_broker_and_share_a_topic_by_message(read
     assert owners_of_queue(reading, "events", 5, cluster="c1") == []
 
 
-def test_where_no_span_was_dropped_none_is_named(reading: Reading) -> None:
+def test_no_dropped_spans_are_named_if_none_were_dropped(reading: Reading) -> None:
     assert spans_dropped_before(reading.tables, None, T0) == []

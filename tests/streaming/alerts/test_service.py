@@ -20,7 +20,7 @@ def to(receiver: Receiver) -> service.Delivery:
     return lambda _: nullcontext(receiver)
 
 
-def test_what_is_due_is_sent_once(tables: Path, tmp_path: Path) -> None:
+def test_due_messages_are_sent_once(tables: Path, tmp_path: Path) -> None:
     given = settings(state_file=tmp_path / "deep" / "state.json")
     receiver = Receiver()
     assert [service.run_once(tables, given, widespread(), to(receiver)) for _ in range(2)] == [1, 0]

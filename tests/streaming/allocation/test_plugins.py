@@ -91,7 +91,9 @@ def fails_for_five(problem: Problem) -> Assignment:
 
 
 @pytest.mark.parametrize(("members", "code"), [(5, "strategy_failed"), (6, "breaks_law")])
-def test_what_fails_only_later_fails_the_rebalance_and_not_the_job(registry: None, members: int, code: str) -> None:
+def test_a_strategy_that_fails_later_fails_the_rebalance_and_not_the_job(
+    registry: None, members: int, code: str
+) -> None:
     assert load_user_strategies([point("rocketmq.LATER", "fails_for_five")]) == []
     with pytest.raises(StrategyError) as failed:
         strategy("LATER", "rocketmq")(group({f"m{number}": ["t"] for number in range(members)}, {"t": 2}))
@@ -219,7 +221,7 @@ def test_the_second_of_two_packages_that_take_one_name_is_left_out_with_a_senten
     assert "there is already a strategy kafka.MINE" in refused
 
 
-def test_what_an_installed_one_prints_does_not_mix_with_the_answers(tmp_path: Path) -> None:
+def test_output_of_installed_strategies_does_not_mix_with_the_answers(tmp_path: Path) -> None:
     (tmp_path / "loud.py").write_text(
         "print('imported')\n"
         "def deal(problem):\n"

@@ -140,7 +140,7 @@ def test_a_size_that_does_not_fit_into_memory_is_refused(arguments: tuple[str, .
 @pytest.mark.parametrize(
     "arguments", [("--queues", "0"), ("--topics", "2"), ("--json",), ("--before", "2"), ("--members", "3")]
 )
-def test_what_is_for_people_alone_does_not_wait_for_cases(arguments: tuple[str, ...]) -> None:
+def test_tables_for_people_do_not_wait_for_cases(arguments: tuple[str, ...]) -> None:
     refused = run(*arguments)
     assert refused.exit_code == 2
     assert arguments[0] in refused.stderr

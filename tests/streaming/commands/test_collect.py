@@ -80,7 +80,7 @@ def test_a_stop_ends_it_with_everything_written_and_the_next_start_continues(
     assert second.generation in reported
 
 
-def test_what_it_writes_to_a_topic_is_what_it_writes_to_a_folder(
+def test_topics_and_folders_get_the_same_events(
     kafka41: Broker, new_member: Callable[..., Member], tmp_path: Path
 ) -> None:
     create_topic(kafka41, "collected-events", 1)

@@ -39,7 +39,7 @@ def test_a_demo_leaves_other_folders_alone(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["mine.txt"]
 
 
-def test_what_a_link_in_the_folder_points_to_is_not_emptied(tmp_path: Path) -> None:
+def test_targets_of_links_in_the_folder_are_not_emptied(tmp_path: Path) -> None:
     folder, mine = tmp_path / "demo", tmp_path / "mine"
     mine.mkdir()
     (mine / "kept.txt").touch()

@@ -110,9 +110,7 @@ def test_an_invalid_place_is_refused_by_name_and_creates_no_folder(
 
 
 @pytest.mark.parametrize("command", _LOCAL, ids=" ".join)
-def test_what_must_be_on_this_machine_is_on_no_store(
-    command: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_local_paths_cannot_be_on_a_store(command: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     assert "s3://lake/t: is on a store; " in _run(command, "s3://lake/t")
     assert list(tmp_path.iterdir()) == []
@@ -128,7 +126,7 @@ def test_a_schema_of_a_catalogue_is_no_folder(
 
 
 @pytest.mark.parametrize("command", _OF_STORES, ids=" ".join)
-def test_what_is_wrong_with_a_store_is_named_by_each_command(
+def test_each_command_names_the_problem_of_a_store(
     command: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)

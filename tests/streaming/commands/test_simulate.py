@@ -35,7 +35,7 @@ def test_the_same_seed_gives_the_same_truth_and_another_another(tmp_path: Path) 
     assert truth[0] == truth[1] != truth[2]
 
 
-def test_what_no_fleet_can_be_is_refused(tmp_path: Path) -> None:
+def test_impossible_fleets_are_refused(tmp_path: Path) -> None:
     done = run("--out", tmp_path, "--load", "--groups", 10, "--members", 5, "--duration", "30000d")
     assert done.exit_code == 2
     assert "10 groups need at least one member each" in done.stderr

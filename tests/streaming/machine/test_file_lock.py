@@ -49,7 +49,7 @@ def test_the_holder_of_a_lock_is_named_with_its_age(tmp_path: Path, monkeypatch:
             pass
 
 
-def test_where_there_are_no_locks_nothing_is_guarded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nothing_is_guarded_on_file_systems_without_locks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(_file: int, _operation: int) -> None:
         raise OSError(errno.ENOLCK, "No locks available")
 

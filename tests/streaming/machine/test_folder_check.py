@@ -10,7 +10,7 @@ import pytest
 from streaming.machine.folder_check import write_error
 
 
-def test_what_is_there_and_what_can_be_made_can_be_written(tmp_path: Path) -> None:
+def test_existing_folders_and_those_that_can_be_created_are_writable(tmp_path: Path) -> None:
     assert write_error(tmp_path) is None
     assert write_error(tmp_path / "a" / "b") is None
     assert list(tmp_path.iterdir()) == []

@@ -13,7 +13,7 @@ TOKEN = "a long enough token"
 @pytest.mark.parametrize(
     ("address", "expected"), [("127.0.0.1", True), ("::1", True), ("10.0.0.1", False), ("x", False)]
 )
-def test_what_only_this_machine_reaches(address: str, expected: bool) -> None:
+def test_addresses_that_only_this_machine_reaches(address: str, expected: bool) -> None:
     assert is_local(address) is expected
 
 

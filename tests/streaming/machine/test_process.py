@@ -20,7 +20,7 @@ def test_a_process_keeps_its_identity_and_another_has_another() -> None:
     assert is_same_machine(process_identity(1))
 
 
-def test_of_another_machine_or_of_no_process_nothing_is_known() -> None:
+def test_nothing_is_known_about_other_machines_or_missing_processes() -> None:
     _, space, started = process_identity(os.getpid()).split()
     assert not is_same_machine(f"another-boot {space} {started}")
     assert not is_same_machine("")

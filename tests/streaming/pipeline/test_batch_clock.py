@@ -11,7 +11,7 @@ from streaming.pipeline.batch_clock import BatchClock
 from streaming.tables.commit_notes import WRITING, batch_times_of
 
 
-def test_what_was_added_is_taken_once_and_stays_in_the_totals() -> None:
+def test_added_times_are_drained_once_and_stay_in_the_totals() -> None:
     clock = BatchClock()
     clock.ended(3, {"addBatch": 10, "triggerExecution": 20})
     clock.ended(4, {"addBatch": 30, "triggerExecution": 40})

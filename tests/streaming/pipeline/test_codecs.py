@@ -64,7 +64,7 @@ def test_a_truncated_file_gives_its_beginning_and_an_error(suffix: str, tmp_path
         assert len(found) > 200_000
 
 
-def test_of_zstandard_the_piece_in_which_it_breaks_is_had_to_its_last_byte(tmp_path: Path) -> None:
+def test_a_damaged_zstandard_file_is_read_up_to_the_last_valid_byte(tmp_path: Path) -> None:
     path = tmp_path / "file"
     # Two frames; the second is cut within its header.
     path.write_bytes(COMPRESS[".zst"](b"first\n" * 1_000) + COMPRESS[".zst"](b"second")[:6])

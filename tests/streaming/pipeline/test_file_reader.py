@@ -56,9 +56,7 @@ def test_a_valid_file_is_read_by_the_suffix_of_its_name(name: str, tmp_path: Pat
 
 
 @pytest.mark.parametrize("name", WRITERS)
-def test_of_a_truncated_file_the_lines_before_the_break_are_read_and_the_file_is_named(
-    name: str, tmp_path: Path
-) -> None:
+def test_lines_before_the_break_of_a_truncated_file_are_read_and_the_file_is_named(name: str, tmp_path: Path) -> None:
     whole = WRITERS[name](TEXT)
     path = tmp_path / name
     for length in (1, 3, 9, len(whole) // 2, len(whole) - 1):

@@ -56,9 +56,7 @@ def test_a_tick_moves_every_cluster_to_the_machines_time(
     assert sorted(ticks(tmp_path)) == [("a", clocks.now_ms), ("b", clocks.now_ms)]
 
 
-def test_where_silence_waits_there_are_no_ticks(
-    clocks: Clocks, ticker: Callable[..., IdleTicker], tmp_path: Path
-) -> None:
+def test_there_are_no_ticks_if_silence_waits(clocks: Clocks, ticker: Callable[..., IdleTicker], tmp_path: Path) -> None:
     started = ticker(silence="wait")
     clocks.advance(1_000)
     started.tick_if_due(lambda: True)

@@ -119,7 +119,7 @@ def test_a_silent_cluster_has_the_reason_that_its_collector_reports(clock: Clock
     assert [found.problem for found in liveness.now().clusters] == ["the cluster refuses access", ""]
 
 
-def test_where_silence_counts_as_evidence_nothing_grows_old(clock: Clock) -> None:
+def test_nothing_grows_old_if_silence_counts_as_evidence(clock: Clock) -> None:
     liveness = writer()
     liveness.observed(seen(T0))
     clock.pass_ms(60_000)
@@ -171,7 +171,7 @@ def test_the_next_run_continues_where_the_last_one_ended(clock: Clock, tmp_path:
         (False, OSError("no space left"), True, "stopped", ""),
     ],
 )
-def test_how_the_job_ended_is_written(
+def test_the_end_of_the_job_is_written(
     tmp_path: Path, is_once: bool, error: Exception | None, is_stopped: bool, state: str, reason: str
 ) -> None:
     liveness, stop = writer(), StopRequest()

@@ -112,7 +112,7 @@ def test_totals_of_two_commits_at_once_are_shown_in_the_order_in_which_they_were
     assert [cluster.groups for cluster in status.clusters] == [2]
 
 
-def test_of_a_large_batch_all_rebalances_are_counted_and_the_newest_shown() -> None:
+def test_all_rebalances_of_a_large_batch_are_counted_and_the_newest_shown() -> None:
     status = LiveStatus()
     newest = [rebalance(at, f"g{at}") for at in range(1_000, 1_000 - KEPT_REBALANCES, -1)]
     ProgressListener(status).decided(Decided(1_000_000, newest, {"a": 1_000, "b": 3}, 4))
@@ -121,7 +121,7 @@ def test_of_a_large_batch_all_rebalances_are_counted_and_the_newest_shown() -> N
     assert status.delay_ms is not None
 
 
-def test_how_far_the_tables_are_with_a_large_batch_is_shown_until_they_have_it() -> None:
+def test_progress_of_the_tables_is_shown_until_they_have_a_large_batch() -> None:
     status = LiveStatus()
     listener = ProgressListener(status)
     listener.followed(120_000, 390_000)

@@ -14,7 +14,7 @@ def plan(query: Path, batch: int, *offsets: dict[str, dict[str, int]] | None) ->
     (query / "offsets" / str(batch)).write_text("\n".join(["v1", "{}", *lines]))
 
 
-def test_what_a_batch_has_planned_counts_once_it_has_begun(tmp_path: Path) -> None:
+def test_planned_offsets_count_once_their_batch_has_begun(tmp_path: Path) -> None:
     position = QueryPosition(tmp_path, "t")
     plan(tmp_path, 0, None, {"t": {"0": 5, "1": 7}})
     assert position.offsets() == {}

@@ -60,5 +60,5 @@ def test_a_file_that_cannot_be_used_is_an_empty_layer_and_a_mistake(
     assert mistake in mistakes[0]
 
 
-def test_what_the_command_line_leaves_out_covers_nothing() -> None:
+def test_options_left_out_on_the_command_line_override_nothing() -> None:
     assert read_dotted({"job.tables": None, "job.shards": 0}) == {"job": {"shards": 0}}

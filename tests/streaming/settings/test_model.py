@@ -93,7 +93,7 @@ def mistakes(folder: Path, text: str, env: dict[str, str] | None = None) -> list
         "[kafka]\ninclude_groups = 3",
     ],
 )
-def test_what_makes_no_sense_is_one_mistake_at_its_place(setting: str, tmp_path: Path) -> None:
+def test_each_invalid_value_is_one_mistake_with_its_place(setting: str, tmp_path: Path) -> None:
     (mistake,) = mistakes(tmp_path, setting)
     assert mistake.startswith(f"{tmp_path / 'monitor.toml'}: ")
 

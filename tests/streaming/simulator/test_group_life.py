@@ -39,7 +39,7 @@ def test_it_acts_again_and_again_with_rests_between(alone: OneCluster) -> None:
     assert all(at % 1_000 != TOPIC_CHANGE_MS for at in times)
 
 
-def test_what_falls_on_the_time_of_topics_is_put_off_by_a_millisecond(alone: OneCluster) -> None:
+def test_actions_at_the_time_of_topic_changes_are_delayed_by_a_millisecond(alone: OneCluster) -> None:
     group, ran = Counting(alone), []
     for wait_ms in (499, TOPIC_CHANGE_MS, 1_000 + TOPIC_CHANGE_MS):
         group.later(wait_ms, lambda: ran.append(group.now - START_MS))
@@ -65,7 +65,7 @@ def test_while_it_is_busy_nothing_else_begins(alone: OneCluster) -> None:
     assert group.acted[0][1] >= 600_000
 
 
-def test_what_was_planned_for_a_silence_happens_in_its_order_afterwards(alone: OneCluster) -> None:
+def test_actions_planned_for_a_silence_happen_in_order_afterwards(alone: OneCluster) -> None:
     group, ran = Counting(alone), []
     alone.silence(20_000)
     group.later(5_000, lambda: ran.append(("first", group.now - START_MS)))

@@ -12,7 +12,7 @@ from streaming.simulator.serializer import line
 from streaming.simulator.truth import read_truth
 
 
-def test_what_is_written_live_is_what_reaches_readers_by_then(tmp_path: Path) -> None:
+def test_live_files_contain_what_reaches_readers_by_then(tmp_path: Path) -> None:
     fleet, same = Fleet(5), Fleet(5)
     writer = LiveWriter(fleet, tmp_path, None)
     for step in range(1_000, 90_001, 1_000):

@@ -6,7 +6,7 @@ from streaming.simulator.timeline import ACTION, EXPIRY, HEARTBEAT, Delivery, Po
 from udfs.model.events import Clock
 
 
-def test_of_one_time_actions_run_before_heartbeats_and_expiries_last() -> None:
+def test_with_the_same_time_actions_run_before_heartbeats_and_expiries_last() -> None:
     timeline, ran = Timeline(0), []
     for phase in (EXPIRY, HEARTBEAT, ACTION):
         timeline.at(5, lambda phase=phase: ran.append(phase), phase)

@@ -48,7 +48,7 @@ def test_two_checkpoints_have_different_app_ids(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "remedy"), [({"shards": 16}, "--shards 8"), ({"sources": ("control", "kafka:k")}, "events:/e")]
 )
-def test_what_is_fixed_cannot_be_changed(tmp_path: Path, change: dict[str, object], remedy: str) -> None:
+def test_fixed_properties_cannot_be_changed(tmp_path: Path, change: dict[str, object], remedy: str) -> None:
     opened(tmp_path)
     with pytest.raises(CheckpointError, match=remedy):
         opened(tmp_path, **change)  # type: ignore[arg-type]

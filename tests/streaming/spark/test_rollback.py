@@ -68,7 +68,7 @@ def test_a_whole_state_is_left_as_it_is(checkpoint: Checkpoint, monkeypatch: pyt
     assert "2" in left(checkpoint, "commits")
 
 
-def test_where_the_state_before_is_damaged_too_an_older_one_is_named(
+def test_an_older_state_is_named_if_the_previous_one_is_also_damaged(
     checkpoint: Checkpoint, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     states(monkeypatch, WHOLE, DAMAGED, DAMAGED)

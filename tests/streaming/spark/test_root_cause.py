@@ -40,7 +40,7 @@ def test_the_root_cause_is_reported_and_not_the_stack_above_it() -> None:
     assert reason(RuntimeError(IN_JAVA)) == "java.io.IOException: No space left on device"
 
 
-def test_where_no_error_is_named_the_first_line_is_reported() -> None:
+def test_the_first_line_is_reported_if_no_error_is_named() -> None:
     assert reason(OSError(28, "No space left on device", "/t/x")) == "[Errno 28] No space left on device: '/t/x'"
     assert reason(RuntimeError("\n[STREAM_FAILED] Query ended. SQLSTATE: XXKST\nmore")) == (
         "[STREAM_FAILED] Query ended."

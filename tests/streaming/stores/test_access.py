@@ -60,7 +60,7 @@ def test_a_store_that_can_be_used_has_no_error_and_keeps_nothing(s3: S3Server, m
         ("AWS_ENDPOINT_URL", "", r"the variable AWS_ENDPOINT_URL is empty: unset it, or write http"),
     ],
 )
-def test_what_is_wrong_is_named_with_its_remedy(
+def test_store_misconfiguration_is_reported_with_a_fix(
     s3: S3Server, monkeypatch: pytest.MonkeyPatch, variable: str, value: str | None, expected: str
 ) -> None:
     folder = s3.folder(monkeypatch)

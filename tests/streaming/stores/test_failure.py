@@ -34,7 +34,7 @@ METADATA = "Error performing GET http://169.254.169.254/metadata/identity/oauth2
         ("a\n   0: <unknown>\n   1: clone3\n      at clone3.S:81", "a"),
     ],
 )
-def test_what_a_store_reports_is_one_line_without_secrets(text: str, line: str) -> None:
+def test_store_errors_are_one_line_without_secrets(text: str, line: str) -> None:
     assert one_line(OSError(text)) == " ".join(line.split())
 
 

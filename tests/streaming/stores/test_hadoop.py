@@ -118,7 +118,7 @@ def test_azure_by_the_machines_own_identity(env: dict[str, str]) -> None:
     assert (f"{AZURE}account.oauth2.client.id.{HOST}" in conf) == ("AZURE_CLIENT_ID" in env)
 
 
-def test_what_java_does_not_know_as_a_variable_is_an_option_that_no_page_shows() -> None:
+def test_variables_unknown_to_java_become_options_that_no_page_shows() -> None:
     keys = {"AWS_ACCESS_KEY_ID": "k", "AWS_SECRET_ACCESS_KEY": "hush", "AWS_REGION": "eu-west-1"}
     assert "hush" not in str(hadoop_conf(["s3://lake/c"], keys))
     of_s3 = hadoop_conf(["s3://lake/c"], keys, keys)

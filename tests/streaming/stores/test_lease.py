@@ -75,7 +75,7 @@ def test_a_second_one_is_refused_with_the_holder_and_its_age(lease: Callable[...
     next_one.release()
 
 
-def test_of_many_that_want_it_at_once_one_gets_it(place: StorePath, lease: Callable[..., Lease]) -> None:
+def test_only_one_of_many_concurrent_processes_gets_the_lease(place: StorePath, lease: Callable[..., Lease]) -> None:
     got: list[Lease] = []
     refused: list[SetupError] = []
     at_once = threading.Barrier(6)

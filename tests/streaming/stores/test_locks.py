@@ -21,7 +21,7 @@ def test_a_second_use_is_refused_until_the_first_ends(either_place: Place) -> No
             guard()
 
 
-def test_of_several_guards_each_raises() -> None:
+def test_each_of_several_guards_raises() -> None:
     passed: list[str] = []
 
     def lost() -> None:

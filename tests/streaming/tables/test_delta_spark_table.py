@@ -60,7 +60,7 @@ def test_tables_in_a_catalogue_are_appended_to_merged_and_kept_up(spark: SparkSe
     assert (again.identity, again.mark("job"), again.mark("present")) == (table.identity, 0, 0)
 
 
-def test_what_reads_without_spark_reads_them_where_the_catalogue_keeps_them(spark: SparkSession, schema: str) -> None:
+def test_readers_without_spark_find_the_tables_in_the_catalogs_folder(spark: SparkSession, schema: str) -> None:
     table = DeltaSparkTable(spark.newSession(), f"catalog:{schema}", GROUPS)
     table.append(groups("a"), Mark("job", 0))
     assert Reader(table.root).read("groups")["group_id"].to_pylist() == ["a"]

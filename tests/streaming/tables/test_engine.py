@@ -66,7 +66,7 @@ def test_a_table_changes_its_writer_on_command_and_back(tmp_path: Path) -> None:
     ("writers", "on_disk"),
     [((DELTA_RS,), False), ((DELTA_RS, None), False), ((DELTA_SPARK,), True), ((DELTA_RS, DELTA_SPARK), True)],
 )
-def test_where_each_commit_is_conditional_others_may_commit_too(
+def test_others_may_commit_if_commits_are_conditional(
     writers: tuple[str | None, ...], on_disk: bool, tmp_path: Path
 ) -> None:
     root = tmp_path if on_disk else "s3://no-such-lake/tables"

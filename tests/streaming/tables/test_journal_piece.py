@@ -165,7 +165,7 @@ def test_few_changes_are_read_at_once_and_more_are_not(tmp_path: Path) -> None:
     assert rows_if_few(table, 0, 0, 0) == found.slice(0, 0)
 
 
-def test_of_unread_changes_a_projection_gets_the_first_per_group_and_minute(tmp_path: Path) -> None:
+def test_a_projection_gets_the_first_unread_change_per_group_and_minute(tmp_path: Path) -> None:
     history = Journal()
     places = [("g1", 0), ("g1", 1), ("g1", MINUTE_MS - 1), ("g1", MINUTE_MS), ("g2", MINUTE_MS), ("g2", 5), ("g2", 6)]
     silent = [history.change(at, SpansWithdrawn(since=T0), group=group) for group, at in places]

@@ -41,6 +41,6 @@ def test_a_piece_of_any_length_begins_with_the_journal() -> None:
 @pytest.mark.parametrize(
     "progress", [JournalProgress(1, 50_000), JournalProgress(1, 2, SHARES), JournalProgress(1, 2, 0, 16)]
 )
-def test_what_does_not_fit_is_refused(progress: JournalProgress) -> None:
+def test_values_that_do_not_fit_are_refused(progress: JournalProgress) -> None:
     with pytest.raises(ValueError, match="too large"):
         to_mark(progress)

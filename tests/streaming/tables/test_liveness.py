@@ -9,7 +9,7 @@ from streaming.tables.liveness import FOLDER, VERSION, liveness_place, read_live
 from tests.streaming.tables.signs import known, sign
 
 
-def test_what_was_written_last_is_what_is_read(either_place: Place) -> None:
+def test_the_last_written_content_is_read(either_place: Place) -> None:
     root = either_place if isinstance(either_place, Path) else str(either_place)
     assert read_liveness(root) == ([], "")
     jobs = [sign(known("c1", is_live=True), app_id=app_id) for app_id in ("b", "a")]

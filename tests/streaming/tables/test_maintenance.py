@@ -131,7 +131,7 @@ def fill_all(root: Path) -> None:
         store(name, *(ids | group | time | {"queue_id": 0} for group in both for time in [*times, *still_open]))
 
 
-def test_of_every_table_old_rows_go_and_nothing_that_still_holds(tmp_path: Path) -> None:
+def test_old_rows_of_every_table_are_dropped_but_nothing_still_valid(tmp_path: Path) -> None:
     fill_all(tmp_path)
     before = {name: content(tmp_path, name) for name in RETENTIONS}
     keep_ms = {name: HOUR for name in RETENTIONS if name != "changes"}
@@ -175,7 +175,7 @@ def test_a_table_promises_to_be_only_appended_to_as_long_as_it_is(tmp_path: Path
     assert promise() == "true"
 
 
-def test_what_is_dropped_is_noted_in_the_table(tmp_path: Path) -> None:
+def test_drops_are_recorded_in_the_table(tmp_path: Path) -> None:
     fill_all(tmp_path)
     assert kept_up(tmp_path, assignments=HOUR, findings=HOUR)["assignments"].upkeep.dropped
     kept_up(tmp_path, assignments=2 * HOUR)  # Nothing comes back.

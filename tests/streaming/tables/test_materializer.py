@@ -160,7 +160,7 @@ class Reports:
         self.followed_to.append((changes, of))
 
 
-def test_how_far_a_large_piece_is_applied_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_progress_within_a_large_piece_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     reports = Reports()
     following = Materializer(tmp_path, 0, reports)
     write(tmp_path, [Journal().change(0, stable(1), group="small")], 0)
@@ -233,7 +233,7 @@ def test_a_crash_between_the_shares_of_a_large_version_changes_nothing_in_the_en
     assert len(FOLLOWING) < commits < 20
 
 
-def test_what_is_applied_at_once_is_bounded_however_much_of_the_journal_waits(
+def test_the_size_of_a_piece_is_bounded_however_much_of_the_journal_waits(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     history = Journal()
@@ -401,7 +401,7 @@ def refuse_side_by_side(monkeypatch: pytest.MonkeyPatch, writer: type, name: str
     monkeypatch.setattr(writer, name, alone)
 
 
-def test_of_a_large_piece_one_table_at_a_time_is_in_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_table_at_a_time_of_a_large_piece_is_in_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write(tmp_path, some_changes(), 0)
     monkeypatch.setattr(materializer, "_SMALL_PIECE", 10)
     refuse_side_by_side(monkeypatch, DeltaRsTable, "merge")
@@ -426,7 +426,7 @@ def test_a_table_that_nothing_concerns_gets_no_commit(tmp_path: Path) -> None:
     assert versions == {**untouched, "group_minutes": 1, "groups": 1}
 
 
-def test_what_is_there_at_the_start_is_caught_up(tmp_path: Path) -> None:
+def test_an_existing_journal_is_caught_up_at_the_start(tmp_path: Path) -> None:
     in_batches(tmp_path, some_changes(), [10, 20, 40])
     following = Materializer(tmp_path, 3_600_000)
     following.start()
@@ -436,7 +436,7 @@ def test_what_is_there_at_the_start_is_caught_up(tmp_path: Path) -> None:
         following.stop()
 
 
-def test_what_still_waits_is_done_at_the_stop(tmp_path: Path) -> None:
+def test_waiting_changes_are_applied_at_the_stop(tmp_path: Path) -> None:
     following = Materializer(tmp_path, 3_600_000)
     following.start()
     write(tmp_path, some_changes(), 0)

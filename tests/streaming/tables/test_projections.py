@@ -37,7 +37,7 @@ from udfs.model import journal
 from udfs.model.spans import QueueAssigned, QueueReleased
 
 
-def test_the_pauses_of_a_packed_change_are_in_its_minute() -> None:
+def test_pauses_of_a_packed_change_count_in_its_minute_row() -> None:
     changes = of_one_group((0, reassigned(runs=PAUSED)), (9, resumed(3, "a", 5)))
     [minute] = apply_changes("group_minutes", changes)
     assert minute["queue_pause_ms"] == 3 * 7 + 5

@@ -72,7 +72,7 @@ def test_rows_that_were_read_are_never_changed_themselves() -> None:
 
 
 @pytest.mark.parametrize(("at", "is_there"), [(4, False), (5, False), (6, True)])
-def test_what_has_no_length_leaves_no_row(at: int, is_there: bool) -> None:
+def test_spans_without_length_leave_no_row(at: int, is_there: bool) -> None:
     row = {"begin": 5, "end": None}
     assert ended(row, "begin", "end", at) == ({"begin": 5, "end": at} if is_there else None)
     assert row["end"] is None

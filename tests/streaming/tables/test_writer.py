@@ -256,7 +256,7 @@ def test_the_loser_of_a_race_starts_over_and_nothing_is_lost(opened: Open, root:
     assert found(root) == [("a", 2), ("b", 3)]
 
 
-def test_of_two_commits_with_one_mark_that_race_one_is_written(opened: Open, root: Location) -> None:
+def test_only_one_of_two_racing_commits_with_the_same_mark_is_written(opened: Open, root: Location) -> None:
     first, second = opened(root, GROUPS), opened(root, GROUPS)
     raced = False
 

@@ -34,7 +34,7 @@ def test_a_queue_has_its_broker_where_there_is_one() -> None:
     assert queue_name("t", "b", -1) == "t@b (shared by message)"
 
 
-def test_what_is_not_reported_differs_from_nothing() -> None:
+def test_unreported_differs_from_empty() -> None:
     queues = [
         {"topic": "t", "broker": broker, "queue_id": number} for broker, number in ((None, 2), ("b", -1), (None, 0))
     ]

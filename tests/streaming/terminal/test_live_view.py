@@ -164,7 +164,7 @@ def test_a_blank_start_names_what_it_waits_for_and_how_long_as_a_rule(state: str
     assert "http://127.0.0.1:1/" in text
 
 
-def test_how_far_the_tables_are_with_a_large_batch_is_in_the_first_line() -> None:
+def test_the_first_line_shows_how_far_the_tables_have_applied_a_large_batch() -> None:
     first, *_ = shown(LiveStatus(started_at_ms=NOW, following="120,000 of 390,000 changes"), 100, 24)
     assert "the tables have 120,000 of 390,000 changes" in first
 
@@ -183,7 +183,7 @@ def test_a_kind_that_is_new_is_shown_by_its_name() -> None:
     assert describe_cause([{"kind": "moon_changed"}]) == "moon changed"
 
 
-def test_where_there_is_no_terminal_nothing_is_written() -> None:
+def test_nothing_is_written_without_a_terminal() -> None:
     written = io.StringIO()
     view = LiveView(status(), console=Console(file=written))
     with view:

@@ -30,7 +30,9 @@ BASE64 = "nGq0YGz5S2K8mVf1l2Qq7g"
         ("", None, "", ""),
     ],
 )
-def test_what_stays_of_a_member_is_shown(member_id: str, client_id: str | None, client: str, brief: str) -> None:
+def test_the_permanent_part_of_a_member_is_shown(
+    member_id: str, client_id: str | None, client: str, brief: str
+) -> None:
     assert client_of(member_id, client_id) == client
     assert brief_id(member_id) == brief
     assert member_id.startswith(brief)

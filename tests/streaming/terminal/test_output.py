@@ -94,7 +94,7 @@ def test_times_are_written_out_however_deep_and_only_those(capsys: pytest.Captur
     ("error", "exit_code"),
     [(NotFoundError("no group g"), 2), (NoTablesError("no tables"), 2), (AmbiguousError("two"), 2)],
 )
-def test_what_is_not_there_is_a_sentence_and_an_exit_code(
+def test_missing_items_give_a_sentence_and_an_exit_code(
     error: Exception, exit_code: int, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(typer.Exit) as end, answering():

@@ -61,7 +61,7 @@ def test_explain_names_the_differing_queues_and_the_reason(root: Path) -> None:
     assert "Audit: the reported assignment is the recomputed one" in run(root, "explain", FIRST).stdout
 
 
-def test_what_cannot_be_recomputed_has_no_expected_owners() -> None:
+def test_generations_that_cannot_be_recomputed_have_no_expected_owners() -> None:
     queue = {"topic": "t", "broker": "b", "queue_id": 1, "kind": "duplicate", "expected": [], "reported": ["x", "y"]}
     row: Row = {
         "verdict": "not_recomputable", "reason": "custom_strategy", "detail": None, "queues": 30,
@@ -88,7 +88,7 @@ def test_what_cannot_be_recomputed_has_no_expected_owners() -> None:
         ),
     ],
 )
-def test_verdicts_of_strategies_for_people(row: Row, text: str) -> None:
+def test_strategy_verdicts_as_text(row: Row, text: str) -> None:
     assert strategy_text(row) == text
 
 

@@ -109,7 +109,7 @@ def test_a_part_that_does_not_answer_is_named() -> None:
     assert [cluster.cluster for cluster in found.blind()] == ["c1"]
 
 
-def test_of_two_jobs_that_know_a_cluster_the_fresher_sign_counts() -> None:
+def test_if_two_jobs_know_a_cluster_the_fresher_one_counts() -> None:
     old = sign(LIVE, state="stopped", app_id="old", written_at=T0 - 10**7)
     assert text(0, sign(LIVE, state="running"), old) == "known"
     assert text(0, old, sign(LIVE, state="running")) == "known"

@@ -49,7 +49,7 @@ def test_known_names_are_accepted(tables: Path) -> None:
         (lambda reader: member_named(reader, "zz"), "there is no member zz"),
     ],
 )
-def test_what_they_do_not_know_is_named_with_what_was_meant(
+def test_unknown_names_are_reported_with_suggestions(
     check: Callable[[Reader], object], sentence: str, tables: Path
 ) -> None:
     with pytest.raises(NotFoundError, match=re.escape(sentence) + "$"):

@@ -173,7 +173,7 @@ def test_older_rows_are_read_of_topics_alone_of_which_some_queue_has_not_moved(
     assert ([row["queue_id"] for row in found], reader.read_rows) == ([0, 1], read_rows), why
 
 
-def test_of_one_span_the_row_that_was_observed_last_counts(tmp_path: Path) -> None:
+def test_the_row_of_a_span_that_was_observed_last_counts(tmp_path: Path) -> None:
     before = moved(0, 0, None, 9) | {"committed_offset": 1}
     write(tmp_path, QUEUE_PROGRESS, [moved(0, 0, 3, 9), before, moved(0, 0, 2, 9) | {"committed_at": T0 + 4}])
     assert lines(tmp_path, {**GROUP, "state": "empty"}, []) == [(0, 3, 9, 6, True, None, None)]

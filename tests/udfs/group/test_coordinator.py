@@ -80,7 +80,7 @@ def _feed(script: Script, history: list[tuple[Any, ...]]) -> None:
     cuts=set(),
     settle_ms=0,
 )
-def test_how_the_events_were_cut_into_batches_leaves_no_trace(
+def test_results_do_not_depend_on_how_events_are_cut_into_batches(
     history: list[tuple[Any, ...]], cuts: set[int], settle_ms: int
 ) -> None:
     whole, cut = Script(settle_ms=settle_ms, forget_after_ms=2_000), Script(settle_ms=settle_ms, forget_after_ms=2_000)

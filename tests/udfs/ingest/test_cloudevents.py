@@ -33,7 +33,7 @@ def test_the_data_of_an_envelope_are_the_event_and_source_and_id_its_own_id(chan
 @pytest.mark.parametrize(
     "text", [b"", b"[]", b"{}", b'"1.0"', DATA, b'{"specversion":"1.0"', b'{"specversion":"\xff"}']
 )
-def test_what_names_no_version_of_envelopes_is_none(text: bytes) -> None:
+def test_input_without_an_envelope_version_is_no_envelope(text: bytes) -> None:
     assert unwrap(text) is None
 
 

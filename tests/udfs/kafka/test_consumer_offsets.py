@@ -207,7 +207,7 @@ def test_a_member_with_an_unreadable_subscription_is_still_a_member() -> None:
     assert "static-uuid" in rejection.detail
 
 
-def test_where_one_assignment_cannot_be_read_none_is_reported() -> None:
+def test_no_assignment_is_reported_if_one_cannot_be_read() -> None:
     assignment = struct.pack(">hi", 1, 1) + b"\0\6orders" + struct.pack(">iii", 2, 0, 2)
     assignment = b"\0\3" + assignment[2:]
     assert assignment in GOLDEN["group-3"]
@@ -296,7 +296,7 @@ def test_the_group_without_a_name_is_nobodys() -> None:
     assert events_of(b"\0\1\0\0\0\6orders\0\0\0\3", GOLDEN["commit-3"], AT, "c") == []
 
 
-def test_what_is_decoded_fits_the_contract() -> None:
+def test_decoded_events_match_the_contract() -> None:
     for value in ("group-0", "group-4", "empty-3", "connect"):
         (event,) = decode("key-2", value)
         assert msgspec.json.decode(msgspec.json.encode(event), type=AnyEvent) == event

@@ -80,7 +80,7 @@ def test_equal_timeouts_make_aiokafka_the_likelier_one() -> None:
     assert libraries_of(subscription, "range", None, one_timeout=True)[:2] == ("aiokafka", "kafka-python")
 
 
-def test_what_cannot_be_read_shows_nothing() -> None:
+def test_unreadable_data_is_no_evidence() -> None:
     every = libraries_of(None, "range", None, one_timeout=False)
     assert libraries_of(None, "range", None, one_timeout=False, assignments=[b"", b"\0"]) == every
     assert {"java-2.3", "java-3.4+", "librdkafka", "sarama"} <= set(every)

@@ -51,7 +51,7 @@ def test_a_name_has_at_least_one_character_and_at_most_as_many_as_kafkas_group_i
             msgspec.convert(name, Name)
 
 
-def test_what_an_event_does_not_carry_is_not_the_same_as_what_it_carries_empty() -> None:
+def test_missing_fields_differ_from_empty_ones() -> None:
     absent = msgspec.convert(VALID["heartbeat"], AnyEvent)
     empty = msgspec.convert({**VALID["heartbeat"], "subscriptions": [], "owned": []}, AnyEvent)
     assert isinstance(absent, Heartbeat)
@@ -69,7 +69,7 @@ def test_each_type_is_recognized_by_its_tag_alone(name: str) -> None:
     assert event.__struct_config__.tag == VALID[name]["type"]
 
 
-def test_every_type_has_its_place_at_one_event_time_and_the_order_is_that_of_the_contract() -> None:
+def test_event_types_with_equal_timestamps_sort_as_documented() -> None:
     order = [kind.__struct_config__.tag for kind in sorted(ORDER_AT_ONE_TIME, key=ORDER_AT_ONE_TIME.__getitem__)]
     assert order == [
         "topic_queues",

@@ -48,7 +48,7 @@ def test_the_state_has_each_field_and_those_of_newer_encodings_at_the_end():
 
 
 @pytest.mark.parametrize("name", SHOWN)
-def test_what_is_shown_is_in_the_journal_and_has_its_column(name: str):
+def test_shown_fields_are_in_the_journal_and_have_columns(name: str):
     (opened,) = [change.body for change in joined(**VALUES).changes if isinstance(change.body, MemberOpened)]
     assert msgspec.to_builtins(opened)[name] == VALUES[name]
     (column,) = [column for column in TABLES["members"].columns if column.name == name]

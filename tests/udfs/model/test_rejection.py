@@ -46,7 +46,7 @@ def test_a_text_is_cut_at_the_limit_and_never_inside_a_character(raw: bytes, lim
 
 
 @given(st.text(st.characters(exclude_categories=["Cs"]), max_size=30), st.integers(0, 40))
-def test_what_is_kept_of_a_text_is_its_beginning_as_long_as_fits(text: str, limit: int) -> None:
+def test_the_longest_fitting_beginning_of_a_text_is_kept(text: str, limit: int) -> None:
     raw = text.encode()
     row = kept(raw, limit)
     assert row.raw is not None

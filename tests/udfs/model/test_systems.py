@@ -93,7 +93,7 @@ def decided_by_name(tree: ast.AST) -> Iterator[int]:
         'match system:\n    case "kafka":\n        pass',
     ],
 )
-def test_whatever_decides_by_a_name_is_found(text: str) -> None:
+def test_code_that_decides_by_a_system_name_is_found(text: str) -> None:
     assert list(decided_by_name(ast.parse(text)))
 
 

@@ -34,7 +34,7 @@ def rows_of(found: ProgressColumns) -> list[tuple[int, ...]]:
 
 
 @given(ROWS)
-def test_of_one_time_the_greatest_of_each_is_kept(rows: list[tuple[int, ...]]) -> None:
+def test_the_greatest_values_with_the_same_timestamp_are_kept(rows: list[tuple[int, ...]]) -> None:
     expected: dict[tuple[int, ...], tuple[int, ...]] = {}
     for row in rows:
         expected[row[:3]] = tuple(map(max, row, expected.get(row[:3], row)))
@@ -50,7 +50,7 @@ def test_parts_are_joined_one_after_another(some: list[tuple[int, ...]], others:
     assert rows_of(ProgressColumns.concat([NO_PROGRESS, columns(some)])) == some
 
 
-def test_what_no_row_has_takes_no_bytes() -> None:
+def test_columns_without_values_take_no_bytes() -> None:
     commits = ProgressColumns.of_commits(*(np.arange(3).astype(kind) for kind in (np.uint64, np.uint64, np.int64)))
     packed = PackedProgress.pack(commits, NO_NAMES)
     assert (packed.offsets, packed.ends, packed.positions, packed.others) == (b"", b"", b"", b"")

@@ -12,7 +12,7 @@ from udfs.packets.zstd import codec, decompress
 
 
 @given(st.binary(max_size=2_000), st.integers(0, 400), st.integers(1, 19))
-def test_what_was_compressed_comes_back(content: bytes, times: int, level: int) -> None:
+def test_compressed_data_decompresses_to_the_same(content: bytes, times: int, level: int) -> None:
     content *= times
     assert decompress(codec(level).compress(content, asbytes=True), len(content)) == content
 
@@ -35,6 +35,6 @@ def test_a_frame_that_claims_more_than_its_bytes_can_hold_allocates_nothing() ->
 
 
 @pytest.mark.parametrize("frame", [b"", b"\x28\xb5\x2f\xfd", b"\x28\xb5\x2f\xfd\x20", b"gzip of something else"])
-def test_what_is_no_frame_is_refused(frame: bytes) -> None:
+def test_data_that_is_not_a_frame_is_refused(frame: bytes) -> None:
     with pytest.raises(ValueError, match="size"):
         decompress(frame, 10)

@@ -28,5 +28,5 @@ def test_every_seven_bytes_are_eight_characters(data: bytes) -> None:
     assert bytes(from_seven_bits(characters, len(data))) == data
 
 
-def test_what_comes_back_cannot_be_written_to() -> None:
+def test_decoded_data_is_read_only() -> None:
     assert from_seven_bits(to_seven_bits(b"12345678"), 8).readonly

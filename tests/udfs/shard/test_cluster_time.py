@@ -137,7 +137,7 @@ def test_two_producers_ahead_of_a_source_that_lags_are_the_rest_of_the_cluster_t
         assert found == BASE_MS + supported
 
 
-def test_what_was_ahead_applies_when_the_cluster_has_come_to_it() -> None:
+def test_events_ahead_apply_when_the_clusters_time_reaches_them() -> None:
     events = crew(60_000, rounds=20)
     ahead = foreign(100_000, 1, "member_joined")
     rows = CornerRun([*events, ahead], soon=True).core.rows()

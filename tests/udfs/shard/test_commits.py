@@ -72,7 +72,7 @@ def test_a_group_gets_the_last_two_commits_the_last_end_and_what_is_due() -> Non
     assert commits.offsets_of(1) == {SEVEN: [*observed[1:], (22, -1, 190, -1), (25, 160, -1, -1)]}
 
 
-def test_what_a_poll_finds_committed_counts_at_no_certain_time_until_a_commit() -> None:
+def test_polled_offsets_count_at_an_unknown_time_until_a_commit() -> None:
     commits = Commits()
     found = ProgressColumns(
         *(
@@ -116,7 +116,7 @@ def test_commits_that_are_too_old_are_dropped_with_the_next_that_are_applied() -
     assert (commits.of(1), commits.of(2)) == ({}, {SEVEN: [100]})
 
 
-def test_what_nothing_changed_is_copied() -> None:
+def test_unchanged_data_is_copied() -> None:
     commits = Commits()
     take(commits, [(1, SEVEN, 10), (1, SEVEN, 300)])
     take_end(commits, SEVEN, 300, 5)
@@ -136,7 +136,7 @@ def test_beyond_the_limit_further_queues_are_ignored() -> None:
     assert (commits.of(1), commits.of(2)) == ({SEVEN: [10, 13], EIGHT: [11]}, {})
 
 
-def test_what_another_state_knows_is_restored() -> None:
+def test_the_knowledge_of_another_state_is_restored() -> None:
     commits = Commits()
     take(commits, [(1, SEVEN, 5), (1, SEVEN, 10), (1, EIGHT, 300)], [100, 130, 7])
     commits.make_due(20)

@@ -32,9 +32,7 @@ def test_a_query_remembers_nothing() -> None:
 
 
 @pytest.mark.parametrize(("clock", "is_repeat"), [(1599, True), (1600, True), (1601, False)])
-def test_what_is_forgotten_depends_on_the_clock_before_the_batch_and_not_on_the_sweeping(
-    clock: int, is_repeat: bool
-) -> None:
+def test_forgetting_depends_on_the_clock_before_the_batch_and_not_on_sweeping(clock: int, is_repeat: bool) -> None:
     repeats = DedupStore(b"", None, SPAN)
     repeats.of(1).is_repeat("x", 1000)
     data, oldest = repeats.encode(None)
@@ -53,7 +51,7 @@ def test_silence_sweeps_the_forgotten_out() -> None:
     assert DedupStore(data, 1661, SPAN).encode(oldest) == (b"", None)
 
 
-def test_what_came_late_is_remembered_from_then_on_however_old_it_is() -> None:
+def test_late_ids_are_remembered_from_then_on_however_old() -> None:
     window = DedupStore(b"", 50_000, SPAN).of(1)
     assert [window.is_repeat("x", 7), window.is_repeat("x", 7)] == [False, True]
     repeats = DedupStore(b"", 50_000, SPAN)

@@ -98,7 +98,7 @@ def test_a_deleted_commit_shows_once_more_without_offsets(cuts: tuple[int, ...])
     assert sum(len(row.queues) for row in found) == len(shown)
 
 
-def test_what_was_never_committed_leaves_nothing_when_it_is_deleted() -> None:
+def test_queues_never_committed_leave_nothing_when_deleted() -> None:
     commits = Commits()
     queue = np.array([1], np.uint64), np.array([QUEUE], np.uint64)
     commits.add(ProgressColumns.of_commits(*queue, np.array([10]), np.array([DELETED])), [NAMES])
@@ -193,7 +193,7 @@ def test_a_group_that_changes_its_protocol_continues() -> None:
     assert deletions_of(events) == [T0 + 30, T0 + 40]
 
 
-def test_what_is_as_new_as_the_deletion_stays() -> None:
+def test_observations_as_new_as_the_deletion_stay() -> None:
     commits = Commits()
     commit(commits, 10, 5)
     commit(commits, 60, 8)

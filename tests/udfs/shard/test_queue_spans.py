@@ -206,7 +206,7 @@ def test_a_flush_shows_the_open_span_up_to_then() -> None:
     ]
 
 
-def test_what_comes_late_changes_nothing_that_is_newer_and_opens_no_span_again() -> None:
+def test_late_observations_change_nothing_newer_and_reopen_no_span() -> None:
     commits = Commits()
 
     def commit(at: int, offset: int) -> None:

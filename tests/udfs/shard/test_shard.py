@@ -85,7 +85,7 @@ def test_each_batch_with_events_shows_how_far_the_cluster_is_known(cluster: Clus
 
 
 @pytest.mark.parametrize(("silence", "begun"), [("expire", [CLUSTER]), ("wait", [])])
-def test_where_silence_expires_a_cluster_is_named_with_its_first_state(silence: str, begun: list[str]) -> None:
+def test_a_cluster_is_named_with_its_first_state_if_silence_expires(silence: str, begun: list[str]) -> None:
     cluster = Cluster(PlainLogic(), core_config(shards=1, allowed_lateness_ms=2_000, silence=silence))
     first = cluster.batch(join("m", 0))  # not before the clock: nothing is decided of it
     assert [row.cluster for row in first if isinstance(row, ClusterBegun)] == begun

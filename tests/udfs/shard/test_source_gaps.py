@@ -58,7 +58,7 @@ def test_every_gap_longer_than_the_limit_is_found_and_no_other(
     assert [change.number for change in found] == list(range(1, len(found) + 1))
 
 
-def test_what_it_keeps_of_long_waiting_is_two_times_for_each_span() -> None:
+def test_two_times_per_span_are_kept_of_a_long_wait() -> None:
     silence = SourceGaps()
     silence.advance("c", [(at, at) for at in range(600)], 0, AFTER)
     assert silence.pending == sorted([*range(0, 600, AFTER), *range(AFTER - 1, 600, AFTER)])

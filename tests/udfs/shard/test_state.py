@@ -88,7 +88,7 @@ def test_waiting_heartbeats_of_a_member_that_lost_its_row_come_back() -> None:
     assert at in (90, 91)
 
 
-def test_what_nothing_changed_is_copied_and_the_batches_are_counted() -> None:
+def test_unchanged_sections_are_copied_and_batches_counted() -> None:
     state = ShardState("c", None, RULES)
     kept("g", output(a=10), state)
     first = state.encode()

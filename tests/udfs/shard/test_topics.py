@@ -44,7 +44,7 @@ def test_it_returns_each_event_time_of_the_batch_and_what_was_current_before() -
     assert Topics(CLUSTER, topics.encode()).at("t", T0 + 5) == ()
 
 
-def test_what_a_topic_had_before_a_time_is_known_batches_later_up_to_a_limit() -> None:
+def test_former_queues_of_a_topic_are_known_batches_later_up_to_a_limit() -> None:
     topics = Topics(CLUSTER, b"")
     apply(topics, count("t", 1, 10), count("t", 2, 20))
     assert [topics.before("t", T0 + at) for at in (10, 11, 20, 21)] == [None, plain(1), plain(1), plain(2)]
@@ -65,7 +65,7 @@ def test_only_a_change_is_a_change() -> None:
     assert changes == [(1, 10, 2), (2, 30, 3)]
 
 
-def test_what_is_older_than_the_last_report_is_late_even_if_that_changed_nothing() -> None:
+def test_changes_older_than_the_last_report_are_late_even_if_it_changed_nothing() -> None:
     topics = Topics(CLUSTER, b"")
     apply(topics, count("t", 2, 10), count("t", 2, 20))
     topics = Topics(CLUSTER, topics.encode())
@@ -126,7 +126,7 @@ def test_an_id_that_comes_later_is_that_of_all_earlier_time() -> None:
     assert topics.renewed_at("t", T0 + 60) == T0 + 50
 
 
-def test_of_many_lives_of_a_topic_the_newest_are_remembered() -> None:
+def test_the_newest_of_many_lives_of_a_topic_are_remembered() -> None:
     topics = Topics(CLUSTER, b"")
     for number in range(MAX_LIVES + 5):
         apply(topics, count("t", 4, number, topic_id=f"id{number}"))

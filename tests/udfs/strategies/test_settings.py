@@ -17,7 +17,7 @@ REF = QueueRef(topic="t", queue_id=1, broker="b")
 
 
 @pytest.mark.parametrize("settings", [{}, {"n": None}])
-def test_what_is_absent_or_null_is_the_default(settings: dict[str, object]) -> None:
+def test_absent_and_null_values_are_the_default(settings: dict[str, object]) -> None:
     assert whole_number(settings, "n", 7) == 7
     assert text(settings, "n", "x") == "x"
     assert [read(settings, "n") for read in (texts, text_map, queue_lists)] == [None, None, None]

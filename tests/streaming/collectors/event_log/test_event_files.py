@@ -161,7 +161,7 @@ APPENDS = st.lists(st.tuples(st.integers(1, 12), st.lists(st.sampled_from(FATES)
 @example([(1, ["full"]), (2, ["full", "full"]), (1, [])])
 @example([(3, ["written", "killed after the name"]), (1, [])])
 @example([(12, ["written", "full"]), (1, ["killed within the write"]), (1, [])])
-def test_whatever_happens_in_between_nothing_acknowledged_is_lost(appends: list[tuple[int, list[str]]]) -> None:
+def test_nothing_acknowledged_is_ever_lost(appends: list[tuple[int, list[str]]]) -> None:
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
         # A writer counts, remembers how far it has counted, and goes on there when it is started again.

@@ -70,7 +70,7 @@ def place(either_place: Place) -> Reading:
     return Reading(either_place)
 
 
-def test_what_both_sources_have_read_in_finished_batches_is_published(place: Reading) -> None:
+def test_files_read_by_both_sources_in_finished_batches_are_published(place: Reading) -> None:
     reader = place.reader()
     reader.step()
     assert place.published() == {}

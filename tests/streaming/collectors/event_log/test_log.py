@@ -10,7 +10,7 @@ from streaming.collectors.event_log import log
 from streaming.collectors.event_log.log import LogFull, Memory
 
 
-def test_what_was_kept_last_is_read_also_by_the_next_process(tmp_path: Path) -> None:
+def test_the_last_stored_memory_is_also_read_by_the_next_process(tmp_path: Path) -> None:
     assert Memory(tmp_path / "m").read() is None
     Memory(tmp_path / "m").keep(b"first")
     Memory(tmp_path / "m").keep(b"")

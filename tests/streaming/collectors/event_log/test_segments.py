@@ -74,7 +74,7 @@ def test_files_are_deleted_for_their_age_and_the_room_they_take_but_never_young_
         (LogLimits(retention_ms=150, retention_bytes=20), (100, 0)),
     ],
 )
-def test_what_is_collected_before_a_job_has_begun_waits_for_it_like_all_that_is_unread(
+def test_events_collected_before_a_job_started_wait_like_other_unread_events(
     tmp_path: Path, limits: LogLimits, stay: tuple[int, ...]
 ) -> None:
     assert kept(tmp_path, limits) == list(stay)
@@ -111,7 +111,7 @@ def reads(folder: Place, name: str, *, up_to_age_ms: int | None, read_ms_ago: in
         (LogLimits(retention_bytes=50), (400, 300, 200, 100, 0)),
     ],
 )
-def test_what_a_reader_has_not_read_stays_but_for_the_limits_of_unread_files(
+def test_unread_files_stay_within_the_limits_of_unread_files(
     either_place: Place, limits: LogLimits, stay: tuple[int, ...]
 ) -> None:
     reads(either_place, "quick", up_to_age_ms=0)

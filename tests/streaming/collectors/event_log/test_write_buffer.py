@@ -42,7 +42,7 @@ def backlog(disk: Disk, tmp_path: Path) -> WriteBuffer:
     return WriteBuffer(disk.write, Memory(tmp_path / "memory"), limit_bytes=4 * ONE, log_name="test")
 
 
-def test_what_can_be_written_is_written_before_append_returns(backlog: WriteBuffer, disk: Disk) -> None:
+def test_append_writes_what_it_can_before_it_returns(backlog: WriteBuffer, disk: Disk) -> None:
     backlog.append(clocks(1, 2))
     assert disk.holds == [1, 2]
     assert backlog.trouble() is None
@@ -82,9 +82,7 @@ def test_an_append_longer_than_the_bound_may_wait_alone(backlog: WriteBuffer, di
     assert disk.holds == [*range(10), 12]
 
 
-def test_what_is_to_be_remembered_waits_behind_the_events_before_it(
-    backlog: WriteBuffer, disk: Disk, tmp_path: Path
-) -> None:
+def test_the_memory_waits_behind_the_events_before_it(backlog: WriteBuffer, disk: Disk, tmp_path: Path) -> None:
     backlog.append(clocks(1))
     backlog.keep_memory(b"one")
     disk.room = 0

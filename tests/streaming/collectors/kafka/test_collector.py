@@ -290,7 +290,7 @@ def test_after_a_damaged_memory_all_topics_are_reported_again(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize(("age_ms", "clocks"), [(30_000, 0), (60_001, 1)])
-def test_what_the_query_has_read_gets_a_clock_once_the_lateness_has_passed(
+def test_records_read_by_the_query_get_a_clock_once_the_lateness_has_passed(
     tmp_path: Path, age_ms: int, clocks: int
 ) -> None:
     class Written(LosingView):

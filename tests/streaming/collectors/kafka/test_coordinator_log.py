@@ -283,7 +283,7 @@ def test_a_line_that_is_not_understood_is_counted(line: str) -> None:
         AT + NEW + "[GroupId g] Bumped group epoch to 3 with metadata hash 7895379376524975680.",
     ],
 )
-def test_what_records_report_as_well_is_no_news(line: str) -> None:
+def test_lines_that_repeat_records_are_no_news(line: str) -> None:
     log = CoordinatorLog("c")
     assert log.events_of(line) == []
     assert (log.understood, log.unknown) == (1, 0)

@@ -94,7 +94,7 @@ def test_a_release_is_reported_once_for_each_group_and_again_when_its_broker_was
 
 
 @pytest.mark.parametrize("groups", [[], ["g"]])
-def test_where_no_broker_answers_nothing_is_reported(groups: list[str]) -> None:
+def test_nothing_is_reported_if_no_broker_answers(groups: list[str]) -> None:
     releases = CoordinatorReleases(KafkaOptions("", "main"), EVERY_GROUP)
     assert reported(releases, View(("127.0.0.1", free_port()), groups), 0) == {}
     assert reported(releases, View(None, groups), 60_000) == {}

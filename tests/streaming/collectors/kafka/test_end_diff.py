@@ -31,7 +31,7 @@ def test_a_partition_that_comes_again_is_reported_again() -> None:
     assert reports(diff, {("a", 0): 7}, 300) == [("a", (QueueEnd(0, 7),))]
 
 
-def test_what_was_not_written_is_reported_by_the_next_read() -> None:
+def test_unwritten_ends_are_reported_by_the_next_read() -> None:
     diff = EndDiff("c", 10)
     assert diff.diff({("a", 0): 7}, 100)
     assert diff.is_due(100)

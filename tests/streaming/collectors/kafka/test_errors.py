@@ -42,7 +42,7 @@ def test_a_permanent_failure_is_not_retried(message: str) -> None:
     assert connection_error(RuntimeError(message)) is None
 
 
-def test_what_the_broker_did_is_one_line() -> None:
+def test_the_brokers_error_is_one_line() -> None:
     assert connection_error(RuntimeError(AWAY)) == (
         "org.apache.kafka.common.errors.TimeoutException: Timeout of 60000ms expired before the position for partition"
     )

@@ -77,7 +77,7 @@ def test_a_group_is_reported_when_it_is_first_polled_and_when_it_changed() -> No
     assert len(second.members) == 2
 
 
-def test_what_was_reported_is_remembered_beyond_a_restart() -> None:
+def test_reported_groups_are_remembered_across_a_restart() -> None:
     polls = Polls()
     polls.poll(g=stable(member("a", 0)))
     polls.diff = GroupDiff("c", EVERY, polls.diff.memory())

@@ -51,7 +51,7 @@ def test_without_the_right_to_read_auto_takes_admin_calls_and_names_the_right(mo
     assert str(found) == f"admin: {why}"
 
 
-def test_where_the_topic_is_hidden_auto_takes_admin_calls(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_auto_uses_admin_calls_if_the_topic_is_hidden(monkeypatch: pytest.MonkeyPatch) -> None:
     def hidden(_: KafkaOptions) -> int:
         raise SetupError("no such topic", "none")
 
@@ -97,7 +97,7 @@ def test_after_a_restart_the_topic_may_still_be_hidden(monkeypatch: pytest.Monke
 
 
 @pytest.mark.parametrize("before", [None, "records", "admin"])
-def test_what_the_settings_name_is_taken_because_they_do(before: Source | None) -> None:
+def test_the_source_named_in_the_settings_is_used_for_that_reason(before: Source | None) -> None:
     assert [chosen(source, before)[1] for source in ("records", "admin")] == ["the settings say so"] * 2
 
 

@@ -124,7 +124,7 @@ def test_all_files_that_were_rotated_between_two_reads_are_read_in_the_order_of_
 
 @pytest.mark.parametrize("suffix", COMPRESSED)
 @pytest.mark.parametrize("pattern", ["server.log", "server.log*"])
-def test_what_was_compressed_before_it_was_read_is_read(tmp_path: Path, suffix: str, pattern: str) -> None:
+def test_files_compressed_before_they_were_read_are_read(tmp_path: Path, suffix: str, pattern: str) -> None:
     path = tmp_path / "server.log"
     write(path, "1", at=10)
     tail = LogFiles([str(tmp_path / pattern)])
@@ -288,7 +288,7 @@ def test_a_file_that_is_rotated_while_others_are_read_is_found_under_its_new_nam
     assert logged == []
 
 
-def test_what_is_lost_is_reported_with_its_name_and_since_when(tmp_path: Path) -> None:
+def test_lost_lines_are_reported_with_the_files_name_and_time(tmp_path: Path) -> None:
     path = tmp_path / "server.log"
     write(path, "1", at=10)
     tail = LogFiles([str(path)])
@@ -411,7 +411,7 @@ def test_a_place_that_an_earlier_version_wrote_is_continued(tmp_path: Path) -> N
     assert warnings(LogFiles([str(path)], msgspec.json.encode([old]))) == (["2"], [])
 
 
-def test_of_too_many_files_the_newest_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_newest_of_too_many_files_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(log_files, "_MAX_FILES", 2)
     for at, name in enumerate(["server.log.2", "server.log.1", "server.log"]):
         write(tmp_path / name, str(at), at=at)

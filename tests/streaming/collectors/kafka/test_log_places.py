@@ -52,7 +52,7 @@ def test_another_file_with_the_same_inode_is_another_file(tmp_path: Path) -> Non
     assert reading.not_located() == [before]
 
 
-def test_of_missing_places_only_the_newest_of_a_log_is_remembered(tmp_path: Path) -> None:
+def test_only_the_newest_missing_position_of_a_log_is_remembered(tmp_path: Path) -> None:
     now = file(tmp_path / "server.log", b"a\n")
     places = [Place(f"l.{at}", 0, 0, current="l", modified_ns=at, is_missing=True) for at in (3, 1, 2)]
     read = place(now, b"a\n")
@@ -70,7 +70,7 @@ def test_a_file_is_after_what_was_read_by_its_time_and_then_by_its_name() -> Non
     assert not is_after(same, (5, False, (-1,)))
 
 
-def test_what_was_written_since_is_changed(tmp_path: Path) -> None:
+def test_a_file_written_since_counts_as_changed(tmp_path: Path) -> None:
     now = file(tmp_path / "server.log", b"a\n")
     read = place(now, b"a\n")
     assert is_unchanged(read, now)

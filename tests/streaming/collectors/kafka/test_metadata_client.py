@@ -225,7 +225,7 @@ def test_only_the_newest_complaints_are_kept(cluster: Cluster, view: MetadataCli
     assert [error.str() for error in view.complaints()] == [str(number) for number in range(200, 300)]
 
 
-def test_of_many_topics_some_are_described_in_each_round_and_all_few_topics() -> None:
+def test_each_round_describes_some_of_many_topics_but_all_of_a_few() -> None:
     names, after, described = [f"t{number}" for number in range(5)], "", []
     for _ in range(4):
         described.append(next_few(names, after, 2))

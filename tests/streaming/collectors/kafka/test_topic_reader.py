@@ -29,7 +29,7 @@ from streaming.collectors.kafka.topic_reader import Missed, missed
         ({1: 4, 0: 4}, {1: (5, 9), 0: (6, 9)}, {}, [Missed(0, 4, 6), Missed(1, 4, 5)], True),
     ],
 )
-def test_what_is_missing_is_what_was_neither_read_nor_reported(
+def test_records_neither_read_nor_reported_are_missing(
     read: Mapping[int, int],
     bounds: Mapping[int, tuple[int, int]],
     answered: Mapping[int, int],

@@ -59,7 +59,7 @@ def test_the_password_is_no_argument_of_the_program_that_reads_the_store(monkeyp
     assert "hush" in environment.values()
 
 
-def test_what_keytool_reports_is_part_of_the_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_error_of_keytool_is_part_of_the_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(truststore, "find_java", lambda: JavaInstallation(Path("/java"), Path("/java/bin/java"), 17))
     done = subprocess.CompletedProcess([], 1, stdout="keytool error: password was incorrect\nmore", stderr="")
     monkeypatch.setattr(subprocess, "run", lambda *_, **__: done)

@@ -69,7 +69,7 @@ def test_a_first_read_reports_everything_and_a_restart_nothing_again(cluster: Cl
     assert (cluster.differ.groups, cluster.differ.topics) == (1, 1)
 
 
-def test_what_is_not_in_the_log_is_drafted_again(cluster: Cluster) -> None:
+def test_events_missing_from_the_log_are_drafted_again(cluster: Cluster) -> None:
     first = cluster.differ.diff(cluster.reader, EVERYTHING)
     assert kinds(cluster.differ.diff(cluster.reader, EVERYTHING).events) == kinds(first.events)
     assert cluster.differ.groups == 0

@@ -138,7 +138,7 @@ def test_unreadable_nodes_are_observed_and_their_end_too(keeper: Keeper, monitor
 
 
 @given(st.lists(st.tuples(st.integers(0, 6), st.sampled_from("abc"), st.integers(0, 3)), max_size=40))
-def test_whatever_happens_the_last_report_is_the_truth(script: list[tuple[int, str, int]]) -> None:
+def test_the_last_report_always_equals_the_real_state(script: list[tuple[int, str, int]]) -> None:
     """Reads and restarts at any time: the last report of each member is its present state."""
     keeper = Keeper()
     monitor = Monitor(keeper)

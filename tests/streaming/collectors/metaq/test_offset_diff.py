@@ -27,7 +27,7 @@ def test_the_first_read_shows_no_commit() -> None:
     assert diff(offsets, "g", Offset("t", "0-0", 5, 10)) == []
 
 
-def test_what_has_moved_is_one_event_with_the_time_of_the_newest_commit() -> None:
+def test_moved_offsets_are_one_event_with_the_time_of_the_newest_commit() -> None:
     offsets = OffsetDiff("c")
     diff(offsets, "g", Offset("t", "1-0", 5, 10), Offset("t", "0-1", 5, 10), Offset("u", "0-0", 5, 10))
     assert diff(offsets, "g", Offset("t", "1-0", 6, 20), Offset("t", "0-1", 4, 30), Offset("u", "0-0", 5, 90)) == [

@@ -18,7 +18,7 @@ from streaming.collectors.metaq.observed import (
 from streaming.collectors.metaq.reported_state import ReportedGroupState, ReportedState, ReportedTopicState
 
 
-def test_what_is_remembered_is_what_was_reported() -> None:
+def test_the_remembered_state_is_the_reported_one() -> None:
     member = ZkMember(("t", "u"), czxid=2**40, joined_at=5, session=-(2**60))
     owners = ZkOwners(Folder(-1, 7), {"0-0": ZkOwner("g_a", 6, 7)})
     group = ReportedGroupState(
@@ -38,7 +38,7 @@ def test_what_is_remembered_is_what_was_reported() -> None:
     assert msgspec.json.decode(msgspec.json.encode(state), type=ReportedState) == state
 
 
-def test_what_has_its_default_takes_no_room_and_need_not_be_there() -> None:
+def test_default_values_take_no_space_and_may_be_missing() -> None:
     observed = ZkGroup(Folder(), {}, {})
     assert set(msgspec.json.decode(msgspec.json.encode(ReportedGroupState(observed=observed, at=5)))) == {"seen", "at"}
     least = b'{"groups":{"g":{"seen":{"ids":{},"members":{},"topics":{}},"at":5,"of a later release":1}}}'

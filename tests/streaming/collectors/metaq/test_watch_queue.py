@@ -82,7 +82,7 @@ def test_a_connection_that_is_back_makes_everything_new(queue: Queue) -> None:
     assert queue.drain() == FiredWatches(everything=True)
 
 
-def test_what_could_not_be_reported_comes_again_with_its_first_time(queue: Queue) -> None:
+def test_unreported_nodes_come_again_with_their_first_time(queue: Queue) -> None:
     queue.fire("/consumers/g/ids", EventType.CHANGED)
     queue.fire("/consumers")
     taken = queue.drain()

@@ -187,7 +187,7 @@ def test_offsets_are_read_without_watches_and_other_nodes_left_out(tree: NodeTre
     assert fired == []
 
 
-def test_what_is_not_followed_is_not_read(tree: NodeTree) -> None:
+def test_unfollowed_groups_and_topics_are_not_read(tree: NodeTree) -> None:
     for group in ("wanted", "other"):
         group_of_two(tree, group)
     tree.write("/meta/consumers/wanted/ids/wanted_a", b"t,u")

@@ -158,7 +158,7 @@ def test_a_memory_that_is_unreadable_is_not_believed(
     again.collector.stop()
 
 
-def test_what_the_log_does_not_take_is_reported_again(
+def test_events_refused_by_the_log_are_reported_again(
     script: Script, cluster: ScriptedRocketMq, collected: Collected, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     collected.round()

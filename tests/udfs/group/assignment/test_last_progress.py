@@ -23,7 +23,7 @@ def test_polled_commits_are_older_than_their_polls_and_a_pull_is_reading_itself(
     assert last_progress(view_of(Group(), system="rocketmq", offsets=still), QUEUE, KEY, 20_000, 20_000).read_at is None
 
 
-def test_what_the_next_owner_commits_is_not_the_former_ones() -> None:
+def test_commits_of_the_next_owner_are_not_the_former_owners() -> None:
     commits = [(1_000, 100, -1, -1), (5_000, 200, -1, -1)]
     view = view_of(Group(), offsets=ReadOffsets({KEY: commits}))
     assert last_progress(view, QUEUE, KEY, 4_000, 9_000) == LastProgress(1_000)

@@ -30,7 +30,7 @@ def test_the_slowest_member_decides(libraries: tuple[str | None, ...], age_ms: i
     assert metadata_age_ms([_member(library) for library in libraries]) == age_ms
 
 
-def test_what_a_generation_has_yet_to_show_is_of_that_topic_and_of_metadata() -> None:
+def test_unshown_evidence_concerns_that_topic_and_metadata() -> None:
     grown, older = (
         Evidence("queue_count_changed", 20, None, "t"),
         Evidence("queue_count_changed", 10, None, "t", None, NOT_FOLLOWED),

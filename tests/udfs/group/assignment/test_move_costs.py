@@ -81,7 +81,7 @@ def position(at: int, offset: int) -> tuple[int, int, int, int]:
         ("an end older than the commit", [*COMMITS, end(5_000, 550)], 7_000, None, MoveCost(None, 100, 0)),
     ],
 )
-def test_what_a_queue_costs_that_moves(
+def test_the_cost_of_a_moved_queue(
     why: str, observed: list[tuple[int, int, int, int]], at: int, began: int | None, expected: MoveCost | None
 ) -> None:
     view = view_of(Group(), offsets=ReadOffsets({KEY: sorted(observed)}))
@@ -98,7 +98,7 @@ def test_what_a_queue_costs_that_moves(
         ("it has twice", 5_900, [*COMMITS, (7_500, 650, -1, -1), (8_000, 660, -1, -1)], None),
     ],
 )
-def test_what_the_new_owner_commits_before_the_rebalance_is_over_is_not_the_former_ones(
+def test_commits_of_the_new_owner_during_the_rebalance_are_not_the_former_owners(
     why: str, began: int, observed: list[tuple[int, int, int, int]], expected: MoveCost | None
 ) -> None:
     view = view_of(Group(), offsets=ReadOffsets({KEY: sorted(observed)}))
@@ -122,7 +122,7 @@ ROCKETMQ_QUEUE, ROCKETMQ_KEY = ("t", "a", 0), queue_key("t", "a", 0)
         ("the one before names no offset", [(1_000, -2, -1, -1), COMMITS[1], end(6_000, 700)], (None, 100)),
     ],
 )
-def test_what_waits_is_counted_at_the_end_of_the_outage_or_estimated(
+def test_waiting_messages_are_counted_at_the_end_of_the_outage_or_estimated(
     why: str, observed: list[tuple[int, int, int, int]], expected: tuple[int | None, int | None]
 ) -> None:
     view = view_of(Group(), offsets=ReadOffsets({KEY: sorted(observed)}))

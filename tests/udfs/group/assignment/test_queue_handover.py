@@ -126,7 +126,7 @@ def _feed(script: Script, history: list[tuple[Any, ...]]) -> None:
     system=st.sampled_from(["rocketmq", "metaq"]),
     settle_ms=st.sampled_from([0, 7_000]),
 )
-def test_how_the_events_were_cut_into_batches_leaves_no_trace(
+def test_results_do_not_depend_on_how_events_are_cut_into_batches(
     history: list[tuple[Any, ...]], cuts: set[int], system: str, settle_ms: int
 ) -> None:
     rules = {"settle_ms": settle_ms, "forget_after_ms": 60_000}

@@ -82,7 +82,7 @@ def owners(chance: random.Random, shared: bool) -> Owners:
 
 @settings(max_examples=400)
 @given(seed=st.integers(0, 2**32), shared=st.booleans(), generation=st.integers(1, 40), many=st.integers(0, 3))
-def test_what_is_unpacked_is_what_ended_and_opened(seed: int, shared: bool, generation: int, many: int) -> None:
+def test_packed_spans_unpack_to_the_same(seed: int, shared: bool, generation: int, many: int) -> None:
     chance = random.Random(seed)
     before, after = owners(chance, shared), owners(chance, shared)
     pauses = {
@@ -170,7 +170,7 @@ def test_a_queue_of_an_uncertain_former_owner_stays_without_a_span() -> None:
     assert sorted({queue[2] for queue in after if before.get(queue) != after[queue]} - opened.keys()) == [12]
 
 
-def test_where_all_owners_of_a_queue_change_whatever_is_open_on_it_ends() -> None:
+def test_all_open_spans_of_a_queue_end_when_all_its_owners_change() -> None:
     change = pack({("t", None, 0): ("a",)}, {("t", None, 0): ("b",)})
     assert change is not None
     spans = unpack_reassignment(change, lambda _queue: [("a", None), ("stale", None)])

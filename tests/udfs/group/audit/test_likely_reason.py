@@ -37,7 +37,7 @@ def test_a_group_with_very_many_queues_is_not_computed_again() -> None:
 # ---- members that assign each for itself
 
 
-def test_of_many_members_the_first_are_named() -> None:
+def test_the_first_of_many_members_are_named() -> None:
     assert named(["b", "a", "d", "c", "e"]) == "a, b, c and 2 more"
 
 

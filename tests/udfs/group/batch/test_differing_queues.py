@@ -32,6 +32,6 @@ def test_each_kind_has_its_number_and_its_queues() -> None:
     )
 
 
-def test_of_many_it_says_how_many_are_left_out() -> None:
+def test_with_many_queues_it_says_how_many_are_left_out() -> None:
     assert sentence(queue(0, ("b",)), more=6).endswith("; and 6 more queues differ")
     assert sentence(queue(0, ("b",)), more=1).endswith("; and one more queue differs")

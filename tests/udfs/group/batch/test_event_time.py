@@ -34,7 +34,7 @@ def test_a_member_joined_if_it_was_none_before_and_did_not_take_the_place_of_ano
     assert set(before.objects) == {"a"}
 
 
-def test_what_was_pending_and_written_before_is_counted() -> None:
+def test_earlier_pending_and_written_changes_are_counted() -> None:
     pending = Pending(opened_at=3, changed_at=7, triggers=[Trigger(kind="member_joined", member_id="a")])
     before = BeforeEventTime(Group(pending=pending), 5)
     assert (before.triggers, before.changed_at, before.changes) == (1, 7, 5)

@@ -6,7 +6,7 @@ from udfs.group.batch.observed_findings import OBSERVED, observed
 from udfs.model.finding_names import MAX_NAMED, NamedClient, NamedMember
 
 
-def test_what_a_source_sees_has_a_sentence_and_an_advice() -> None:
+def test_observations_of_a_source_have_a_sentence_and_an_advice() -> None:
     for kind in OBSERVED:
         found = observed(kind, ["x"], "e")
         assert found.message.endswith(". x")

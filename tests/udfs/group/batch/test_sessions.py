@@ -37,7 +37,7 @@ def test_a_session_is_watched_when_its_deadline_is_before_the_clock() -> None:
         sessions(Group(), last_heartbeat={"a": T0}).schedule_expiry("a")
 
 
-def test_what_applies_late_applies_not_before_what_was_applied_already() -> None:
+def test_late_events_do_not_apply_before_changes_already_applied() -> None:
     group_sessions = sessions(Group(last_applied=T0 + 50))
     assert [group_sessions.not_before_applied(T0 + at) - T0 for at in (40, 50, 60)] == [50, 50, 60]
 

@@ -72,7 +72,7 @@ def test_a_member_that_is_like_others_is_its_id_two_times_and_two_numbers() -> N
 
 
 @pytest.mark.parametrize("field", ["subscriptions", "strategies", "strategy_settings", "session_timeout_ms", "ordered"])
-def test_what_differs_is_another_kind(field: str) -> None:
+def test_members_that_differ_have_different_kinds(field: str) -> None:
     other = member(2)
     values = {"subscriptions": (), "strategies": (), "strategy_settings": {"a": 1}, "session_timeout_ms": 1}
     setattr(other, field, values.get(field, True))

@@ -38,7 +38,7 @@ def silent_group(members: int, queues: int) -> Group:
         ("generation", 1_700, 0, {"a"}, 0),
     ]
 )
-def test_what_is_decoded_is_what_was_encoded(history: list[tuple[object, ...]]) -> None:
+def test_encoded_state_decodes_to_the_same(history: list[tuple[object, ...]]) -> None:
     for settle_ms in (0, 1_500):
         script = Script(settle_ms=settle_ms)
         _feed(script, history)

@@ -103,7 +103,7 @@ def costs_of(script: RecordScript) -> dict[tuple[str, int, str], tuple[int | Non
     }
 
 
-def test_what_the_new_owner_commits_before_the_epoch_ends_is_not_its_predecessors() -> None:
+def test_commits_of_the_new_owner_before_the_epoch_ends_are_not_its_predecessors() -> None:
     script = RecordScript()
     script.first_member()
     for queue, commits in {2: {6_000: 600, 20_012: 650}, 3: {6_000: 600, 20_050: 700}}.items():
@@ -136,7 +136,7 @@ IN_MAP = (
 
 
 @pytest.mark.parametrize(("swapped", "agrees"), [(False, True), (True, False)])
-def test_what_a_member_keeps_of_topics_that_share_a_slot_depends_on_the_order_of_its_record(
+def test_the_order_of_the_record_decides_what_a_member_keeps_of_topics_sharing_a_slot(
     swapped: bool, agrees: bool
 ) -> None:
     script = RecordScript(partitions=None, has_offsets=True)

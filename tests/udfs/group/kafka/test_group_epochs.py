@@ -217,7 +217,7 @@ def beside_spans(script: RecordScript) -> list[object]:
 @example(seed=1083, topics_at=1000)
 @example(seed=1428, topics_at=1000)
 @given(seed=st.integers(0, 2**32), topics_at=st.sampled_from([0, 15, 1000]))
-def test_what_is_decided_does_not_depend_on_order_or_cuts(seed: int, topics_at: int) -> None:
+def test_decisions_do_not_depend_on_order_or_batches(seed: int, topics_at: int) -> None:
     dice = random.Random(seed)
     steps, at = [], 10
     for step in history(dice):

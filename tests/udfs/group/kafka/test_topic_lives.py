@@ -21,7 +21,7 @@ def test_an_id_is_of_a_topic_that_exists_unless_the_target_has_another_one_for_i
     assert all(lives(None).is_current(topic_id) for topic_id in (T_ID, AGAIN, U_ID, "nameless"))
 
 
-def test_of_what_members_have_the_topics_that_exist_are_left() -> None:
+def test_members_keep_only_topics_that_exist() -> None:
     held = {"a": (*partitions("0 1"), *partitions("0", U_ID)), "b": partitions("2", AGAIN)}
     assert lives({"t": AGAIN}).current(held) == {"a": partitions("0", U_ID), "b": partitions("2", AGAIN)}
 

@@ -31,6 +31,6 @@ def test_a_departure_is_what_was_reported_of_it_or_an_absence(
     assert cause.event_id == "e7"
 
 
-def test_what_is_no_departure_is_no_cause_of_one() -> None:
+def test_other_events_are_not_causes_of_a_departure() -> None:
     with pytest.raises(KeyError):
         DepartureCause("member_joined", 1)

@@ -62,7 +62,7 @@ def test_a_storm_that_does_not_end_becomes_usual() -> None:
     assert found[-1][0] < 40 * HOUR
 
 
-def test_what_was_long_ago_counts_less() -> None:
+def test_old_rebalances_count_less() -> None:
     busy_long_ago = [*every(5_000, 0, 24 * HOUR), *every(3 * HOUR, 24 * HOUR, 21 * 24 * HOUR)]
     storm = every(30_000, 21 * 24 * HOUR, 21 * 24 * HOUR + 10 * MINUTE)
     assert opened([*busy_long_ago, *storm]) != []

@@ -48,14 +48,14 @@ def folded(*records: GroupRecord) -> RecordedGroup:
         (current(5, 2, "stable", "0"), record(5, "member_current", member_id="a", deleted=True)),
     ],
 )
-def test_of_two_records_of_one_millisecond_the_later_step_of_a_member_counts(last: tuple[GroupRecord, ...]) -> None:
+def test_the_later_step_of_a_member_counts_within_one_millisecond(last: tuple[GroupRecord, ...]) -> None:
     described = member(1)
     assert folded(described, *last) == folded(described, *reversed(last))
     after = folded(described, *last).members["a"]
     assert (after.epoch, after.state) == (last[1].epoch, last[1].state or "stable")
 
 
-def test_what_a_pattern_matches_counts_until_its_tombstone() -> None:
+def test_topics_of_a_pattern_count_until_its_tombstone() -> None:
     matched = record(1, "pattern", pattern="t.*", topics=("t", "t2"))
     assert folded(matched).patterns.keys() == {"t.*"}
     assert folded(matched, record(2, "pattern", pattern="t.*", deleted=True)).patterns == {}
@@ -80,7 +80,7 @@ def test_an_older_record_changes_nothing() -> None:
     assert msgspec.json.encode(group) == former
 
 
-def test_of_two_targets_of_one_millisecond_the_one_that_the_member_has_already_is_the_former() -> None:
+def test_the_target_a_member_already_has_comes_first_within_one_millisecond() -> None:
     first = record(5, "member_target", member_id="a", partitions=partitions("0 1"))
     second = record(5, "member_target", member_id="a", partitions=partitions("0"))
     for pair in ((first, second), (second, first)):
@@ -89,7 +89,7 @@ def test_of_two_targets_of_one_millisecond_the_one_that_the_member_has_already_i
         assert group.previous == {"a": partitions("0 1")}
 
 
-def test_of_two_targets_of_a_static_member_that_comes_back_the_one_of_its_former_id_is_the_former() -> None:
+def test_the_target_of_the_former_id_of_a_returning_static_member_comes_first() -> None:
     there = [member(5, instance_id="i"), record(5, "member_target", member_id="a", partitions=partitions("0 1"))]
     deleted = [record(9, kind, member_id="a", deleted=True) for kind in ("member", "member_current", "member_target")]
     taken = record(9, "member_target", member_id="b", partitions=partitions("0 1"))
@@ -134,7 +134,7 @@ def test_only_epochs_above_all_former_ones_are_new() -> None:
     assert new_epochs(group, reported) == [5, 6]
 
 
-def test_of_two_descriptions_of_one_millisecond_the_one_that_it_had_before_is_the_former() -> None:
+def test_the_description_a_member_already_has_comes_first_within_one_millisecond() -> None:
     there = member(5, instance_id="i", subscriptions=("t",))
     deleted = [record(9, kind, member_id="a", deleted=True) for kind in ("member", "member_current", "member_target")]
     taken = member(9, "b", instance_id="i", subscriptions=("t",))
@@ -148,7 +148,7 @@ def test_of_two_descriptions_of_one_millisecond_the_one_that_it_had_before_is_th
         assert group.subscriptions_of(group.present["a"]) == ("u",)
 
 
-def test_of_the_targets_of_two_epochs_of_one_millisecond_a_member_has_the_newer_one_by_then() -> None:
+def test_a_member_has_the_newer_of_two_epochs_targets_within_one_millisecond() -> None:
     there = [member(5), record(5, "member_target", member_id="a", partitions=partitions("0 1 2 3"))]
     for queues in ("0 1 2 3", "0 1 3"):  # as before, or another one
         part = record(9, "member_target", member_id="a", partitions=partitions("0 1"))
@@ -199,7 +199,7 @@ def test_records_of_one_time_are_parted_where_what_leads_to_the_next_epoch_begin
     assert by_epoch(without) == [without]
 
 
-def test_of_two_targets_of_one_time_the_one_that_was_written_last_counts() -> None:
+def test_the_last_written_of_two_targets_with_the_same_timestamp_counts() -> None:
     targets = [record(5, "member_target", member_id="a", partitions=partitions(text)) for text in ("0 1", "2", "0")]
     for order in itertools.permutations(range(3)):
         group = folded(member(1), current(1, 1, "stable"))

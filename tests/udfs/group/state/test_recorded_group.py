@@ -19,7 +19,7 @@ from udfs.model.journal import (
 )
 
 
-def test_what_is_being_revoked_is_still_owned() -> None:
+def test_queues_being_revoked_are_still_owned() -> None:
     assert folded(member(1), current(2, 1, "unrevoked", "0", "3")).owned() == {"a": partitions("0 3")}
     assert merged(partitions("0"), (TopicPartitions("u", (1,)),)) == (
         TopicPartitions(T_ID, (0,)),
@@ -48,7 +48,7 @@ def test_the_brokers_default_is_kafkas_until_another_one_is_noted() -> None:
     assert group.assignors() == ("server.range", "server.uniform")
 
 
-def test_of_assignors_with_as_many_votes_each_may_be_the_groups() -> None:
+def test_any_assignor_with_the_most_votes_may_be_the_groups() -> None:
     group = folded(member(1, "a", strategies=("server.uniform",)), member(1, "b", strategies=("server.range",)))
     assert (group.assignors(), group.names_assignor()) == (("server.range", "server.uniform"), True)
 

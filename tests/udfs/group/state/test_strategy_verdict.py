@@ -43,7 +43,7 @@ def test_it_is_proven_again_by_as_many_agreeing_generations_in_a_row() -> None:
     assert (interrupted.kind, interrupted.since) == ("contradicted", 1)
 
 
-def test_what_is_no_evidence_changes_nothing() -> None:
+def test_generations_without_evidence_change_no_verdict() -> None:
     assert after(agrees(1, is_evidence=False)) is None
     assert after(agrees(1), differs(2, is_evidence=False)) == StrategyVerdict(RANGE, "proven", 1, 1)
     passing = CurrentAudit("not_recomputable", False, 2, "topics_unknown")

@@ -86,7 +86,7 @@ def test_the_first_queues_of_a_topic_count_at_the_time_at_which_it_was_reported(
     ]
 
 
-def test_what_changed_between_two_assignments_is_computed_once() -> None:
+def test_differences_between_two_assignments_are_computed_once() -> None:
     group_view = view(Group())
     before, after = {("t", None, 0): ("a",)}, {("t", None, 0): ("b",)}
     changed = group_view.changed_queues(before, after)

@@ -104,7 +104,7 @@ def test_blocks_are_added_in_the_order_of_the_takers(queues: int, takers: list[i
     assert [" ".join(str(ref.queue_id) for ref in refs) for refs in found] == held
 
 
-def test_what_members_hold_is_returned_in_the_order_of_their_joining() -> None:
+def test_members_queues_are_returned_in_the_order_of_joining() -> None:
     problem = group({"b": [], "a": []}, {})
     held = by_member(problem, [*reversed(problem.members)], [[queue("t-0")], [queue("t-1")]])
     assert list(held.items()) == [("b", [queue("t-1")]), ("a", [queue("t-0")])]

@@ -10,7 +10,7 @@ _OWNED = [{"topic": "t", "queue_id": 0}]
 @pytest.mark.parametrize(
     ("coordinator", "owner"), [(None, "old"), ("4.4.0", "old"), ("4.0.1", "old"), ("4.0.0", "new"), ("3.9.1", "new")]
 )
-def test_until_4_0_0_the_first_member_gets_the_one_more_that_another_holds(coordinator: str | None, owner: str) -> None:
+def test_up_to_4_0_0_the_extra_partition_moves_to_the_first_member(coordinator: str | None, owner: str) -> None:
     ids = {"old": "X0yAFF_qm7EtmX5_lo5zlw", "new": "9ijPW6YFdNnlURkCf1THSw"}
     case = {
         "strategy": "kafka.server.uniform",

@@ -80,7 +80,7 @@ def test_any_22_letters_of_base64_are_a_topic_id() -> None:
 @pytest.mark.parametrize(
     "text", ["", "abc", "x" * 21, "z" * 36, "é" * 22, base64.urlsafe_b64encode(b"1" * 17).decode()]
 )
-def test_what_is_no_topic_id_is_an_error(text: str) -> None:
+def test_invalid_topic_ids_are_an_error(text: str) -> None:
     with pytest.raises(StrategyError, match="is not a topic id") as failed:
         ServerGroup(with_ids(group({"a": ["t"]}, {"t": 1}), {"t": text}))
     assert failed.value.code == "illegal_argument"
@@ -140,7 +140,7 @@ def test_a_map_that_was_full_when_a_static_member_took_anothers_place_has_grown(
     assert {put.slots for put in coordinator_orders(joined)} == slots
 
 
-def test_as_many_orders_as_are_tried_are_different_ones() -> None:
+def test_all_tried_orders_are_different() -> None:
     members = [f"{start}{number}" for number in range(6) for start in ("Aa", "BB", "C#")]
     orders = [tuple(hash_map_order(put.members, put.slots)) for put in coordinator_orders(members, members[-1:])]
     assert len(orders) == len(set(orders))

@@ -19,7 +19,7 @@ _VOTES = [
 
 
 @pytest.mark.parametrize("line", _VOTES, ids=lambda line: " ".join(line["members"]))
-def test_what_a_real_group_prefers_is_among_those_that_are_possible(line: dict) -> None:
+def test_the_choice_of_a_real_group_is_among_the_possible_ones(line: dict) -> None:
     votes = Counter(dict(member.split("=") for member in line["members"]).values())
     found = preferred_assignors(votes, line["members"][-1].split("=")[1])
     assert line["preferred"] in found

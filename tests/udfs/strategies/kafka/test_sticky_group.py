@@ -37,7 +37,7 @@ def test_claims_of_partitions_that_do_not_exist_count_where_their_topic_does() -
     assert [sticky.partition(number) for number in (2, 3)] in ([9, 8], [8, 9])
 
 
-def test_of_two_claims_the_later_generation_wins_and_of_one_generation_none_does() -> None:
+def test_the_later_generation_of_two_claims_wins_and_within_one_none_does() -> None:
     later = StickyGroup(claiming({"a": ("t", 1, "t-0 t-1"), "b": ("t", 2, "t-1")}, {"t": 2}))
     assert (owned(later), later.contested) == ({"a": [0], "b": [1]}, set())
     same = StickyGroup(claiming({"a": ("t", 2, "t-0 t-1"), "b": ("t", 2, "t-1")}, {"t": 2}))

@@ -113,7 +113,7 @@ def lined_up(problem: Problem) -> StickyLoads:
     return loads
 
 
-def test_where_partitions_were_deleted_an_owner_that_is_settled_is_a_null_pointer() -> None:
+def test_a_settled_owner_is_a_null_pointer_if_partitions_were_deleted() -> None:
     line = Line(claiming({"a": ("t", 1, "t-0 t-1 t-9"), "b": ("t", 1, "")}, {"t": 2}))
     line.loads.line_up()
     assert not line.loads.is_even()

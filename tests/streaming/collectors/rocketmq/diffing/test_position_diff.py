@@ -62,7 +62,7 @@ def test_a_position_is_reported_where_it_is_another_than_before() -> None:
     assert positions(rounds.take(ONE, infos={"c1": at(4)})) == [(0, 4)]
 
 
-def test_what_a_new_owner_has_read_is_later_than_the_group_without_the_old_one() -> None:
+def test_positions_of_a_new_owner_are_later_than_the_group_without_the_old_one() -> None:
     rounds = Rounds()
     rounds.take(TWO, infos={"c1": info(), "c2": at(9)}, offsets=offsets(q0=5))
     events = rounds.take(ONE, infos={"c1": at(6)}, offsets=offsets(q0=5))

@@ -62,14 +62,14 @@ def test_times_that_are_none_and_queues_that_are_given_up_or_pseudo_are_left_out
     assert [(queue.queue_id, queue.last_pull_at) for queue in report.queues] == [(0, None)]
 
 
-def test_of_two_members_with_one_id_one_reports_and_without_its_address() -> None:
+def test_one_of_two_members_with_the_same_id_reports_without_its_address() -> None:
     rounds = Rounds()
     twice = {"g": {"a": connections([("c1", "x:1"), ("c1", "y:1")])}}
     (report,) = reports(rounds.take(twice, infos={"c1": info(("t", "a", 0))}))
     assert report.host is None
 
 
-def test_what_was_held_is_given_up_when_messages_are_shared() -> None:
+def test_queues_are_given_up_when_messages_are_shared() -> None:
     rounds = Rounds()
     pulls = info(("t", "a", 0), clientRebalance="false")
     rounds.take(ONE, infos={"c1": pulls})

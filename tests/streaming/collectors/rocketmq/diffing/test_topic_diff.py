@@ -51,7 +51,7 @@ def test_a_topic_on_one_more_broker_has_grown() -> None:
     ]
 
 
-def test_what_may_not_be_read_is_not_shared() -> None:
+def test_queues_without_read_permission_are_not_shared() -> None:
     rounds = Rounds()
     assert rounds.take(brokers=[A5], topics={"t": route("t", {"a": 5}, perm=2)}) == []
     rounds.take(brokers=[A5], topics={"t": route("t", {"a": 5})})

@@ -58,7 +58,7 @@ def test_a_newer_version_of_a_subscription_is_a_change_and_an_older_one_is_not()
     assert ids <= set(requested(schedule, now_ms))
 
 
-def test_what_was_remembered_before_this_process_began_is_no_change() -> None:
+def test_state_from_before_this_process_is_not_a_change() -> None:
     schedule = MemberSchedule(0.01)
     schedule.remember("g", ["a", "b"], 7)
     schedule.observe("g", {"a", "b"}, 7, LATER_MS)

@@ -52,7 +52,7 @@ def test_a_route_that_differs_from_its_broker_is_requested_again() -> None:
     assert due(schedule, brokers) == []
 
 
-def test_what_is_in_doubt_is_requested_again() -> None:
+def test_doubtful_routes_are_requested_again() -> None:
     schedule, brokers = polled()
     assert due(schedule, brokers, doubted=("t",)) == ["t"]
 

@@ -92,7 +92,7 @@ def test_running_info_of_a_member_that_pops():
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_connections(version):
+def test_consumer_connections_are_decoded(version):
     body = bodies.connections(recorded(version, "connections-plain").body)
     held = members(version)
     ids = [held["plain-1"]["client_id"], held["plain-2"]["client_id"]]
@@ -113,7 +113,7 @@ def test_connections(version):
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_what_a_name_server_reports(version):
+def test_name_server_routes_and_clusters_are_decoded(version):
     address = members(version)["servers"]["broker"]
     expected = BrokerData("broker-a", "kit", {0: address})
     info = bodies.cluster_info(recorded(version, "cluster").body)
@@ -126,7 +126,7 @@ def test_what_a_name_server_reports(version):
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_what_a_broker_reports(version):
+def test_broker_runtime_topics_and_groups_are_decoded(version):
     runtime = bodies.broker_runtime(recorded(version, "runtime").body)
     assert runtime.version == f"V{version.replace('.', '_')}"
     assert runtime.boot_timestamp_ms > 1_700_000_000_000
@@ -137,7 +137,7 @@ def test_what_a_broker_reports(version):
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_consume_stats(version):
+def test_consume_stats_are_decoded(version):
     stats = bodies.consume_stats(recorded(version, "stats-plain").body)
     orders = {queue: stats.offsets[queue] for queue in _queues(0, 1, 2, 3, 4)}
     assert all(offsets.broker_offset == 3 for offsets in orders.values())

@@ -37,7 +37,7 @@ async def _at_last(use):
             await asyncio.sleep(0.1)
 
 
-def test_what_a_cluster_reports():
+def test_requests_to_a_cluster_are_answered():
     script = orders_script()
     script.modes["orders", "billing"] = ("POP", -1)
     script.groups["billing"].offsets["orders", "broker-a", 1] = (3, 10)
@@ -282,7 +282,7 @@ def test_a_closed_client_is_closed():
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_whatever_happens_every_call_ends_with_an_answer_or_a_remoting_error(seed):
+def test_every_call_ends_with_an_answer_or_a_remoting_error(seed):
     chance = random.Random(seed)
     script = orders_script(("broker-a", "broker-b"), members=3)
     script.groups["billing"].members[0].is_silent = True

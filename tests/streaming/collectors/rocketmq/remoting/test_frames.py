@@ -33,7 +33,7 @@ _FRAMES = st.sampled_from(HeaderForm).flatmap(_some_frames)
 
 
 @given(_FRAMES)
-def test_what_is_written_is_read_again(frame):
+def test_encoded_frames_decode_to_the_same(frame):
     assert FrameReader().feed(encode(frame)) == [frame]
 
 
