@@ -197,8 +197,7 @@ class Job:
             end_session(spark)
 
     def _resumer(self) -> Callable[[Sequence[str]], None]:
-        """Return a function that writes the mark ``resume``, which triggers the next batch for groups with remaining
-        input."""
+        """Return a function that writes the mark ``resume``: the next batch for groups with waiting input."""
         control = ControlFolder(self._checkpoint.control)
 
         def resume(clusters: Sequence[str]) -> None:

@@ -121,7 +121,7 @@ class FindingsReader:
         self._many_at_ms = now_ms
 
     def costs(self, findings: Iterable[Row]) -> Mapping[str, Cost]:
-        """Return what the rebalances before findings cost, by the id of the finding; some have none.
+        """Return the costs of the rebalances before findings, by the id of the finding; some have none.
 
         Raises:
             DeltaError, OSError: The table cannot be read.

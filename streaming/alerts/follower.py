@@ -26,7 +26,7 @@ class AlertsStatus:
     """State of this process's alerts for other threads.
 
     Attributes:
-        is_running: Whether the findings were followed at the last try; None: no channel is configured.
+        is_running: Whether the findings were followed at the last try; None if no channel is configured.
     """
 
     is_running: bool | None = None
@@ -39,12 +39,12 @@ def follow(
     settings: Alerts,
     status: AlertsStatus | None = None,
 ) -> None:
-    """Send what is due, again and again, until ``wait`` returns that it is time to stop.
+    """Send due messages, again and again, until ``wait`` returns that it is time to stop.
 
     Args:
-        wait: Waits for that many seconds, or until the stop.
-        settings: How often, and how long after an unexpected error.
-        status: Is kept up to date.
+        wait: Waits for this many seconds, or until the stop.
+        settings: The interval, and the pause after an unexpected error.
+        status: The status object to keep up to date.
     """
     status = status or AlertsStatus()
     backoff = Backoff(settings.poll_interval_ms, max(settings.poll_interval_ms, settings.retry_most_ms))

@@ -73,7 +73,7 @@ def check(
     config: ConfigOption = None,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object with all values.")] = False,
 ) -> None:
-    """Exit with 0 (ok), 1 (warning), 2 (critical) or 3 (unknown) by open findings and objectives, with one line.
+    """Print one line and exit 0 (ok), 1 (warning), 2 (critical) or 3 (unknown) by open findings and objectives.
 
     Open findings of severity critical are critical, those of severity warning a warning. Kinds that are widespread, see
     the settings [widespread], are named and do not count. Unknown: the present of a cluster is not known, because the

@@ -43,7 +43,7 @@ def optimize(
 ) -> None:
     """Compact small files, drop rows beyond their retention and unneeded files.
 
-    It may run beside the job, except where Spark writes tables on S3.
+    It may run alongside the job, except where Spark writes tables on S3.
     """
     from streaming.settings.locations import catalog_schema
     from streaming.settings.model import load

@@ -337,7 +337,7 @@ def show_audits(
     wide: WideOption = False,
     as_json: JsonOption = False,
 ) -> None:
-    """List audits: whether the reported assignment of each generation is the recomputed one; newest first."""
+    """List audits: whether the reported assignment of each generation matches the recomputed one; newest first."""
     from dashboard.reading.listings import VALUES
 
     since_ms, until_ms = time_ms("--since", since), time_ms("--until", until)

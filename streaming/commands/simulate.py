@@ -39,7 +39,7 @@ def simulate(
     rounds: Annotated[int, typer.Option(min=0, help="With --load: number of heartbeats per member.")] = 3,
     as_json: Annotated[bool, typer.Option("--json", help="Print a summary in JSON.")] = False,
 ) -> None:
-    """Write the events of a simulated fleet, and beside them the truth: each rebalance that must be found."""
+    """Write the events of a simulated fleet, and separately the truth: each rebalance that must be found."""
     from streaming.machine.clock import now_ms
     from streaming.settings.model import duration_ms
     from streaming.simulator.fleet import RECORDINGS_START_MS, Fleet

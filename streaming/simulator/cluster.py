@@ -160,7 +160,7 @@ class Cluster:
     # -- topics ----------------------------------------------------------------------------------------------
 
     def grow(self, topic: SimulatedTopic, count: int, poll_delay_ms: int) -> None:
-        """Give a topic other queues now; the source reports them at its next poll."""
+        """Change the number of a topic's queues now; the source reports it at its next poll."""
         topic.count = count
         for group in self.groups:
             group.topic_grown(topic.name)
@@ -171,7 +171,7 @@ class Cluster:
         return all(self.topics[name].reported == self.topics[name].count != 0 for name in topics)
 
     def hold_topics(self, topics: list[str], until_ms: int) -> None:
-        """Keep these topics as they are until then."""
+        """Keep these topics unchanged until then."""
         for name in topics:
             self._held[name] = max(until_ms, self._held.get(name, 0))
 
@@ -199,7 +199,7 @@ class Cluster:
         if self.is_silent() or topic.reported is None or self._held.get(topic.name, 0) > self.now:
             pass
         elif self.rng.random() < 0.25 or topic.count >= 24:
-            self._emit_topic(topic)  # a repeated report is no change
+            self._emit_topic(topic)  # a repeated report is not a change
         elif self.system != "kafka" and topic.count and self.rng.random() < 0.15:
             before = topic.count
             self.grow(topic, 0, 0)

@@ -109,8 +109,7 @@ class Fleet:
         return self._truth.rebalances()
 
     def drain_truth(self) -> list[ExpectedRebalance]:
-        """Return the expected rebalances that were not returned before, and forget them, because a fleet may run for
-        long."""
+        """Return the expected rebalances that were not returned before, and forget them to bound memory."""
         return self._truth.drain()
 
     @property

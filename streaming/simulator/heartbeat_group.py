@@ -246,8 +246,7 @@ class HeartbeatGroup(HeartbeatMembers):
     # -- at the edge, and late -------------------------------------------------------------------------------
 
     def miss_the_deadline(self) -> None:
-        """Silence one member until a millisecond before its deadline, until exactly then, or until a millisecond
-        after."""
+        """Silence one member until a millisecond before its deadline, exactly then, or a millisecond after."""
         member = self.rng.choice(self.settled())
         self.crash(member)
         time_ms = member.heartbeat_at + self.timeout_ms + self.rng.choice((-1, 0, 1))

@@ -1,5 +1,4 @@
-"""Shell: a finished recording of a simulated fleet: files of events, and the expected results in a file of their
-own."""
+"""Shell: a finished recording of a simulated fleet: files of events, and a file of expected results."""
 
 from __future__ import annotations
 

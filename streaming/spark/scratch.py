@@ -70,8 +70,7 @@ def _remove_own(folder: Path) -> None:
 
 
 def _end_jvm() -> None:
-    """Wait until the JVM that this process started has cleaned up and ended, because it writes into the folder until
-    then."""
+    """Wait until the JVM that this process started has ended, because it writes into the folder until then."""
     from pyspark import SparkContext
 
     jvm = getattr(SparkContext._gateway, "proc", None)

@@ -229,8 +229,7 @@ def _remedy(log_file: Path | None) -> str:
 
 @contextmanager
 def _read_last(jars: Sequence[Path]) -> Iterator[None]:
-    """Make a JVM that starts inside read these jars after all others, because its archive of classes covers only the
-    others.
+    """Make a JVM that starts inside read these jars last, because its archive of classes excludes them.
 
     Java accepts an archive if jars were added at the end. Only a variable of Spark's adds there, not a setting.
     """

@@ -29,8 +29,7 @@ _SEQUENCE = re.compile(r"\s*(?:↳|\n)\s*")
 
 
 class StoreAwayError(OSError):
-    """A store that does not answer, or answers with a temporary failure; the same request may succeed later
-    unchanged."""
+    """A store that does not answer, or fails temporarily; the same request may succeed later unchanged."""
 
 
 def is_passing(reason: str) -> bool:
@@ -60,8 +59,7 @@ def one_line(error: BaseException) -> str:
 
 @contextmanager
 def store_error(uri: str) -> Iterator[None]:
-    """Convert errors of a store's client raised inside to an ``OSError`` of the system's kind, whose ``strerror`` is
-    one line.
+    """Convert errors of a store's client to an ``OSError`` of the system's kind with a one-line ``strerror``.
 
     Raises:
         FileNotFoundError, PermissionError, StoreAwayError, OSError

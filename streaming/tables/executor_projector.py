@@ -38,10 +38,10 @@ _WITHDRAWN = "spans_withdrawn"
 
 
 class _Changes(NamedTuple):
-    """A piece of the journal where the executors are.
+    """A piece of the journal on the executors.
 
     Attributes:
-        kinds: For each kind, and whether its changes are of a group: their number and bounds.
+        kinds: For each kind, and whether its changes belong to a group: their number and bounds.
     """
 
     frame: DataFrame
@@ -56,7 +56,7 @@ class ExecutorProjector(Projector):
     """Applies them in Spark's Python workers.
 
     Args:
-        listener: Counts the rows of tables again after each commit to one that it counts.
+        listener: Counts the rows of tables again after each commit to a table that it counts.
     """
 
     # A MERGE takes its mark from the session, which all tables share.
@@ -120,7 +120,7 @@ class ExecutorProjector(Projector):
             for outcome in outcomes:
                 outcome.unpersist()
         if not outcomes:
-            check()  # raises: the mark was there already
+            check()  # raises an error: the mark already exists
         elif is_done and self._listener is not None and projection.table in (GROUPS, FINDINGS):
             self._listener.begin(self._journal.root)
 
@@ -159,7 +159,7 @@ def _part_of(name: str, parts: int) -> Column:
 
 
 def _touched(projection: Projection, kinds: Sequence[Row]) -> str:
-    """Return SQL that holds for all current rows that the changes may touch, by which files are passed over."""
+    """Return SQL for skipping files; it holds for all current rows that the changes may touch."""
 
     def bounds(name: str) -> tuple[Any, Any]:
         found = [(row[f"min_{name}"], row[f"max_{name}"]) for row in kinds if row[f"min_{name}"] is not None]
@@ -182,7 +182,7 @@ def _touched(projection: Projection, kinds: Sequence[Row]) -> str:
 
 
 def apply_part(name: str, changes: pa.Table, current: pa.Table) -> pa.Table:
-    """Return what a part of the changes does to the current rows of its groups; runs in a Python worker."""
+    """Apply a part of the changes to the current rows of its groups; runs in a Python worker."""
     projection = next(each for each in PROJECTIONS if each.table.name == name)
     entries = entries_of(in_order(changes), projection)
     present = pa.table([], names=[])
@@ -199,7 +199,7 @@ def apply_part(name: str, changes: pa.Table, current: pa.Table) -> pa.Table:
 
 
 def _source(outcome: DataFrame, table: Table) -> tuple[DataFrame, Sequence[str], int | None]:
-    """Return an outcome as the source of a MERGE, with bounds of its rows, or how many it adds if it removes none."""
+    """Return a result as the source of a MERGE, with bounds of its rows, or how many it adds if it removes none."""
     from pyspark.sql import functions
 
     names = [column.name for column in table.columns if column.name in table.key[:2]]

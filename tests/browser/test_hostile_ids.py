@@ -1,4 +1,4 @@
-"""Ids that somebody chose to do harm are text, on every page and in every answer."""
+"""Malicious ids are shown as text, on every page and in every answer."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def is_whole(page: Page) -> bool:
 
 
 @pytest.mark.parametrize("path", LISTINGS)
-def test_listings_show_all_of_them_as_text(page: Page, hostile_url: str, path: str) -> None:
+def test_listings_escape_hostile_ids(page: Page, hostile_url: str, path: str) -> None:
     for number in (1, 2):
         page.goto(f"{hostile_url}{path}{'&' if '?' in path else '?'}page={number}")
         assert is_whole(page)

@@ -1,18 +1,15 @@
 """Core: the coordinator of one group: an event, its changes, the rebalance and its commit. No I/O.
 
-Read it from top to bottom:
-
 1. Scheduling: ``advance`` gets the input of a group from one batch. Late events apply first; then events, expiries of
    silent members, and timers, in the order of their times.
 2. Changes: an event changes members, topics or settings. Each change is recorded as a cause of the pending rebalance
-   or, if a coordinator reports generations, as evidence for its next one. After all events with one timestamp, changes
-   that cancelled out are removed.
+   or, with reported generations, as evidence for the next one. After all events with one timestamp, changes that
+   cancelled out are removed.
 3. Decision: when the pending changes have settled, or a reported generation comes, ``rebalance`` computes the result
    and changes nothing; ``commit`` applies it.
 4. Output: the decisions, and when the group is due again.
 
-The result is a function of the events in the order of their times. It does not depend on how they were cut into
-batches.
+The result depends on the events in the order of their times, not on how they were cut into batches.
 """
 
 from __future__ import annotations
@@ -372,8 +369,7 @@ class Coordinator:
     def _decide_before_generation(self, at: int) -> None:
         """Decide pending changes of counted generations before a reported generation takes over.
 
-        Changes with this same timestamp are evidence for the reported generation; a new group's first changes are
-        decided.
+        Changes with this timestamp are evidence for the reported one; a new group's first changes are decided.
         """
         context, pending, before = self.context, self.context.group.pending, self.context.before
         if pending is None:

@@ -82,7 +82,7 @@ def test_the_view_shows_what_the_tables_hold_and_what_batches_decided(tmp_path: 
     assert status.clusters == ()
 
 
-def test_totals_of_two_commits_at_once_are_shown_in_the_order_in_which_they_were_read(
+def test_totals_of_two_concurrent_commits_are_shown_in_the_order_of_reading(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     status = LiveStatus()

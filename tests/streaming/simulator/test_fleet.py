@@ -49,7 +49,7 @@ def test_the_simulator_imports_nothing_of_the_core_but_the_events_and_the_system
     assert {name for name in imported if name.split(".")[0] == "udfs"} == {"udfs.model.events", "udfs.model.systems"}
 
 
-def test_truth_is_taken_once_and_in_the_end_whole() -> None:
+def test_truth_is_drained_once_and_complete_at_the_end() -> None:
     whole, piecemeal = Fleet(8), Fleet(8)
     taken: list[ExpectedRebalance] = []
     for step in range(1_000, 120_001, 1_000):

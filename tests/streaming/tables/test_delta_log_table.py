@@ -48,7 +48,7 @@ def test_marks_of_ones_own_commits_are_not_read_again(tmp_path: Path, monkeypatc
     assert reads == [(0, "job"), (1, "nobody")]
 
 
-def test_marks_are_read_again_where_another_has_committed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_marks_are_read_again_if_another_process_has_committed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     table, other = DeltaRsTable(tmp_path, GROUPS), DeltaRsTable(tmp_path, GROUPS)
     assert table.mark("other") is None
     other.append(A_GROUP, Mark("other", 5))

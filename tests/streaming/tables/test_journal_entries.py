@@ -26,7 +26,7 @@ def test_every_body_has_a_kind_of_its_own() -> None:
     assert kinds_of(journal.MemberOpened) != kinds_of(journal.MemberChanged)
 
 
-def test_groups_are_listed_once_and_sorted_whichever_cluster_they_are_of() -> None:
+def test_groups_are_listed_once_and_sorted_across_clusters() -> None:
     entries = [
         Entry(cluster, group_id, 0, None)
         for cluster, group_id in (("c2", "b"), ("c1", "b"), ("c2", "a"), ("c2", "b"), ("c3", None))

@@ -16,7 +16,7 @@ from tests.streaming.tables.signs import known, sign
 LIVE = known("c1", known_until=T0 - 1_000, age_ms=500, is_live=True)
 
 
-def test_signs_are_read_from_beside_the_tables(tmp_path: Path) -> None:
+def test_liveness_is_read_from_next_to_the_tables(tmp_path: Path) -> None:
     assert read_freshness(tmp_path).of("c1").reason == "no job has left its liveness beside these tables"
     place = liveness_place(tmp_path, "app")
     place.parent.mkdir()

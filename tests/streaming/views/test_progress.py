@@ -161,7 +161,7 @@ class Watched(Reader):
         ("it was deleted", [("t", "1", 0)], 6),
     ],
 )
-def test_older_rows_are_read_of_topics_alone_of_which_some_queue_has_not_moved(
+def test_older_rows_are_read_only_for_topics_with_a_queue_that_has_not_moved(
     tmp_path: Path, why: str, topics: list[tuple[str, str, int]], read_rows: int
 ) -> None:
     write(tmp_path, QUEUE_PROGRESS, [moved(queue, at, 5, 9) for at in (0, 60_000, 2 * HOURS) for queue in (0, 1)])

@@ -65,11 +65,11 @@ class GroupContext(GroupSessions):
         self.group.touched_at = max(at, self.group.touched_at or at)
 
     def note_deletion(self, own: int) -> None:
-        """Record that the group was deleted at a time: older events that come later belong to the former group."""
+        """Record that the group was deleted at a time; older events that come later belong to the former group."""
         self.group.deleted_at = max(own, self.group.deleted_at or own)
 
     def forget_observations(self, at: int) -> None:
-        """Forget what was observed of the group's queues before a time: it is of a group that was deleted then."""
+        """Forget observations of the group's queues from before a time, because they belong to a deleted group."""
         progress, offsets = observed_since(self.facts.progress, self.facts.offsets, at)
         self.facts = msgspec.structs.replace(self.facts, progress=progress, offsets=offsets)
         self.output.observed_since = at
@@ -87,30 +87,30 @@ class GroupContext(GroupSessions):
         return self.before.settings
 
     def follow_records(self, recorded: RecordedGroup | None) -> None:
-        """Begin or end to follow the group by the coordinator's records about it."""
+        """Start or stop following the group by the coordinator's records about it."""
         self.group.recorded = recorded
 
     def follow(self) -> None:
-        """Note that the group is of a kind that is followed."""
+        """Record that the group is of a kind that is followed."""
         self.group.followed = True
 
     def note_preparing(self, snapshot: GroupSnapshot) -> None:
-        """Note that a coordinator has begun a rebalance, or that none is under way any more."""
+        """Record that a coordinator has begun a rebalance, or that none is in progress any more."""
         group = self.group
         group.preparing_since, group.preparing_reason, group.join_ended_at = under_way(group, snapshot)
 
     def note_snapshot(self, at: int) -> None:
-        """Note the time of a snapshot that was applied."""
+        """Record the time of an applied snapshot."""
         self.group.last_snapshot_at = max(at, self.group.last_snapshot_at or at)
 
     def note_poll(self, leader: str | None, strategy: str | None) -> None:
-        """Note the leader and the strategy that a poll reports."""
+        """Record the leader and the strategy that a poll reports."""
         if leader is not None:
             self.group.leader = leader
         self.group.reported_strategy = strategy or self.group.reported_strategy
 
     def set_strategy(self, strategy: str, inferred: bool, own: int) -> None:
-        """Set the group's strategy, as an event of that time carries it."""
+        """Set the group's strategy, from an event with that time."""
         self.group.strategy, self.group.strategy_inferred = strategy, inferred
         self.group.settings_at["strategy"] = own
 
@@ -141,9 +141,9 @@ class GroupContext(GroupSessions):
         event_id: str | None = None,
         detail: str | None = None,
     ) -> None:
-        """Record one cause of the next counted rebalance; for reported generations, evidence for one.
+        """Record one cause of the next counted rebalance; with reported generations, evidence for one.
 
-        A group that is not followed has no rebalances: its topics, settings and members change without one.
+        A group that is not followed has no rebalances; its topics, settings and members change without one.
         """
         group = self.group
         if self.kind is GroupKind.NOT_FOLLOWED:
@@ -181,22 +181,22 @@ class GroupContext(GroupSessions):
         return True
 
     def note_pending_assignment(self, reported: list[tuple[Queue, tuple[str, ...]]]) -> None:
-        """Note the whole assignment that was reported with the pending changes."""
+        """Record the whole assignment that was reported with the pending changes."""
         if self.group.pending is not None:
             self.group.pending.reported = reported
 
     def put_off_pending(self, at: int) -> None:
-        """Have the pending rebalance, where there is one, carry this time at least."""
+        """Raise the time of the pending rebalance, if there is one, to at least this time."""
         if self.group.pending is not None:
             self.group.pending.changed_at = max(at, self.group.pending.changed_at)
 
     def keep_causes(self, kept: list[Trigger]) -> None:
-        """Keep only these causes of the pending rebalance: the others have cancelled out."""
+        """Keep only these causes of the pending rebalance, because the others have cancelled out."""
         if self.group.pending is not None:
             self.group.pending.triggers[:] = kept
 
     def take_back_causes(self) -> list[Trigger]:
-        """Take the causes of this event time out of the pending rebalance, with its time, and return them."""
+        """Remove the causes of this event time, and that time, from the pending rebalance; return the causes."""
         pending = self.group.pending
         if pending is None:
             return []
@@ -217,7 +217,7 @@ class GroupContext(GroupSessions):
         self._caused = set()
 
     def cancel_pending(self) -> None:
-        """Drop the pending rebalance: its changes have cancelled out."""
+        """Drop the pending rebalance, because its changes have cancelled out."""
         self.group.pending = None
 
     def learn_all(self, triggers: Sequence[Trigger], at: int) -> None:
@@ -237,7 +237,7 @@ class GroupContext(GroupSessions):
         ]
 
     def explain_silence(self, member_id: str, left_at: int) -> None:
-        """Forget an expiry that was concluded from the silence of a member that had left before."""
+        """Forget an expiry that was inferred from the silence of a member that had left before."""
         if (self.last_heartbeat_or_none(member_id, left_at) or left_at) <= left_at:
             self.group.evidence = [
                 evidence
@@ -247,5 +247,5 @@ class GroupContext(GroupSessions):
             ]
 
     def use_up_evidence(self, left: list[Evidence]) -> None:
-        """Keep the evidence that a generation does not show."""
+        """Keep only the evidence that a generation does not show."""
         self.group.evidence = left

@@ -209,13 +209,12 @@ class GroupSessions(GroupHistory):
             self.change_session(now, at)
 
     def extend_session(self, departed: Departed, at: int, *, left_at: int, heartbeat_at: int) -> None:
-        """Record when an expired session ended by its heartbeats; a late one may show that it lasted longer."""
+        """Move the end of an expired session, because a late heartbeat was sent within it."""
         departed.left_at, departed.last_heartbeat_at = left_at, heartbeat_at
         self.write(at, closed(departed.member, left_at, "expired", heartbeat_at))
 
     def note_end(self, departed: Departed, own: int) -> None:
-        """Record when an expired session ended by its heartbeats; a late one may show that the member was there
-        before."""
+        """Record when an expired session ended by its heartbeats; a late heartbeat may prove to precede that end."""
         departed.own_at = own if own < departed.left_at else None
 
     def rewrite_end(self, was: Member, end: MemberClosed, at: int) -> None:

@@ -76,7 +76,7 @@ def test_without_a_round_no_clock_is_owed(validated: KafkaCluster) -> None:
 
 
 @pytest.mark.parametrize("source", ["records", "admin"])
-def test_the_brokers_logs_are_read_beside_the_job_and_each_line_once(
+def test_the_brokers_logs_are_read_during_the_job_and_each_line_once(
     tmp_path: Path,
     rights: None,
     monkeypatch: pytest.MonkeyPatch,

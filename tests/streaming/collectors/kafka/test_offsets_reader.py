@@ -47,7 +47,7 @@ def step_until(reader: OffsetsReader, holds: Callable[[], bool]) -> None:
 
 
 @pytest.mark.broker
-def test_nothing_counts_as_read_that_is_not_in_the_log_and_later_all_is_reported_once(
+def test_unlogged_records_are_re_read_and_reported_once(
     kafka41: Broker, new_member: Callable[..., Member], tmp_path: Path
 ) -> None:
     def generations() -> list[int | None]:

@@ -1,4 +1,4 @@
-"""How a consumer departed, by the transactions that are left of it."""
+"""Departures of consumers inferred from ZooKeeper transactions."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def test_a_member_that_releases_its_partitions_first_has_left(keeper: Keeper, mo
     assert "before" in snapshots(events)[0].departures[0].evidence
 
 
-def test_it_has_left_also_when_each_step_is_read(keeper: Keeper, monitor: Monitor) -> None:
+def test_a_leave_is_recognized_even_if_each_step_is_read(keeper: Keeper, monitor: Monitor) -> None:
     two_members(keeper, monitor)
     keeper.releases(2)
     assert [event.member_id for event in monitor.reads()] == ["g_b"]
@@ -42,7 +42,7 @@ def test_partitions_released_long_ago_are_no_evidence(keeper: Keeper, monitor: M
     assert departures(monitor.reads()) == {"g_b": "gone"}
 
 
-def test_after_changes_of_others_nothing_decides(keeper: Keeper, monitor: Monitor) -> None:
+def test_nothing_is_inferred_after_changes_by_other_clients(keeper: Keeper, monitor: Monitor) -> None:
     two_members(keeper, monitor)
     keeper.expires("b")
     keeper.takes("a", 2, 3)

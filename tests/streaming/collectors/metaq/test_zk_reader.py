@@ -128,7 +128,7 @@ def test_the_making_of_what_is_not_there_is_noticed(tree: NodeTree) -> None:
     assert fired == ["/meta/consumers", "/meta/consumers/g/ids"]
 
 
-def test_brokers_of_old_are_read_until_one_of_the_present_kind_comes(tree: NodeTree) -> None:
+def test_old_brokers_are_read_until_one_of_the_current_kind_appears(tree: NodeTree) -> None:
     tree.write("/meta/brokers/topics/t/0-m", b"3")
     tree.write("/meta/brokers/topics/t/1", b"2")
     reading = reader(tree)

@@ -55,7 +55,7 @@ def _queues(*numbers, topic="orders"):
 @pytest.mark.parametrize(
     ("version", "name"), [(version, name) for version in VERSIONS for name in _members_with_running_info(version)]
 )
-def test_running_info_has_what_the_member_itself_reports_to_hold(version, name):
+def test_running_info_has_the_queues_that_the_member_itself_reports(version, name):
     info = bodies.running_info(recorded(version, f"running-{name}").body)
     held = [MessageQueue(*queue) for queue in members(version)[name]["held"]]
     assert sorted([*info.pop_queues, *info.queues]) == held
@@ -234,7 +234,7 @@ def test_a_wrong_body_is_named_with_its_code_and_field(decode, body, code, place
     assert place in caught.value.problem
 
 
-def test_clients_of_other_languages_write_it_otherwise():
+def test_bodies_of_clients_in_other_languages_are_decoded():
     # Go: another order of a key's properties, null for an empty list. C++: line breaks, numbers as texts.
     go = (
         b'{"properties":{"PROP_CLIENT_VERSION":"V4_9_1","none":null},"statusTable":{},"subscriptionSet":null,'
@@ -278,7 +278,7 @@ def test_a_static_topic_is_read_from_its_route():
 
 
 @given(st.sampled_from(_CASES), st.data())
-def test_mutated_bodies_give_a_value_or_one_error(case, data):
+def test_mutated_bodies_parse_or_raise_one_error_type(case, data):
     version, name = case
     body = bytearray(recorded(version, name).body[:4_000])
     for _ in range(data.draw(st.integers(1, 3))):

@@ -233,22 +233,22 @@ def _value_or_error(data):
 
 @given(st.lists(_PIECES, max_size=40).map("".join))
 @example('{{"$ref":"$"}:{"$ref":"@"}}')
-def test_any_pieces_give_a_value_or_one_error(text):
+def test_any_json_fragments_parse_or_raise_one_error_type(text):
     _value_or_error(text)
 
 
 @given(st.binary(max_size=100))
-def test_any_bytes_give_a_value_or_one_error(data):
+def test_any_bytes_parse_or_raise_one_error_type(data):
     _value_or_error(data)
 
 
 @given(st.text(max_size=100))
-def test_any_text_gives_a_value_or_one_error(text):
+def test_any_text_parses_or_raises_one_error_type(text):
     _value_or_error(text)
 
 
 @given(st.sampled_from(NAMES), st.data())
-def test_mutated_recordings_give_a_value_or_one_error(name, data):
+def test_mutated_recordings_parse_or_raise_one_error_type(name, data):
     body = bytearray(recorded(*name.split("/")).body[:3_000])
     for _ in range(data.draw(st.integers(1, 4))):
         place = data.draw(st.integers(0, len(body)))
