@@ -37,7 +37,10 @@ TableRows: TypeAlias = pa.Table | Callable[[], pa.RecordBatchReader]
 
 
 class Edit(NamedTuple):
-    """Rows before and after; a row whose key is in both is updated."""
+    """Rows before and after.
+
+    A row whose key is in both is updated.
+    """
 
     removed: pa.Table
     added: pa.Table
