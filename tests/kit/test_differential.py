@@ -93,3 +93,15 @@ def test_a_line_of_a_case_has_no_white_space_but_its_tabs() -> None:
     case = {"strategy": "kafka.vote", "members": [{"member_id": "a b\t\n", "strategies": ["x y"]}]}
     assert " " not in line_of(case)
     assert "\n" not in line_of(case)
+
+
+def test_an_oracle_refuses_an_unknown_strategy() -> None:
+    case = {
+        "strategy": "metaq.unknown",
+        "members": [{"member_id": "a", "subscriptions": ["t"]}],
+        "topics": {"t": {"queues": [{"broker": "0", "queue_id": 0}]}},
+    }
+    (metaq,) = (oracle for oracle in ORACLES if oracle.program == "MetaqStrategies")
+    with Running(metaq) as running:
+        (real,) = running.allocate([case])
+    assert real.error == "java.lang.IllegalArgumentException"
