@@ -95,7 +95,7 @@ class Job:
         """
         hand_on(self.settings.storage.plain_options(), os.environ)
         job = self.settings.job
-        # Spark would find out late, and report it over a page of text.
+        # Spark would notice late, and report it in a page of text.
         require_stores(self.settings.places())
         check_events_topic(self.settings, was_read=self._checkpoint.read() is not None)
         if self.settings.followed():

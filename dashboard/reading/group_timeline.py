@@ -60,7 +60,7 @@ def timeline(
     until = window.until_ms if until_ms is None else until_ms
     where = {"cluster": cluster, "group_id": group}
     within = where | {"valid_from": Within(until_ms=until), "valid_to": Within(since_ms=since, or_null=True)}
-    # The page and its drawing request it one after the other.
+    # The page requests it, and then its chart does.
     spans = reading.columns("assignments", _COLUMNS, within)
     counts = {row["values"]: row["counts"] for row in spans["origin"].value_counts().to_pylist()}
     origins = sorted(counts)

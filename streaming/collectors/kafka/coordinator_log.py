@@ -142,7 +142,7 @@ class _UnderWay(NamedTuple):
 class _Placed(NamedTuple):
     """Members of one group, so that later lines may name them without it."""
 
-    group: str | None  # None for that of the first of them whose group is known
+    group: str | None  # None if it is that of the first member with a known group
     member_ids: tuple[str, ...]
 
 

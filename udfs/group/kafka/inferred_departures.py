@@ -213,7 +213,7 @@ def _infer(silent: _Silence, commits: _Commits, others: Sequence[_Commits], at: 
     until = [other.last for other in others if other.commits_on(last + share, at)]
     if not (until or silent.is_alone):
         return None  # the others may have rejoined late, and each commits once when it rejoins
-    # Some members continued until then, so the rebalance began at most their heartbeat before that, and by ``began``.
+    # Some members continued until then: the rebalance began at most one heartbeat earlier, and no later than ``began``.
     least = min(silent.began, max(until, default=silent.began)) - last
     may_expire = least <= timeout + rhythm + share
     spread = (rhythm + _AT_ONCE_MS, rhythm + share)
