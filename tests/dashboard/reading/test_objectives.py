@@ -44,7 +44,7 @@ def test_the_worst_group_is_named_with_its_value(story_tables: Path) -> None:
 
 
 def test_the_window_ends_at_the_time_and_does_not_include_its_beginning(story_tables: Path) -> None:
-    def number(at_ms: int) -> float | None:
+    def number(at_ms: int) -> float:
         return evaluated(story_tables, at_ms, window_ms=3_600_000).figures[0].value
 
     # At 0, 10 and 70 s.
@@ -64,7 +64,6 @@ def test_findings_count_from_opening_to_closing(story_tables: Path) -> None:
 @pytest.mark.parametrize(
     ("value", "warning", "critical", "state"),
     [
-        (None, 1, 1, "ok"),
         (0.0, 0, 0, "ok"),
         (9.9, 10, 20, "ok"),
         (10.0, 10, 20, "warning"),
@@ -74,7 +73,7 @@ def test_findings_count_from_opening_to_closing(story_tables: Path) -> None:
         (15.0, 20, 10, "critical"),
     ],
 )
-def test_a_limit_is_missed_from_its_value_on(value: float | None, warning: float, critical: float, state: str) -> None:
+def test_a_limit_is_missed_from_its_value_on(value: float, warning: float, critical: float, state: str) -> None:
     assert Figure("x", value, warning, critical).state == state
 
 
