@@ -38,6 +38,8 @@ from udfs.strategies.problem import Problem
 # Evidence that metadata is newer than the current generation: the next generation has no queues missing from the
 # metadata.
 FIRST_METADATA: Final = "first metadata"
+# Evidence of metadata that has caught up with the queues which the current generation counts: nothing grew beyond them.
+_COUNTED: Final = "counted"
 
 
 def change_topic(context: GroupContext, due: DueEvent, event: TopicQueues, at: int) -> None:
@@ -58,6 +60,9 @@ def change_topic(context: GroupContext, due: DueEvent, event: TopicQueues, at: i
     if due.late:
         change += f", {reported_late(event.event_time, at)}"
         context.cause(at, "late_evidence", None, topic, due.event_id, change)
+    if context.kind is GroupKind.REPORTED and len(after or ()) == group.counts.get(topic):
+        context.learn(Evidence("queue_count_changed", at, None, topic, due.event_id, _COUNTED))
+        return
     context.cause(at, "queue_count_changed", None, topic, due.event_id, change)
     if context.kind is GroupKind.REPORTED:
         show_growth(context, at)
@@ -136,7 +141,7 @@ def _up_to(topic: str, used: Iterable[Queue]) -> list[Queue]:
 
 
 def sizes(
-    view: GroupView, topic: str, topic_queues: QueuesByTopic, guessed: Iterable[str], reported: Owners | None
+    view: GroupView, topic: str, topic_queues: QueuesByTopic, guessed: Iterable[str], reported: Owners | None, at: int
 ) -> tuple[int | None, int]:
     """Return how many queues a topic had in the current generation and has in this one; None if unknown.
 
@@ -147,10 +152,9 @@ def sizes(
     before = group.counts.get(topic)
     if before is not None:
         known = _named([*group.reported, *group.revoked_pending], topic)
-        generation_at = group.last_rebalance_at or 0
-        is_counted = any(growth.time <= generation_at for growth in unshown_growth(group, topic))
-        if is_counted and group.recorded is None and reported is not None and 0 < known < before:
-            # The current generation counts queues that its leader did not know.
+        is_grown = group.recorded is None and any(evidence.time <= at for evidence in unshown_growth(group, topic))
+        if is_grown and reported is not None and 0 < known < before:
+            # Its queues count already, but the leader of the current generation did not know them.
             before = known
         is_left_out = 0 < _named(reported or {}, topic) <= before < now
         return before, before if is_left_out else now

@@ -78,7 +78,7 @@ def take_epoch(context: GroupContext, outcome: EpochOutcome, names: Mapping[str,
     topic_queues = queues_in_target(
         context, lives, topic_queues, published or {}, outcome.assigned_at or at, is_whole=is_whole
     )
-    resized = {topic: sizes(context, topic, topic_queues, guessed, named) for topic in topics & before}
+    resized = {topic: sizes(context, topic, topic_queues, guessed, named, at) for topic in topics & before}
     if published is None:
         topic_queues, resized = _as_before_growth(topic_queues, resized, named)
     came = _under_first_ids(context, outcome, snapshot)

@@ -112,7 +112,7 @@ def _take_new_generation(
     with_metadata = (after & subscribed_before).difference(guessed)
     topics = topics_now(context, with_metadata, topic_queues, reported, at)
     resized = {
-        topic: sizes(context, topic, topics.topic_queues, guessed, reported) for topic in after & subscribed_before
+        topic: sizes(context, topic, topics.topic_queues, guessed, reported, at) for topic in after & subscribed_before
     }
     causes = compare(context, snapshot, due.event_id, at, resized, made_again=topics.made_again)
     causes.returned = sorted(back.values())
