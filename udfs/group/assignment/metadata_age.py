@@ -17,6 +17,8 @@ SARAMA_METADATA_MAX_AGE_MS: Final = 600_000
 # Evidence of a growth that no generation followed within that age has this detail: the group's row already shows its
 # queues.
 NOT_FOLLOWED: Final = "not followed"
+# Evidence of metadata that has caught up with the queues which the current generation counts: nothing grew beyond them.
+COUNTED: Final = "counted"
 
 
 def metadata_age_ms(members: Iterable[Member]) -> int:
@@ -32,7 +34,7 @@ def unshown_growth(group: Group, topic: str) -> list[Evidence]:
         for evidence in group.evidence
         if evidence.kind == "queue_count_changed"
         and evidence.topic == topic
-        and evidence.detail in (None, NOT_FOLLOWED)
+        and evidence.detail in (None, NOT_FOLLOWED, COUNTED)
     ]
 
 

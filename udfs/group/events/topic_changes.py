@@ -12,7 +12,7 @@ from typing import Final
 
 import msgspec
 
-from udfs.group.assignment.metadata_age import known_queues, metadata_age_ms, unshown_growth
+from udfs.group.assignment.metadata_age import COUNTED, known_queues, metadata_age_ms, unshown_growth
 from udfs.group.assignment.rebalance_plan import COOPERATIVE
 from udfs.group.assignment.target_assignment import QueuesByTopic, TargetAssignment, compute_target_assignment
 from udfs.group.audit.audit import audit_of_awaited
@@ -38,8 +38,6 @@ from udfs.strategies.problem import Problem
 # Evidence that metadata is newer than the current generation: the next generation has no queues missing from the
 # metadata.
 FIRST_METADATA: Final = "first metadata"
-# Evidence of metadata that has caught up with the queues which the current generation counts: nothing grew beyond them.
-_COUNTED: Final = "counted"
 
 
 def change_topic(context: GroupContext, due: DueEvent, event: TopicQueues, at: int) -> None:
@@ -60,12 +58,12 @@ def change_topic(context: GroupContext, due: DueEvent, event: TopicQueues, at: i
     if due.late:
         change += f", {reported_late(event.event_time, at)}"
         context.cause(at, "late_evidence", None, topic, due.event_id, change)
-    if context.kind is GroupKind.REPORTED and len(after or ()) == group.counts.get(topic):
-        context.learn(Evidence("queue_count_changed", at, None, topic, due.event_id, _COUNTED))
+    if context.kind is not GroupKind.REPORTED:
+        context.cause(at, "queue_count_changed", None, topic, due.event_id, change)
         return
-    context.cause(at, "queue_count_changed", None, topic, due.event_id, change)
-    if context.kind is GroupKind.REPORTED:
-        show_growth(context, at)
+    detail = COUNTED if len(after or ()) == group.counts.get(topic) else None
+    context.learn(Evidence("queue_count_changed", at, None, topic, due.event_id, detail))
+    show_growth(context, at)
 
 
 # ---- the queues of one generation
@@ -152,8 +150,8 @@ def sizes(
     before = group.counts.get(topic)
     if before is not None:
         known = _named([*group.reported, *group.revoked_pending], topic)
-        is_grown = group.recorded is None and any(evidence.time <= at for evidence in unshown_growth(group, topic))
-        if is_grown and reported is not None and 0 < known < before:
+        growths = [growth for growth in unshown_growth(group, topic) if growth.time <= at and growth.detail != COUNTED]
+        if growths and group.recorded is None and reported is not None and 0 < known < before:
             # Its queues count already, but the leader of the current generation did not know them.
             before = known
         is_left_out = 0 < _named(reported or {}, topic) <= before < now
