@@ -1,0 +1,366 @@
+"""Groups of Kafka's new protocol in the model: a coordinator's records in, rows out, one record after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from tests.model.allocation import Held, compared, owners
+from tests.model.group import DEPARTED, ORDER, Trigger
+from tests.model.group_rows import GroupRows
+from tests.model.member import DESCRIPTION
+from tests.model.rows import Tables
+from tests.model.times import Event
+from tests.model.topics import Topics
+
+AWAY = -2
+Owned = set[tuple[str, int]]  # topic id, partition
+
+
+@dataclass
+class RecordedMember:
+    """A member as the records show it."""
+
+    joined_at: int
+    described: dict[str, Any] = field(default_factory=dict)
+    pattern: str | None = None
+    epoch: int | None = None
+    state: str = "stable"
+    held: Owned = field(default_factory=set)  # with what it has yet to give up
+    target: Owned = field(default_factory=set)
+
+    def fields(self) -> dict[str, Any]:
+        return self.described
+
+
+@dataclass
+class Epoch:
+    """An epoch that has no row yet."""
+
+    number: int
+    began_at: int
+    triggers: list[Trigger]
+    members: dict[str, dict[str, Any]]  # as the epoch found them
+    members_before: int
+    missed: int | None
+    held: Held  # what members had when it began, those included that have departed with it
+    counts: dict[str, int]  # the topics when it was overtaken, or reached
+    targets: Held | None = None  # what they shall have
+    sessions: dict[str, dict[str, Any]] = field(default_factory=dict)  # of its members
+    ended: list[dict[str, Any]] = field(default_factory=list)  # sessions that ended with it, or in it
+
+
+class NewProtocolGroup(GroupRows):
+    """One group, from its first record on."""
+
+    def __init__(self, cluster: str, name: str, topics: Topics, names: dict[str, str], tables: Tables) -> None:
+        super().__init__(cluster, name, "kafka", tables)
+        self.topics, self.names = topics, names
+        self.members: dict[str, RecordedMember] = {}
+        self.leaving: dict[str, RecordedMember] = {}  # their records are deleted, and no epoch has begun since
+        self.matched: dict[str, list[str]] = {}
+        self.left: dict[str, tuple[str, int]] = {}  # what the coordinator's log says of departures
+        self.epoch = self.target_epoch = 0
+        self.open: list[Epoch] = []  # those without a row, the newest last
+        self.waiting: list[tuple[Epoch, int, Held]] = []  # what members have had since, in which epoch
+        self.shown: dict[str, dict[str, Any]] = {}  # members as the last epoch found them
+        self.counts: dict[str, int] = {}  # topics as the last epoch found them
+        self.held: Held = {}  # as of the last row
+        self.computed: Held = {}
+        self.queues_before = 0
+        self.has_rows = False
+        self.row: dict[str, Any] | None = None
+        self.decided: dict[str, dict[str, Any]] = {}  # open sessions of members that a row has shown
+
+    # ---- records
+
+    def take(self, at: int, records: list[Event]) -> None:
+        """Take in the records of one time."""
+        for record in records:
+            self.take_record(at, record)
+        for name in sorted(self.leaving):  # no epoch came of it
+            self.end_session(at, name)
+
+    def take_record(self, at: int, record: Event) -> None:
+        kind, name, is_deleted = record["record"], record.get("member_id", ""), record.get("deleted", False)
+        match kind:
+            case "group" if is_deleted:
+                self.delete(at)
+            case "group":
+                self.begin_epoch(at, record["epoch"])
+            case "target" if not is_deleted:
+                self.publish(at, record["epoch"])
+            case "topics":
+                self.names.update(record.get("topic_ids") or {})
+            case "pattern":
+                self.matched[record["pattern"]] = record.get("topics") or []
+            case "member" | "member_target" | "member_current" if is_deleted:
+                if name in self.members:
+                    self.leaving[name] = self.members.pop(name)
+            case "member":
+                self.describe(at, name, record)
+            case "member_target" if name in self.members:
+                self.members[name].target = _owned(record["partitions"])
+            case "member_current" if name in self.members:
+                self.follow(at, name, record)
+
+    def describe(self, at: int, name: str, record: Event) -> None:
+        described = record["member"]
+        if name not in self.members:
+            self.members[name] = RecordedMember(at)
+            former = self.former(described.get("instance_id"))
+            if former is not None:
+                self.take_place(at, former, name)
+        self.members[name].described, self.members[name].pattern = described, record.get("pattern")
+
+    def former(self, instance_id: str | None) -> str | None:
+        found = [name for name, member in self.leaving.items() if member.described.get("instance_id") == instance_id]
+        return found[0] if instance_id is not None and found else None
+
+    def take_place(self, at: int, former: str, name: str) -> None:
+        """Let a static member go on under a new id."""
+        old = self.leaving.pop(former)
+        self.close_session(former, old, at, "replaced")
+        self.members[name].held, self.members[name].target = set(old.held), set(old.target)
+        self.rename_spans(at, former, name)
+        if former in self.held:
+            self.held[name] = self.held.pop(former)
+        if former in self.shown:
+            self.shown[name] = self.shown.pop(former)
+        for epoch in self.open:
+            for by_name in (epoch.members, epoch.held, epoch.targets or {}):
+                if former in by_name:
+                    by_name[name] = by_name.pop(former)
+            epoch.sessions.pop(former, None)
+
+    def follow(self, at: int, name: str, record: Event) -> None:
+        member = self.members[name]
+        member.epoch, member.state = record["epoch"], record["state"]
+        member.held = _owned(record["partitions"]) | _owned(record.get("revoking") or [])
+        self.note_held(at)
+        self.converge(at)
+
+    def note_held(self, at: int) -> None:
+        """Note what members have; spans of an epoch are written with its row."""
+        if self.open:
+            self.waiting.append((self.open[-1], at, self.held_now()))
+        else:
+            self.open_spans(at, "reported", self.held_now())
+
+    def held_now(self) -> Held:
+        """Return what members hold, those included whose departure no epoch has shown."""
+        return {
+            name: sorted((self.names.get(topic, topic), None, number) for topic, number in member.held)
+            for name, member in {**self.members, **self.leaving}.items()
+        }
+
+    # ---- epochs
+
+    def subscribed(self, member: RecordedMember) -> set[str]:
+        return {*(member.described.get("subscriptions") or ()), *self.matched.get(member.pattern or "", ())}
+
+    def shown_now(self) -> dict[str, dict[str, Any]]:
+        return {
+            name: {
+                "subscriptions": sorted(self.subscribed(member)),
+                "strategies": list(member.described.get("strategies") or ()),
+            }
+            for name, member in self.members.items()
+        }
+
+    def begin_epoch(self, at: int, number: int) -> None:
+        members, before = self.shown_now(), self.shown
+        triggers: list[Trigger] = [("member_joined", name, None) for name in members if name not in before]
+        departures = {name: self.departure(at, name) for name in self.leaving}
+        triggers += [(DEPARTED[reason], name, None) for name, (reason, _) in departures.items()]
+        triggers += [
+            ("subscription_changed", name, None)
+            for name in members.keys() & before.keys()
+            if members[name]["subscriptions"] != before[name]["subscriptions"]
+        ]
+        missed = number - self.epoch - 1 if self.epoch and number > self.epoch + 1 else None
+        begun = Epoch(number, at, triggers, members, len(before), missed, self.held_now(), {})
+        if self.open:
+            self.open[-1].counts = self.counts_now(at)
+        begun.sessions = {name: self.session(name, member) for name, member in self.members.items()}
+        self.open.append(begun)
+        for name in sorted(self.leaving):
+            self.end_session(at, name)
+        self.epoch, self.shown = number, members
+        self.note_held(at)
+        if not self.members:
+            self.settle(at)
+            self.write(begun, at, self.held_now())
+
+    def publish(self, at: int, number: int) -> None:
+        """Take in a new target: of the epochs since the last one all but the last are over."""
+        self.target_epoch = number
+        counts = self.counts_now(at)
+        grown = sorted(topic for topic in counts.keys() & self.counts.keys() if counts[topic] != self.counts[topic])
+        self.counts = counts
+        if self.open:
+            self.open[-1].triggers += [("queue_count_changed", None, topic) for topic in grown]
+            self.settle(at)
+            self.open[-1].targets = self.targets()
+        self.converge(at)
+
+    def settle(self, at: int) -> None:
+        """Write the rows of the epochs that newer ones have overtaken; one without any change overtakes none."""
+        current = self.open[0]
+        for newer in self.open[1:]:
+            if newer.triggers:
+                self.write(current, newer.began_at, newer.held)
+                current = newer
+            else:
+                self.waiting = [(current if of is newer else of, when, held) for of, when, held in self.waiting]
+        self.open = [current]
+
+    def converge(self, at: int) -> None:
+        """Write the row of an epoch that all members have reached."""
+        is_there = all(member.epoch == self.target_epoch and member.state == "stable" for member in self.members.values())
+        if self.open and is_there and self.target_epoch == self.epoch:
+            self.open[-1].counts = self.counts_now(at)
+            self.write(self.open[-1], at, self.held_now())
+
+    def counts_now(self, at: int) -> dict[str, int]:
+        """Return the partitions of all topics that members subscribe to: a target may name more than metadata has."""
+        topics = self.topics.at(at)
+        names = {name for fields in self.shown.values() for name in fields["subscriptions"]}
+        counts = {name: len(topics[name]) for name in names & topics.keys()}
+        for member in {**self.members, **self.leaving}.values():
+            for topic, number in member.target:
+                name = self.names.get(topic, topic)
+                if name in names:
+                    counts[name] = max(counts.get(name, 0), number + 1)
+        return counts
+
+    def departure(self, at: int, name: str) -> tuple[str, int]:
+        """Return how a member departed whose records are deleted, and when."""
+        if self.leaving[name].epoch == AWAY:
+            return "expired", at
+        return self.left.get(name, ("absent_from_snapshot", at))
+
+    def end_session(self, at: int, name: str) -> None:
+        reason, when = self.departure(at, name)
+        self.close_session(name, self.leaving.pop(name), when, reason)
+
+    def close_session(self, name: str, member: RecordedMember, at: int, reason: str) -> None:
+        if at > member.joined_at:
+            ended = self.open[-1].ended if self.open else self.tables.members
+            ended.append(self.session(name, member) | {"left_at": at, "left_reason": reason})
+            if not self.open:
+                self.decided.pop(name, None)
+
+    def session(self, name: str, member: RecordedMember) -> dict[str, Any]:
+        described = {name: member.described.get(name) for name in DESCRIPTION if name != "session_timeout_ms"}
+        described["subscriptions"] = sorted(self.subscribed(member))
+        return {
+            "cluster": self.cluster, "group_id": self.name, "member_id": name, **described,
+            "joined_at": member.joined_at, "left_at": None, "left_reason": None, "last_heartbeat_at": None,
+        }  # fmt: skip
+
+    # ---- rows
+
+    def write(self, epoch: Epoch, at: int, now: Held) -> None:
+        """Write the row of an epoch, with what has happened in it."""
+        self.open = [other for other in self.open if other is not epoch]
+        self.generation = epoch.number
+        is_over = not self.open
+        mine = [(when, held) for of, when, held in self.waiting if of is epoch]
+        self.waiting = [noted for noted in self.waiting if noted[0] is not epoch]
+        triggers = list(epoch.triggers)
+        moved = compared(owners(self.held), owners(now))
+        if not triggers and not (moved["queues_moved"] or moved["queues_assigned"] or moved["queues_revoked"]):
+            return
+        triggers = triggers or [("unexplained", None, None)]
+        if not self.has_rows:
+            triggers.append(("group_created", None, None))
+        self.has_rows = True
+        for when, held in mine:
+            self.open_spans(when, "reported", held)
+        members = epoch.members
+        queues = sum(epoch.counts.values()) if members else 0
+        has_verdict = epoch.targets is not None and bool(members)
+        self.row = row = {
+            "cluster": self.cluster, "group_id": self.name, "event_time": at, "generation": epoch.number,
+            "generation_source": "reported", "trigger": min((kind for kind, _, _ in triggers), key=ORDER.index),
+            "triggers": sorted(triggers, key=repr), "strategy": self.strategy(members), "leader": None,
+            "mode": "clustering", "status": "completed",
+            "members_before": epoch.members_before, "members_after": len(members),
+            "queues_before": self.queues_before, "queues_after": queues, **moved, "generations_missed": epoch.missed,
+            **self.balance(members, queues, now),
+            "agrees": True if has_verdict else None, "queues_differing": 0 if has_verdict else None,
+        }  # fmt: skip
+        # Without a target the one before stands, of members that are still there.
+        self.computed = epoch.targets or {name: held for name, held in self.computed.items() if name in members}
+        self.open_spans(at, "computed", self.computed)
+        self.held, self.queues_before = now, queues
+        self.tables.rebalances.append(row)
+        self.show_members(epoch)
+        if is_over:
+            self.find(at, row)
+
+    def show_members(self, epoch: Epoch) -> None:
+        """Write the sessions that have begun and ended by a row."""
+        self.tables.members += epoch.ended
+        self.decided = dict(epoch.sessions)
+
+    def targets(self) -> Held:
+        return {
+            name: sorted((self.names.get(topic, topic), None, number) for topic, number in member.target)
+            for name, member in self.members.items()
+        }
+
+    def strategy(self, members: dict[str, dict[str, Any]]) -> str | None:
+        if not members:
+            return None
+        named = [fields["strategies"][0] for fields in members.values() if fields["strategies"]]
+        return f"kafka.{max(sorted(set(named)), key=named.count)}" if named else "kafka.server.uniform"
+
+    def balance(self, members: dict[str, dict[str, Any]], queues: int, held: Held) -> dict[str, int]:
+        counts = [len(held.get(name, ())) for name, fields in members.items() if fields["subscriptions"]]
+        return {
+            "idle_members": counts.count(0), "unassigned_queues": max(0, queues - sum(counts)),
+            "spread": max(counts, default=0) - min(counts, default=0),
+        }  # fmt: skip
+
+    def delete(self, at: int) -> None:
+        """End everything: later records are of another group."""
+        for name in list(self.members):
+            self.leaving[name] = self.members.pop(name)
+        for name in sorted(self.leaving):
+            self.end_session(at, name)
+        self.close_spans(at, ())
+        for kind in list(self.findings):
+            self.finding(at, kind, False)
+        self.epoch = self.target_epoch = self.queues_before = 0
+        self.open, self.waiting, self.row = [], [], None
+        self.shown, self.counts, self.held, self.matched, self.left = {}, {}, {}, {}, {}
+        self.has_rows = False
+
+    def finish(self) -> None:
+        """Write what is open at the end."""
+        self.tables.spans += self.spans.values()
+        self.tables.findings += self.findings.values()
+        self.tables.members += self.decided.values()
+        if self.row is not None:
+            self.tables.groups.append(self.now(self.row))
+
+    def now(self, row: dict[str, Any]) -> dict[str, Any]:
+        """Return the row of ``groups``."""
+        is_there = all(member.epoch == self.target_epoch and member.state == "stable" for member in self.members.values())
+        state = "empty" if not self.members else "stable" if is_there else "reconciling"
+        return {
+            "cluster": self.cluster, "group_id": self.name,
+            "state": "assigning" if self.members and self.epoch > self.target_epoch else state,
+            "mode": row["mode"], "strategy": row["strategy"], "generation": row["generation"],
+            "generation_source": row["generation_source"], "members": len(self.members),
+            "queues": row["queues_after"],
+            **{name: row[name] for name in ("idle_members", "unassigned_queues", "spread")},
+            "last_rebalance_at": row["event_time"],
+        }  # fmt: skip
+
+
+def _owned(partitions: list[dict[str, Any]]) -> Owned:
+    return {(topic["topic"], number) for topic in partitions for number in topic["partitions"]}
