@@ -132,6 +132,10 @@ class NewProtocolCoordinator:
             self._begin_epoch()
         return bool(changed)
 
+    def refresh(self) -> None:
+        """Begin an epoch because of what no record shows, such as racks of partitions."""
+        self._begin_epoch()
+
     def delete_group(self) -> None:
         """Delete the group, which is empty."""
         self.write("target", deleted=True)

@@ -10,7 +10,7 @@ from tests.model.allocation import Held, compared, owners
 from tests.model.group import DEPARTED, ORDER, Trigger
 from tests.model.group_rows import GroupRows
 from tests.model.member import DESCRIPTION
-from tests.model.rows import Tables
+from tests.model.rows import BALANCE, REBALANCE, Tables
 from tests.model.times import Event
 from tests.model.topics import Topics
 
@@ -46,6 +46,7 @@ class Epoch:
     missed: int | None
     held: Held  # what members had when it began, those included that have departed with it
     counts: dict[str, int]  # the topics when it was overtaken, or reached
+    reached: int  # the newest that changed nothing since
     targets: Held | None = None  # what they shall have
     sessions: dict[str, dict[str, Any]] = field(default_factory=dict)  # of its members
     ended: list[dict[str, Any]] = field(default_factory=list)  # sessions that ended with it, or in it
@@ -61,9 +62,10 @@ class NewProtocolGroup(GroupRows):
         self.leaving: dict[str, RecordedMember] = {}  # their records are deleted, and no epoch has begun since
         self.matched: dict[str, list[str]] = {}
         self.left: dict[str, tuple[str, int]] = {}  # what the coordinator's log says of departures
-        self.epoch = self.target_epoch = 0
+        self.epoch = self.target_epoch = self.reached = 0
         self.open: list[Epoch] = []  # those without a row, the newest last
-        self.waiting: list[tuple[Epoch, int, Held]] = []  # what members have had since, in which epoch
+        # What members have had since, in which epoch; or which id has taken the place of which.
+        self.waiting: list[tuple[Epoch, int, Held | tuple[str, str]]] = []
         self.shown: dict[str, dict[str, Any]] = {}  # members as the last epoch found them
         self.counts: dict[str, int] = {}  # topics as the last epoch found them
         self.held: Held = {}  # as of the last row
@@ -108,10 +110,14 @@ class NewProtocolGroup(GroupRows):
     def describe(self, at: int, name: str, record: Event) -> None:
         described = record["member"]
         if name not in self.members:
-            self.members[name] = RecordedMember(at)
+            member = self.members[name] = RecordedMember(at, described, record.get("pattern"))
             former = self.former(described.get("instance_id"))
             if former is not None:
                 self.take_place(at, former, name)
+                shown = [epoch.sessions for epoch in self.open if former in epoch.sessions] or [self.decided]
+                for sessions in shown:
+                    sessions.pop(former, None)
+                    sessions[name] = self.session(name, member)
         self.members[name].described, self.members[name].pattern = described, record.get("pattern")
 
     def former(self, instance_id: str | None) -> str | None:
@@ -123,16 +129,20 @@ class NewProtocolGroup(GroupRows):
         old = self.leaving.pop(former)
         self.close_session(former, old, at, "replaced")
         self.members[name].held, self.members[name].target = set(old.held), set(old.target)
+        if not self.open:
+            self.rename(at, former, name)
+            return
+        epoch = self.open[-1]
+        self.waiting.append((epoch, at, (former, name)))
+        for by_name in (self.shown, epoch.members, epoch.targets or {}):
+            if former in by_name:
+                by_name[name] = by_name.pop(former)
+
+    def rename(self, at: int, former: str, name: str) -> None:
         self.rename_spans(at, former, name)
-        if former in self.held:
-            self.held[name] = self.held.pop(former)
-        if former in self.shown:
-            self.shown[name] = self.shown.pop(former)
-        for epoch in self.open:
-            for by_name in (epoch.members, epoch.held, epoch.targets or {}):
-                if former in by_name:
-                    by_name[name] = by_name.pop(former)
-            epoch.sessions.pop(former, None)
+        for by_name in (self.held, self.computed, self.shown):
+            if former in by_name:
+                by_name[name] = by_name.pop(former)
 
     def follow(self, at: int, name: str, record: Event) -> None:
         member = self.members[name]
@@ -180,8 +190,9 @@ class NewProtocolGroup(GroupRows):
             if members[name]["subscriptions"] != before[name]["subscriptions"]
         ]
         missed = number - self.epoch - 1 if self.epoch and number > self.epoch + 1 else None
-        begun = Epoch(number, at, triggers, members, len(before), missed, self.held_now(), {})
+        begun = Epoch(number, at, triggers, members, len(before), missed, self.held_now(), {}, number)
         if self.open:
+            self.settle()
             self.open[-1].counts = self.counts_now(at)
         begun.sessions = {name: self.session(name, member) for name, member in self.members.items()}
         self.open.append(begun)
@@ -190,7 +201,7 @@ class NewProtocolGroup(GroupRows):
         self.epoch, self.shown = number, members
         self.note_held(at)
         if not self.members:
-            self.settle(at)
+            self.settle()
             self.write(begun, at, self.held_now())
 
     def publish(self, at: int, number: int) -> None:
@@ -201,11 +212,11 @@ class NewProtocolGroup(GroupRows):
         self.counts = counts
         if self.open:
             self.open[-1].triggers += [("queue_count_changed", None, topic) for topic in grown]
-            self.settle(at)
+            self.settle()
             self.open[-1].targets = self.targets()
         self.converge(at)
 
-    def settle(self, at: int) -> None:
+    def settle(self) -> None:
         """Write the rows of the epochs that newer ones have overtaken; one without any change overtakes none."""
         current = self.open[0]
         for newer in self.open[1:]:
@@ -213,12 +224,18 @@ class NewProtocolGroup(GroupRows):
                 self.write(current, newer.began_at, newer.held)
                 current = newer
             else:
-                self.waiting = [(current if of is newer else of, when, held) for of, when, held in self.waiting]
+                self.waiting = [(current if of is newer else of, when, noted) for of, when, noted in self.waiting]
+                current.members, current.sessions = newer.members, newer.sessions
+                current.ended += newer.ended
+                current.reached = newer.reached
         self.open = [current]
 
     def converge(self, at: int) -> None:
         """Write the row of an epoch that all members have reached."""
-        is_there = all(member.epoch == self.target_epoch and member.state == "stable" for member in self.members.values())
+        is_there = all(
+            member.held == member.target if member.epoch == AWAY else self.is_stable(member)
+            for member in self.members.values()
+        )
         if self.open and is_there and self.target_epoch == self.epoch:
             self.open[-1].counts = self.counts_now(at)
             self.write(self.open[-1], at, self.held_now())
@@ -235,11 +252,12 @@ class NewProtocolGroup(GroupRows):
                     counts[name] = max(counts.get(name, 0), number + 1)
         return counts
 
+    def is_stable(self, member: RecordedMember) -> bool:
+        return member.epoch == self.target_epoch and member.state == "stable"
+
     def departure(self, at: int, name: str) -> tuple[str, int]:
         """Return how a member departed whose records are deleted, and when."""
-        if self.leaving[name].epoch == AWAY:
-            return "expired", at
-        return self.left.get(name, ("absent_from_snapshot", at))
+        return self.left.get(name, ("expired" if self.leaving[name].epoch == AWAY else "absent_from_snapshot", at))
 
     def end_session(self, at: int, name: str) -> None:
         reason, when = self.departure(at, name)
@@ -265,20 +283,29 @@ class NewProtocolGroup(GroupRows):
     def write(self, epoch: Epoch, at: int, now: Held) -> None:
         """Write the row of an epoch, with what has happened in it."""
         self.open = [other for other in self.open if other is not epoch]
-        self.generation = epoch.number
+        self.reached = epoch.reached
         is_over = not self.open
-        mine = [(when, held) for of, when, held in self.waiting if of is epoch]
+        mine = [(when, noted) for of, when, noted in self.waiting if of is epoch]
         self.waiting = [noted for noted in self.waiting if noted[0] is not epoch]
-        triggers = list(epoch.triggers)
-        moved = compared(owners(self.held), owners(now))
-        if not triggers and not (moved["queues_moved"] or moved["queues_assigned"] or moved["queues_revoked"]):
+        triggers, before = list(epoch.triggers), dict(self.held)
+        for former, name in [noted for _, noted in mine if isinstance(noted, tuple)]:
+            if former in before:
+                before[name] = before.pop(former)
+        moved = compared(owners(before), owners(now))
+        is_row = bool(triggers or moved["queues_moved"] or moved["queues_assigned"] or moved["queues_revoked"])
+        self.generation = epoch.number if is_row else self.generation
+        for when, noted in mine:
+            if isinstance(noted, tuple):
+                self.rename(when, *noted)
+            else:
+                self.open_spans(when, "reported", noted)
+        self.show_members(epoch)
+        if not is_row:
             return
         triggers = triggers or [("unexplained", None, None)]
         if not self.has_rows:
             triggers.append(("group_created", None, None))
         self.has_rows = True
-        for when, held in mine:
-            self.open_spans(when, "reported", held)
         members = epoch.members
         queues = sum(epoch.counts.values()) if members else 0
         has_verdict = epoch.targets is not None and bool(members)
@@ -289,7 +316,7 @@ class NewProtocolGroup(GroupRows):
             "mode": "clustering", "status": "completed",
             "members_before": epoch.members_before, "members_after": len(members),
             "queues_before": self.queues_before, "queues_after": queues, **moved, "generations_missed": epoch.missed,
-            **self.balance(members, queues, now),
+            **self.balance(members, epoch.counts, now),
             "agrees": True if has_verdict else None, "queues_differing": 0 if has_verdict else None,
         }  # fmt: skip
         # Without a target the one before stands, of members that are still there.
@@ -297,7 +324,6 @@ class NewProtocolGroup(GroupRows):
         self.open_spans(at, "computed", self.computed)
         self.held, self.queues_before = now, queues
         self.tables.rebalances.append(row)
-        self.show_members(epoch)
         if is_over:
             self.find(at, row)
 
@@ -318,10 +344,11 @@ class NewProtocolGroup(GroupRows):
         named = [fields["strategies"][0] for fields in members.values() if fields["strategies"]]
         return f"kafka.{max(sorted(set(named)), key=named.count)}" if named else "kafka.server.uniform"
 
-    def balance(self, members: dict[str, dict[str, Any]], queues: int, held: Held) -> dict[str, int]:
+    def balance(self, members: dict[str, dict[str, Any]], queues: dict[str, int], held: Held) -> dict[str, int]:
+        wanted = {(topic, None, number) for topic, count in queues.items() for number in range(count)}
         counts = [len(held.get(name, ())) for name, fields in members.items() if fields["subscriptions"]]
         return {
-            "idle_members": counts.count(0), "unassigned_queues": max(0, queues - sum(counts)),
+            "idle_members": counts.count(0), "unassigned_queues": len(wanted - owners(held).keys()) if members else 0,
             "spread": max(counts, default=0) - min(counts, default=0),
         }  # fmt: skip
 
@@ -344,20 +371,21 @@ class NewProtocolGroup(GroupRows):
         self.tables.spans += self.spans.values()
         self.tables.findings += self.findings.values()
         self.tables.members += self.decided.values()
-        if self.row is not None:
-            self.tables.groups.append(self.now(self.row))
+        if self.epoch:
+            self.tables.groups.append(self.now())
 
-    def now(self, row: dict[str, Any]) -> dict[str, Any]:
-        """Return the row of ``groups``."""
-        is_there = all(member.epoch == self.target_epoch and member.state == "stable" for member in self.members.values())
+    def now(self) -> dict[str, Any]:
+        """Return the row of ``groups``: the last rebalance, and the members as they are now."""
+        row = self.row or dict.fromkeys(REBALANCE) | {"mode": "clustering"} | dict.fromkeys(("queues_after", *BALANCE), 0)
+        is_there = all(self.is_stable(member) for member in self.members.values())
         state = "empty" if not self.members else "stable" if is_there else "reconciling"
         return {
             "cluster": self.cluster, "group_id": self.name,
             "state": "assigning" if self.members and self.epoch > self.target_epoch else state,
-            "mode": row["mode"], "strategy": row["strategy"], "generation": row["generation"],
+            "mode": row["mode"], "strategy": row["strategy"],
+            "generation": self.reached if self.row else None,
             "generation_source": row["generation_source"], "members": len(self.members),
-            "queues": row["queues_after"],
-            **{name: row[name] for name in ("idle_members", "unassigned_queues", "spread")},
+            "queues": row["queues_after"], **{name: row[name] for name in BALANCE},
             "last_rebalance_at": row["event_time"],
         }  # fmt: skip
 

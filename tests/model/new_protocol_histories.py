@@ -26,6 +26,8 @@ FEATURES = (
     "subscriptions",
     "patterns",
     "assignors",
+    "redescribes",
+    "bare_epochs",
     "deletes",
     "slow",
     "delayed_targets",
@@ -147,12 +149,14 @@ class _Maker:
             kinds += [self.grow]
         if "subscriptions" in self.features:
             kinds += [self.subscribe]
-        if "assignors" in self.features:
-            kinds += [self.name_assignor]
+        if "redescribes" in self.features:
+            kinds += [self.describe]
         if "patterns" in self.features:
             kinds += [self.resolve]
         if "deletes" in self.features and not self.coordinators[group].members:
             kinds += [self.delete] * 3
+        if "bare_epochs" in self.features and self.coordinators[group].members:
+            kinds += [self.refresh]
         kinds += [self.poll_all]
         self.chance.choice(kinds)(group)
 
@@ -182,7 +186,11 @@ class _Maker:
             described = {"names": former.names, "pattern": former.pattern}
         self.starts += 1
         member = CoordinatedMember(
-            f"{self.chance.choice('abxy')}-{client}-{self.starts}", client, instance, assignor=self.assignor, **described
+            f"{self.chance.choice('abxy')}-{client}-{self.starts}",
+            client,
+            instance,
+            assignor=self.chance.choice(("uniform", "range")) if "assignors" in self.features else self.assignor,
+            **described,
         )
         return coordinator.join(member)
 
@@ -227,13 +235,19 @@ class _Maker:
         if alive:
             self.coordinators[group].change(self.chance.choice(alive), **{"pattern": None, **self.described()})
 
-    def name_assignor(self, group: str) -> None:
+    def describe(self, group: str) -> None:
+        """Let a member come from another address, or name another assignor: that begins no epoch."""
         alive = self.alive(group)
         if alive:
-            self.coordinators[group].change(self.chance.choice(alive), assignor=self.chance.choice(("uniform", "range")))
+            named = {"assignor": self.chance.choice(("uniform", "range"))} if "assignors" in self.features else {}
+            fields = self.chance.choice(({"host": f"h{self.chance.randrange(3)}"}, named))
+            self.coordinators[group].change(self.chance.choice(alive), **fields)
 
     def resolve(self, group: str) -> None:
         self.coordinators[group].resolve()
+
+    def refresh(self, group: str) -> None:
+        self.coordinators[group].refresh()
 
     def delete(self, group: str) -> None:
         coordinator = self.coordinators[group]
