@@ -220,10 +220,12 @@ class _Maker:
             coordinator.go_away(self.chance.choice(found))
 
     def grow(self, _group: str) -> None:
+        self.at += 1
         topic = self.topics[self.chance.choice(sorted(self.topics))]
         topic.count += self.chance.randint(1, 3)
         if "late_growth" not in self.features:
             self.poll(topic.name)
+            self.at += 1  # of one time, whether the coordinator knew it already would be open
 
     def poll_all(self, _group: str) -> None:
         for name in sorted(self.topics):
