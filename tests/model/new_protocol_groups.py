@@ -71,6 +71,7 @@ class Epoch:
     missed: int | None
     held: Held  # what members had when it began, those included that have departed with it
     counts: dict[str, int]  # the topics when it was overtaken, or reached
+    changes: bool  # as far as it is known: one that changes nothing overtakes none
     reached: int  # the newest that changed nothing since
     targets: Held | None = None  # what they shall have
     sessions: dict[str, dict[str, Any]] = field(default_factory=dict)  # of its members
@@ -92,11 +93,12 @@ class NewProtocolGroup(GroupRows):
         # What members have had since, in which epoch; or which id has taken the place of which.
         self.waiting: list[tuple[Epoch, int, Held | tuple[str, str]]] = []
         self.shown: dict[str, dict[str, Any]] = {}  # members as the last epoch found them
-        self.counts: dict[str, int] = {}  # topics as the last epoch found them
+        self.counts: dict[str, int] = {}  # topics as the last row or target has them
+        self.targeted: dict[str, int] = {}  # topics as the last target has them
         self.held: Held = {}  # as of the last row
         self.computed: Held = {}
         self.row_counts: dict[str, int] = {}  # the topics of the last row
-        self.queues_before = 0
+        self.queues_before: int | Anything = 0
         self.has_rows = False
         self.row: dict[str, Any] | None = None
         self.decided: dict[str, dict[str, Any]] = {}  # open sessions of members that a row has shown
@@ -216,7 +218,7 @@ class NewProtocolGroup(GroupRows):
             if members[name]["subscriptions"] != before[name]["subscriptions"]
         ]
         missed = number - self.epoch - 1 if self.epoch and number > self.epoch + 1 else None
-        begun = Epoch(number, at, triggers, members, len(before), missed, self.held_now(), self.known(at, members), number)
+        begun = Epoch(number, at, triggers, members, len(before), missed, self.held_now(), self.known(at, members), bool(triggers), number)
         if self.open:
             self.settle()
         begun.sessions = {name: self.session(name, member) for name, member in self.members.items()}
@@ -225,8 +227,8 @@ class NewProtocolGroup(GroupRows):
             self.end_session(at, name)
         self.epoch, self.shown = number, members
         self.note_held(at)
-        self.counts = {topic: count for topic, count in self.counts.items() if topic in begun.counts}
         if not self.members:
+            self.targeted = {}
             self.settle()
             self.write(begun, at, self.held_now())
 
@@ -234,13 +236,16 @@ class NewProtocolGroup(GroupRows):
         """Take in a new target: of the epochs since the last one all but the last are over."""
         self.target_epoch = number
         if self.open:
-            epoch = self.open[-1]
-            before, epoch.counts = self.counts, self.shown_by_target(at, epoch.members)
-            grown = [topic for topic in sorted(before.keys() & epoch.counts) if epoch.counts[topic] != before[topic]]
-            epoch.triggers += [("queue_count_changed", None, topic) for topic in grown]
-            self.counts = epoch.counts
+            newest = self.open[-1]
+            counts = self.shown_by_target(at, newest.members)
+            newest.changes |= any(counts[topic] != self.targeted[topic] for topic in counts.keys() & self.targeted.keys())
             self.settle()
-            self.open[-1].targets = self.targets()
+            epoch = self.open[-1]
+            epoch.targets = self.targets()
+            before, epoch.counts = self.counts, self.shown_by_target(at, epoch.members)
+            more = [topic for topic in sorted(before.keys() & epoch.counts) if epoch.counts[topic] != before[topic]]
+            epoch.triggers += [("queue_count_changed", None, topic) for topic in more]
+            self.counts = self.targeted = epoch.counts
         self.converge(at)
 
     def known(self, at: int, members: dict[str, dict[str, Any]]) -> dict[str, int]:
@@ -251,7 +256,7 @@ class NewProtocolGroup(GroupRows):
 
     def shown_by_target(self, at: int, members: dict[str, dict[str, Any]]) -> dict[str, int]:
         """Return the same once the target is there: it may name more than metadata has."""
-        counts, now = self.known(at, members), self.topics.at(at)
+        counts = self.known(at, members)
         for member in self.members.values():
             for topic, number in member.target:
                 name = self.names.get(topic, topic)
@@ -263,7 +268,7 @@ class NewProtocolGroup(GroupRows):
         """Write the rows of the epochs that newer ones have overtaken; one without any change overtakes none."""
         current = self.open[0]
         for newer in self.open[1:]:
-            if newer.triggers:
+            if newer.changes:
                 self.write(current, newer.began_at, newer.held, is_reached=False)
                 current = newer
             else:
@@ -337,6 +342,8 @@ class NewProtocolGroup(GroupRows):
             triggers.append(("group_created", None, None))
         self.has_rows = True
         members = epoch.members
+        if epoch.targets is None:
+            epoch.counts = self.counts = self.known(at, members)
         queues = sum(epoch.counts.values()) if members else 0
         more = grown(epoch.counts, self.topics.at(at)) if members else 0
         has_verdict = epoch.targets is not None and bool(members)
@@ -360,6 +367,7 @@ class NewProtocolGroup(GroupRows):
         row["unassigned_queues"] += more
         if more and not is_reached:
             row |= dict.fromkeys(GROWN_MEANWHILE, ANYTHING)
+            self.queues_before = ANYTHING
         self.tables.rebalances.append(row)
 
     def show_members(self, epoch: Epoch) -> None:
@@ -398,7 +406,7 @@ class NewProtocolGroup(GroupRows):
             self.finding(at, kind, False)
         self.epoch = self.target_epoch = self.queues_before = 0
         self.open, self.waiting, self.row = [], [], None
-        self.shown, self.counts, self.held, self.matched, self.left = {}, {}, {}, {}, {}
+        self.shown, self.counts, self.targeted, self.held, self.matched, self.left = {}, {}, {}, {}, {}, {}
         self.has_rows = False
 
     def finish(self) -> None:
