@@ -142,10 +142,9 @@ class NewProtocolGroup(GroupRows):
             former = self.former(described.get("instance_id"))
             if former is not None:
                 self.take_place(at, former, name)
-                shown = [epoch.sessions for epoch in self.open if former in epoch.sessions] or [self.decided]
-                for sessions in shown:
-                    sessions.pop(former, None)
-                    sessions[name] = self.session(name, member)
+                sessions = self.open[-1].sessions if self.open else self.decided
+                sessions.pop(former, None)
+                sessions[name] = self.session(name, member)
         self.members[name].described, self.members[name].pattern = described, record.get("pattern")
 
     def former(self, instance_id: str | None) -> str | None:
@@ -365,7 +364,7 @@ class NewProtocolGroup(GroupRows):
         if is_over:
             self.find(at, row)
         row["unassigned_queues"] += more
-        if more and not is_reached:
+        if more and not (is_reached and all(kind != "queue_count_changed" for kind, _, _ in triggers)):
             row |= dict.fromkeys(GROWN_MEANWHILE, ANYTHING)
             self.queues_before = ANYTHING
         self.tables.rebalances.append(row)

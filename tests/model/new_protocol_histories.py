@@ -24,6 +24,8 @@ FEATURES = (
     "growth",
     "late_growth",
     "late_growth_without_target",
+    "growth_without_target",
+    "statics_described_anew",
     "subscriptions",
     "patterns",
     "assignors",
@@ -43,6 +45,12 @@ FEATURES = (
 SWITCHED_OFF = {
     "late_growth_without_target": "an epoch that is overtaken before its target is published forgets the partitions that"
     " the target before has named beyond metadata: it says that the topic shrank (ruling 22: the record is the evidence)",
+    "growth_without_target": "a topic grows while the newest epoch has no target yet: whether the epoch that takes the"
+    " growth in has a row of its own depends on whether an earlier row had been written by then, and sometimes the row is"
+    " unexplained (an epoch that changes something has a row, and the growth is known)",
+    "statics_described_anew": "a static member comes back while an epoch is under way in which its subscription, or that"
+    " of its pattern, has changed: the cause has the new id (that of a join has the former one), the former session lacks"
+    " the new subscription, and what a return changes may count for the epoch before it",
     "redescribes": "a description that begins no epoch, such as another host, is not shown before the next epoch, and"
     " never if its member has departed by then (ruling 20: the newest event that carries a field counts)",
 }
@@ -165,9 +173,11 @@ class _Maker:
             kinds += [self.refresh]
         kinds += [self.poll_all]
         step = self.chance.choice(kinds)
-        is_without_target = step in (self.leave, self.resolve, self.refresh) or "delayed_targets" in self.features
-        if is_without_target and "late_growth_without_target" not in self.features:
-            self.poll_grown()
+        if step in (self.leave, self.resolve, self.refresh) or "delayed_targets" in self.features:
+            if "late_growth_without_target" not in self.features:
+                self.poll_grown()
+            if "growth_without_target" not in self.features and not self.coordinators[group].knows_its_topics():
+                return
         step(group)
 
     def alive(self, group: str) -> list[str]:
@@ -192,7 +202,8 @@ class _Maker:
         instance = f"i-{client}" if client in self.statics else None
         former = coordinator.static(instance)
         described = self.described()
-        if former is not None and self.chance.random() < 0.8:
+        is_plain = former is not None and not self.may_change(group)
+        if former is not None and (is_plain or self.chance.random() < 0.8):
             described = {"names": former.names, "pattern": former.pattern}
         self.starts += 1
         member = CoordinatedMember(
@@ -226,10 +237,14 @@ class _Maker:
     def go_away(self, group: str) -> None:
         coordinator = self.coordinators[group]
         found = [name for name in self.alive(group) if coordinator.members[name].instance_id]
-        if found:
+        if found and self.may_change(group):
             coordinator.go_away(self.chance.choice(found))
 
     def grow(self, _group: str) -> None:
+        if "growth_without_target" not in self.features and (
+            "delayed_targets" in self.features or any(group.lacks_a_target() for group in self.coordinators.values())
+        ):
+            return
         self.at += 1
         topic = self.topics[self.chance.choice(sorted(self.topics))]
         topic.count += self.chance.randint(1, 3)
@@ -261,7 +276,18 @@ class _Maker:
             fields = self.chance.choice(({"host": f"h{self.chance.randrange(3)}"}, named))
             self.coordinators[group].change(self.chance.choice(alive), **fields)
 
+    def may_change(self, group: str) -> bool:
+        """Return whether a static member may go, or come back with another subscription."""
+        return (
+            self.features.isdisjoint(("subscriptions", "patterns"))
+            or "statics_described_anew" in self.features
+            or self.coordinators[group].is_converged()
+        )
+
     def resolve(self, group: str) -> None:
+        is_away = any(member.epoch == AWAY for member in self.coordinators[group].members.values())
+        if is_away and "statics_described_anew" not in self.features:
+            return
         self.coordinators[group].resolve()
 
     def refresh(self, group: str) -> None:
