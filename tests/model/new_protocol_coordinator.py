@@ -13,10 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from udfs.model.events import QueueInfo, QueueRef
-from udfs.strategies.kafka.server import coordinator_orders
-from udfs.strategies.problem import Participant, Problem, Topic
-from udfs.strategies.registry import registered
+from tests.model.server_assignments import Target, likely_order, server_answer, voted
 
 Partitions = dict[str, set[int]]  # topic id -> partitions
 AWAY = -2  # the epoch of a static member that has left for a while
@@ -114,23 +111,23 @@ class NewProtocolCoordinator:
         member.epoch, member.revoking = AWAY, {}
         self._write_current(member)
 
-    def resolve(self) -> bool:
-        """Resolve all patterns anew; return whether any topic was found or lost."""
+    def resolve(self) -> None:
+        """Resolve all patterns anew: an epoch begins if any topic was found or lost."""
         found = {
             member.pattern: tuple(sorted(name for name in self.topics if name.startswith(member.pattern)))
             for member in self.members.values()
             if member.pattern
         }
         changed = {pattern: names for pattern, names in found.items() if self.matched.get(pattern) != names}
+        was = dict(self.matched)
         for pattern, names in sorted(changed.items()):
             self.matched[pattern] = names
             self.write("pattern", pattern=pattern, topics=list(names))
         for pattern in sorted(self.matched.keys() - found.keys()):
             del self.matched[pattern]
             self.write("pattern", pattern=pattern, deleted=True)
-        if changed:
+        if any(names != was.get(pattern, ()) for pattern, names in changed.items()):
             self._begin_epoch()
-        return bool(changed)
 
     def refresh(self) -> None:
         """Begin an epoch because of what no record shows, such as racks of partitions."""
@@ -193,8 +190,8 @@ class NewProtocolCoordinator:
         held = self._computed(asking)
         for member_id in held:
             target: dict[str, list[int]] = {}
-            for queue in held[member_id]:
-                target.setdefault(self.topics[queue.topic].topic_id, []).append(queue.queue_id)
+            for topic, number in held[member_id]:
+                target.setdefault(self.topics[topic].topic_id, []).append(number)
             before = self.targets.get(member_id)
             if before is None or _as_sets(before) != _as_sets(target):
                 self.targets[member_id] = target
@@ -202,40 +199,27 @@ class NewProtocolCoordinator:
         self.target_epoch, self.newest = self.epoch, []
         self.write("target", epoch=self.epoch)
 
-    def _computed(self, asking: str) -> dict[str, list[QueueRef]]:
-        """Return the target by the assignor that most members name; of several, by any of them."""
+    def _computed(self, asking: str) -> Target:
+        """Return the target by the assignor that most members name; of several, by the likeliest."""
         named = [member.assignor for member in self.members.values() if member.assignor]
-        votes = sorted({name for name in named if named.count(name) == max(map(named.count, named))}) or [self.default]
-        put = next(coordinator_orders(list(self.members), [asking] if asking in self.newest else []))
         names = {topic.topic_id: topic.name for topic in self.topics.values()}
-        problem = Problem(
-            group="g",
-            members=tuple(self._participant(self.members[member_id]) for member_id in put.members),
-            topics={
-                name: Topic(name=name, queues=tuple(map(QueueInfo, range(count))), topic_id=topic_id)
-                for name, (topic_id, count) in self.seen.items()
+        return server_answer(
+            voted(named, self.default, self.members[asking].assignor if asking in self.newest else None)[0],
+            {
+                member_id: {
+                    "instance_id": member.instance_id,
+                    "subscriptions": self.subscribed(member),
+                    "pattern": member.pattern,
+                }
+                for member_id, member in self.members.items()
             },
-            settings={"coordinator": self.release},
-            previous={
-                member_id: tuple(
-                    QueueRef(names[topic_id], number)
-                    for topic_id, numbers in target.items()
-                    if topic_id in names
-                    for number in numbers
-                )
+            self.seen,
+            {
+                member_id: [(names[topic], number) for topic, numbers in target.items() for number in numbers]
                 for member_id, target in self.targets.items()
             },
-            member_slots=put.slots,
-        )
-        return registered(f"kafka.server.{votes[0]}", "kafka").answer(problem)
-
-    def _participant(self, member: CoordinatedMember) -> Participant:
-        return Participant(
-            member_id=member.member_id,
-            name=member.member_id,
-            instance_id=member.instance_id,
-            subscriptions=self.subscribed(member),
-            pattern=member.pattern,
+            likely_order(self.members, asking if asking in self.newest else None),
+            self.release,
         )
 
     def _reconcile(self, member: CoordinatedMember, acknowledges: bool, owns: bool) -> None:

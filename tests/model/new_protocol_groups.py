@@ -10,6 +10,7 @@ from tests.model.allocation import Held, compared, owners
 from tests.model.group import DEPARTED, ORDER, Trigger
 from tests.model.group_rows import GroupRows
 from tests.model.member import DESCRIPTION
+from tests.model.server_assignments import likely_order, server_answer, voted
 from tests.model.rows import BALANCE, REBALANCE, Tables
 from tests.model.times import Event
 from tests.model.topics import Topics
@@ -53,7 +54,8 @@ class RecordedMember:
     epoch: int | None = None
     state: str = "stable"
     held: Owned = field(default_factory=set)  # with what it has yet to give up
-    target: Owned = field(default_factory=set)
+    target: list[tuple[str, int]] = field(default_factory=list)  # in the order of its record
+    is_new: bool = True  # since the last target
 
     def fields(self) -> dict[str, Any]:
         return self.described
@@ -73,6 +75,7 @@ class Epoch:
     counts: dict[str, int]  # the topics when it was overtaken, or reached
     changes: bool  # as far as it is known: one that changes nothing overtakes none
     reached: int  # the newest that changed nothing since
+    strategy: str | None = None  # that its target shows
     targets: Held | None = None  # what they shall have
     sessions: dict[str, dict[str, Any]] = field(default_factory=dict)  # of its members
     ended: list[dict[str, Any]] = field(default_factory=list)  # sessions that ended with it, or in it
@@ -97,6 +100,8 @@ class NewProtocolGroup(GroupRows):
         self.targeted: dict[str, int] = {}  # topics as the last target has them
         self.held: Held = {}  # as of the last row
         self.computed: Held = {}
+        self.target_before: Held = {}
+        self.last_strategy: str | None = None
         self.row_counts: dict[str, int] = {}  # the topics of the last row
         self.queues_before: int | Anything = 0
         self.has_rows = False
@@ -131,7 +136,7 @@ class NewProtocolGroup(GroupRows):
             case "member":
                 self.describe(at, name, record)
             case "member_target" if name in self.members:
-                self.members[name].target = _owned(record["partitions"])
+                self.members[name].target = _in_order(record["partitions"])
             case "member_current" if name in self.members:
                 self.follow(at, name, record)
 
@@ -155,7 +160,7 @@ class NewProtocolGroup(GroupRows):
         """Let a static member go on under a new id."""
         old = self.leaving.pop(former)
         self.close_session(former, old, at, "replaced")
-        self.members[name].held, self.members[name].target = set(old.held), set(old.target)
+        self.members[name].held, self.members[name].target = set(old.held), list(old.target)
         if not self.open:
             self.rename(at, former, name)
             return
@@ -242,6 +247,10 @@ class NewProtocolGroup(GroupRows):
             epoch = self.open[-1]
             epoch.targets = self.targets()
             before, epoch.counts = self.counts, self.shown_by_target(at, epoch.members)
+            epoch.strategy = self.strategy_of_target(epoch, self.target_before)
+            self.target_before = epoch.targets
+            for member in self.members.values():
+                member.is_new = False
             more = [topic for topic in sorted(before.keys() & epoch.counts) if epoch.counts[topic] != before[topic]]
             epoch.triggers += [("queue_count_changed", None, topic) for topic in more]
             self.counts = self.targeted = epoch.counts
@@ -280,7 +289,7 @@ class NewProtocolGroup(GroupRows):
     def converge(self, at: int) -> None:
         """Write the row of an epoch that all members have reached."""
         is_there = all(
-            member.held == member.target if member.epoch == AWAY else self.is_stable(member)
+            member.held == set(member.target) if member.epoch == AWAY else self.is_stable(member)
             for member in self.members.values()
         )
         if self.open and is_there and self.target_epoch == self.epoch:
@@ -336,6 +345,10 @@ class NewProtocolGroup(GroupRows):
         self.show_members(epoch)
         if not is_row:
             return
+        strategy = epoch.strategy or self.strategy(epoch.members)
+        if self.last_strategy not in (None, strategy) and strategy and epoch.members_before:
+            triggers.append(("strategy_changed", None, None))
+        self.last_strategy = strategy or self.last_strategy
         triggers = triggers or [("unexplained", None, None)]
         if not self.has_rows:
             triggers.append(("group_created", None, None))
@@ -349,7 +362,7 @@ class NewProtocolGroup(GroupRows):
         self.row = row = {
             "cluster": self.cluster, "group_id": self.name, "event_time": at, "generation": epoch.number,
             "generation_source": "reported", "trigger": min((kind for kind, _, _ in triggers), key=ORDER.index),
-            "triggers": sorted(triggers, key=repr), "strategy": self.strategy(members), "leader": None,
+            "triggers": sorted(triggers, key=repr), "strategy": strategy, "leader": None,
             "mode": "clustering", "status": "completed",
             "members_before": epoch.members_before, "members_after": len(members),
             "queues_before": self.queues_before, "queues_after": queues + more, **moved,
@@ -376,15 +389,40 @@ class NewProtocolGroup(GroupRows):
 
     def targets(self) -> Held:
         return {
-            name: sorted((self.names.get(topic, topic), None, number) for topic, number in member.target)
+            name: [(self.names.get(topic, topic), None, number) for topic, number in member.target]
             for name, member in self.members.items()
         }
 
     def strategy(self, members: dict[str, dict[str, Any]]) -> str | None:
-        if not members:
-            return None
-        named = [fields["strategies"][0] for fields in members.values() if fields["strategies"]]
-        return f"kafka.{max(sorted(set(named)), key=named.count)}" if named else "kafka.server.uniform"
+        """Return the assignor that most members name; of several, without a target, the likeliest."""
+        named = [fields["strategies"][0].removeprefix("server.") for fields in members.values() if fields["strategies"]]
+        candidates = voted(named, "uniform")
+        candidates.sort(key=lambda name: f"kafka.server.{name}" != self.last_strategy)
+        return f"kafka.server.{candidates[0]}" if members else None
+
+    def strategy_of_target(self, epoch: Epoch, before: Held) -> str | None:
+        """Return the assignor that gives a target; where several may have won, the first that does."""
+        lists = [member.described.get("strategies") for member in self.members.values()]
+        named = [names[0].removeprefix("server.") for names in lists if names]
+        ids = {name: topic for topic, name in self.names.items()}
+        members = {
+            name: fields | {"pattern": self.members[name].pattern, "instance_id": self.members[name].described.get("instance_id")}
+            for name, fields in epoch.members.items()
+        }
+        topics = {name: (ids[name], count) for name, count in epoch.counts.items()}
+        previous = {name: [(topic, number) for topic, _, number in held] for name, held in before.items()}
+        newest = [name for name in members if self.members[name].is_new] or [None]
+        candidates = voted(named, "uniform", (members[newest[-1]]["strategies"] or [""])[0][7:] if newest[-1] else None)
+        # A change that nothing shows is none.
+        candidates.sort(key=lambda name: f"kafka.server.{name}" != self.last_strategy)
+        for candidate in candidates if len(candidates) > 1 else ():
+            for asking in dict.fromkeys((newest[-1], None)):
+                for release in ("4.1.0", "4.0.0", "3.9"):
+                    order = likely_order(members, asking)
+                    answer = server_answer(candidate, members, topics, previous, order, release)
+                    if all(set(answer[name]) == {(t, n) for t, _, n in (epoch.targets or {})[name]} for name in members):
+                        return f"kafka.server.{candidate}"
+        return f"kafka.server.{candidates[0]}" if members else None
 
     def balance(self, members: dict[str, dict[str, Any]], queues: dict[str, int], held: Held) -> dict[str, int]:
         wanted = {(topic, None, number) for topic, count in queues.items() for number in range(count)}
@@ -441,5 +479,9 @@ def grown(counts: dict[str, int], topics: dict[str, list[dict[str, Any]]]) -> in
     return sum(max(0, len(topics.get(topic, ())) - count) for topic, count in counts.items())
 
 
+def _in_order(partitions: list[dict[str, Any]]) -> list[tuple[str, int]]:
+    return [(topic["topic"], number) for topic in partitions for number in topic["partitions"]]
+
+
 def _owned(partitions: list[dict[str, Any]]) -> Owned:
-    return {(topic["topic"], number) for topic in partitions for number in topic["partitions"]}
+    return set(_in_order(partitions))

@@ -32,6 +32,7 @@ FEATURES = (
     "redescribes",
     "bare_epochs",
     "deletes",
+    "made_again_at_once",
     "slow",
     "delayed_targets",
     "old_brokers",
@@ -40,6 +41,7 @@ FEATURES = (
     "repeats",
     "no_offsets",
     "logs",
+    "logs_at_one_time",
 )
 # Features that the core does not treat as the contract says, each with the reason.
 SWITCHED_OFF = {
@@ -51,8 +53,11 @@ SWITCHED_OFF = {
     "statics_described_anew": "a static member comes back while an epoch is under way in which its subscription, or that"
     " of its pattern, has changed: the cause has the new id (that of a join has the former one), the former session lacks"
     " the new subscription, and what a return changes may count for the epoch before it",
+    "made_again_at_once": "records of the same millisecond, behind those that delete a group, make no rebalance",
+    "logs_at_one_time": "what the log says of a departure is lost if another epoch has begun before it in its millisecond",
     "redescribes": "a description that begins no epoch, such as another host, is not shown before the next epoch, and"
-    " never if its member has departed by then (ruling 20: the newest event that carries a field counts)",
+    " never if its member has departed by then (ruling 20: the newest event that carries a field counts); an assignor that"
+    " a member names once the target is there counts as if it had made that target",
 }
 
 
@@ -206,11 +211,14 @@ class _Maker:
         if former is not None and (is_plain or self.chance.random() < 0.8):
             described = {"names": former.names, "pattern": former.pattern}
         self.starts += 1
+        assignor = self.chance.choice(("uniform", "range")) if "assignors" in self.features else self.assignor
+        if former is not None and "redescribes" not in self.features:
+            assignor = former.assignor
         member = CoordinatedMember(
             f"{self.chance.choice('abxy')}-{client}-{self.starts}",
             client,
             instance,
-            assignor=self.chance.choice(("uniform", "range")) if "assignors" in self.features else self.assignor,
+            assignor=assignor,
             **described,
         )
         return coordinator.join(member)
@@ -229,6 +237,7 @@ class _Maker:
         several = "several_leave" in self.features and self.chance.random() < 0.5
         leaving = self.chance.sample(present, min(len(present), 2 if several else 1))
         if "logs" in self.features and self.chance.random() < 0.6:
+            self.at += "logs_at_one_time" not in self.features
             for member_id in leaving:
                 how = self.chance.choice(("left", "expired"))
                 self.event("member_left", group=group, member_id=member_id, how=how, event_id=f"l-{self.offset}-{member_id}")
@@ -297,3 +306,4 @@ class _Maker:
         coordinator = self.coordinators[group]
         if not coordinator.members and coordinator.epoch:
             coordinator.delete_group()
+            self.at += "made_again_at_once" not in self.features
