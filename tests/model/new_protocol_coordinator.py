@@ -1,8 +1,8 @@
 """A small coordinator of Kafka's new protocol: requests in, the records that it writes out. From KIP-848 alone.
 
-It is as small as the protocol allows. A request is one moment; what it writes is one batch of records, one after another:
-members that depart (current assignment, target, description, each deleted), a member's description, what patterns match,
-the group's epoch, changed targets, the target's epoch, and the current assignment of the member that asked.
+It is as small as the protocol allows. A request is one moment; what it writes is one batch of records, one after the
+other: members that depart (current assignment, target, description, each deleted), a member's description, what
+patterns match, the group's epoch, changed targets, the target's epoch, the current assignment of the member that asked.
 """
 
 from __future__ import annotations
@@ -243,7 +243,9 @@ class NewProtocolCoordinator:
             free = _clean({topic: numbers - taken.get(topic, set()) for topic, numbers in wanted.items()})
             waits = any(numbers & taken.get(topic, set()) for topic, numbers in wanted.items())
             member.state = "unreleased" if waits else "stable"
-            member.assigned = _clean({t: kept.get(t, set()) | free.get(t, set()) for t in sorted(kept.keys() | free.keys())})
+            member.assigned = _clean(
+                {t: kept.get(t, set()) | free.get(t, set()) for t in sorted(kept.keys() | free.keys())}
+            )
             member.revoking = {}
             if not is_at_target:
                 member.previous, member.epoch = member.epoch, self.target_epoch
@@ -316,4 +318,8 @@ def _clean(partitions: Partitions) -> Partitions:
 
 
 def _written(partitions: Any) -> list[dict[str, Any]]:
-    return [{"topic": topic, "partitions": sorted(numbers) if isinstance(numbers, set) else numbers} for topic, numbers in partitions.items() if numbers]
+    return [
+        {"topic": topic, "partitions": sorted(numbers) if isinstance(numbers, set) else numbers}
+        for topic, numbers in partitions.items()
+        if numbers
+    ]

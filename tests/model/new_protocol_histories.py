@@ -1,4 +1,4 @@
-"""Random histories of groups of Kafka's new protocol: what a coordinator records of random requests, and polls of topics.
+"""Random histories of groups of Kafka's new protocol: what a coordinator records of requests, and polls of topics.
 
 One seed is one history. Requests come at equal times, a millisecond apart, or later; a request is one batch of records.
 """
@@ -6,9 +6,11 @@ One seed is one history. Requests come at equal times, a millisecond apart, or l
 from __future__ import annotations
 
 import random
+from collections.abc import Collection
 from typing import Any
 
 from tests.model.disturbances import History
+from tests.model.known_differences import KNOWN_DIFFERENCES
 from tests.model.new_protocol_coordinator import (
     AWAY,
     ClusterTopic,
@@ -31,6 +33,7 @@ FEATURES = (
     "assignors",
     "redescribes",
     "bare_epochs",
+    "bare_without_target",
     "deletes",
     "made_again_at_once",
     "slow",
@@ -43,31 +46,23 @@ FEATURES = (
     "logs",
     "logs_at_one_time",
 )
-# Features that the core does not treat as the contract says, each with the reason.
-SWITCHED_OFF = {
-    "late_growth_without_target": "an epoch that is overtaken before its target is published forgets the partitions that"
-    " the target before has named beyond metadata: it says that the topic shrank (ruling 22: the record is the evidence)",
-    "growth_without_target": "a topic grows while the newest epoch has no target yet: whether the epoch that takes the"
-    " growth in has a row of its own depends on whether an earlier row had been written by then, and sometimes the row is"
-    " unexplained (an epoch that changes something has a row, and the growth is known)",
-    "statics_described_anew": "a static member comes back while an epoch is under way in which its subscription, or that"
-    " of its pattern, has changed: the cause has the new id (that of a join has the former one), the former session lacks"
-    " the new subscription, and what a return changes may count for the epoch before it",
-    "made_again_at_once": "records of the same millisecond, behind those that delete a group, make no rebalance",
-    "logs_at_one_time": "what the log says of a departure is lost if another epoch has begun before it in its millisecond",
-    "redescribes": "a description that begins no epoch, such as another host, is not shown before the next epoch, and"
-    " never if its member has departed by then (ruling 20: the newest event that carries a field counts); an assignor that"
-    " a member names once the target is there counts as if it had made that target",
-}
 
 
-def new_protocol_history(seed: int, only: frozenset[str] | None = None) -> History:
-    """Return the history of a seed; ``only`` are the features that it may have."""
+def new_protocol_history(
+    seed: int, only: Collection[str] | None = None, off: Collection[str] = KNOWN_DIFFERENCES
+) -> History:
+    """Return the history of a seed.
+
+    Args:
+        only: The features that it has, each very likely; None: any, each now and then.
+        off: Those that it does not have in any case.
+    """
     chance = random.Random(seed)
     features = {name for name in FEATURES if chance.random() < (0.35 if only is None else 0.8)}
-    features &= (frozenset(FEATURES) if only is None else only) - SWITCHED_OFF.keys()
-    if "no_offsets" in features:  # then a moment's records have no order
-        features.discard("ties")
+    features = features.intersection(FEATURES if only is None else only).difference(off)
+    # Without offsets a moment's records have no order; and the core does not find each target of a tied vote.
+    if "no_offsets" in features:
+        features -= {"ties", "assignors", "statics"}
     made = History(seed, frozenset(features))
     _Maker(chance, made, "c0").make()
     made.events.sort(key=lambda timed: timed[1]["event_time"])
@@ -81,9 +76,7 @@ class _Maker:
         self.chance, self.made, self.features, self.cluster = chance, made, made.features, cluster
         self.at = self.offset = self.ids = self.starts = 0
         names = ["t0", "t1", "u0"][: chance.choice((1, 2, 3))]
-        self.topics = {
-            name: ClusterTopic(name, new_topic_id(chance), chance.choice((1, 2, 3, 4, 6))) for name in names
-        }
+        self.topics = {name: ClusterTopic(name, new_topic_id(chance), chance.choice((1, 2, 3, 4, 6))) for name in names}
         release = chance.choice(("3.9", "4.0.0")) if "old_brokers" in self.features else "4.1.0"
         default = chance.choice(("uniform", "uniform", "range"))
         self.assignor = chance.choice((None, "uniform", "range")) if default == "uniform" else "range"
@@ -240,7 +233,9 @@ class _Maker:
             self.at += "logs_at_one_time" not in self.features
             for member_id in leaving:
                 how = self.chance.choice(("left", "expired"))
-                self.event("member_left", group=group, member_id=member_id, how=how, event_id=f"l-{self.offset}-{member_id}")
+                self.event(
+                    "member_left", group=group, member_id=member_id, how=how, event_id=f"l-{self.offset}-{member_id}"
+                )
         coordinator.remove(*leaving)
 
     def go_away(self, group: str) -> None:
@@ -300,7 +295,9 @@ class _Maker:
         self.coordinators[group].resolve()
 
     def refresh(self, group: str) -> None:
-        self.coordinators[group].refresh()
+        has_topics = self.features.isdisjoint(("subscriptions", "patterns")) or "bare_without_target" in self.features
+        if has_topics or not self.coordinators[group].lacks_a_target():
+            self.coordinators[group].refresh()
 
     def delete(self, group: str) -> None:
         coordinator = self.coordinators[group]

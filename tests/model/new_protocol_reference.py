@@ -47,4 +47,8 @@ def _place(record: Event) -> tuple[int, ...]:
     if "offset" in record:
         return (0, record["offset"])
     is_deleted = record.get("deleted", False)
-    return (0 if is_deleted and record["record"] != "group" else 1, _KINDS.index(record["record"]), record.get("epoch", 0))
+    return (
+        0 if is_deleted and record["record"] != "group" else 1,
+        _KINDS.index(record["record"]),
+        record.get("epoch", 0),
+    )
