@@ -40,9 +40,11 @@ FEATURES = (
     "delayed_targets",
     "old_brokers",
     "several_leave",
+    "gaps",
     "disorder",
     "repeats",
     "no_offsets",
+    "topics_without_offsets",
     "logs",
     "logs_at_one_time",
 )
@@ -60,9 +62,9 @@ def new_protocol_history(
     chance = random.Random(seed)
     features = {name for name in FEATURES if chance.random() < (0.35 if only is None else 0.8)}
     features = features.intersection(FEATURES if only is None else only).difference(off)
-    # Without offsets a moment's records have no order; and the core does not find each target of a tied vote.
+    # Without offsets a moment's records have no order, and which id took whose place in it would be open.
     if "no_offsets" in features:
-        features -= {"ties", "assignors", "statics"}
+        features -= {"ties", "statics"}
     made = History(seed, frozenset(features))
     _Maker(chance, made, "c0").make()
     made.events.sort(key=lambda timed: timed[1]["event_time"])
@@ -76,6 +78,8 @@ class _Maker:
         self.chance, self.made, self.features, self.cluster = chance, made, made.features, cluster
         self.at = self.offset = self.ids = self.starts = 0
         names = ["t0", "t1", "u0"][: chance.choice((1, 2, 3))]
+        if "no_offsets" in self.features and "topics_without_offsets" not in self.features:
+            names = names[:1]
         self.topics = {name: ClusterTopic(name, new_topic_id(chance), chance.choice((1, 2, 3, 4, 6))) for name in names}
         release = chance.choice(("3.9", "4.0.0")) if "old_brokers" in self.features else "4.1.0"
         default = chance.choice(("uniform", "uniform", "range"))
@@ -89,6 +93,7 @@ class _Maker:
         }
         for coordinator in self.coordinators.values():
             coordinator.delays_targets = "delayed_targets" in self.features
+            coordinator.has_gaps = "gaps" in self.features
         self.polled: dict[str, int] = {}
 
     def writer(self, group: str) -> Any:

@@ -122,6 +122,8 @@ class NewProtocolRows(GroupRows):
         self.held, self.queues_before, self.row_counts = now, queues, epoch.counts
         if is_over:
             self.find(at, row)
+        else:  # who has what is only passing
+            self.finding(at, "generations_missed", bool(epoch.missed))
         row["unassigned_queues"] += more
         if more and not (is_reached and all(kind != "queue_count_changed" for kind, _, _ in triggers)):
             row |= dict.fromkeys(GROWN_MEANWHILE, ANYTHING)
