@@ -67,6 +67,8 @@ class NewProtocolGroup(NewProtocolRows):
         old = self.leaving.pop(former)
         self.close_session(former, old, at, "replaced")
         self.members[name].held, self.members[name].target = set(old.held), list(old.target)
+        if former in self.target_before:
+            self.target_before[name] = self.target_before.pop(former)
         if not self.open:
             self.rename(at, former, name)
             return
@@ -84,11 +86,15 @@ class NewProtocolGroup(NewProtocolRows):
         self.converge(at)
 
     def note_held(self, at: int) -> None:
-        """Note what members have; spans of an epoch are written with its row."""
-        if self.open:
-            self.waiting.append((self.open[-1], at, self.held_now()))
-        else:
+        """Note what members have once all of a time is known; spans of an epoch are written with its row."""
+        if not self.open:
             self.open_spans(at, "reported", self.held_now())
+            return
+        if self.waiting:
+            of, when, noted = self.waiting[-1]
+            if of is self.open[-1] and when == at and not isinstance(noted, tuple):
+                self.waiting.pop()
+        self.waiting.append((self.open[-1], at, self.held_now()))
 
     def held_now(self) -> Held:
         """Return what members hold, those included whose departure no epoch has shown."""
@@ -160,7 +166,7 @@ class NewProtocolGroup(NewProtocolRows):
             epoch.targets = self.targets()
             before, epoch.counts = self.counts, self.shown_by_target(at, epoch.members)
             epoch.strategy = self.likeliest = self.strategy_of_target(epoch, self.target_before)
-            self.target_before = epoch.targets
+            self.target_before = dict(epoch.targets)
             for member in self.members.values():
                 member.is_new = False
             more = [topic for topic in sorted(before.keys() & epoch.counts) if epoch.counts[topic] != before[topic]]

@@ -34,6 +34,7 @@ FEATURES = (
     "redescribes",
     "bare_epochs",
     "bare_without_target",
+    "bare_with_assignors",
     "deletes",
     "made_again_at_once",
     "slow",
@@ -60,7 +61,9 @@ def new_protocol_history(
         off: Those that it does not have in any case.
     """
     chance = random.Random(seed)
-    features = {name for name in FEATURES if chance.random() < (0.35 if only is None else 0.8)}
+    # One more feature changes no history that does not have it.
+    share = 0.35 if only is None else 0.8
+    features = {name for name in FEATURES if random.Random(f"{seed} {name}").random() < share}
     features = features.intersection(FEATURES if only is None else only).difference(off)
     # Without offsets a moment's records have no order, and which id took whose place in it would be open.
     if "no_offsets" in features:
@@ -273,9 +276,11 @@ class _Maker:
                 self.poll(name)
 
     def subscribe(self, group: str) -> None:
-        alive = self.alive(group)
-        if alive:
-            self.coordinators[group].change(self.chance.choice(alive), **{"pattern": None, **self.described()})
+        alive, coordinator = self.alive(group), self.coordinators[group]
+        # It may be the same topics, named or by a pattern.
+        is_bare = coordinator.lacks_a_target() and "bare_without_target" not in self.features
+        if alive and not is_bare:
+            coordinator.change(self.chance.choice(alive), **{"pattern": None, **self.described()})
 
     def describe(self, group: str) -> None:
         """Let a member come from another address, or name another assignor: that begins no epoch."""
@@ -301,7 +306,8 @@ class _Maker:
 
     def refresh(self, group: str) -> None:
         has_topics = self.features.isdisjoint(("subscriptions", "patterns")) or "bare_without_target" in self.features
-        if has_topics or not self.coordinators[group].lacks_a_target():
+        has_one_assignor = "assignors" not in self.features or "bare_with_assignors" in self.features
+        if has_one_assignor and (has_topics or not self.coordinators[group].lacks_a_target()):
             self.coordinators[group].refresh()
 
     def delete(self, group: str) -> None:
