@@ -1,0 +1,91 @@
+"""What the core does otherwise than the contract says in histories of the new protocol: features that stay off.
+
+Each has a seed that shows it. Once the core does what the contract says, the test of that seed says so, and the feature
+can be on.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class KnownDifference(NamedTuple):
+    """One difference: what the core does, what the contract says, and a history that shows it."""
+
+    reason: str
+    seed: int
+    features: frozenset[str]
+
+
+def _shown_by(seed: int, *features: str, reason: str) -> KnownDifference:
+    return KnownDifference(reason, seed, frozenset(features))
+
+
+KNOWN_DIFFERENCES = {
+    "late_growth_without_target": _shown_by(
+        561,
+        "growth",
+        "late_growth",
+        "patterns",
+        reason="an epoch that is overtaken before its target is published forgets the partitions that the target before"
+        " has named beyond metadata: its row says that the topic shrank. Ruling 22: the record is the evidence",
+    ),
+    "growth_without_target": _shown_by(
+        546,
+        "growth",
+        "patterns",
+        "slow",
+        "subscriptions",
+        reason="a topic grows before an epoch that is overtaken without a target, or during it: whether the epoch that"
+        " takes the new queues in has a row depends on which rows were written by then, and no row may have the growth"
+        " as its cause. An epoch that changes something has a row, and metadata and target show the growth",
+    ),
+    "statics_described_anew": _shown_by(
+        257,
+        "statics",
+        "subscriptions",
+        reason="a static member comes back while an epoch is under way. What its return changes may count for that"
+        " epoch, and the next one is unexplained; if its subscription had changed in it, the cause has the new id (that"
+        " of a join has the former one), and the former session lacks the subscription",
+    ),
+    "made_again_at_once": _shown_by(
+        403,
+        "deletes",
+        "ties",
+        reason="a group that is deleted and made again within one millisecond has no row. Records of one time apply in"
+        " the order of their offsets",
+    ),
+    "logs_at_one_time": _shown_by(
+        329,
+        "logs",
+        "ties",
+        reason="what the broker's log says of a departure is lost if an epoch begins between that line and the records"
+        " of the departure, if only within its millisecond",
+    ),
+    "bare_without_target": _shown_by(
+        387,
+        "bare_epochs",
+        "delayed_targets",
+        "subscriptions",
+        reason="an epoch without any change, after one without a target that brought topics which are new to the group,"
+        " overtakes that one, and is unexplained. One without any change overtakes none",
+    ),
+    "bare_with_assignors": _shown_by(
+        171,
+        "assignors",
+        "bare_epochs",
+        reason="an epoch without any change moves queues because the other of two assignors with as many votes wins: it"
+        " is strategy_changed and unexplained at once. A row with a cause is explained",
+    ),
+    "topics_without_offsets": _shown_by(
+        290,
+        "no_offsets",
+        reason="without offsets the order of topics in a group's first target is lost: a target of uniform, which"
+        " follows it, counts as different. The order of its topics is in the record itself",
+    ),
+    "redescribes": _shown_by(
+        10,
+        reason="a description that begins no epoch, such as another host, is not shown before the next epoch, and"
+        " never if its member has departed by then (ruling 20); a vote after the target counts as one before it",
+    ),
+}
