@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias
 
 import pyarrow as pa
@@ -25,7 +25,15 @@ State: TypeAlias = Literal["ok", "warning", "critical", "unknown"]
 # Objectives are named in this order; each is ``NAME_warning`` and ``NAME_critical`` in the settings.
 OBJECTIVES = ("rebalances_per_hour", "queue_outage_s", "source_delay_s")
 _HOUR_MS = 3_600_000
-_COLUMNS = ("cluster", "group_id", "event_time", "detected_at", "outage_min_ms", "outage_max_ms")
+_COLUMNS = (
+    "cluster",
+    "group_id",
+    "event_time",
+    "detected_at",
+    "outage_min_ms",
+    "outage_max_ms",
+    "outage_unknown_queues",
+)
 
 
 @dataclass(frozen=True)
@@ -34,6 +42,8 @@ class Figure:
 
     Attributes:
         warning, critical: The least value of this state; 0 for never.
+        unknown_queues: Queues for which only a lower bound is in the value: it may prove a missed objective, and no met
+            one.
     """
 
     name: str
@@ -42,13 +52,16 @@ class Figure:
     critical: float
     cluster: str | None = None
     group_id: str | None = None
+    unknown_queues: int = 0
 
     @property
     def state(self) -> State:
         """Return the severity of the value."""
         if self.critical and self.value >= self.critical:
             return "critical"
-        return "warning" if self.warning and self.value >= self.warning else "ok"
+        if self.warning and self.value >= self.warning:
+            return "warning"
+        return "unknown" if self.unknown_queues and (self.warning or self.critical) else "ok"
 
 
 @dataclass(frozen=True)
@@ -77,7 +90,7 @@ class Evaluation:
         """Return the worst state. Findings open when a cluster was last known do not count for its present."""
         unknown = {found.cluster for found in self.blind if found.state == "unknown"}
         states = {_state_of(row) for row in self.findings if row["cluster"] not in unknown}
-        states |= {figure.state for figure in self.figures if figure.cluster not in unknown}
+        states |= {figure.state for figure in self.figures}
         states |= {self.blind_state} if self.blind else set()
         return next((state for state in _WORST_FIRST if state in states), "ok")
 
@@ -121,15 +134,18 @@ def evaluate(
         if row["severity"] != "info" and row["kind"] not in left_out and not any(spread.has(row) for spread in among)
     ]
     counted.sort(key=lambda row: (SEVERITIES.index(row["severity"]), row["kind"], row["opened_at"], row["finding_id"]))
-    names = {cluster} if cluster is not None else known_clusters(tables, group)
+    names = {cluster} if cluster is not None else known_clusters(tables, group) or known_clusters(tables)
     # A cluster without groups is in no table yet, but it is known.
     names |= {*tables.freshness.clusters} if cluster is None and group is None else set()
     reported = [tables.freshness.of(name) for name in sorted(names)] or [tables.freshness.nothing()]
+    blind = [status for status in reported if not status.knows(at_ms)]
+    ends: dict[str, int | None] = {status.cluster: _end_of(status, at, at_ms is None) for status in reported}
+    ends.update({status.cluster: None for status in blind if status.state == "unknown"})
     return Evaluation(
         counted,
-        _figures(tables, objectives, at, where),
+        _figures(tables, objectives, at, ends, where),
         among,
-        blind=[status for status in reported if not status.knows(at_ms)],
+        blind=blind,
         blind_state=objectives.blind_state,
         recordings=[status for status in reported if status.state == "recording"],
         info=sum(row["severity"] == "info" for row in found),
@@ -140,24 +156,45 @@ def _state_of(finding: Row) -> State:
     return "critical" if finding["severity"] == "critical" else "warning"
 
 
-def _figures(reader: Reader, objectives: Check, now_ms: int, where: Mapping[str, str | None]) -> list[Figure]:
-    since_ms = now_ms - objectives.window_ms
+def _end_of(status: ClusterFreshness, at_ms: int, is_present: bool) -> int:
+    """Return where the window of the objectives ends: for the present of a recording at its end."""
+    is_over = is_present and status.state == "recording" and status.known_until is not None
+    return status.known_until or at_ms if is_over else at_ms
+
+
+def _figures(
+    reader: Reader,
+    objectives: Check,
+    at_ms: int,
+    ends: Mapping[str, int | None],
+    where: Mapping[str, str | None],
+) -> list[Figure]:
+    """Return the figures of the window that ends at a time; ``ends``: for a cluster another one, None for no figure."""
+    window_ms = objectives.window_ms
+    times = [end for end in ends.values() if end is not None] or [at_ms]
     rebalances: Counter[tuple[str, str]] = Counter()
     outages: Counter[tuple[str, str]] = Counter()
+    unknown: Counter[tuple[str, str]] = Counter()
     delays: dict[str, int] = defaultdict(int)
     for block in reader.blocks("rebalances", columns=_COLUMNS, where=where):
-        for name, group, at, detected, least, most in _between(block, since_ms, now_ms):
+        for name, group, at, detected, least, most, without_bound in _between(
+            block, min(times) - window_ms, max(times)
+        ):
+            end = ends.get(name, at_ms)
+            if end is None or not end - window_ms < at <= end:
+                continue
             rebalances[name, group] += 1
             # Values that cannot be ruled out count: an objective is met only if the worst of them meets it.
             outages[name, group] += max(least or 0, most or 0)
+            unknown[name, group] += without_bound or 0
             delays[name] = max(delays[name], (detected or at) - at)
-    hours = objectives.window_ms / _HOUR_MS
+    hours = window_ms / _HOUR_MS
     worst = {
         "rebalances_per_hour": _largest({key: number / hours for key, number in rebalances.items()}),
         "queue_outage_s": _largest({key: number / 1_000 for key, number in outages.items()}),
         "source_delay_s": _largest({(name, None): delay / 1_000 for name, delay in delays.items()}),
     }
-    return [
+    figures = [
         Figure(
             name,
             value,
@@ -168,6 +205,19 @@ def _figures(reader: Reader, objectives: Check, now_ms: int, where: Mapping[str,
         )
         for name, (value, cluster, group_id) in worst.items()
     ]
+    return [
+        _with_unknown(figure, outages, unknown) if figure.name == "queue_outage_s" else figure for figure in figures
+    ]
+
+
+def _with_unknown(figure: Figure, outages: Mapping[Any, int], unknown: Mapping[Any, int]) -> Figure:
+    """Return the figure of a group whose outage is not known where no known one misses the objective."""
+    queues, cluster, group = _largest(unknown)
+    if figure.state != "ok" or not queues or cluster is None:
+        return figure
+    return replace(
+        figure, value=outages[cluster, group] / 1_000, cluster=cluster, group_id=group, unknown_queues=int(queues)
+    )
 
 
 def _largest(values: Mapping[tuple[str, str | None], float]) -> tuple[float, str | None, str | None]:

@@ -13,6 +13,7 @@ from typer.core import TyperCommand
 from typer.exceptions import TyperException
 
 from streaming.commands.options import ClusterOption, ConfigOption, GroupOption, TablesOption, TimeOption
+from streaming.terminal.format import count
 from udfs.model.first_few import first_few
 
 if TYPE_CHECKING:
@@ -116,7 +117,10 @@ def _objective(text: str) -> dict[str, object]:
         limits = None
     if name not in OBJECTIVES or not equals or limits is None:
         raise typer.BadParameter(f"--objective: {text!r} is not NAME=WARNING[:CRITICAL] with {', '.join(OBJECTIVES)}")
-    return {f"check.{name}_warning": limits[0], f"check.{name}_critical": limits[1]}
+    changed: dict[str, object] = {f"check.{name}_warning": limits[0]}
+    if critical:
+        changed[f"check.{name}_critical"] = limits[1]
+    return changed
 
 
 def _evaluated(
@@ -192,7 +196,10 @@ def _widespread(found: Evaluation) -> list[str]:
 def _missed(figure: Figure) -> str:
     limit = figure.critical if figure.state == "critical" else figure.warning
     where = _plain("/".join(filter(None, (figure.cluster, figure.group_id))))
-    return f"{figure.name} is {figure.value:g}{f' in {where}' if where else ''} ({figure.state} from {limit:g})"
+    value = f"{figure.value:g}{f' in {where}' if where else ''}"
+    if figure.state == "unknown":
+        return f"{figure.name} is at least {value}: of {count(figure.unknown_queues, 'queue')} the end is not known"
+    return f"{figure.name} is {value} ({figure.state} from {limit:g})"
 
 
 def _plain(text: str, longest: int = _LONGEST_ID) -> str:
@@ -229,6 +236,7 @@ def _json(found: Evaluation) -> dict[str, object]:
                 "name": figure.name,
                 "state": figure.state,
                 "value": figure.value,
+                "unknown_queues": figure.unknown_queues,
                 "warning": figure.warning or None,
                 "critical": figure.critical or None,
                 "cluster": figure.cluster,

@@ -14,7 +14,7 @@ from streaming.tables.liveness import JobLiveness
 from streaming.views.freshness import Now, evaluate_liveness
 from tests.streaming.tables.journals import T0
 from tests.streaming.tables.signs import known, sign
-from tests.streaming.views.story import store
+from tests.streaming.views.story import rebalance, store
 
 WIDESPREAD = load().widespread
 
@@ -114,3 +114,37 @@ def test_tables_without_a_cluster_are_unknown_and_why(tmp_path: Path) -> None:
     opened.freshness = evaluate_liveness([sign(state="starting")], replace(NOW, wall_ms=T0))
     found = evaluate(opened, objectives(), WIDESPREAD, T0)
     assert (found.state, [cluster.reason for cluster in found.blind]) == ("unknown", ["the job starts"])
+
+
+def test_an_outage_without_an_upper_bound_meets_no_objective(tmp_path: Path) -> None:
+    lost = {"outage_queues": 200, "outage_unknown_queues": 200}
+    store(tmp_path, [rebalance("r1", 0, "member_left", None, **lost)])
+    found = evaluated(tmp_path, T0 + 1_000, queue_outage_s_warning=10)
+    (outage,) = [figure for figure in found.figures if figure.name == "queue_outage_s"]
+    assert (outage.state, outage.value, outage.group_id, outage.unknown_queues) == ("unknown", 0.0, "orders", 200)
+    assert found.state == "unknown"
+    assert evaluated(tmp_path, T0 + 1_000).state == "ok", "no limit is set for it"
+
+
+def test_a_lower_bound_alone_can_miss_an_objective(tmp_path: Path) -> None:
+    partly = {"outage_min_ms": 30_000, "outage_queues": 2, "outage_unknown_queues": 1}
+    store(tmp_path, [rebalance("r1", 0, "member_left", None, **partly)])
+    assert evaluated(tmp_path, T0 + 1_000, queue_outage_s_warning=10).state == "warning"
+
+
+def test_the_present_of_a_recording_is_its_end(tmp_path: Path) -> None:
+    store(tmp_path, [rebalance("r1", 0, "member_joined", None), rebalance("r2", 10_000, "member_left", None)])
+    opened = OpenedTables(tmp_path)
+    opened.freshness = evaluate_liveness([sign(known("c1", known_until=T0 + 20_000), app_id="recorded")], NOW)
+    found = evaluate(opened, objectives(rebalances_per_hour_warning=2), WIDESPREAD, None)
+    assert [cluster.state for cluster in found.recordings] == ["recording"]
+    assert (found.figures[0].value, found.state) == (2.0, "warning")
+
+
+def test_a_blind_cluster_does_not_hide_what_another_one_misses(tmp_path: Path) -> None:
+    rows = [rebalance(f"r{number}", number, "member_joined", None) for number in range(1, 4)]
+    rows += [row | {"rebalance_id": f"s{row['rebalance_id']}", "cluster": "c2"} for row in rows[:2]]
+    store(tmp_path, rows)
+    found = evaluated_with(tmp_path, DEAD, rebalances_per_hour_critical=2)
+    assert [cluster.cluster for cluster in found.blind] == ["c1"]
+    assert (found.figures[0].cluster, found.figures[0].value, found.state) == ("c2", 2.0, "critical")

@@ -117,6 +117,7 @@ def test_json_has_all_values(tables: Path) -> None:
         "critical": 20.5,
         "cluster": "c1",
         "group_id": "orders",
+        "unknown_queues": 0,
     }
 
 
