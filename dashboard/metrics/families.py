@@ -86,16 +86,23 @@ def families(
     groups = GroupLabels(first, clusters, settings)
     unknown = frozenset() if freshness is None else unknown_of(freshness, names)
     present = known_rows(current, unknown)
+    lags, unknown_lags = lag_by_group(reader, groups, unknown)
     return [
         *_of_rebalances(decided, groups),
         *_of_messages(decided, groups),
-        _of_delays(rebalances["newest"], groups),
+        _of_delays(known_rows(rebalances["newest"], unknown), groups),
         *_of_groups(present, groups),
         _gauge(
             "group_lag_messages",
             "Messages between commits and ends, of queues that moved within the last hour.",
             GROUP,
-            lag_by_group(reader, groups, unknown),
+            lags,
+        ),
+        _gauge(
+            "group_lag_unknown_queues",
+            "Queues that moved within the last hour and are not in the lag, because an offset of theirs is not known.",
+            GROUP,
+            unknown_lags,
         ),
         *_of_findings(found, groups, unknown, freshness),
         _of_widespread(known_rows(found, unknown), widespread, widespread_kinds, groups),

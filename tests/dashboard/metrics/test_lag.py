@@ -19,12 +19,15 @@ def labels() -> GroupLabels:
 def test_lag_is_the_sum_of_the_newest_of_each_queue(tmp_path: Path) -> None:
     rows = [moved(0, 0, 1, 100), moved(0, 60_000, 90, 100), moved(1, 0, 5, 7), moved(2, 0, 5, None)]
     write(tmp_path, QUEUE_PROGRESS, [*rows, moved(0, 60_000, 0, 4, group_id="h")])
-    assert lag_by_group(Reader(tmp_path), labels()) == {("c", "g"): 12, ("c", "h"): 4}
+    assert lag_by_group(Reader(tmp_path), labels()) == (
+        {("c", "g"): 12, ("c", "h"): 4},
+        {("c", "g"): 1, ("c", "h"): 0},
+    )
 
 
 def test_queues_that_have_not_moved_for_an_hour_do_not_count(tmp_path: Path) -> None:
     write(tmp_path, QUEUE_PROGRESS, [moved(1, 0, 5, 7), moved(0, 3_600_001, 90, 100)])
-    assert lag_by_group(Reader(tmp_path), labels()) == {("c", "g"): 10}
+    assert lag_by_group(Reader(tmp_path), labels()) == ({("c", "g"): 10}, {("c", "g"): 0})
 
 
 def test_a_last_row_without_offsets_ends_the_lag(tmp_path: Path) -> None:
@@ -32,9 +35,9 @@ def test_a_last_row_without_offsets_ends_the_lag(tmp_path: Path) -> None:
     write(
         tmp_path, QUEUE_PROGRESS, [*rows, moved(0, 0, 0, 4, group_id="h"), moved(0, 60_000, None, None, group_id="h")]
     )
-    assert lag_by_group(Reader(tmp_path), labels()) == {("c", "g"): 2}
+    assert lag_by_group(Reader(tmp_path), labels()) == ({("c", "g"): 2}, {("c", "g"): 1, ("c", "h"): 1})
 
 
 def test_tables_without_progress_have_no_lag(tmp_path: Path) -> None:
     write(tmp_path, QUEUE_PROGRESS, [moved(0, 0, 1, None)])
-    assert lag_by_group(Reader(tmp_path), labels()) == {}
+    assert lag_by_group(Reader(tmp_path), labels()) == ({}, {("c", "g"): 1})
