@@ -198,7 +198,7 @@ def _missed(figure: Figure) -> str:
     where = _plain("/".join(filter(None, (figure.cluster, figure.group_id))))
     value = f"{figure.value:g}{f' in {where}' if where else ''}"
     if figure.state == "unknown":
-        return f"{figure.name} is at least {value}: of {count(figure.unknown_queues, 'queue')} the end is not known"
+        return f"{figure.name} is at least {value}: for {count(figure.unknown_queues, 'queue')} the end is unknown"
     return f"{figure.name} is {value} ({figure.state} from {limit:g})"
 
 

@@ -120,7 +120,11 @@ REBALANCES = Table(
             "outage_unknown_queues", COUNT, "Those among them without an upper bound: both sums have their lower one"
         ),
         Column("outage_evidence", TEXT, "What the bounds rest on: progress (commits, pulls), sessions, or both"),
-        Column("outages", OUTAGES, f"The outages one by one, the longest first, at most {MAX_LISTED_OUTAGES} of them"),
+        Column(
+            "outages",
+            OUTAGES,
+            f"Outages, first those without an upper bound, then the longest; at most {MAX_LISTED_OUTAGES}",
+        ),
     ),
     key=("rebalance_id",),
     append_only=True,

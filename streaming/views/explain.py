@@ -26,7 +26,7 @@ MOVES_SHOWN = 40
 _HAPPENED = {
     "group_created": "the group was observed for the first time",
     "session_expired": "{member} sent no heartbeat for longer than its session timeout",
-    "member_left": "{member} left on purpose",
+    "member_left": "{member} left the group",
     "member_gone": "{member} is no longer a member; the source does not report whether it left or expired",
     "member_joined": "{member} joined",
     "subscription_changed": "{member} changed its subscription",
@@ -298,7 +298,7 @@ def _how_long(row: Row) -> list[str]:
         longest = between(row["queue_outage_min_ms"], row["queue_outage_max_ms"])
         total = between(row["outage_min_ms"], row["outage_max_ms"])
         text = f"Outage: nobody read {count(stopped, 'queue')} for {longest} (the longest), {total} in total"
-        more = f"; of {count(unknown, 'queue')} the end is not known" if unknown else ""
+        more = f"; for {count(unknown, 'queue')} the end is unknown" if unknown else ""
         basis = f" ({row['outage_evidence']})" if row["outage_evidence"] else ""
         lines = [f"{text}{more}{basis}."]
     whole = row["pause_ms"] if row["pause_ms"] is not None else row["pause_estimated_ms"]
@@ -325,7 +325,7 @@ def _logical(reported: dict[str, Any]) -> list[str]:
         for part in found
         if part.rebalance_id != row["rebalance_id"]
     ]
-    return [f"It is {text}" + (", beside:" if others else "."), *others]
+    return [f"It is {text}" + (", along with:" if others else "."), *others]
 
 
 def _messages(row: Row) -> str:

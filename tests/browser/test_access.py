@@ -199,7 +199,7 @@ def test_the_keyboard_alone_uses_the_page_of_a_group(page: Page, day_url: str, a
     tab_to(page, "Show all")
     page.keyboard.press("Space")
     assert page.evaluate(view) == pytest.approx(whole)
-    tab_to(page, "The same as a table")
+    tab_to(page, "Show as table")
     page.keyboard.press("Enter")
     expect(page.locator("figure.lanes details")).to_have_attribute("open", "")
     tab_to(page, "Spans of ownership")

@@ -56,7 +56,7 @@ def test_explain_reports_what_happened_why_and_what_moved(tables: Path) -> None:
             dict.fromkeys(("outage_min_ms", "queue_outage_min_ms"), 7)
             | dict.fromkeys(("outage_max_ms", "queue_outage_max_ms"), 1_500)
             | {"outage_queues": 3, "outage_unknown_queues": 2},
-            "up to 1.5 s (the longest), up to 1.5 s in total; of 2 queues the end is not known.",
+            "up to 1.5 s (the longest), up to 1.5 s in total; for 2 queues the end is unknown.",
             "up to 1.5 s (+2 unknown)",
         ),
     ],
@@ -167,7 +167,7 @@ def test_explain_reports_how_long_each_queue_was_unread_and_its_owners_report(tm
     store(tmp_path, [row], changes)
     lines = run(tmp_path, "explain", "r2").stdout.splitlines()
     first = "Outage: nobody read 3 queues for up to 22.0 s (the longest), up to 43.0 s in total"
-    start = lines.index(f"{first}; of 1 queue the end is not known (progress).")
+    start = lines.index(f"{first}; for 1 queue the end is unknown (progress).")
     assert lines[start + 1 : start + 5] == [
         "  orders-2: unknown, and nobody reads it",
         "  orders-0: up to 9.0 s, then read by b",

@@ -42,9 +42,9 @@ def test_both_parts_of_a_cooperative_rebalance_name_each_other(tmp_path: Path) -
     second = rebalance("r2", 10_000, "cooperative_follow_up", None, logical_id="r1")
     store(tmp_path, [first, second, rebalance("r3", 20_000, "member_left", "b", logical_id="r3")])
     of_first, of_second, of_third = (run(tmp_path, "explain", name).stdout.splitlines() for name in ("r1", "r2", "r3"))
-    start = of_first.index("It is part 1 of 2 of logical rebalance r1, beside:")
+    start = of_first.index("It is part 1 of 2 of logical rebalance r1, along with:")
     assert of_first[start + 1] == f"  generation 2 at {time_text(T0 + 10_000)}: r2"
-    start = of_second.index("It is part 2 of 2 of logical rebalance r1, beside:")
+    start = of_second.index("It is part 2 of 2 of logical rebalance r1, along with:")
     assert of_second[start + 1] == f"  generation 1 at {time_text(T0 + 9_000)}: r1"
     assert "logical" not in "".join(of_third)
     (report,) = json_of(tmp_path, "explain", "r2")

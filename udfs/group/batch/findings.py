@@ -1,4 +1,4 @@
-"""Core: what is wrong with a group, as numbered rules, worst first. No I/O.
+"""Core: the rules that find what is wrong with a group. No I/O.
 
 Each rule evaluates one rebalance and returns a finding, or None; a finding stays open until its rule
 returns None after a later rebalance, or, where ``closes_at`` is set, until that time.
@@ -11,7 +11,7 @@ returns None after a later rebalance, or, where ``closes_at`` is set, until that
 6. ``subscriptions_differ``: members of one RocketMQ group subscribe to different topics.
 7. ``unassigned_queues``: some queues of subscribed topics have no owner.
 8. ``flapping``: many more rebalances than usual for the group.
-9. ``idle_members``: more members than queues.
+9. ``idle_members``: some members own no queue.
 
 The late event itself opens ``events_late`` (``late_found``), a timer opens ``rebalance_stuck`` (``stuck_found``),
 ``duplicate_instances`` opens ``duplicate_instance``, and ``observed_findings`` opens those that only sources observe.
