@@ -73,6 +73,13 @@ def source_status_of(status: CollectorStatus, made_at_ms: int) -> SourceStatus:
     return SourceStatus(status.cluster, partial=detail)
 
 
+def with_part(status: SourceStatus, part: str | None) -> SourceStatus:
+    """Return the status of a cluster of which one more part is not known, if it is known at all."""
+    if not part or status.problem:
+        return status
+    return status._replace(partial="; ".join(filter(None, (status.partial, part))))
+
+
 class Collector(Protocol):
     """Watches or polls one cluster from ``start`` to ``stop`` and appends events to an ``EventLog``.
 

@@ -288,7 +288,7 @@ class _Logs:
 
     def liveness(self, status: Callable[[], CollectorStatus]) -> CollectorLivenessWriter:
         """Return the writer of the collector's liveness next to the events."""
-        from streaming.collectors.collector import source_status_of, status_with_log
+        from streaming.collectors.collector import source_status_of, status_with_log, with_part
         from streaming.collectors.collector_liveness_writer import CollectorLivenessWriter
         from streaming.machine.process import since_boot_ms
         from streaming.tables.liveness import collector_place
@@ -299,7 +299,8 @@ class _Logs:
             found = status()
             for log in self.made:
                 found = status_with_log(found, log)
-            return source_status_of(found, made_at_ms)
+            known, lines = source_status_of(found, made_at_ms), self._coordinator_log
+            return known if lines is None or lines.status == status else with_part(known, lines.unread())
 
         return CollectorLivenessWriter(
             None if self._folder is None else collector_place(self._folder, self._name()), now

@@ -244,7 +244,7 @@ class LivenessWriter:
     def now(self) -> JobLiveness:
         """Return the current liveness."""
         self._note_clock()
-        problems = {source.cluster: source for source in self._sources()}
+        problems = _by_cluster(self._sources())
         now, boot_ms, pid = now_ms(), since_boot_ms(), os.getpid()
         (state, since, reason), batch, step = self._state, self._batch, self._step
         with self._lock:
@@ -294,6 +294,16 @@ def _cluster(name: str, known: _Known, age_ms: int, source: SourceStatus | None)
         problem=source.problem[:LONGEST_REASON] if source else "",
         partial=source.partial[:LONGEST_REASON] if source else "",
     )
+
+
+def _by_cluster(sources: Sequence[SourceStatus]) -> dict[str, SourceStatus]:
+    """Return one report for each cluster: the last one, with the parts that others do not know either."""
+    found: dict[str, SourceStatus] = {}
+    for source in sources:
+        earlier = found.get(source.cluster)
+        parts = dict.fromkeys(filter(None, (earlier.partial if earlier else "", source.partial)))
+        found[source.cluster] = source._replace(partial="; ".join(parts))
+    return found
 
 
 def _reason(source: SourceStatus | None) -> str:

@@ -117,7 +117,9 @@ REBALANCES = Table(
         *outage("the queue with the longest outage", "queue_outage"),
         Column("outage_queues", COUNT, "Queues that stopped: all of an eager rebalance, else those that changed owner"),
         Column(
-            "outage_unknown_queues", COUNT, "Those among them without an upper bound: both sums have their lower one"
+            "outage_unknown_queues",
+            COUNT,
+            "Those among them without an upper bound: both sums have their lower one; the maximum is null if none has one",
         ),
         Column("outage_evidence", TEXT, "What the bounds rest on: progress (commits, pulls), sessions, or both"),
         Column(

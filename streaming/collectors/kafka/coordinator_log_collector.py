@@ -17,6 +17,7 @@ from streaming.collectors.kafka.coordinator_log import CoordinatorLog
 from streaming.collectors.kafka.log_files import STDIN, LineSource, LogFiles, StandardInput
 from streaming.machine.clock import now_ms
 from streaming.machine.logs import logger
+from streaming.machine.process import since_boot_ms
 from udfs.kafka.consumer_offsets import GroupPatterns
 from udfs.model.events import AnyEvent, Clock
 
@@ -70,7 +71,7 @@ class CoordinatorLogCollector(CollectorThread):
             except OSError as error:
                 self._set("unwritable", str(error))
                 return False
-            self._set("connected")
+            self._set("connected", self._lines.trouble())
             return True
 
     def read_to_end(self, stop: threading.Event) -> None:
@@ -87,6 +88,10 @@ class CoordinatorLogCollector(CollectorThread):
     def status(self) -> CollectorStatus:
         """Return the current status."""
         return status_with_log(self._status, self._log)
+
+    def unread(self) -> str | None:
+        """Return which files are missing or cannot be read, and why; None if all are read."""
+        return self._lines.trouble()
 
     def _run(self) -> None:
         while not self._stopping.is_set():
@@ -122,8 +127,12 @@ class CoordinatorLogCollector(CollectorThread):
             self._waiting = []
 
     def _set(self, state: State, detail: str | None = None) -> None:
-        if state != self._status.state:
-            self._status = CollectorStatus(cluster=self._cluster, state=state, since_ms=now_ms(), detail=detail)
+        before = self._status
+        since_ms = before.since_ms if state == before.state else now_ms()
+        answered_at_ms = since_boot_ms() if state == "connected" else before.answered_at_ms
+        self._status = CollectorStatus(
+            cluster=self._cluster, state=state, since_ms=since_ms, detail=detail, answered_at_ms=answered_at_ms
+        )
 
 
 def brokers_logs(settings: Kafka, log: EventLog) -> CoordinatorLogCollector:

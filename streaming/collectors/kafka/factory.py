@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from streaming.collectors.collector import Collector, CollectorCluster
+from streaming.collectors.collector import Collector, CollectorCluster, with_part
 from streaming.collectors.event_log import EventFiles, EventLog
 from streaming.collectors.kafka.admin_kafka_collector import AdminKafkaCollector
 from streaming.collectors.kafka.collector import LATENESS_MS, KafkaCollector, OffsetsRead
@@ -17,6 +17,7 @@ from streaming.collectors.kafka.options import KafkaOptions
 from streaming.collectors.kafka.spark_source import offsets_source
 from streaming.collectors.kafka.standalone_kafka_collector import StandaloneKafkaCollector
 from streaming.stores.places import Place
+from streaming.tables.liveness import SourceStatus
 
 # The collector of admin calls stores its memory of groups under this name.
 POLLS = "kafka-polls"
@@ -98,6 +99,11 @@ class _LoggingCluster(CollectorCluster):
         if problem is None and self._logs is not None and (status := self._logs.status()).state == "unwritable":
             return f"{status.cluster} {status.state}"
         return problem
+
+    def source_status(self) -> SourceStatus:
+        """Return why the cluster is not known, or in which part, to which logs belong that cannot be read."""
+        found = super().source_status()
+        return found if self._logs is None else with_part(found, self._logs.unread())
 
 
 class PolledKafkaCluster(_LoggingCluster):

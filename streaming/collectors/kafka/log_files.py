@@ -33,11 +33,14 @@ from streaming.collectors.kafka.log_rotation import (
 )
 from streaming.machine.logs import logger
 from streaming.pipeline.codecs import BROKEN
+from udfs.model.first_few import first_few
 
 STDIN = "-"
 _ATTEMPTS = 3  # if files are rotated while they are read; the next read does the rest
 _MAX_FILES = 1_000
 _MAX_WAITING_LINES = 100_000
+_NAMED = 3
+_INFERRED = "causes of departures are inferred"
 _log = logger("kafka")
 
 
@@ -49,6 +52,9 @@ class LineSource(Protocol):
 
     def memory(self) -> bytes | None:
         """Return the position for a later start; None if the lines cannot be read again."""
+
+    def trouble(self) -> str | None:
+        """Return what the last read could not read, and why; None if it read everything."""
 
     @property
     def ends(self) -> bool:
@@ -72,6 +78,8 @@ class LogFiles:
         self._patterns = [os.path.abspath(pattern) for pattern in patterns]
         self._places: list[Place] = []
         self._warned: set[str] = set()
+        self._unread: dict[str, str] = {}  # what is wrong with a path or pattern, as of the current read
+        self._trouble: dict[str, str] = {}
         try:
             self._places = msgspec.json.decode(memory, type=list[Place]) if memory else []
         except msgspec.DecodeError:
@@ -83,6 +91,11 @@ class LogFiles:
     def memory(self) -> bytes:
         """Return the positions."""
         return msgspec.json.encode(self._places)
+
+    def trouble(self) -> str | None:
+        """Return which files the last read did not find or could not read; None if it read them all."""
+        found = list(self._trouble.values())
+        return f"{first_few(found, _NAMED)}: {_INFERRED}" if found else None
 
     def read(self) -> Iterator[list[str]]:
         """Return new lines in the order of time, first from rotated files, then from current ones."""
@@ -97,6 +110,7 @@ class LogFiles:
         self._warn_once("a broker's log gets other names faster than it is read", path)
 
     def _read_all(self) -> Iterator[list[str]]:
+        self._unread = {}
         wanted = self._wanted()
         reading = LogReading(self._places, self._list(wanted))
         if any(not (place.is_finished or place.is_missing) for place in reading.not_located()):
@@ -117,6 +131,16 @@ class LogFiles:
                 if not (yield from self._read(place, file, reading)):
                     continue
             place.is_finished |= newest.get(place.current, file) is not file
+        self._note_missing({path for file in reading.files for path in (file.path, file.current)})
+        self._warned -= self._trouble.keys() - self._unread.keys()
+        self._trouble = self._unread
+
+    def _note_missing(self, present: set[str]) -> None:
+        """Note patterns without any file; a log that was just rotated counts as a file."""
+        for pattern in self._patterns:
+            if not any(path == pattern or PurePath(path).match(pattern) for path in present):
+                self._unread[pattern] = f"no file matches {pattern}{_why_missing(pattern)}"
+                self._warn_once("no file of brokers' logs is there", pattern, _INFERRED)
 
     def _wanted(self) -> set[str]:
         return {path for pattern in self._patterns for path in (glob(pattern) if has_magic(pattern) else [pattern])}
@@ -200,6 +224,9 @@ class LogFiles:
             self._warn_once("a broker's log cannot be read, or not to its end", file.path, str(error))
             if file.compression:
                 place.complete(file)  # it is read again when it changes
+            else:
+                reason = (error.strerror if isinstance(error, OSError) else None) or str(error)
+                self._unread[file.path] = f"{file.path} cannot be read ({reason})"
             return False
         place.complete(file)
         if not file.compression:
@@ -212,6 +239,17 @@ class LogFiles:
         if path not in self._warned:
             self._warned.add(path)
             _log.warning(event, path=path, detail=detail)
+
+
+def _why_missing(pattern: str) -> str:
+    """Return why the folder of a pattern cannot be listed, in parentheses; empty if it can, or is itself a pattern."""
+    folder = os.path.dirname(pattern)
+    try:
+        if not has_magic(folder):
+            os.scandir(folder).close()
+    except OSError as error:
+        return f" ({folder}: {error.strerror})"
+    return ""
 
 
 def _lines(place: Place, pieces: Iterator[bytes], *, is_whole: bool) -> Iterator[list[str]]:
@@ -250,6 +288,10 @@ class StandardInput:
 
     def memory(self) -> None:
         """Return nothing, because a pipe cannot be read again."""
+        return
+
+    def trouble(self) -> None:
+        """Return nothing, because a pipe that is open can be read."""
         return
 
     def read(self) -> Iterator[list[str]]:

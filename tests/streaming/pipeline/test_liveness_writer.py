@@ -119,6 +119,17 @@ def test_a_silent_cluster_has_the_reason_that_its_collector_reports(clock: Clock
     assert [found.problem for found in liveness.now().clusters] == ["the cluster refuses access", ""]
 
 
+def test_what_another_collector_does_not_know_of_a_cluster_is_partial_too(clock: Clock) -> None:
+    logs, own = SourceStatus("c1", partial="no log", is_own=False), SourceStatus("c1", partial="no leader")
+    sources = [logs, own]
+    liveness = writer(sources=lambda: sources)
+    liveness.observed(seen(T0))
+    assert only(liveness.now()).partial == "no log; no leader"
+    assert only(liveness.now()).is_followed
+    sources[0] = SourceStatus("c1", problem="its collector was stopped", is_own=False)
+    assert (only(liveness.now()).problem, only(liveness.now()).partial) == ("", "no leader")
+
+
 def test_nothing_grows_old_if_silence_counts_as_evidence(clock: Clock) -> None:
     liveness = writer()
     liveness.observed(seen(T0))

@@ -9,10 +9,12 @@ from pathlib import Path
 
 import pytest
 
+from streaming.collectors.collector import source_status_of
 from streaming.collectors.event_log import LogFull
 from streaming.collectors.kafka.coordinator_log import CoordinatorLog
 from streaming.collectors.kafka.coordinator_log_collector import CoordinatorLogCollector, LogBehindLines
 from streaming.collectors.kafka.log_files import LineSource, LogFiles, StandardInput
+from streaming.tables.liveness import SourceStatus
 from udfs.model.events import AnyEvent, Clock, MemberLeft
 
 FAILED = (
@@ -113,6 +115,17 @@ def test_a_pipe_is_read_to_its_end() -> None:
     lines.read_to_end(threading.Event())
     assert lines.is_over
     assert log.names() == ["a", "b"]
+
+
+def test_while_logs_are_missing_the_cluster_is_partly_known(tmp_path: Path) -> None:
+    path = tmp_path / "server.log"
+    lines = collector(LogFiles([f"{path}*"]), Log())
+    reason = f"no file matches {path}*: causes of departures are inferred"
+    assert lines.observe_once()
+    assert source_status_of(lines.status(), 0) == SourceStatus("c", partial=reason)
+    path.write_text(FAILED.format("a"))
+    assert lines.observe_once()
+    assert source_status_of(lines.status(), 0) == SourceStatus("c")
 
 
 def test_the_thread_reads_until_it_is_stopped(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from streaming.collectors.kafka.factory import KafkaCluster, options_of
 from streaming.collectors.kafka.options import KafkaOptions
 from streaming.collectors.kafka.permissions import Missing
 from streaming.settings.model import load
+from streaming.tables.liveness import SourceStatus
 
 EXPIRED = (
     "[2026-11-22 19:28:34,885] INFO [GroupCoordinator 0]: Member {} in group g has failed, removing it from the group\n"
@@ -97,6 +98,20 @@ def test_the_brokers_logs_are_read_during_the_job_and_each_line_once(
         log.rename(tmp_path / f"server.log.{'ab'.index(member)}")
     events = [line for file in sorted(folder.glob("*-kafka-log.jsonl")) for line in file.read_text().splitlines()]
     assert [msgspec.json.decode(event)["member_id"] for event in events] == ["a", "a-late", "b", "b-late"]
+
+
+def test_a_cluster_whose_brokers_logs_are_missing_is_partly_known(tmp_path: Path, rights: None) -> None:
+    pattern = str(tmp_path / "server.log*")
+    cluster = KafkaCluster.validated(load(None, {**GIVEN, "kafka.logs": [pattern]}).kafka, tmp_path / "collected", dict)
+    logs = cluster._logs
+    assert logs is not None
+    logs.observe_once()
+    missing = f"no file matches {pattern}: causes of departures are inferred"
+    assert cluster.source_status() == SourceStatus("c", partial=missing)
+    (tmp_path / "server.log").touch()
+    logs.observe_once()
+    assert cluster.source_status() == SourceStatus("c")
+    cluster.stop()
 
 
 def test_without_logs_none_is_read(tmp_path: Path, validated: KafkaCluster) -> None:

@@ -18,7 +18,7 @@ import pyarrow as pa
 import pytest
 from structlog.testing import capture_logs
 
-from streaming.collectors.kafka import log_files
+from streaming.collectors.kafka import log_files, log_rotation
 from streaming.collectors.kafka.log_files import LogFiles, StandardInput
 from streaming.collectors.kafka.log_rotation import CHUNK_BYTES
 
@@ -327,7 +327,7 @@ def test_a_folder_that_is_empty_for_a_while_is_no_loss(tmp_path: Path) -> None:
     tail = LogFiles([str(path)])
     assert lines(tail) == ["1"]
     path.parent.rename(away)
-    assert [text for text in warnings(tail)[1] if "cannot be listed" not in text] == []
+    assert not [text for text in warnings(tail)[1] if "lost" in text]
     path.parent.mkdir()
     assert warnings(tail) == ([], [])
     path.parent.rmdir()
@@ -467,6 +467,54 @@ def test_a_file_that_is_not_there_yet_is_read_when_it_is(tmp_path: Path) -> None
     assert lines(tail) == []
     write(tmp_path / "server.log", "1")
     assert lines(tail) == ["1"]
+
+
+@pytest.mark.parametrize("name", ["server.log", "server.log*"])
+def test_a_log_that_is_missing_is_a_trouble_until_it_is_there(tmp_path: Path, name: str) -> None:
+    tail = LogFiles([str(tmp_path / name)])
+    assert warnings(tail) == ([], [f"no file of brokers' logs is there: {name}"])
+    assert warnings(tail) == ([], [])
+    assert tail.trouble() == f"no file matches {tmp_path / name}: causes of departures are inferred"
+    write(tmp_path / "server.log", "1")
+    assert warnings(tail) == (["1"], [])
+    assert tail.trouble() is None
+    (tmp_path / "server.log").rename(tmp_path / "server.log.1")
+    assert warnings(tail) == ([], [])
+    assert tail.trouble() is None  # the next line begins the next file
+    (tmp_path / "server.log.1").unlink()
+    assert f"no file of brokers' logs is there: {name}" in warnings(tail)[1]
+    assert tail.trouble()
+
+
+def test_a_folder_that_is_missing_is_named(tmp_path: Path) -> None:
+    tail = LogFiles([str(tmp_path / "none" / "server.log*"), str(tmp_path / "*" / "server.log")])
+    assert lines(tail) == []
+    assert tail.trouble() == (
+        f"no file matches {tmp_path}/none/server.log* ({tmp_path}/none: No such file or directory),"
+        f" no file matches {tmp_path}/*/server.log: causes of departures are inferred"
+    )
+
+
+def test_a_log_that_cannot_be_read_is_a_trouble_until_it_can(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "server.log"
+    write(path, "1")
+    tail = LogFiles([str(tmp_path / "server.log*")])
+
+    def refused(*_: object) -> None:
+        raise PermissionError(13, "Permission denied", str(path))
+
+    with monkeypatch.context() as closed:
+        closed.setattr(log_rotation, "_opened", refused)
+        assert warnings(tail) == ([], ["a broker's log cannot be read, or not to its end: server.log"])
+        assert warnings(tail) == ([], [])
+        reason = f"{path} cannot be read (Permission denied): causes of departures are inferred"
+        assert tail.trouble() == reason
+    assert warnings(tail) == (["1"], [])
+    assert tail.trouble() is None
+    write(path, "2")
+    monkeypatch.setattr(log_rotation, "_opened", refused)
+    lines(tail)
+    assert tail.trouble() == reason
 
 
 def test_a_pipe_is_over_when_it_is_closed_and_read() -> None:
