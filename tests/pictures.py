@@ -56,8 +56,14 @@ def take(root: Path, folder: Path) -> None:
     """Write each picture below a folder."""
     folder.mkdir(parents=True, exist_ok=True)
     reader = Reader(location_of(str(root)))
+    # Of the rebalances with a known outage and a confirmed assignment, the one that moved most queues.
     moving = max(
-        reader.rows("rebalances"), key=lambda rebalance: (rebalance["queues_moved"], rebalance["rebalance_id"])
+        reader.rows("rebalances"),
+        key=lambda rebalance: (
+            bool(rebalance["outage_max_ms"]) and rebalance["agrees"] is True,
+            rebalance["queues_moved"],
+            rebalance["rebalance_id"],
+        ),
     )
     # A group whose members are there at the end of the day, and which rebalanced often.
     generations = {

@@ -93,7 +93,7 @@ def outage(row: Mapping[str, Any], name: str = "outage") -> Markup:
     least, most, unknown = row.get(f"{name}_min_ms"), row.get(f"{name}_max_ms"), row.get("outage_unknown_queues") or 0
     if least is None and most is None:
         return Markup("unknown") if unknown else DASH
-    more = f" + {unknown:,} unknown" if unknown and name == "outage" else ""
+    more = f" + {unknown:,} unknown" if unknown and name == "outage" and most is not None else ""
     return escape(f"{between(least, most)}{more}")
 
 

@@ -119,7 +119,7 @@ REBALANCES = Table(
         Column(
             "outage_unknown_queues",
             COUNT,
-            "Those among them without an upper bound: both sums have their lower one; the maximum is null if none has one",
+            "Queues without an upper bound, in both sums with their lower one; no maximum if no queue has one",
         ),
         Column("outage_evidence", TEXT, "What the bounds rest on: progress (commits, pulls), sessions, or both"),
         Column(

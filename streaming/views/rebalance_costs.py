@@ -118,7 +118,7 @@ def outage_text(row: Row) -> str:
     if row["outage_min_ms"] is None and row["outage_max_ms"] is None:
         return "unknown" if unknown else "-"
     text = between(row["outage_min_ms"], row["outage_max_ms"])
-    return f"{text} (+{unknown} unknown)" if unknown else text
+    return f"{text} (+{unknown} unknown)" if unknown and row["outage_max_ms"] is not None else text
 
 
 def _outage(least: int | None, most: int | None, unknown: int) -> str:

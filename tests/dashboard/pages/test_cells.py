@@ -105,6 +105,9 @@ def test_elements_of_their_own() -> None:
     assert (str(truth(None)), str(truth(True))) == ('<span class="none">–</span>', "yes")
     assert str(members({"members_before": 3, "members_after": 3})) == "3"
     assert str(outage({"outage_unknown_queues": 2})) == "unknown"
+    assert str(outage({"outage_min_ms": 0, "outage_unknown_queues": 2})) == "unknown"
+    bounds = {"outage_min_ms": 4_000, "outage_max_ms": 8_000}
+    assert str(outage(bounds | {"outage_unknown_queues": 2})) == "4.0 s to 8.0 s + 2 unknown"
     assert spark([0] * 23 + [7]).count("<rect") == 2
 
 
