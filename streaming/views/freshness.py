@@ -175,7 +175,7 @@ class Freshness:
         Args:
             open_findings: Open rows of ``findings``; problems that one of them reports are not repeated.
             clusters: Those that the tables know, and the event time of the newest row of each, epoch ms; if no liveness
-                tells of some of them, that is a finding as well.
+                has some of them, that is a finding as well.
         """
         if self.unread:
             return []  # jobs may have left more since, which is unknown
