@@ -24,7 +24,11 @@ def objectives(**values: object) -> Check:
 
 
 def evaluated(tables: Path, at_ms: int, **values: object) -> Evaluation:
-    return evaluate(OpenedTables(tables), objectives(**values), WIDESPREAD, at_ms)
+    """Evaluate a recording that does not end before that time."""
+    opened = OpenedTables(tables)
+    recorded = [known(name, known_until=max(T0, at_ms)) for name in ("c1", "c2")]
+    opened.freshness = evaluate_liveness([sign(*recorded)], Now(T0, 0, "this-boot"))
+    return evaluate(opened, objectives(**values), WIDESPREAD, at_ms)
 
 
 def test_each_objective_is_named_by_two_settings() -> None:
