@@ -104,7 +104,7 @@ def families(
             GROUP,
             unknown_lags,
         ),
-        *_of_findings(found, groups, unknown, freshness),
+        *_of_findings(found, groups, unknown, freshness, names),
         _of_widespread(known_rows(found, unknown), widespread, widespread_kinds, groups),
         _of_rejected(summed(reader, "rejected_events", ["reason"], _of_reasons)["rejected"]),
         *_of_audits(summed(reader, "audits", _AUDITS, _of_verdicts)["audits"], current, groups),
@@ -254,7 +254,11 @@ def _of_groups(current: pa.Table, groups: GroupLabels) -> Iterable[Metric]:
 
 
 def _of_findings(
-    found: pa.Table, groups: GroupLabels, unknown: Collection[str], freshness: Freshness | None
+    found: pa.Table,
+    groups: GroupLabels,
+    unknown: Collection[str],
+    freshness: Freshness | None,
+    clusters: Mapping[str, None],
 ) -> Iterable[Metric]:
     current: Values = defaultdict(float)
     opened: Values = defaultdict(float)
@@ -271,9 +275,10 @@ def _of_findings(
         opened[name, kind, severity or ""] += 1
         closed[name, kind, severity or ""] += closed_at is not None
     if freshness is not None:
-        for row in freshness.findings(_open(found)):
+        for row in freshness.findings(_open(found), clusters):
             # A job that is gone is a finding about all of its clusters.
-            name = groups.cluster(row["cluster"]) if row["cluster"] in freshness.clusters else ""
+            is_one = row["cluster"] in freshness.clusters or row["cluster"] in clusters
+            name = groups.cluster(row["cluster"]) if is_one else ""
             current[name, "", row["kind"], row["severity"]] += 1
     names = ("kind", "severity")
     yield _gauge("open_findings", "Open findings.", (*GROUP, *names), current)

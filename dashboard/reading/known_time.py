@@ -110,10 +110,11 @@ def headline(reading: Reading) -> Headline:
 
 def unwritten_findings(reading: Reading) -> list[Row]:
     """Return findings that no job can write, as open rows of ``findings``: that none is alive, or learns nothing."""
-    if not reading.freshness.blind():
+    names = cluster_names(reading)
+    if not reading.freshness.blind(names):
         return []
     rows = reading.tables.rows("findings", where={"kind": KIND}, keep=lambda found: found["closed_at"].is_null())
-    return reading.freshness.findings(rows)
+    return reading.freshness.findings(rows, {**dict.fromkeys(names), **newest_by_cluster(reading)})
 
 
 def job_rows(reading: Reading) -> list[Row]:

@@ -17,7 +17,7 @@ from streaming.tables.arrow_rows import from_arrow_columns
 from streaming.tables.schema import Row
 from streaming.views.freshness import ClusterFreshness
 from streaming.views.group_health import SEVERITIES
-from streaming.views.name_checks import known_clusters
+from streaming.views.name_checks import first_by_cluster, known_clusters
 from streaming.views.reader import Reader, holds_at, time_scalar
 from streaming.views.widespread import WidespreadKind, widespread_kinds
 
@@ -138,7 +138,7 @@ def evaluate(
     # A cluster without groups is in no table yet, but it is known.
     names |= {*tables.freshness.clusters} if cluster is None and group is None else set()
     reported = [tables.freshness.of(name) for name in sorted(names)] or [tables.freshness.nothing()]
-    blind = [status for status in reported if not status.knows(at_ms)]
+    blind = _unknown(tables, reported, at_ms)
     ends: dict[str, int | None] = {status.cluster: _end_of(status, at, at_ms is None) for status in reported}
     ends.update({status.cluster: None for status in blind if status.state == "unknown"})
     return Evaluation(
@@ -150,6 +150,16 @@ def evaluate(
         recordings=[status for status in reported if status.state == "recording"],
         info=sum(row["severity"] == "info" for row in found),
     )
+
+
+def _unknown(reader: Reader, reported: Sequence[ClusterFreshness], at_ms: int | None) -> list[ClusterFreshness]:
+    """Return what is unknown of clusters at a time, or now."""
+    if at_ms is None:
+        found = [status.unknown_now() for status in reported]
+    else:
+        first, now = first_by_cluster(reader), now_ms()
+        found = [status.unknown_at(at_ms, first.get(status.cluster), now) for status in reported]
+    return [status for status in found if status is not None]
 
 
 def _state_of(finding: Row) -> State:

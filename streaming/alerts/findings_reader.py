@@ -6,18 +6,28 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 
+from deltalake.exceptions import DeltaError
+
+from streaming.machine.logs import logger
 from streaming.settings.locations import Location
 from streaming.settings.model import Widespread
+from streaming.stores.failure import one_line
+from streaming.tables.errors import NoTablesError
 from streaming.tables.location import table_to_read
 from streaming.tables.schema import Row
 from streaming.views.freshness import UNREADABLE_AFTER_MS, Freshness
 from streaming.views.liveness_reader import LivenessReader
+from streaming.views.name_checks import newest_by_cluster
 from streaming.views.reader import Reader
 from streaming.views.rebalance_costs import Cost, costs_before
+from streaming.views.unwritten_findings import unreadable_finding
 from streaming.views.widespread import WidespreadKind, widespread_kinds
 
 # A kind also ceases to be widespread as time passes without a change of tables, so it is computed this often.
 _EVERY_MS = 10_000
+# More than the time from one liveness of a job to its next.
+_CLUSTERS_EVERY_MS = 30_000
+_log = logger("alerts")
 
 
 @dataclass(frozen=True)
@@ -55,6 +65,11 @@ class FindingsReader:
         self._unwritten: Mapping[str, Row] = {}
         self._unreadable_since_ms: int | None = None
         self._answered_s: float | None = None
+        # The clusters of the tables, and those that were there a read before: a job may write tables before its next
+        # liveness.
+        self._clusters: Mapping[str, int | None] | None = None
+        self._settled: Mapping[str, int | None] = {}
+        self._clusters_at_ms = 0
 
     def read(self, awaited: set[str]) -> CurrentFindings:
         """Return the open findings, and those of ``awaited`` that closed or have no row.
@@ -92,7 +107,7 @@ class FindingsReader:
         since_ms = self._unreadable_since_ms = self._unreadable_since_ms or now_ms - waited_ms
         if now_ms - since_ms < UNREADABLE_AFTER_MS:
             return None
-        row = Freshness().unreadable(since_ms, reason)
+        row = unreadable_finding(since_ms, reason)
         self._unwritten = {**self._unwritten, row["finding_id"]: row}
         return CurrentFindings({**self._current, **self._unwritten}, {}, frozenset(), self._many)
 
@@ -100,7 +115,8 @@ class FindingsReader:
         """Add findings that no job can write: that no job is alive, or that it learns nothing of a cluster."""
         self._unreadable_since_ms, self._answered_s = None, time.monotonic()
         before = self._unwritten
-        rows = self._freshness.findings(found.current.values())
+        self._read_clusters()
+        rows = self._freshness.findings(found.current.values(), self._settled)
         self._unwritten = {row["finding_id"]: row for row in rows}
         over = found.missing & before.keys() - self._unwritten.keys()
         ended = {name: {**before[name], "closed_at": self._now_ms()} for name in over}
@@ -110,6 +126,23 @@ class FindingsReader:
             found.missing - self._unwritten.keys() - over,
             found.widespread,
         )
+
+    def _read_clusters(self) -> None:
+        """Read the clusters that the tables know, now and then; one that is new counts from the next time."""
+        now_ms = self._now_ms()
+        if self._clusters is not None and now_ms < self._clusters_at_ms + _CLUSTERS_EVERY_MS:
+            return
+        self._clusters_at_ms = now_ms
+        try:
+            found = newest_by_cluster(Reader(self._root))
+        except NoTablesError:
+            found = {}
+        except (OSError, DeltaError) as error:
+            # Findings are followed all the same; this table may concern none of them.
+            _log.warning("the clusters of the tables cannot be read", reason=one_line(error))
+            return
+        before = found if self._clusters is None else self._clusters
+        self._clusters, self._settled = found, {name: at for name, at in found.items() if name in before}
 
     def _compute_widespread(self, reader: Reader, *, is_new: bool) -> None:
         now_ms = self._now_ms()

@@ -48,8 +48,12 @@ class Holds:
         return (
             row["severity"] in SEVERITIES[: worst + 1]
             and row["kind"] not in settings.ignored_findings
-            and any(re.fullmatch(pattern, row["group_id"] or "", re.DOTALL) for pattern in settings.groups)
+            and self._is_wanted_group(row["group_id"])
         )
+
+    def _is_wanted_group(self, group: str | None) -> bool:
+        """Return whether the filter of groups admits a finding; one of a cluster, or of the monitor, has no group."""
+        return group is None or any(re.fullmatch(pattern, group, re.DOTALL) for pattern in self._settings.groups)
 
     def is_held(self, row: Row, sent: Sent, now_ms: int, *, is_last: bool) -> bool:
         """Return whether a finding is not sent now, and may be later.

@@ -78,8 +78,9 @@ def check(
 
     Open findings of severity critical are critical, those of severity warning a warning. Kinds that are widespread, see
     the settings [widespread], are named and do not count. Unknown: the present of a cluster is not known, because the
-    cluster, the job or their connection is away (check.blind_state makes that critical); the tables cannot be
-    read or do not know --cluster or --group; or the arguments cannot be used.
+    cluster, the job or their connection is away (check.blind_state makes that critical); nothing is known of a cluster
+    at the time --at, which is before the first row about it or after the last knowledge; the tables cannot be read
+    or do not know --cluster or --group; or the arguments cannot be used.
     """
     from deltalake.exceptions import DeltaError
 

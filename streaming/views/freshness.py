@@ -7,9 +7,9 @@ complete: it does not grow old. If no job has left its liveness, the state is un
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any, Literal, TypeAlias
 
 from streaming.machine.clock import now_ms as clock_now_ms
@@ -22,20 +22,16 @@ from streaming.tables.liveness import (
     ProcessLiveness,
     SourceStatus,
 )
-from streaming.tables.schema import TABLES
 from streaming.terminal.format import second_text, span_text
-from udfs.model.first_few import first_few
-from udfs.shard.source_gaps import KIND, silent_found
+from streaming.views.unwritten_findings import job_finding, source_finding, unreported_finding
 
 State: TypeAlias = Literal["known", "partly_known", "unknown", "recording"]
 # Two clocks that differ by more are not compared.
 _CLOCKS_DIFFER_MS = 5_000
 # A job that has missed this many reports is the likelier reason than its clusters.
 _MISSED = 3
-GONE_KIND, STOPPED_KIND, UNREADABLE_KIND = "job_silent", "job_stopped", "tables_unreadable"
 # If tables cannot be read for this long, that is a finding.
 UNREADABLE_AFTER_MS = 30_000
-_NAMED = 5
 _ENDINGS = {
     "stopped": "the job was stopped at {at}",
     "finished": "the job read once, and ended at {at}",
@@ -66,14 +62,30 @@ class ClusterFreshness:
     reason: str = ""
     silent_at: int | None = None
 
-    def knows(self, at_ms: int | None) -> bool:
-        """Return whether everything about it is known at a time; None for the present, the end of a recording.
+    def unknown_now(self) -> ClusterFreshness | None:
+        """Return it if its present, the end of a recording, is unknown or partly so; otherwise None."""
+        return None if self.state in ("known", "recording") else self
+
+    def unknown_at(self, at_ms: int, first_ms: int | None, now_ms: int) -> ClusterFreshness | None:
+        """Return what is unknown of it at a time and why; None if everything is known.
 
         A clock that was ahead may have dated the last knowledge later than now; the present is unknown all the same.
+
+        Args:
+            first_ms: The time of the first row about it; None if no row is about it.
         """
-        if self.state == "unknown" and self.known_until is not None and at_ms is not None:
-            return at_ms <= self.known_until
-        return self.state in ("known", "recording")
+        first = self.known_until if first_ms is None else first_ms
+        if first is not None and at_ms < first:
+            return self._unknown(f"nothing is known before {second_text(first)}")
+        if self.state == "unknown":
+            return None if self.known_until is not None and at_ms <= self.known_until else self
+        end = max(self.known_until or 0, 0 if self.state == "recording" else now_ms)
+        if at_ms > end:
+            return self._unknown(f"nothing is known after {second_text(end)}")
+        return self.unknown_now()
+
+    def _unknown(self, reason: str) -> ClusterFreshness:
+        return ClusterFreshness(self.cluster, self.system, "unknown", None, reason)
 
     @property
     def text(self) -> str:
@@ -153,25 +165,28 @@ class Freshness:
         found = self.of(cluster)
         return now_ms if found.state in ("known", "partly_known") else found.known_until
 
-    def findings(self, open_findings: Iterable[Mapping[str, Any]] = ()) -> list[dict[str, Any]]:
+    def findings(
+        self,
+        open_findings: Iterable[Mapping[str, Any]] = (),
+        clusters: Mapping[str, int | None] = MappingProxyType({}),
+    ) -> list[dict[str, Any]]:
         """Return the findings that no job can write: that a job is gone, and the clusters unknown since.
 
         Args:
             open_findings: Open rows of ``findings``; problems that one of them reports are not repeated.
+            clusters: Those that the tables know, and the event time of the newest row of each, epoch ms; if no liveness
+                has some of them, that is a finding as well.
         """
         if self.unread:
             return []  # jobs may have left more since, which is unknown
         reported = {row["finding_id"] for row in open_findings}
         lost = [cluster for cluster in self.clusters.values() if cluster.state == "unknown"]
-        gone = [_job_finding(job, lost) for job in self.jobs[:1] if lost and job.is_overdue]
-        rows = gone or [_source_finding(cluster) for cluster in lost if cluster.silent_at is not None]
+        gone = [job_finding(job, lost) for job in self.jobs[:1] if lost and job.is_overdue]
+        rows = gone or [source_finding(cluster) for cluster in lost if cluster.silent_at is not None]
+        if unreported := sorted(clusters.keys() - self.clusters.keys()):
+            newest = [at for name in unreported if (at := clusters[name]) is not None]
+            rows.append(unreported_finding(unreported, self.of(unreported[0]).reason, max(newest, default=None)))
         return [row for row in rows if row["finding_id"] not in reported]
-
-    def unreadable(self, since_ms: int, reason: str) -> dict[str, Any]:
-        """Return the finding that the tables themselves cannot be read."""
-        message = f"The tables cannot be read since {second_text(since_ms)}: {reason}."
-        advice = "Check the store, and its access from this machine: what happens meanwhile is not shown."
-        return _finding(UNREADABLE_KIND, None, UNREADABLE_KIND, since_ms, "critical", message, advice)
 
 
 @dataclass(frozen=True)
@@ -338,44 +353,3 @@ def _fallen_silent(who: str, process: ProcessLiveness, beside: str) -> str:
 
 def _direction(step_ms: int) -> str:
     return f"{'ahead' if step_ms > 0 else 'back'} by {span_text(abs(step_ms))}"
-
-
-def _job_finding(job: JobFreshness, lost: Sequence[ClusterFreshness]) -> dict[str, Any]:
-    is_meant = job.state in ("stopped", "finished")
-    names = first_few([cluster.cluster for cluster in lost], _NAMED)
-    return _finding(
-        STOPPED_KIND if is_meant else GONE_KIND,
-        names,
-        job.app_id,
-        job.seen_at,
-        "warning" if is_meant else "critical",
-        f"Nothing is known of {names} since {second_text(job.seen_at)}: {job.text}.",
-        "Start the job again: it continues from its checkpoint, and catches up.",
-    )
-
-
-def _source_finding(lost: ClusterFreshness) -> dict[str, Any]:
-    """Return the finding that the job also writes if it can, with the same id."""
-    assert lost.silent_at is not None
-    opened = silent_found(lost.cluster, lost.known_until or lost.silent_at, lost.silent_at, lost.reason)
-    row = _finding(KIND, lost.cluster, "", lost.silent_at, opened.severity, opened.message, opened.advice)
-    return {**row, "finding_id": opened.finding_id}
-
-
-def _finding(
-    kind: str, cluster: str | None, what: str, since_ms: int, severity: str, message: str, advice: str
-) -> dict[str, Any]:
-    identity = hashlib.blake2b(f"{what}\x00{kind}\x00{since_ms}".encode(), digest_size=16).hexdigest()
-    return {
-        **dict.fromkeys(TABLES["findings"].names),
-        "finding_id": identity,
-        "cluster": cluster,
-        "group_id": None,
-        "kind": kind,
-        "severity": severity,
-        "message": message,
-        "advice": advice,
-        "evidence": [],
-        "opened_at": since_ms,
-        "closed_at": None,
-    }

@@ -8,6 +8,7 @@ from typing import Any
 import pyarrow.compute as pc
 
 from streaming.settings.suggestions import did_you_mean
+from streaming.tables.arrow_rows import from_arrow_columns
 from streaming.tables.errors import AmbiguousError, NotFoundError
 from streaming.tables.schema import Row
 from streaming.views.reader import Reader
@@ -18,6 +19,15 @@ from udfs.model.first_few import first_few
 # A group that was deleted long ago is only in its history; a cluster with a problem may be only in findings.
 _NAMING = ("groups", "findings", "rebalances")
 _FEW = 10
+# Where the first knowledge of a cluster leaves a row.
+_BEGINNINGS = (
+    ("groups", "last_rebalance_at"),
+    ("topics", "valid_from"),
+    ("members", "joined_at"),
+    ("assignments", "valid_from"),
+    ("rebalances", "event_time"),
+    ("findings", "opened_at"),
+)
 
 
 def require_present(reader: Reader, cluster: str | None, group: str | None = None) -> None:
@@ -38,6 +48,31 @@ def known_clusters(reader: Reader, group: str | None = None) -> set[str]:
     if group is not None:
         return _names(reader, ("groups",), "cluster", {"group_id": group})
     return _names(reader, ("groups", "topics", "findings"), "cluster")
+
+
+def newest_by_cluster(reader: Reader) -> dict[str, int | None]:
+    """Return each of ``known_clusters`` with the event time of its newest rebalance or finding, epoch ms, or None."""
+    newest = _times(reader, (("groups", "last_rebalance_at"), ("findings", "opened_at")))
+    return {name: max(newest.get(name, ()), default=None) for name in known_clusters(reader)}
+
+
+def first_by_cluster(reader: Reader) -> dict[str, int]:
+    """Return clusters with the event time of the first row about each, epoch ms."""
+    return {name: min(times) for name, times in _times(reader, _BEGINNINGS).items()}
+
+
+def _times(reader: Reader, places: Iterable[tuple[str, str]]) -> dict[str, list[int]]:
+    """Return the first and the last time of each cluster in columns of tables."""
+    found: dict[str, list[int]] = {}
+    for table, column in places:
+        rows = reader.read(table, columns=["cluster", column]).group_by("cluster")
+        rows = rows.aggregate([(column, "min"), (column, "max")])
+        for cluster, *times in zip(
+            *from_arrow_columns(rows, ("cluster", f"{column}_min", f"{column}_max")), strict=True
+        ):
+            if cluster is not None:
+                found.setdefault(cluster, []).extend(at for at in times if at is not None)
+    return {cluster: times for cluster, times in found.items() if times}
 
 
 def unknown_cluster(cluster: str, names: Iterable[str]) -> str:

@@ -171,6 +171,18 @@ def test_the_present_is_claimed_where_it_is_known_alone(
     assert ("flapping" in kinds) is not is_unknown
 
 
+def test_clusters_without_liveness_are_one_open_finding(tmp_path: Path, settings: Dashboard) -> None:
+    write(tmp_path)
+    is_without_liveness(tmp_path)
+    with served(tmp_path, settings) as client:
+        rows = client.get("/api/v1/findings?kind=job_silent").json()["rows"]
+        text = client.get("/metrics").text
+    ((cluster, message),) = [(row["cluster"], row["message"]) for row in rows]
+    assert cluster == "c"
+    assert message == "Nothing is known of the present of c: no job has left its liveness beside these tables."
+    assert metric(text, "open_findings") == {'{cluster="c",group="",kind="job_silent",severity="critical"}': 1}
+
+
 def test_a_job_that_is_gone_and_a_source_that_is_silent_are_open_findings(tmp_path: Path, settings: Dashboard) -> None:
     found = []
     for leave in (job_is_dead, source_is_silent):

@@ -105,6 +105,13 @@ def test_only_findings_that_count_are_sent(values: dict[str, object], sent: list
     assert sorted(name for _, names in scene.step() for name in names) == sent
 
 
+def test_a_filter_of_groups_keeps_back_no_finding_of_a_cluster_or_of_the_monitor() -> None:
+    scene = Scene(groups=["orders-.*"])
+    scene.open(finding("job", group=None, kind="job_silent"), finding("other", group="payments"))
+    scene.open(finding("tables", group=None, cluster=None, kind="tables_unreadable"))
+    assert sorted(name for _, names in scene.step() for name in names) == ["job", "tables"]
+
+
 def test_a_refused_message_is_tried_again_with_growing_pauses_and_sent_once() -> None:
     scene = Scene(retry_first_ms=1_000, retry_most_ms=4_000)
     scene.receiver.refuses = DeliveryError("HTTP 503")

@@ -12,14 +12,29 @@ from typer.testing import CliRunner
 from dashboard.reading.objectives import Evaluation, Figure
 from streaming.commands.app import app
 from streaming.commands.check import sentence
+from tests.streaming.tables.journals import T0
+from tests.streaming.tables.signs import leave_recording_sign
 from tests.streaming.views.many_groups import Troubled, names, write_groups
-from tests.streaming.views.story import run
+from tests.streaming.views.story import run, write_story
 
-# The story ends at 70 s with one open warning; an hour before it nothing had happened.
+# The story ends at 80 s with one open warning; an hour before it nothing was known.
 AT = "2026-01-01T00:01:20Z"
 BEGINNING = "2026-01-01T00:00:00Z"
-RECORDED = f"c1 is a recording that ends at {BEGINNING}; c2 is a recording that ends at {BEGINNING}"
-BEFORE = "2025-12-31T23:00:00Z"
+RECORDED = f"c1 is a recording that ends at {AT}; c2 is a recording that ends at {AT}"
+BEFORE, AFTER = "2025-12-31T23:00:00Z", "2026-01-01T00:01:21Z"
+
+
+@pytest.fixture(scope="module")
+def tables(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("ended-story")
+    write_story(root)
+    ends_at(root, "c1", "c2")
+    return root
+
+
+def ends_at(root: Path, *clusters: str) -> None:
+    """Let the recordings of these clusters end at ``AT``."""
+    leave_recording_sign(root, clusters, dict.fromkeys(clusters, T0 + 80_000))
 
 
 def checked(tables: Path, *arguments: str) -> tuple[int, str]:
@@ -35,18 +50,33 @@ def test_an_open_finding_of_severity_warning_is_a_warning(tables: Path) -> None:
 
 
 def test_findings_not_open_at_the_time_or_ignored_do_not_count(tables: Path) -> None:
-    code, line = checked(tables, "--at", BEFORE)
+    code, line = checked(tables, "--at", BEGINNING)
     assert (code, line.split(" | ")[0]) == (0, f"REBALANCES OK - no open findings; {RECORDED}")
     assert checked(tables, "--ignore", "expected_differs")[0] == 0
     assert checked(tables, "--cluster", "c2")[0] == 0
     assert checked(tables, "--group", "twin")[0] == 0
 
 
+@pytest.mark.parametrize(
+    ("at", "text"),
+    [
+        (BEFORE, f"c1, c2 blind: nothing is known before {BEGINNING}"),
+        (AFTER, f"c1, c2 blind: nothing is known after {AT}"),
+        ("2200-01-01T00:00:00Z", f"c1, c2 blind: nothing is known after {AT}"),
+    ],
+)
+def test_a_time_of_which_the_tables_know_nothing_is_unknown(tables: Path, at: str, text: str) -> None:
+    code, line = checked(tables, "--at", at, "--ignore", "expected_differs")
+    assert code == 3
+    assert line.startswith(f"REBALANCES UNKNOWN - {text}")
+
+
 def test_widespread_findings_are_one_part_of_the_line(tmp_path: Path) -> None:
     write_groups(tmp_path, 5, Troubled(names(1, 4)))
+    ends_at(tmp_path, "c1")
     code, line = checked(tmp_path, "--at", AT)
     text = "no open findings that count; widespread, not counted: flapping in 4 of 5 groups of c1"
-    assert (code, line.split(" | ")[0]) == (0, f"REBALANCES OK - {text}; c1 is a recording that ends at {BEGINNING}")
+    assert (code, line.split(" | ")[0]) == (0, f"REBALANCES OK - {text}; c1 is a recording that ends at {AT}")
     found = json.loads(checked(tmp_path, "--at", AT, "--json")[1])
     assert (found["state"], found["findings"]) == ("ok", [])
     assert found["widespread"] == [{"cluster": "c1", "kind": "flapping", "groups": 4, "of_groups": 5}]
@@ -54,6 +84,7 @@ def test_widespread_findings_are_one_part_of_the_line(tmp_path: Path) -> None:
 
 def test_widespread_findings_hide_nothing_else(tmp_path: Path) -> None:
     write_groups(tmp_path, 5, Troubled(names(1, 4)), Troubled(["g1"], "queue_unassigned", severity="critical"))
+    ends_at(tmp_path, "c1")
     code, line = checked(tmp_path, "--at", AT)
     text = "open findings: 1 critical queue_unassigned, first of c1/g1; widespread, not counted: flapping in 4 of 5"
     assert code == 2

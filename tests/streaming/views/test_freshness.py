@@ -10,6 +10,7 @@ import pytest
 from streaming.machine.process import boot_id, process_identity
 from streaming.tables.liveness import CollectorLiveness, JobLiveness, SourceStatus
 from streaming.views.freshness import (
+    ClusterFreshness,
     Freshness,
     Now,
     collector_status,
@@ -62,7 +63,7 @@ def test_a_job_that_has_ended_says_how_and_its_live_clusters_grow_old(fields: di
 
 def test_a_recording_that_was_read_once_never_grows_old() -> None:
     found = at(10**9, sign(known("c1"))).of("c1")
-    assert (found.text, found.knows(T0)) == ("a recording that ends at 2026-01-01T00:00:00Z", True)
+    assert (found.text, found.unknown_now()) == ("a recording that ends at 2026-01-01T00:00:00Z", None)
 
 
 def test_the_same_events_followed_by_a_job_that_goes_on_do_grow_old() -> None:
@@ -105,7 +106,8 @@ def test_a_job_that_catches_up_does_not_show_the_present() -> None:
 
 def test_a_part_that_does_not_answer_is_named() -> None:
     found = at(0, sign(known("c1", is_live=True, partial="broker-b: refused"), state="running"))
-    assert (found.of("c1").text, found.of("c1").knows(T0)) == ("partly known: broker-b: refused", False)
+    assert found.of("c1").text == "partly known: broker-b: refused"
+    assert found.of("c1").unknown_now() == found.of("c1").unknown_at(T0, T0, T0) == found.of("c1")
     assert [cluster.cluster for cluster in found.blind()] == ["c1"]
 
 
@@ -176,6 +178,36 @@ def test_a_problem_that_no_job_can_write_down_is_a_finding() -> None:
     assert silent["finding_id"] == finding_id("c1", T0 - 10_000)
     assert at(0, job).findings([silent]) == []
     assert at(10**9, sign(known("c1"))).findings() == []
+
+
+HOUR = 3_600_000
+IS_DEAD = at(40_000, sign(LIVE, state="running")).of("c1")
+
+
+@pytest.mark.parametrize(
+    ("found", "at_ms", "first_ms", "text"),
+    [
+        (at(0, sign(known("c1"))).of("c1"), T0, T0, None),
+        (at(0, sign(known("c1"))).of("c1"), T0 + 1, T0, "blind: nothing is known after 2026-01-01T00:00:00Z"),
+        (at(0, sign(known("c1"))).of("c1"), T0 - 1, T0, "blind: nothing is known before 2026-01-01T00:00:00Z"),
+        (at(0, sign(known("c1"))).of("c1"), T0 - 1, None, "blind: nothing is known before 2026-01-01T00:00:00Z"),
+        (at(0, sign(LIVE, state="running")).of("c1"), T0 + HOUR, T0 - HOUR, None),
+        (
+            at(0, sign(LIVE, state="running")).of("c1"),
+            T0 + HOUR + 1,
+            T0 - HOUR,
+            "blind: nothing is known after 2026-01-01T01:00:00Z",
+        ),
+        (IS_DEAD, T0 - 1_000, T0 - HOUR, None),
+        (IS_DEAD, T0 - HOUR - 1, T0 - HOUR, "blind: nothing is known before 2025-12-31T23:00:00Z"),
+        (IS_DEAD, T0 - 999, T0 - HOUR, IS_DEAD.text),
+    ],
+)
+def test_a_time_before_the_first_knowledge_or_after_the_last_is_unknown(
+    found: ClusterFreshness, at_ms: int, first_ms: int | None, text: str | None
+) -> None:
+    unknown = found.unknown_at(at_ms, first_ms, T0 + HOUR)
+    assert (unknown and unknown.text) == text
 
 
 def collector(**fields: object) -> CollectorLiveness:
