@@ -23,6 +23,7 @@ from streaming.tables.delta_rs_table import DeltaRsTable
 from streaming.tables.schema import TABLES
 from streaming.tables.writer import Mark
 from tests.streaming.tables.journals import T0
+from tests.streaming.tables.signs import leave_recording_sign
 
 
 def test_filters_order_and_page_come_from_the_address(reading: Reading) -> None:
@@ -81,6 +82,7 @@ def many(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
         findings.append(group | finding | {"evidence": [], "opened_at": T0, "closed_at": closed})
     for table, rows in ((TABLES["groups"], groups), (TABLES["findings"], findings)):
         DeltaRsTable(root, table).append(to_arrow(table, rows), Mark("job", 1))
+    leave_recording_sign(root, {"c"})
     given = {
         "dashboard.allowed_hosts": ["testserver"],
         "dashboard.max_rows": 400,
