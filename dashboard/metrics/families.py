@@ -21,6 +21,7 @@ from streaming.tables.shared_columns import COST_NAMES
 from streaming.views.freshness import Freshness
 from streaming.views.group_state_texts import STATE_COLUMNS, is_under_way
 from streaming.views.reader import Reader
+from streaming.views.unwritten_findings import unwritten_rows
 from streaming.views.widespread import WidespreadKind
 from udfs.shard.source_gaps import KIND
 
@@ -275,7 +276,7 @@ def _of_findings(
         opened[name, kind, severity or ""] += 1
         closed[name, kind, severity or ""] += closed_at is not None
     if freshness is not None:
-        for row in freshness.findings(_open(found), clusters):
+        for row in unwritten_rows(freshness, _open(found), clusters):
             # A job that is gone is a finding about all of its clusters.
             is_one = row["cluster"] in freshness.clusters or row["cluster"] in clusters
             name = groups.cluster(row["cluster"]) if is_one else ""

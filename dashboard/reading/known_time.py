@@ -6,22 +6,18 @@ from dataclasses import asdict
 from typing import Literal, TypeAlias
 
 import msgspec
-import pyarrow as pa
 
 from dashboard.reading.questions import Reading
 from streaming.stores.failure import is_unreadable
 from streaming.tables.schema import Row
 from streaming.terminal.format import count
 from streaming.views.freshness import ClusterFreshness
-from streaming.views.name_checks import known_clusters
+from streaming.views.known_clusters import known_clusters
+from streaming.views.known_clusters import newest_by_cluster as newest_in_tables
+from streaming.views.unwritten_findings import unwritten_rows
 from udfs.shard.source_gaps import KIND
 
 Headline: TypeAlias = Literal["live", "blind", "recording"]
-_NEWEST = """
-select cluster, max(epoch_ms(seen_at)) as newest
-from (select cluster, last_rebalance_at as seen_at from groups union all select cluster, opened_at from findings)
-where cluster is not null group by cluster order by cluster
-"""
 
 
 class UnknownError(Exception):
@@ -31,14 +27,11 @@ class UnknownError(Exception):
 def newest_by_cluster(reading: Reading) -> dict[str, int | None]:
     """Return each cluster of the tables with the event time of its newest rebalance or finding, or None."""
 
-    def compute() -> pa.Table:
-        # DuckDB is used, because converting Python values to a table imports pandas, a third of a second of the first
-        # request.
-        found = {"groups": reading.columns("groups", ["cluster", "last_rebalance_at"])}
-        return reading.sql(_NEWEST, found | {"findings": reading.columns("findings", ["cluster", "opened_at"])})
+    def compute() -> bytes:
+        return msgspec.json.encode(newest_in_tables(reading.tables))
 
-    found = reading.kept("newest", ["groups", "findings"], compute)
-    return dict(zip(found["cluster"].to_pylist(), found["newest"].to_pylist(), strict=True))
+    kept = reading.kept("newest", ["groups", "topics", "findings"], compute)
+    return msgspec.json.decode(kept, type=dict[str, int | None])
 
 
 def cluster_names(reading: Reading) -> list[str]:
@@ -114,7 +107,7 @@ def unwritten_findings(reading: Reading) -> list[Row]:
     if not reading.freshness.blind(names):
         return []
     rows = reading.tables.rows("findings", where={"kind": KIND}, keep=lambda found: found["closed_at"].is_null())
-    return reading.freshness.findings(rows, {**dict.fromkeys(names), **newest_by_cluster(reading)})
+    return unwritten_rows(reading.freshness, rows, newest_by_cluster(reading))
 
 
 def job_rows(reading: Reading) -> list[Row]:

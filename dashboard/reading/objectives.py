@@ -17,7 +17,7 @@ from streaming.tables.arrow_rows import from_arrow_columns
 from streaming.tables.schema import Row
 from streaming.views.freshness import ClusterFreshness
 from streaming.views.group_health import SEVERITIES
-from streaming.views.name_checks import first_by_cluster, known_clusters
+from streaming.views.known_clusters import first_by_cluster, known_clusters
 from streaming.views.reader import Reader, holds_at, time_scalar
 from streaming.views.widespread import WidespreadKind, widespread_kinds
 
@@ -168,8 +168,9 @@ def _state_of(finding: Row) -> State:
 
 def _end_of(status: ClusterFreshness, at_ms: int, is_present: bool) -> int:
     """Return where the window of the objectives ends: for the present of a recording at its end."""
-    is_over = is_present and status.state == "recording" and status.known_until is not None
-    return status.known_until or at_ms if is_over else at_ms
+    if is_present and status.state == "recording" and status.known_until is not None:
+        return status.known_until
+    return at_ms
 
 
 def _figures(

@@ -16,11 +16,11 @@ from streaming.tables.errors import NoTablesError
 from streaming.tables.location import table_to_read
 from streaming.tables.schema import Row
 from streaming.views.freshness import UNREADABLE_AFTER_MS, Freshness
+from streaming.views.known_clusters import newest_by_cluster
 from streaming.views.liveness_reader import LivenessReader
-from streaming.views.name_checks import newest_by_cluster
 from streaming.views.reader import Reader
 from streaming.views.rebalance_costs import Cost, costs_before
-from streaming.views.unwritten_findings import unreadable_finding
+from streaming.views.unwritten_findings import unreadable_finding, unwritten_rows
 from streaming.views.widespread import WidespreadKind, widespread_kinds
 
 # A kind also ceases to be widespread as time passes without a change of tables, so it is computed this often.
@@ -116,7 +116,7 @@ class FindingsReader:
         self._unreadable_since_ms, self._answered_s = None, time.monotonic()
         before = self._unwritten
         self._read_clusters()
-        rows = self._freshness.findings(found.current.values(), self._settled)
+        rows = unwritten_rows(self._freshness, found.current.values(), self._settled)
         self._unwritten = {row["finding_id"]: row for row in rows}
         over = found.missing & before.keys() - self._unwritten.keys()
         ended = {name: {**before[name], "closed_at": self._now_ms()} for name in over}

@@ -12,13 +12,12 @@ from typing import Final
 
 from pyspark.daemon import manager
 
-_NEEDED_BY_WORKERS: Final = (
-    *("pandas", "pyarrow", "pyspark.worker", "pyspark.sql.pandas.types"),
-    *("streaming.pipeline.combine", "udfs.stateful"),
-)
+from streaming.spark.executors import NEEDED
+
+_OF_SPARK: Final = ("pyspark.worker", "pyspark.sql.pandas.types")
 
 if __name__ == "__main__":
-    for name in _NEEDED_BY_WORKERS:
+    for name in (*NEEDED, *_OF_SPARK):
         import_module(name)
     gc.freeze()  # otherwise the first collection of each worker would copy all pages with objects
     manager()

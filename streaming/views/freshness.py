@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from types import MappingProxyType
 from typing import Any, Literal, TypeAlias
 
 from streaming.machine.clock import now_ms as clock_now_ms
@@ -23,7 +22,6 @@ from streaming.tables.liveness import (
     SourceStatus,
 )
 from streaming.terminal.format import second_text, span_text
-from streaming.views.unwritten_findings import job_finding, source_finding, unreported_finding
 
 State: TypeAlias = Literal["known", "partly_known", "unknown", "recording"]
 # Two clocks that differ by more are not compared.
@@ -164,29 +162,6 @@ class Freshness:
         """Return how far the history of a cluster may be drawn: up to now while it is known; None for not at all."""
         found = self.of(cluster)
         return now_ms if found.state in ("known", "partly_known") else found.known_until
-
-    def findings(
-        self,
-        open_findings: Iterable[Mapping[str, Any]] = (),
-        clusters: Mapping[str, int | None] = MappingProxyType({}),
-    ) -> list[dict[str, Any]]:
-        """Return the findings that no job can write: that a job is gone, and the clusters unknown since.
-
-        Args:
-            open_findings: Open rows of ``findings``; problems that one of them reports are not repeated.
-            clusters: Those that the tables know, and the event time of the newest row of each, epoch ms; if no liveness
-                has some of them, that is a finding as well.
-        """
-        if self.unread:
-            return []  # jobs may have left more since, which is unknown
-        reported = {row["finding_id"] for row in open_findings}
-        lost = [cluster for cluster in self.clusters.values() if cluster.state == "unknown"]
-        gone = [job_finding(job, lost) for job in self.jobs[:1] if lost and job.is_overdue]
-        rows = gone or [source_finding(cluster) for cluster in lost if cluster.silent_at is not None]
-        if unreported := sorted(clusters.keys() - self.clusters.keys()):
-            newest = [at for name in unreported if (at := clusters[name]) is not None]
-            rows.append(unreported_finding(unreported, self.of(unreported[0]).reason, max(newest, default=None)))
-        return [row for row in rows if row["finding_id"] not in reported]
 
 
 @dataclass(frozen=True)

@@ -8,10 +8,10 @@ from typing import Any
 import pyarrow.compute as pc
 
 from streaming.settings.suggestions import did_you_mean
-from streaming.tables.arrow_rows import from_arrow_columns
 from streaming.tables.errors import AmbiguousError, NotFoundError
 from streaming.tables.schema import Row
-from streaming.views.reader import Reader
+from streaming.views.known_clusters import known_clusters
+from streaming.views.reader import Reader, distinct
 from udfs.group.batch.findings import RULES
 from udfs.group.batch.observed_findings import OBSERVED
 from udfs.model.first_few import first_few
@@ -19,15 +19,6 @@ from udfs.model.first_few import first_few
 # A group that was deleted long ago is only in its history; a cluster with a problem may be only in findings.
 _NAMING = ("groups", "findings", "rebalances")
 _FEW = 10
-# Where the first knowledge of a cluster leaves a row.
-_BEGINNINGS = (
-    ("groups", "last_rebalance_at"),
-    ("topics", "valid_from"),
-    ("members", "joined_at"),
-    ("assignments", "valid_from"),
-    ("rebalances", "event_time"),
-    ("findings", "opened_at"),
-)
 
 
 def require_present(reader: Reader, cluster: str | None, group: str | None = None) -> None:
@@ -39,40 +30,8 @@ def require_present(reader: Reader, cluster: str | None, group: str | None = Non
     if cluster is not None and not _has_rows(reader, (*_NAMING, "topics"), {"cluster": cluster}):
         raise NotFoundError(unknown_cluster(cluster, known_clusters(reader)))
     if group is not None and not _has_rows(reader, _NAMING, {"cluster": cluster, "group_id": group}):
-        names = _names(reader, ("groups",), "group_id", {"cluster": cluster})
+        names = distinct(reader, ("groups",), "group_id", {"cluster": cluster})
         raise NotFoundError(f"there is no group {group}{_in(cluster)}{did_you_mean(group, names)}")
-
-
-def known_clusters(reader: Reader, group: str | None = None) -> set[str]:
-    """Return the clusters that the tables know now, including those without a group; with a group, its own."""
-    if group is not None:
-        return _names(reader, ("groups",), "cluster", {"group_id": group})
-    return _names(reader, ("groups", "topics", "findings"), "cluster")
-
-
-def newest_by_cluster(reader: Reader) -> dict[str, int | None]:
-    """Return each of ``known_clusters`` with the event time of its newest rebalance or finding, epoch ms, or None."""
-    newest = _times(reader, (("groups", "last_rebalance_at"), ("findings", "opened_at")))
-    return {name: max(newest.get(name, ()), default=None) for name in known_clusters(reader)}
-
-
-def first_by_cluster(reader: Reader) -> dict[str, int]:
-    """Return clusters with the event time of the first row about each, epoch ms."""
-    return {name: min(times) for name, times in _times(reader, _BEGINNINGS).items()}
-
-
-def _times(reader: Reader, places: Iterable[tuple[str, str]]) -> dict[str, list[int]]:
-    """Return the first and the last time of each cluster in columns of tables."""
-    found: dict[str, list[int]] = {}
-    for table, column in places:
-        rows = reader.read(table, columns=["cluster", column]).group_by("cluster")
-        rows = rows.aggregate([(column, "min"), (column, "max")])
-        for cluster, *times in zip(
-            *from_arrow_columns(rows, ("cluster", f"{column}_min", f"{column}_max")), strict=True
-        ):
-            if cluster is not None:
-                found.setdefault(cluster, []).extend(at for at in times if at is not None)
-    return {cluster: times for cluster, times in found.items() if times}
 
 
 def unknown_cluster(cluster: str, names: Iterable[str]) -> str:
@@ -95,7 +54,7 @@ def require_topic(reader: Reader, topic: str, *, cluster: str | None = None) -> 
     """
     tables = ("topics", "assignments")
     if not _has_rows(reader, tables, {"cluster": cluster, "topic": topic}):
-        names = _names(reader, tables, "topic", {"cluster": cluster})
+        names = distinct(reader, tables, "topic", {"cluster": cluster})
         raise NotFoundError(f"there is no topic {topic}{_in(cluster)}{did_you_mean(topic, names)}")
 
 
@@ -152,7 +111,7 @@ def require_kind(reader: Reader, kind: str) -> None:
     Raises:
         NotFoundError: No finding is of this kind, and a known kind is similar.
     """
-    kinds = {name for name, _ in RULES} | set(OBSERVED) | _names(reader, ("findings",), "kind")
+    kinds = {name for name, _ in RULES} | set(OBSERVED) | distinct(reader, ("findings",), "kind")
     if kind not in kinds and (meant := did_you_mean(kind, kinds)):
         raise NotFoundError(f"there is no kind {kind}{meant}")
 
@@ -182,10 +141,3 @@ def _in(cluster: str | None) -> str:
 
 def _has_rows(reader: Reader, tables: Iterable[str], where: Mapping[str, Any]) -> bool:
     return any(reader.read(name, columns=["cluster"], where=where).num_rows for name in tables)
-
-
-def _names(reader: Reader, tables: Iterable[str], column: str, where: Mapping[str, Any] | None = None) -> set[str]:
-    found: set[str] = set()
-    for name in tables:
-        found.update(reader.read(name, columns=[column], where=where)[column].unique().to_pylist())
-    return {name for name in found if name is not None}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
@@ -157,6 +157,14 @@ def holds_at(begin: str, end: str, at_ms: int | None) -> Keep:
     return lambda rows: pc.and_kleene(
         pc.less_equal(rows[begin], at), pc.or_kleene(rows[end].is_null(), pc.greater(rows[end], at))
     )
+
+
+def distinct(reader: Reader, tables: Iterable[str], column: str, where: Mapping[str, Any] | None = None) -> set[str]:
+    """Return the texts of a column in several tables; nulls are left out."""
+    found: set[str] = set()
+    for name in tables:
+        found.update(reader.read(name, columns=[column], where=where)[column].unique().to_pylist())
+    return {text for text in found if text is not None}
 
 
 def _test(column: str, value: object) -> str:

@@ -16,6 +16,7 @@ from streaming.views.freshness import (
     collector_status,
     evaluate_liveness,
 )
+from streaming.views.unwritten_findings import unwritten_rows
 from tests.streaming.tables.journals import T0
 from tests.streaming.tables.signs import known, sign
 from udfs.shard.source_gaps import finding_id
@@ -158,7 +159,7 @@ def test_a_killed_job_of_this_machine_is_distinguished_from_one_that_hangs() -> 
 
 
 def test_a_problem_that_no_job_can_write_down_is_a_finding() -> None:
-    (gone,) = at(40_000, sign(LIVE, state="running")).findings()
+    (gone,) = unwritten_rows(at(40_000, sign(LIVE, state="running")), [], {})
     assert (gone["kind"], gone["severity"], gone["opened_at"], gone["closed_at"]) == (
         "job_silent",
         "critical",
@@ -168,16 +169,16 @@ def test_a_problem_that_no_job_can_write_down_is_a_finding() -> None:
     assert gone["message"].startswith(
         "Nothing is known of c1 since 2026-01-01T00:00:00Z: the job (process 1 on host-1)"
     )
-    (stopped,) = at(40_000, sign(LIVE, state="stopped")).findings()
+    (stopped,) = unwritten_rows(at(40_000, sign(LIVE, state="stopped")), [], {})
     assert (stopped["kind"], stopped["severity"]) == ("job_stopped", "warning")
-    assert gone["finding_id"] == at(50_000, sign(LIVE, state="running")).findings()[0]["finding_id"]
+    assert gone["finding_id"] == unwritten_rows(at(50_000, sign(LIVE, state="running")), [], {})[0]["finding_id"]
     job = sign(known("c1", known_until=T0 - 40_000, age_ms=40_000, is_live=True), state="running")
-    (silent,) = at(0, job).findings()
+    (silent,) = unwritten_rows(at(0, job), [], {})
     assert (silent["kind"], silent["cluster"], silent["opened_at"]) == ("source_silent", "c1", T0 - 10_000)
     # The core's own id, so that the row that the job writes is the same finding.
     assert silent["finding_id"] == finding_id("c1", T0 - 10_000)
-    assert at(0, job).findings([silent]) == []
-    assert at(10**9, sign(known("c1"))).findings() == []
+    assert unwritten_rows(at(0, job), [silent], {}) == []
+    assert unwritten_rows(at(10**9, sign(known("c1"))), [], {}) == []
 
 
 HOUR = 3_600_000

@@ -10,6 +10,7 @@ from streaming.tables.liveness import liveness_place, write_liveness
 from streaming.views import liveness_reader
 from streaming.views.freshness import Now
 from streaming.views.liveness_reader import LivenessReader, read_freshness
+from streaming.views.unwritten_findings import unwritten_rows
 from tests.streaming.tables.journals import T0
 from tests.streaming.tables.signs import known, sign
 
@@ -41,11 +42,11 @@ def test_a_store_that_fails_makes_unknown_what_it_can_no_longer_know(
 
     monkeypatch.setattr(liveness_reader, "read_liveness", refuse)
     soon, later = (reader.read(Now(T0 + after_ms, 0, "this-boot")) for after_ms in (29_500, 29_501))
-    assert (soon.of("c1").state, soon.jobs[0].is_alive, soon.findings()) == ("known", True, [])
+    assert (soon.of("c1").state, soon.jobs[0].is_alive, unwritten_rows(soon, [], {})) == ("known", True, [])
     assert soon.problem == soon.unread == "liveness cannot be read: the store is away"
     assert later.of("c1").text == f"blind since 2025-12-31T23:59:59Z: {later.unread}"
     # Nobody knows that the job is gone.
-    assert later.findings() == []
+    assert unwritten_rows(later, [], {}) == []
     assert LivenessReader(tmp_path).read().of("c1").reason == later.unread
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from tests.udfs.group.assignment.rebalance_row import rebalance_row
 from tests.udfs.group.state.test_view import view as view_of
 from udfs.group.assignment.move_costs import MoveCost, add_costs, move_costs
 from udfs.group.state.group import Departed, Group, IdleQueue, Member
-from udfs.model.journal import Rebalance
 from udfs.model.observations import ReadOffsets, undated
 from udfs.packets.packet import queue_key
 
@@ -228,18 +228,7 @@ def test_a_queue_without_a_new_owner_costs_nothing() -> None:
 
 def test_sums_leave_out_what_is_missing() -> None:
     costs = {("t", None, 0): MoveCost(None, 5, 7), ("t", None, 1): MoveCost(3, None, None), ("t", None, 2): MoveCost(4)}
-    row = Rebalance(
-        rebalance_id="r",
-        cluster="c",
-        system="kafka",
-        group_id="g",
-        generation=1,
-        generation_source="reported",
-        event_time=1,
-        detected_at=1,
-        trigger="member_joined",
-        triggers=[],
-    )
+    row = rebalance_row()
     add_costs(row, costs)
     assert (row.repeated_messages, row.repeated_estimated_messages, row.waiting_messages) == (7, 5, 7)
     assert row.waiting_estimated_messages is None

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from tests.udfs.group.assignment.rebalance_row import rebalance_row
 from udfs.group.assignment.outages import Outage, add_outages, listed
-from udfs.model.journal import Rebalance
 from udfs.model.queue_outages import MAX_LISTED_OUTAGES, QueueOutage
 
 
@@ -15,29 +15,14 @@ def test_the_longest_are_listed_and_unknown_ones_first() -> None:
 
 
 def test_a_queue_without_an_upper_bound_counts_with_its_lower_one_on_both_sides() -> None:
-    row = _row()
+    row = rebalance_row()
     add_outages(row, {("t", None, 0): Outage(2_000, 5_000), ("t", None, 1): Outage(60_000)})
     assert (row.outage_min_ms, row.outage_max_ms, row.outage_unknown_queues) == (62_000, 65_000, 1)
     assert (row.queue_outage_min_ms, row.queue_outage_max_ms) == (60_000, 60_000)
 
 
 def test_without_any_upper_bound_the_sum_has_none() -> None:
-    row = _row()
+    row = rebalance_row()
     add_outages(row, {("t", None, 0): Outage(2_000), ("t", None, 1): Outage()})
     assert (row.outage_min_ms, row.outage_max_ms, row.outage_unknown_queues) == (2_000, None, 2)
     assert (row.queue_outage_min_ms, row.queue_outage_max_ms) == (2_000, None)
-
-
-def _row() -> Rebalance:
-    return Rebalance(
-        rebalance_id="r",
-        cluster="c",
-        system="kafka",
-        group_id="g",
-        generation=2,
-        generation_source="reported",
-        event_time=0,
-        detected_at=0,
-        trigger="member_left",
-        triggers=[],
-    )
