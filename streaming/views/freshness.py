@@ -41,6 +41,7 @@ _DOING = {
     "reconnecting": "the job waits for a source",
 }
 _NO_SIGN = "no job has left its liveness beside these tables"
+_NOT_REPORTED = "no job has reported it beside these tables"
 
 
 @dataclass(frozen=True)
@@ -146,7 +147,8 @@ class Freshness:
     def of(self, cluster: str) -> ClusterFreshness:
         """Return what is known of a cluster; a cluster that no job reports is unknown."""
         found = self.clusters.get(cluster)
-        return found or ClusterFreshness(cluster, None, "unknown", None, self.problem or _NO_SIGN)
+        reason = self.problem or (_NOT_REPORTED if self.jobs else _NO_SIGN)
+        return found or ClusterFreshness(cluster, None, "unknown", None, reason)
 
     def nothing(self) -> ClusterFreshness:
         """Return the freshness of tables without any cluster: nothing is known, and the reason."""

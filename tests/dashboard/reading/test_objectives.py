@@ -109,7 +109,7 @@ def test_events_dated_later_than_now_are_no_knowledge_of_the_present(story_table
 
 def test_a_cluster_without_a_sign_of_life_is_unknown(story_tables: Path) -> None:
     assert [cluster.text for cluster in evaluated_with(story_tables).blind] == [
-        "blind: no job has left its liveness beside these tables"
+        "blind: no job has reported it beside these tables"
     ]
 
 

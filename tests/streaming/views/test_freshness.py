@@ -120,7 +120,7 @@ def test_if_two_jobs_know_a_cluster_the_fresher_one_counts() -> None:
 
 def test_a_cluster_without_a_sign_is_unknown() -> None:
     found = at(0, sign(LIVE, state="running"))
-    assert found.of("c9").text == "blind: no job has left its liveness beside these tables"
+    assert found.of("c9").text == "blind: no job has reported it beside these tables"
     assert [cluster.cluster for cluster in found.blind(["c1", "c9"])] == ["c9"]
     assert (found.known_until("c9", T0), found.known_until("c1", T0)) == (None, T0)
 
