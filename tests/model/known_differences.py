@@ -70,13 +70,6 @@ KNOWN_DIFFERENCES = {
         reason="an epoch without any change, after one without a target that brought topics which are new to the group,"
         " overtakes that one, and is unexplained. One without any change overtakes none",
     ),
-    "bare_with_assignors": _shown_by(
-        171,
-        "assignors",
-        "bare_epochs",
-        reason="an epoch without any change moves queues because the other of two assignors with as many votes wins: it"
-        " is strategy_changed and unexplained at once. A row with a cause is explained",
-    ),
     "topics_without_offsets": _shown_by(
         290,
         "no_offsets",

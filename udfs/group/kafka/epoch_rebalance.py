@@ -41,6 +41,9 @@ from udfs.model.events import SCHEMA_VERSION, GroupSnapshot, QueueInfo, QueueRef
 from udfs.model.group_api import DueEvent
 from udfs.strategies.registry import qualified_name
 
+# What the assignor decides of an epoch's causes, which its target may be the first to show.
+_OF_ASSIGNORS = ("strategy_changed", "unexplained")
+
 
 def take_epoch(context: GroupContext, outcome: EpochOutcome, names: Mapping[str, str], hidden: Collection[str]) -> None:
     """Decide one epoch: its rebalance, or none if nothing differs from before.
@@ -280,7 +283,7 @@ def _learn_assignor(context: GroupContext, outcome: EpochOutcome, target: Target
     if not outcome.names_assignor and group.recorded is not None:
         group.recorded.note_default_assignor(name)
     before = group.last_strategy
-    causes.triggers = [trigger for trigger in causes.triggers if trigger.kind != "strategy_changed"]
+    causes.triggers = [trigger for trigger in causes.triggers if trigger.kind not in _OF_ASSIGNORS]
     if before not in (None, target.strategy):
         causes.add("strategy_changed", detail=f"{INFERRED}: {before} -> {target.strategy}", event_id=outcome.event_id)
     if not causes.triggers:
