@@ -48,13 +48,6 @@ KNOWN_DIFFERENCES = {
         " epoch, and the next one is unexplained; if its subscription had changed in it, the cause has the new id (that"
         " of a join has the former one), and the former session lacks the subscription",
     ),
-    "made_again_at_once": _shown_by(
-        403,
-        "deletes",
-        "ties",
-        reason="a group that is deleted and made again within one millisecond has no row. Records of one time apply in"
-        " the order of their offsets",
-    ),
     "logs_at_one_time": _shown_by(
         329,
         "logs",

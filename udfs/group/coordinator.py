@@ -60,6 +60,7 @@ from udfs.group.kafka.polled_generations import reports_generation
 from udfs.group.kafka.reported_generations import take_generation, update_existing
 from udfs.group.members.static_members import under_present_ids
 from udfs.group.state.group import Group
+from udfs.group.state.record_fold import by_group
 from udfs.group.state.state_machine import GroupKind
 from udfs.model.config import CoreConfig
 from udfs.model.errors import InvariantError
@@ -150,13 +151,11 @@ class Coordinator:
                 context.output.ignored_event_ids.append(due.event_id)
                 continue
             applied = self._apply_event(due, at)
-            if applied is None:
-                continue
             if isinstance(due.event, Heartbeat) and applied == Applied():
                 context.output.ignored_event_ids.append(due.event_id)
-                continue
-            context.note_late_event()
-            context.set_finding("events_late", late_found(at, context.group.late_events, due.event_id), at)
+            elif applied is not None:
+                context.note_late_event()
+                context.set_finding("events_late", late_found(at, context.group.late_events, due.event_id), at)
         self._take_records(at)
         register_empty_group(context, at)
         self._learn_topics(at)
@@ -288,10 +287,11 @@ class Coordinator:
         return applied
 
     def _take_records(self, at: int) -> None:
-        """Apply everything that the coordinator recorded at an event time, all at once."""
+        """Apply everything that the coordinator recorded at an event time, all at once up to the group's deletion."""
         records, self.records = self.records, []
-        if records and apply_records(self.context, records, at):
-            self._delete(records[0], at)
+        for of_one in by_group(records):
+            if apply_records(self.context, of_one, at):
+                self._delete(of_one[-1], at)
 
     def _take_reports(self, at: int) -> None:
         """Apply and compare members' reports of a completed event time, whose generation is decided now."""

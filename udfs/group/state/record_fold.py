@@ -15,6 +15,7 @@ import msgspec
 from udfs.group.state.group import MAX_REPLACEMENTS
 from udfs.group.state.recorded_group import RecordedGroup, RecordedMember
 from udfs.model.events import GroupRecord
+from udfs.model.group_api import DueEvent
 from udfs.model.queues import ascending
 
 _KINDS: Final = {
@@ -55,6 +56,22 @@ class Folded(msgspec.Struct):
     arrived: list[str] = msgspec.field(default_factory=list)
     departed: dict[str, RecordedMember] = msgspec.field(default_factory=dict)
     renamed: dict[str, str] = msgspec.field(default_factory=dict)
+
+
+def by_group(records: Sequence[DueEvent]) -> list[list[DueEvent]]:
+    """Return the records of a name with one timestamp, one part for each of its groups; a single part without offsets.
+
+    A group that is deleted may be made again within that time.
+    """
+    placed = [(due.event, due.event_id, due) for due in records if isinstance(due.event, GroupRecord)]
+    if any(record.offset is None for record, _, _ in placed):
+        return [list(records)]
+    parts: list[list[DueEvent]] = [[]]
+    for record, _, due in sorted(placed, key=lambda place: (place[0].offset or 0, place[1])):
+        parts[-1].append(due)
+        if record.record == "group" and record.deleted:
+            parts.append([])
+    return [part for part in parts if part]
 
 
 def by_epoch(records: Sequence[tuple[GroupRecord, str]]) -> list[list[tuple[GroupRecord, str]]]:
