@@ -48,13 +48,6 @@ KNOWN_DIFFERENCES = {
         " epoch, and the next one is unexplained; if its subscription had changed in it, the cause has the new id (that"
         " of a join has the former one), and the former session lacks the subscription",
     ),
-    "logs_at_one_time": _shown_by(
-        329,
-        "logs",
-        "ties",
-        reason="what the broker's log says of a departure is lost if an epoch begins between that line and the records"
-        " of the departure, if only within its millisecond",
-    ),
     "bare_without_target": _shown_by(
         387,
         "bare_epochs",

@@ -55,7 +55,7 @@ from udfs.group.events.topic_growth import show_unfollowed_growth
 from udfs.group.format.snapshot import snapshot_of
 from udfs.group.format.state_format import decode_group, encode_group
 from udfs.group.kafka.deleted_topics import note_deleted_commits
-from udfs.group.kafka.group_epochs import apply_records, decide_waiting, has_record_of_group, take_back
+from udfs.group.kafka.group_epochs import apply_records, decide_waiting, described_in, has_record_of_group, take_back
 from udfs.group.kafka.polled_generations import reports_generation
 from udfs.group.kafka.reported_generations import take_generation, update_existing
 from udfs.group.members.static_members import under_present_ids
@@ -273,7 +273,7 @@ class Coordinator:
             case GroupSnapshot():
                 applied = Applied(True, self._apply_snapshot(due, event, at))
             case MemberLeft():
-                on_leave(context, due, event, at)
+                on_leave(context, due, event, at, described_in(self.records))
             case MemberJoined() | Heartbeat():
                 applied = on_join(context, due, event, at)
             case AssignmentReported() if (

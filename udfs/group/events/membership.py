@@ -6,6 +6,7 @@ evidence, which a later generation may show.
 
 from __future__ import annotations
 
+from collections.abc import Container
 from typing import NamedTuple
 
 import msgspec
@@ -106,8 +107,12 @@ def on_heartbeat(context: GroupContext, member_id: str, at: int, own: int) -> No
         context.begin_heartbeats(member, own, context.timeout_of(member))
 
 
-def on_leave(context: GroupContext, due: DueEvent, event: MemberLeft, at: int) -> None:
-    """Apply a leave, or a removal of a member by the coordinator."""
+def on_leave(context: GroupContext, due: DueEvent, event: MemberLeft, at: int, described: Container[str] = ()) -> None:
+    """Apply a leave, or a removal of a member by the coordinator.
+
+    Args:
+        described: Members of which the coordinator has a record of this event time, which applies after this event.
+    """
     group, member_id = context.group, event.member_id
     if event.how == "fenced":
         on_fenced(context, member_id, event.reason, due.event_id, at)
@@ -117,7 +122,7 @@ def on_leave(context: GroupContext, due: DueEvent, event: MemberLeft, at: int) -
     if member is None:
         recorded = None if group.recorded is None else group.recorded.present.get(member_id)
         # it belongs to an epoch that is not decided yet
-        if recorded is not None and recorded.joined_at <= event.event_time:
+        if member_id in described or (recorded is not None and recorded.joined_at <= event.event_time):
             context.learn(Evidence(kind, event.event_time, member_id, None, due.event_id, event.reason))
         if context.kind is not GroupKind.REPORTED:
             context.note_absence(member_id, event.event_time)

@@ -169,6 +169,12 @@ def has_record_of_group(records: Sequence[DueEvent], *, deleted: bool) -> bool:
     return any(record.record == "group" and record.deleted == deleted for record in found)
 
 
+def described_in(records: Sequence[DueEvent]) -> set[str]:
+    """Return the members that these records describe."""
+    found = [due.event for due in records if isinstance(due.event, GroupRecord)]
+    return {record.member_id for record in found if record.record == "member" and record.member and record.member_id}
+
+
 def take_back(context: GroupContext, records: Sequence[DueEvent], snapshot: GroupSnapshot, at: int) -> bool:
     """Convert a group to a classic group as of the record that replaces its others; its history continues.
 

@@ -259,7 +259,7 @@ def _evidence_left(
     def is_open(proof: Evidence) -> bool:
         if proof.time > at:
             return True
-        may_have_departed = members_at is not None and proof.time > members_at and proof.member_id in shown_members
+        may_have_departed = members_at is not None and proof.time >= members_at and proof.member_id in shown_members
         if may_have_departed and proof.kind in ("member_left", "session_expired"):
             return True
         if proof.kind in ("session_expired", "member_joined") and proof.member_id in shown_members:
