@@ -48,14 +48,6 @@ KNOWN_DIFFERENCES = {
         " epoch, and the next one is unexplained; if its subscription had changed in it, the cause has the new id (that"
         " of a join has the former one), and the former session lacks the subscription",
     ),
-    "bare_without_target": _shown_by(
-        387,
-        "bare_epochs",
-        "delayed_targets",
-        "subscriptions",
-        reason="an epoch without any change, after one without a target that brought topics which are new to the group,"
-        " overtakes that one, and is unexplained. One without any change overtakes none",
-    ),
     "topics_without_offsets": _shown_by(
         290,
         "no_offsets",

@@ -6,7 +6,8 @@ from collections.abc import Collection, Iterator, Sequence
 
 import msgspec
 
-from udfs.group.state.recorded_group import RecordedGroup, merged
+from udfs.group.state.epoch_outcome import merged
+from udfs.group.state.recorded_group import RecordedGroup
 from udfs.model.first_few import first_few
 from udfs.model.journal import TOPOLOGY_NOT_READY, GroupChanged
 

@@ -122,3 +122,13 @@ def under_new_ids(outcome: EpochOutcome, renamed: Sequence[tuple[int, str, str]]
         previous=named(outcome.previous),
         former={member_id: earlier_id for earlier_id, member_id in ids.items()} | former,
     )
+
+
+def merged(first: Partitions, second: Partitions) -> Partitions:
+    """Return the partitions of both, by topic."""
+    if not second:
+        return first
+    held: dict[str, set[int]] = {}
+    for topic_partitions in (*first, *second):
+        held.setdefault(topic_partitions.topic, set()).update(topic_partitions.partitions)
+    return tuple(TopicPartitions(topic, tuple(sorted(held[topic]))) for topic in sorted(held))

@@ -12,8 +12,8 @@ from typing import Final
 
 import msgspec
 
-from udfs.group.state.epoch_outcome import EpochOutcome, Held, Partitions, continued, under_new_ids
-from udfs.model.events import Departure, MemberInfo, MemberState, RecordProtocol, TopicPartitions
+from udfs.group.state.epoch_outcome import EpochOutcome, Held, Partitions, continued, merged, under_new_ids
+from udfs.model.events import Departure, MemberInfo, MemberState, RecordProtocol
 from udfs.model.journal import (
     MAX_MEMBER_EPOCHS,
     MAX_RECONCILING_MEMBERS,
@@ -321,7 +321,7 @@ class RecordedGroup(msgspec.Struct, array_like=True, dict=True):
         """Resume the previous epoch if the newest one has no effect, judging by its target, if it ever gets one.
 
         Args:
-            members: The current members. counts: The former number of queues of each topic.
+            members: The current members. counts: The former number of queues of each topic that members subscribed to.
         """
         if not self._is_overtaken:
             return
@@ -343,17 +343,20 @@ class RecordedGroup(msgspec.Struct, array_like=True, dict=True):
         self.departures = {departure.member_id: departure for departure in last.departures} | self.departures
 
     def _has_grown(self, targets: Held, counts: Mapping[str, int]) -> bool:
-        """Return whether a target has queues of a topic that it did not have before, or whose name is unknown.
+        """Return whether a target has queues that topics did not have before; topics new to the group do not count."""
+        last = next((outcome for outcome in reversed(self.waiting) if outcome.target or not outcome.members), None)
+        if last is not None:  # it is not among the counts yet
+            counts = dict.fromkeys((topic for info in last.members for topic in info.subscriptions or ()), 0)
+            counts |= self._sizes(last.target or {})
+        return any(size > counts.get(topic, size) for topic, size in self._sizes(targets).items())
 
-        If the group had no topics, that is true for all topics of its first target.
-        """
-        if not counts and all(outcome.target is None for outcome in self.waiting):
-            return False
-        named = {topic_partitions for partitions in targets.values() for topic_partitions in partitions}
-        return any(
-            max(topic_partitions.partitions, default=-1) >= counts.get(self.names.get(topic_partitions.topic, ""), 0)
-            for topic_partitions in named
-        )
+    def _sizes(self, targets: Held) -> dict[str, int]:
+        """Return the number of queues of each topic that a target names, by name as far as that is known."""
+        found: dict[str, int] = {}
+        for topic_partitions in (some for partitions in targets.values() for some in partitions):
+            name = self.names.get(topic_partitions.topic, topic_partitions.topic)
+            found[name] = max(found.get(name, 0), 1 + max(topic_partitions.partitions, default=-1))
+        return found
 
     def note_ids(self, ids: Mapping[str, str]) -> None:
         """Record which topics a target names; ids of other topics stay as long as members subscribe to these."""
@@ -388,13 +391,3 @@ class RecordedGroup(msgspec.Struct, array_like=True, dict=True):
 
 def _in_order(held: Held) -> Held:
     return {member_id: ascending(partitions) for member_id, partitions in held.items()}
-
-
-def merged(first: Partitions, second: Partitions) -> Partitions:
-    """Return the partitions of both, by topic."""
-    if not second:
-        return first
-    held: dict[str, set[int]] = {}
-    for topic_partitions in (*first, *second):
-        held.setdefault(topic_partitions.topic, set()).update(topic_partitions.partitions)
-    return tuple(TopicPartitions(topic, tuple(sorted(held[topic]))) for topic in sorted(held))

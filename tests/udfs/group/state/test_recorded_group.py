@@ -6,8 +6,9 @@ import pytest
 
 from tests.udfs.group.record_script import T_ID, U_ID, partitions
 from tests.udfs.group.state.test_record_fold import current, folded, member, record
+from udfs.group.state.epoch_outcome import merged
 from udfs.group.state.record_fold import fold
-from udfs.group.state.recorded_group import RecordedGroup, merged
+from udfs.group.state.recorded_group import RecordedGroup
 from udfs.model.events import GroupRecord, TopicPartitions
 from udfs.model.journal import (
     MAX_MEMBER_EPOCHS,
