@@ -22,24 +22,6 @@ def _shown_by(seed: int, *features: str, reason: str) -> KnownDifference:
 
 
 KNOWN_DIFFERENCES = {
-    "late_growth_without_target": _shown_by(
-        561,
-        "growth",
-        "late_growth",
-        "patterns",
-        reason="an epoch that is overtaken before its target is published forgets the partitions that the target before"
-        " has named beyond metadata: its row says that the topic shrank. Ruling 22: the record is the evidence",
-    ),
-    "growth_without_target": _shown_by(
-        546,
-        "growth",
-        "patterns",
-        "slow",
-        "subscriptions",
-        reason="a topic grows before an epoch that is overtaken without a target, or during it: whether the epoch that"
-        " takes the new queues in has a row depends on which rows were written by then, and no row may have the growth"
-        " as its cause. An epoch that changes something has a row, and metadata and target show the growth",
-    ),
     "statics_described_anew": _shown_by(
         257,
         "statics",

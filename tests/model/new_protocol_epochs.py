@@ -9,31 +9,6 @@ from tests.model.allocation import Held
 from tests.model.group import Trigger
 
 AWAY = -2
-
-
-class Anything:
-    """Equals all values: what the core writes there is not compared."""
-
-    def __eq__(self, other: object) -> bool:
-        return True
-
-    def __hash__(self) -> int:
-        return 0
-
-    def __repr__(self) -> str:
-        return "not compared"
-
-    def __add__(self, other: object) -> Anything:
-        return self
-
-    __rsub__ = __sub__ = __radd__ = __add__
-
-
-ANYTHING = Anything()
-# The core does not always count queues that metadata has shown while an epoch was under way that another one overtakes:
-# it leaves them out if the epoch itself was caused by growth of this topic, and, where there was no target, if no
-# target of a member that stays names the topic. The contract makes no such difference.
-GROWN_MEANWHILE = ("queues_after", "unassigned_queues")
 Owned = set[tuple[str, int]]  # topic id, partition
 
 

@@ -165,7 +165,7 @@ class NewProtocolGroup(NewProtocolRows):
             epoch = self.open[-1]
             epoch.targets = self.targets()
             before, epoch.counts = self.counts, self.shown_by_target(at, epoch.members)
-            epoch.strategy = self.likeliest = self.strategy_of_target(epoch, self.target_before)
+            epoch.strategy = self.strategy_of_target(epoch, self.target_before)
             self.target_before = dict(epoch.targets)
             for member in self.members.values():
                 member.is_new = False
@@ -179,7 +179,7 @@ class NewProtocolGroup(NewProtocolRows):
         current = self.open[0]
         for newer in self.open[1:]:
             if newer.changes:
-                self.write(current, newer.began_at, newer.held, is_reached=False)
+                self.write(current, newer.began_at, newer.held)
                 current = newer
             else:
                 self.waiting = [(current if of is newer else of, when, noted) for of, when, noted in self.waiting]

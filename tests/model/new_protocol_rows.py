@@ -9,9 +9,6 @@ from tests.model.group import ORDER
 from tests.model.group_rows import GroupRows
 from tests.model.member import DESCRIPTION
 from tests.model.new_protocol_epochs import (
-    ANYTHING,
-    GROWN_MEANWHILE,
-    Anything,
     Epoch,
     RecordedMember,
     grown,
@@ -44,9 +41,8 @@ class NewProtocolRows(GroupRows):
         self.computed: Held = {}
         self.target_before: Held = {}
         self.last_strategy: str | None = None  # of the last row
-        self.likeliest: str | None = None  # of the last target, or else row
         self.row_counts: dict[str, int] = {}  # the topics of the last row
-        self.queues_before: int | Anything = 0
+        self.queues_before = 0
         self.has_rows = False
         self.row: dict[str, Any] | None = None
         self.decided: dict[str, dict[str, Any]] = {}  # open sessions of members that a row has shown
@@ -69,7 +65,7 @@ class NewProtocolRows(GroupRows):
             if former in by_name:
                 by_name[name] = by_name.pop(former)
 
-    def write(self, epoch: Epoch, at: int, now: Held, *, is_reached: bool = True) -> None:
+    def write(self, epoch: Epoch, at: int, now: Held) -> None:
         """Write the row of an epoch, with what has happened in it."""
         self.open = [other for other in self.open if other is not epoch]
         self.reached = epoch.reached
@@ -94,7 +90,7 @@ class NewProtocolRows(GroupRows):
         strategy = epoch.strategy or self.strategy(epoch.members)
         if self.last_strategy not in (None, strategy) and strategy and epoch.members_before:
             triggers.append(("strategy_changed", None, None))
-        self.last_strategy = self.likeliest = strategy or self.last_strategy
+        self.last_strategy = strategy or self.last_strategy
         triggers = triggers or [("unexplained", None, None)]
         if not self.has_rows:
             triggers.append(("group_created", None, None))
@@ -125,9 +121,6 @@ class NewProtocolRows(GroupRows):
         else:  # who has what is only passing
             self.finding(at, "generations_missed", bool(epoch.missed))
         row["unassigned_queues"] += more
-        if more and not (is_reached and all(kind != "queue_count_changed" for kind, _, _ in triggers)):
-            row |= dict.fromkeys(GROWN_MEANWHILE, ANYTHING)
-            self.queues_before = ANYTHING
         self.tables.rebalances.append(row)
 
     def show_members(self, epoch: Epoch) -> None:
@@ -149,7 +142,7 @@ class NewProtocolRows(GroupRows):
     def candidates(self, named: list[str | None], asking: str | None = None) -> list[str]:
         """Return the assignors that may have won, the last one first: what nothing shows is no change."""
         found = voted([name for name in named if name], "uniform", asking)
-        return sorted(found, key=lambda name: f"kafka.server.{name}" != self.likeliest)
+        return sorted(found, key=lambda name: f"kafka.server.{name}" != self.last_strategy)
 
     def strategy_of_target(self, epoch: Epoch, before: Held) -> str | None:
         """Return the assignor that gives a target; where several may have won, the first that does."""

@@ -39,6 +39,7 @@ from udfs.model.comparability import (
 )
 from udfs.model.events import SCHEMA_VERSION, GroupSnapshot, QueueInfo, QueueRef
 from udfs.model.group_api import DueEvent
+from udfs.model.queues import numbered
 from udfs.strategies.registry import qualified_name
 
 # What the assignor decides of an epoch's causes, which its target may be the first to show.
@@ -83,7 +84,7 @@ def take_epoch(context: GroupContext, outcome: EpochOutcome, names: Mapping[str,
     )
     resized = {topic: sizes(context, topic, topic_queues, guessed, named, at) for topic in topics & before}
     if published is None:
-        topic_queues, resized = _as_before_growth(topic_queues, resized, named)
+        topic_queues, resized = _as_in_last_target(context, topic_queues, resized, at)
     came = _under_first_ids(context, outcome, snapshot)
     _learn_arrivals(context, outcome, came)
     causes = compare(
@@ -155,22 +156,23 @@ def take_epoch(context: GroupContext, outcome: EpochOutcome, names: Mapping[str,
         group.recorded.note_decided()
 
 
-def _as_before_growth(
-    topic_queues: QueuesByTopic, resized: Mapping[str, tuple[int | None, int]], named: Owners
+def _as_in_last_target(
+    view: GroupView, topic_queues: QueuesByTopic, resized: Mapping[str, tuple[int | None, int]], at: int
 ) -> tuple[dict[str, tuple[QueueInfo, ...]], dict[str, tuple[int | None, int]]]:
-    """Return the topics of an epoch without a target as they were before: a later epoch's target shows the growth.
+    """Return the topics of an epoch without a target, and their sizes, as the last target showed them.
 
-    The coordinator bumps the epoch for a member that leaves even before it learns what metadata already shows.
+    Only a later epoch's target shows a growth: the coordinator bumps the epoch for a member that leaves even before it
+    learns what metadata already shows. A target may also have named queues that metadata still lacks.
     """
-    held = {queue[0] for queue in named}
-    kept = {
-        topic: count
-        for topic, (count, now) in resized.items()
-        if topic not in held and count is not None and count < now
-    }
-    cut = {topic: queues[: kept.get(topic, len(queues))] for topic, queues in topic_queues.items()}
-    some = {topic: queues for topic, queues in cut.items() if queues}
-    return some, {topic: sizes for topic, sizes in resized.items() if topic not in kept}
+    queues, sized = dict(topic_queues), dict(resized)
+    for topic, (count, _) in resized.items():
+        shown, renewed = view.queues_at(topic, at), view.topics.renewed_at(topic, at)
+        is_gone = shown == () or (renewed is not None and renewed > (view.group.last_rebalance_at or 0))
+        if count is None or is_gone:
+            continue
+        queues[topic] = (*queues.get(topic, ())[:count], *numbered(count)[len(queues.get(topic, ())) :])
+        sized[topic] = (count, count)
+    return {topic: infos for topic, infos in queues.items() if infos}, sized
 
 
 def _rename(context: GroupContext, outcome: EpochOutcome, snapshot: GroupSnapshot) -> None:

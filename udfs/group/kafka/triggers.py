@@ -136,14 +136,16 @@ def compare(
         proofs = (
             topic_proof
             for topic_proof in reversed(evidence)
-            if topic_proof.topic == topic and topic_proof.detail != FIRST_METADATA
+            if topic_proof.topic == topic
+            and topic_proof.detail != FIRST_METADATA
+            and not _exceeds(view, topic_proof, resized)
         )
         proof = next(proofs, None)
         earlier = "unknown" if before is None else before
         detail = f"{earlier} -> {now}" + (MADE_AGAIN if topic in made_again else "")
         causes.add("queue_count_changed", proof, topic=topic, detail=detail, event_id=event_id)
     causes.notes = return_notes(view, infos, causes.departures, at)
-    causes.evidence_left = _evidence_left(group.evidence, causes, infos, resized, at, members_at)
+    causes.evidence_left = _evidence_left(view, causes, infos, resized, at, members_at)
     return causes
 
 
@@ -238,11 +240,17 @@ def _departure(
     return departure_cause(departure, at, event_id)
 
 
+def _exceeds(view: GroupView, proof: Evidence, resized: Mapping[str, tuple[int | None, int]]) -> bool:
+    """Return whether metadata showed more queues of a topic than a generation does."""
+    topic = proof.topic
+    return topic is not None and topic in resized and len(view.queues_at(topic, proof.time) or ()) > resized[topic][1]
+
+
 def _evidence_left(
-    evidence: Sequence[Evidence],
+    view: GroupView,
     causes: Causes,
     shown_members: Container[str],
-    topics: Container[str],
+    resized: Mapping[str, tuple[int | None, int]],
     at: int,
     members_at: int | None,
 ) -> list[Evidence]:
@@ -251,7 +259,7 @@ def _evidence_left(
     A static member that came back under another id counts as shown, and is not a cause.
 
     Args:
-        topics: Topics of both generations; of any other topic this generation shows the current number of queues.
+        resized: Topics of both generations; of any other topic this generation shows the current number of queues.
     """
     shown = {(trigger.kind, trigger.member_id, trigger.topic) for trigger in causes.triggers}
     departed = set(causes.departures)
@@ -266,11 +274,13 @@ def _evidence_left(
             return False
         if proof.kind == "member_left" and ("member_joined", proof.member_id, None) in shown:
             return False  # it belongs to an earlier session
-        if proof.topic is not None and proof.topic not in topics:
+        if proof.topic is not None and proof.topic not in resized:
             return False
+        if _exceeds(view, proof, resized):
+            return True
         return (proof.kind, proof.member_id, proof.topic) not in shown and proof.member_id not in departed
 
-    return [proof for proof in evidence if is_open(proof)]
+    return [proof for proof in view.group.evidence if is_open(proof)]
 
 
 def released(before: Owners, after: Owners) -> list[Queue]:
