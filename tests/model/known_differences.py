@@ -30,12 +30,6 @@ KNOWN_DIFFERENCES = {
         " epoch, and the next one is unexplained; if its subscription had changed in it, the cause has the new id (that"
         " of a join has the former one), and the former session lacks the subscription",
     ),
-    "topics_without_offsets": _shown_by(
-        290,
-        "no_offsets",
-        reason="without offsets the order of topics in a group's first target is lost: a target of uniform, which"
-        " follows it, counts as different. The order of its topics is in the record itself",
-    ),
     "redescribes": _shown_by(
         10,
         reason="a description that begins no epoch, such as another host, is not shown before the next epoch, and"

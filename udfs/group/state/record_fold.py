@@ -247,16 +247,18 @@ def _fold_target(
     member = recorded.members.setdefault(member_id, RecordedMember(newest))
     if newest < (member.target_at or newest):
         return
-    several = {ascending(record.partitions or ()): record.deleted for record in records if record.event_time == newest}
-    if any(several.values()):
-        several = {(): True}
+    given = [record for record in records if record.event_time == newest]
+    # The uniform assignor goes on from a target in the order of its record.
+    several = {ascending(record.partitions or ()): record.partitions or () for record in given}
+    if any(record.deleted for record in given):
+        several = {(): ()}
     has_all = member.epoch == recorded.assignment_epoch and member.state == "stable"
     of_replaced = [] if replaced is None else [ascending(replaced.target)]
     for former in (*of_replaced, ascending(member.target), member.owned):
         if len(several) > 1 and former in several and not (has_all and former == member.owned):
-            del several[former]
-            recorded.previous[member_id] = former
-    member.target, member.target_at = member.owned if has_all and member.owned in several else min(several), newest
+            recorded.previous[member_id] = several.pop(former)
+    chosen = member.owned if has_all and member.owned in several else min(several)
+    member.target, member.target_at = several[chosen], newest
 
 
 def _renamed(recorded: RecordedGroup, folded: Folded, computed: Sequence[int | None], at: int) -> dict[str, str]:
