@@ -43,8 +43,9 @@ FIRST_METADATA: Final = "first metadata"
 def change_topic(context: GroupContext, due: DueEvent, event: TopicQueues, at: int) -> None:
     """Apply a change of a topic's queues, if a member subscribes to it."""
     group, topic = context.group, event.topic
-    is_subscribed = any(topic in (member.subscriptions or ()) for member in group.members.values())
-    if not is_subscribed and topic not in group.current_topics():
+    is_of_group, recorded = topic in group.current_topics(), group.recorded
+    is_of_records = recorded is not None and recorded.protocol == "consumer" and topic in recorded.topics()
+    if not is_of_group and not is_of_records:
         return
     if context.kind is GroupKind.REPORTED and topic in group.topics_without_metadata:
         if group.recorded is None:
@@ -53,6 +54,9 @@ def change_topic(context: GroupContext, due: DueEvent, event: TopicQueues, at: i
         return
     before, after = context.queues_at(topic, event.event_time - 1), context.queues_at(topic, at)
     if (before or ()) == (after or ()):
+        return
+    if not is_of_group:  # it is of an epoch that is not decided yet
+        context.learn(Evidence("queue_count_changed", at, None, topic, due.event_id))
         return
     change = resized(before, after or ())
     if due.late:

@@ -77,7 +77,7 @@ def _apply_records(context: GroupContext, records: Sequence[tuple[GroupRecord, s
         recorded.decided = context.group.generation
         epochs = [epoch for epoch in epochs if epoch > recorded.decided]
     if epochs and recorded.is_open:
-        _resume(context, recorded)
+        _resume(context, recorded, at)
         _finish(context, recorded, event_id, at, epochs[0])
     touched = {record.member_id for record, _ in records}
     owned = recorded.owned(touched if len(epochs) <= 1 else None)
@@ -85,7 +85,7 @@ def _apply_records(context: GroupContext, records: Sequence[tuple[GroupRecord, s
     assigned = recorded.assignment_epoch
     folded = fold(recorded, records)
     if assigned != recorded.assignment_epoch == recorded.epoch:
-        _resume(context, recorded)
+        _resume(context, recorded, at)
     _note_departures(context, recorded, folded, at)
     if epochs and recorded.continued is None:
         recorded.began_at = at
@@ -206,10 +206,13 @@ def take_back(context: GroupContext, records: Sequence[DueEvent], snapshot: Grou
 # ---- the outcome of an epoch
 
 
-def _resume(view: GroupView, recorded: RecordedGroup) -> None:
+def _resume(context: GroupContext, recorded: RecordedGroup, at: int) -> None:
     """Resume the previous epoch if the newest one has no effect, as far as that is known."""
-    group = view.group
-    recorded.resume_epoch(_infos(recorded), {topic: group.counts.get(topic, 0) for topic in group.subscribed_topics()})
+    group = context.group
+    if recorded.is_overtaking:
+        _learn_names(context, recorded, at)
+        counts = {topic: group.counts.get(topic, 0) for topic in group.subscribed_topics()}
+        recorded.resume_epoch(_infos(recorded), counts)
 
 
 def _finish(view: GroupView, recorded: RecordedGroup, event_id: str, at: int, overtaken: int | None = None) -> None:

@@ -310,21 +310,19 @@ class RecordedGroup(msgspec.Struct, array_like=True, dict=True):
     @property
     def awaits_effect(self) -> bool:
         """Return whether the newest epoch may have no effect, so that the previous one may continue."""
-        return self._is_overtaken and bool(self.present) and self.assignment_epoch != self.epoch
+        return self.is_overtaking and bool(self.present) and self.assignment_epoch != self.epoch
 
     @property
-    def _is_overtaken(self) -> bool:
-        """Return whether the newest waiting outcome belongs to an epoch that the newest one overtook."""
+    def is_overtaking(self) -> bool:
+        """Return whether the newest epoch overtook that of the newest waiting outcome."""
         return bool(self.waiting) and self.waiting[-1].overtaken == self.epoch
 
     def resume_epoch(self, members: Collection[MemberInfo], counts: Mapping[str, int]) -> None:
-        """Resume the previous epoch if the newest one has no effect, judging by its target, if it ever gets one.
+        """Resume the epoch that the newest one overtook if that has no effect, judging by its target if it gets one.
 
         Args:
             members: The current members. counts: The former number of queues of each topic that members subscribed to.
         """
-        if not self._is_overtaken:
-            return
         last = under_new_ids(self.waiting[-1], self.renamed)
         subscribed = [{info.member_id: info.subscriptions for info in infos} for infos in (last.members, members)]
         if subscribed[0] != subscribed[1] or last.strategy != self.strategy():
