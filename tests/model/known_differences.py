@@ -22,14 +22,6 @@ def _shown_by(seed: int, *features: str, reason: str) -> KnownDifference:
 
 
 KNOWN_DIFFERENCES = {
-    "statics_described_anew": _shown_by(
-        257,
-        "statics",
-        "subscriptions",
-        reason="a static member comes back while an epoch is under way. What its return changes may count for that"
-        " epoch, and the next one is unexplained; if its subscription had changed in it, the cause has the new id (that"
-        " of a join has the former one), and the former session lacks the subscription",
-    ),
     "redescribes": _shown_by(
         10,
         reason="a description that begins no epoch, such as another host, is not shown before the next epoch, and"

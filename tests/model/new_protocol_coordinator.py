@@ -10,7 +10,7 @@ from __future__ import annotations
 import base64
 import random
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from tests.model.server_assignments import Target, likely_order, server_answer, voted
@@ -272,31 +272,26 @@ class NewProtocolCoordinator:
         self.newest = [name for name in self.newest if name != member_id]
 
     def _replace(self, former: CoordinatedMember, member: CoordinatedMember) -> None:
-        """Let a static member take the place of its former id: it has what that had."""
+        """Let a static member take the place of its former id: it has what that had.
+
+        Its first description is that of the former; its own follows if it differs. Source: kafka-group-coordinator 4.1
+        ``GroupMetadataManager#getOrMaybeSubscribeStaticConsumerMember``, ``#hasMemberSubscriptionChanged``.
+        """
         target = self.targets.get(former.member_id)
         member.state, member.assigned, member.revoking = former.state, former.assigned, former.revoking
         self._delete(former.member_id)
         self.members[member.member_id] = member
-        self._describe(member)
+        as_former = replace(former, member_id=member.member_id)
+        self._describe(as_former)
         if target is not None:
             self.targets[member.member_id] = target
             self.write("member_target", member_id=member.member_id, partitions=_written(target))
         self._write_current(member)
+        if _description(as_former) != _description(member):
+            self._describe(member)
 
     def _describe(self, member: CoordinatedMember) -> None:
-        described: dict[str, Any] = {
-            "member_id": member.member_id,
-            "client_id": member.client,
-            "host": member.host,
-            "subscriptions": sorted(member.names),
-            "strategies": [f"server.{member.assignor}"] if member.assignor else [],
-            "rebalance_timeout_ms": 300_000,
-            "protocol": "consumer",
-        }
-        if member.instance_id:
-            described["instance_id"] = member.instance_id
-        pattern = {"pattern": member.pattern} if member.pattern else {}
-        self.write("member", member_id=member.member_id, member=described, **pattern)
+        self.write("member", member_id=member.member_id, **_description(member))
 
     def _write_current(self, member: CoordinatedMember) -> None:
         self.write(
@@ -308,6 +303,21 @@ class NewProtocolCoordinator:
             partitions=_written(member.assigned),
             revoking=_written(member.revoking),
         )
+
+
+def _description(member: CoordinatedMember) -> dict[str, Any]:
+    described: dict[str, Any] = {
+        "member_id": member.member_id,
+        "client_id": member.client,
+        "host": member.host,
+        "subscriptions": sorted(member.names),
+        "strategies": [f"server.{member.assignor}"] if member.assignor else [],
+        "rebalance_timeout_ms": 300_000,
+        "protocol": "consumer",
+    }
+    if member.instance_id:
+        described["instance_id"] = member.instance_id
+    return {"member": described, **({"pattern": member.pattern} if member.pattern else {})}
 
 
 def _as_sets(partitions: dict[str, list[int]]) -> Partitions:

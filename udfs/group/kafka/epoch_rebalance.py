@@ -37,7 +37,7 @@ from udfs.group.state.view import GroupView
 from udfs.model.comparability import (
     TOPICS_UNKNOWN,
 )
-from udfs.model.events import SCHEMA_VERSION, GroupSnapshot, QueueInfo, QueueRef
+from udfs.model.events import SCHEMA_VERSION, GroupSnapshot, MemberInfo, QueueInfo, QueueRef
 from udfs.model.group_api import DueEvent
 from udfs.model.queues import numbered
 from udfs.strategies.registry import qualified_name
@@ -63,8 +63,8 @@ def take_epoch(context: GroupContext, outcome: EpochOutcome, names: Mapping[str,
     is_newer = outcome.epoch != group.generation
     if is_newer:
         overtake_awaited(context, at)
-    _rename(context, outcome, snapshot)
     if not is_newer:
+        _rename(context, outcome, snapshot)
         settle_replaced(context)
         update_existing(context, snapshot, at)
         return
@@ -98,14 +98,14 @@ def take_epoch(context: GroupContext, outcome: EpochOutcome, names: Mapping[str,
         members_at=outcome.began_at,
         patterns=outcome.patterns,
     )
+    move_members(context, came, {info.member_id: info.member_id for info in came.members}, causes, at)
+    _rename(context, outcome, snapshot)
     if group.exists and not causes.triggers and reported == group.reported:
         settle_replaced(context)
         note_epoch(context, outcome.epoch if outcome.until is None else outcome.until, at)
         return
     context.use_up_evidence(causes.evidence_left)
     current = group.generation
-    move_members(context, came, {info.member_id: info.member_id for info in came.members}, causes, at)
-    _rename(context, outcome, snapshot)
     begin_generation(context, outcome.epoch, None, [info.member_id for info in snapshot.members], polled=False)
     _add_triggers(context, due, snapshot, current, causes, at)
     steps = ownership_steps(group.reported, outcome, lives)
@@ -186,17 +186,23 @@ def _rename(context: GroupContext, outcome: EpochOutcome, snapshot: GroupSnapsho
 
 
 def _under_first_ids(view: GroupView, outcome: EpochOutcome, snapshot: GroupSnapshot) -> GroupSnapshot:
-    """Return a snapshot with new members under the ids they joined with; some have returned under other ids since."""
+    """Return a snapshot with members under the ids they came with; some have returned under others within the epoch.
+
+    How a member that was there before is described under its later id is no part of its session under the first one.
+    """
     first: dict[str, str] = {}
     for _, former_id, member_id in outcome.renamed:
         first[member_id] = first.pop(former_id, former_id)
     for member_id in first.keys() & view.group.members.keys():
         del first[member_id]
-    if not first:
-        return snapshot
-    members = [(first.get(info.member_id, info.member_id), info) for info in snapshot.members]
-    renamed = tuple(msgspec.structs.replace(info, member_id=member_id) for member_id, info in members)
-    return msgspec.structs.replace(snapshot, members=renamed)
+
+    def as_first(info: MemberInfo) -> MemberInfo:
+        first_id = first.get(info.member_id)
+        if first_id in view.group.members:
+            return MemberInfo(member_id=first_id, subscriptions=info.subscriptions)
+        return info if first_id is None else msgspec.structs.replace(info, member_id=first_id)
+
+    return msgspec.structs.replace(snapshot, members=tuple(map(as_first, snapshot.members))) if first else snapshot
 
 
 def _snapshot(view: GroupView, outcome: EpochOutcome, lives: TopicLives) -> GroupSnapshot:
