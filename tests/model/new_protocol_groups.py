@@ -56,7 +56,11 @@ class NewProtocolGroup(NewProtocolRows):
                 sessions = self.open[-1].sessions if self.open else self.decided
                 sessions.pop(former, None)
                 sessions[name] = self.session(name, member)
-        self.members[name].described, self.members[name].pattern = described, record.get("pattern")
+        member = self.members[name]
+        member.described, member.pattern = described, record.get("pattern")
+        for sessions in (self.decided, *(epoch.sessions for epoch in self.open)):
+            if name in sessions:  # what it subscribes to is shown with an epoch
+                sessions[name] = self.session(name, member) | {"subscriptions": sessions[name]["subscriptions"]}
 
     def former(self, instance_id: str | None) -> str | None:
         found = [name for name, member in self.leaving.items() if member.described.get("instance_id") == instance_id]
@@ -155,6 +159,10 @@ class NewProtocolGroup(NewProtocolRows):
         self.target_epoch = number
         if self.open:
             newest = self.open[-1]
+            for name, fields in newest.members.items():
+                fields["strategies"] = list(self.members[name].described.get("strategies") or ())
+            if len(self.open) > 1:
+                newest.changes |= self.strategy(newest.members) != self.strategy(self.open[-2].members)
             counts = self.shown_by_target(at, newest.members)
             newest.changes |= any(
                 counts[topic] != self.targeted[topic] for topic in counts.keys() & self.targeted.keys()

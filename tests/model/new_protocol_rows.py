@@ -77,7 +77,11 @@ class NewProtocolRows(GroupRows):
             if former in before:
                 before[name] = before.pop(former)
         moved = compared(owners(before), owners(now))
-        is_row = bool(triggers or moved["queues_moved"] or moved["queues_assigned"] or moved["queues_revoked"])
+        # An assignor that only the target shows makes no row by itself.
+        voted = self.strategy(epoch.members)
+        is_other = bool(voted and epoch.members_before and self.last_strategy not in (None, voted))
+        moves = moved["queues_moved"] or moved["queues_assigned"] or moved["queues_revoked"]
+        is_row = bool(triggers or moves or is_other)
         self.generation = epoch.number if is_row else self.generation
         for when, noted in mine:
             if isinstance(noted, tuple):

@@ -39,7 +39,7 @@ from udfs.model.garbage_collection import makes_no_cycles
 from udfs.model.journal import GroupChanged, MemberEpoch, MemberReplaced, ReconcilingMember
 from udfs.model.spans import QueuesReassigned
 
-GROUP_VERSION: Final = 1
+GROUP_VERSION: Final = 2
 
 _REASONS = ("left", "expired", "gone", "absent_from_snapshot", "replaced")
 # Fields written unchanged, each with its type. Their order is the byte order, so only append.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 import msgspec
 
@@ -24,11 +24,11 @@ from udfs.group.kafka.reported_generations import (
     move_members,
     rename,
     subscribed_after,
-    update_existing,
 )
 from udfs.group.kafka.topic_lives import TopicLives, lives_in, ownership_steps, queues_in_target
 from udfs.group.kafka.triggers import Causes, compare
 from udfs.group.members.departure_causes import INFERRED
+from udfs.group.members.descriptions import HIDDEN_FIELDS, update_description
 from udfs.group.state.assignment_diff import held_only_by
 from udfs.group.state.epoch_outcome import EpochOutcome
 from udfs.group.state.group import Evidence, Owners, Queue
@@ -66,7 +66,7 @@ def take_epoch(context: GroupContext, outcome: EpochOutcome, names: Mapping[str,
     if not is_newer:
         _rename(context, outcome, snapshot)
         settle_replaced(context)
-        update_existing(context, snapshot, at)
+        describe(context, outcome.members, at)
         return
     reported = lives.owners(outcome.owned)
     published = None if outcome.target is None else lives.owners(outcome.target)
@@ -97,6 +97,7 @@ def take_epoch(context: GroupContext, outcome: EpochOutcome, names: Mapping[str,
         infers=False,
         members_at=outcome.began_at,
         patterns=outcome.patterns,
+        counts={topic: len(queues) for topic, queues in topic_queues.items()},
     )
     move_members(context, came, {info.member_id: info.member_id for info in came.members}, causes, at)
     _rename(context, outcome, snapshot)
@@ -156,6 +157,16 @@ def take_epoch(context: GroupContext, outcome: EpochOutcome, names: Mapping[str,
         group.recorded.note_decided()
 
 
+def describe(context: GroupContext, infos: Iterable[MemberInfo], at: int) -> None:
+    """Show how members are described now, which may begin no epoch; what they subscribe to is shown with an epoch."""
+    for info in infos:
+        member = context.group.members.get(info.member_id)
+        if member is not None:
+            changed, _ = update_description(context, member, msgspec.structs.replace(info, subscriptions=None), at, at)
+            if changed - set(HIDDEN_FIELDS):
+                context.change_session(member, at)
+
+
 def _as_in_last_target(
     view: GroupView, topic_queues: QueuesByTopic, resized: Mapping[str, tuple[int | None, int]], at: int
 ) -> tuple[dict[str, tuple[QueueInfo, ...]], dict[str, tuple[int | None, int]]]:
@@ -182,6 +193,7 @@ def _rename(context: GroupContext, outcome: EpochOutcome, snapshot: GroupSnapsho
         if former_id in members and member_id not in members:
             renamed = {former_id: member_id}
             rename(context, renamed, infos, back_at, back_at, splits=False, decided_at=outcome.at)
+            describe(context, [infos[member_id]] if member_id in infos else [], outcome.at)
             members = context.group.members
 
 
@@ -200,7 +212,11 @@ def _under_first_ids(view: GroupView, outcome: EpochOutcome, snapshot: GroupSnap
         first_id = first.get(info.member_id)
         if first_id in view.group.members:
             return MemberInfo(member_id=first_id, subscriptions=info.subscriptions)
-        return info if first_id is None else msgspec.structs.replace(info, member_id=first_id)
+        if first_id is None:
+            return info
+        then = outcome.described_as.get(first_id, info)
+        described = {"subscriptions": info.subscriptions, "joined_at": info.joined_at}
+        return msgspec.structs.replace(then, member_id=first_id, **described)
 
     return msgspec.structs.replace(snapshot, members=tuple(map(as_first, snapshot.members))) if first else snapshot
 

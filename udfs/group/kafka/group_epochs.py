@@ -18,7 +18,7 @@ from udfs.group.batch.context import GroupContext
 from udfs.group.batch.recorded_row import without_epochs
 from udfs.group.decision.commit_spans import commit_spans
 from udfs.group.events.lifecycle import show_unfollowed
-from udfs.group.kafka.epoch_rebalance import take_epoch
+from udfs.group.kafka.epoch_rebalance import describe, take_epoch
 from udfs.group.kafka.inferred_departures import infer_recorded_departure
 from udfs.group.kafka.reported_generations import rename_static_members, update_existing
 from udfs.group.kafka.topic_names import (
@@ -86,6 +86,7 @@ def _apply_records(context: GroupContext, records: Sequence[tuple[GroupRecord, s
     folded = fold(recorded, records)
     if assigned != recorded.assignment_epoch == recorded.epoch:
         _resume(context, recorded, at)
+    _describe(context, recorded, at, at)
     _note_departures(context, recorded, folded, at)
     if epochs and recorded.continued is None:
         recorded.began_at = at
@@ -117,13 +118,22 @@ def decide_waiting(context: GroupContext, at: int) -> None:
         last = _last_with_names(context, recorded, ready, at)
         while sum(later.size for later in recorded.waiting[last + 1 :]) > MAX_WAITING:
             last += 1
-        for outcome in recorded.take_waiting(last + 1):
+        decided = recorded.take_waiting(last + 1)
+        for outcome in decided:
             if is_overdue(recorded, outcome, at):
                 name_the_rest(context, recorded, outcome, at)
             take_epoch(context, outcome, recorded.names, topics_without_metadata(context, recorded, outcome, at))
+        if decided and decided[0].at < at:
+            _describe(context, recorded, decided[0].at, at)
         recorded.note_wait(next_check(recorded, ready[last + 1 :], at))
     row = context.group.row
     context.write_row(at, row or GroupChanged(system=context.system, state="new", mode=context.mode))
+
+
+def _describe(context: GroupContext, recorded: RecordedGroup, since: int, at: int) -> None:
+    """Show the descriptions recorded since a time, of members that an epoch has shown."""
+    news = [member_id for member_id, member in recorded.present.items() if (member.described_at or 0) >= since]
+    describe(context, [_info(recorded, member_id, recorded.present[member_id]) for member_id in news], at)
 
 
 def _last_with_names(view: GroupView, recorded: RecordedGroup, outcomes: Sequence[EpochOutcome], at: int) -> int:
@@ -252,6 +262,7 @@ def _finish(view: GroupView, recorded: RecordedGroup, event_id: str, at: int, ov
         renamed=list(recorded.renamed),
         assignors=recorded.assignors(),
         names_assignor=recorded.names_assignor(),
+        described_as=dict(recorded.described_as),
     )
     recorded.finish_epoch(outcome)
 

@@ -89,6 +89,7 @@ def compare(
     infers: bool = True,
     members_at: int | None = None,
     patterns: Mapping[str, str] | None = None,
+    counts: Mapping[str, int] | None = None,
 ) -> Causes:
     """Compare a new generation with the current one.
 
@@ -99,7 +100,9 @@ def compare(
         members_at: When the members were these, if that is before the generation was complete: they may have departed
             since.
         patterns: Patterns of members that subscribe by pattern, if reported.
+        counts: The queues of all topics of the new generation; None for those in ``resized``.
     """
+    counts = {topic: now for topic, (_, now) in resized.items()} if counts is None else counts
     causes, group = Causes(), view.group
     infos = {info.member_id: info for info in snapshot.members}
     evidence = [remembered for remembered in group.evidence if remembered.time <= at]
@@ -138,14 +141,14 @@ def compare(
             for topic_proof in reversed(evidence)
             if topic_proof.topic == topic
             and topic_proof.detail != FIRST_METADATA
-            and not _exceeds(view, topic_proof, resized)
+            and not _exceeds(view, topic_proof, counts)
         )
         proof = next(proofs, None)
         earlier = "unknown" if before is None else before
         detail = f"{earlier} -> {now}" + (MADE_AGAIN if topic in made_again else "")
         causes.add("queue_count_changed", proof, topic=topic, detail=detail, event_id=event_id)
     causes.notes = return_notes(view, infos, causes.departures, at)
-    causes.evidence_left = _evidence_left(view, causes, infos, resized, at, members_at)
+    causes.evidence_left = _evidence_left(view, causes, infos, resized, counts, at, members_at)
     return causes
 
 
@@ -240,17 +243,18 @@ def _departure(
     return departure_cause(departure, at, event_id)
 
 
-def _exceeds(view: GroupView, proof: Evidence, resized: Mapping[str, tuple[int | None, int]]) -> bool:
+def _exceeds(view: GroupView, proof: Evidence, counts: Mapping[str, int]) -> bool:
     """Return whether metadata showed more queues of a topic than a generation does."""
     topic = proof.topic
-    return topic is not None and topic in resized and len(view.queues_at(topic, proof.time) or ()) > resized[topic][1]
+    return topic is not None and topic in counts and len(view.queues_at(topic, proof.time) or ()) > counts[topic]
 
 
 def _evidence_left(
     view: GroupView,
     causes: Causes,
     shown_members: Container[str],
-    resized: Mapping[str, tuple[int | None, int]],
+    resized: Container[str],
+    counts: Mapping[str, int],
     at: int,
     members_at: int | None,
 ) -> list[Evidence]:
@@ -259,7 +263,7 @@ def _evidence_left(
     A static member that came back under another id counts as shown, and is not a cause.
 
     Args:
-        resized: Topics of both generations; of any other topic this generation shows the current number of queues.
+        resized: Topics of both generations; of any other topic this generation shows the number of queues, ``counts``.
     """
     shown = {(trigger.kind, trigger.member_id, trigger.topic) for trigger in causes.triggers}
     departed = set(causes.departures)
@@ -274,10 +278,10 @@ def _evidence_left(
             return False
         if proof.kind == "member_left" and ("member_joined", proof.member_id, None) in shown:
             return False  # it belongs to an earlier session
+        if _exceeds(view, proof, counts):
+            return True
         if proof.topic is not None and proof.topic not in resized:
             return False
-        if _exceeds(view, proof, resized):
-            return True
         return (proof.kind, proof.member_id, proof.topic) not in shown and proof.member_id not in departed
 
     return [proof for proof in view.group.evidence if is_open(proof)]

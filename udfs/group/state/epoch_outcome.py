@@ -36,6 +36,7 @@ class EpochOutcome(msgspec.Struct, array_like=True):
         until: The newest epoch that began before this one's end and had no effect.
         assignors: Assignors of which one is the group's, likeliest first. names_assignor: Whether some member names
             one.
+        described_as: Descriptions of static members under the ids from which they came back.
     """
 
     epoch: int
@@ -61,6 +62,7 @@ class EpochOutcome(msgspec.Struct, array_like=True):
     until: int | None = None
     assignors: tuple[str, ...] = ()
     names_assignor: bool = True
+    described_as: dict[str, MemberInfo] = msgspec.field(default_factory=dict)
 
     @property
     def size(self) -> int:

@@ -25,6 +25,7 @@ _KINDS: Final = {
     )
 }
 _LEADING: Final = frozenset(("member", "pattern", "topics", "topology"))
+_VOTED: Final = ("group", "target")  # what members name by then decides an epoch's assignor
 # A member that waits for nothing becomes stable; it has to revoke when the target changes.
 _STATES: Final = {"unreleased": 0, "stable": 1, "unrevoked": 2, None: 0}
 _EPOCH_BITS, _STATE_BITS = 33, 2
@@ -138,6 +139,9 @@ def fold(recorded: RecordedGroup, records: Sequence[tuple[GroupRecord, str]]) ->
             _fold_member(recorded, record, record.member_id, event_id)
         else:
             _fold_group(recorded, record)
+            if is_ordered and record.record in _VOTED and not record.deleted:
+                recorded.__dict__.pop("present", None)
+                recorded.note_votes()
     if recorded.assignment_epoch != assigned:
         newer = {
             group_record.epoch
@@ -160,6 +164,8 @@ def fold(recorded: RecordedGroup, records: Sequence[tuple[GroupRecord, str]]) ->
     at = records[0][0].event_time
     folded.renamed = _renamed(recorded, folded, computed if recorded.assignment_epoch != assigned else [], at)
     recorded.__dict__.pop("present", None)
+    if not is_ordered and any(record.record in _VOTED and not record.deleted for record, _ in records):
+        recorded.note_votes()
     return folded
 
 
@@ -278,6 +284,9 @@ def _renamed(recorded: RecordedGroup, folded: Folded, computed: Sequence[int | N
     for former, member_id in renamed.items():
         # Beyond the limit the oldest are replaced at the epoch's end.
         recorded.renamed = [*recorded.renamed, (at, former, member_id)][-MAX_REPLACEMENTS:]
+        described = {former: folded.departed[former].info, **recorded.described_as}
+        kept = {former_id: described.get(former_id) for _, former_id, _ in recorded.renamed}
+        recorded.described_as = {former_id: info for former_id, info in kept.items() if info is not None}
         recorded.members[member_id].joined_at = folded.departed[former].joined_at
         back_at = recorded.members[member_id].joined_offset
         # otherwise the target is that of the new id

@@ -83,13 +83,15 @@ class RecordedGroup(msgspec.Struct, array_like=True, dict=True):
         is_deleted: The last record of the group itself was a tombstone.
         ids: Ids, by name, of the topics in decided targets.
         former, follows_unrecorded: See ``EpochOutcome``; for the current target.
-        renamed: See ``EpochOutcome``; since the last outcome.
+        renamed, described_as: See ``EpochOutcome``; since the last outcome.
         continued: The epoch that continues after newer ones without effect, in its state when the first of them began.
         default_assignor: The broker's default, as shown by targets when members name none; None if not shown.
         metadata_since: When metadata of the cluster's topics was first observed.
         waits_until: When waiting outcomes are checked again; None if only new events make them be checked.
         release: The coordinator's release, of ``RELEASES``, if the last target could come only from an older one; else
             None.
+        votes: How many members named each assignor, and the newest of them, when the epoch's target was computed, or
+            else when it began; None in states of release 0.2.0.
     """
 
     protocol: RecordProtocol
@@ -119,6 +121,8 @@ class RecordedGroup(msgspec.Struct, array_like=True, dict=True):
     metadata_since: int | None = None
     waits_until: int | None = None
     release: str | None = None
+    votes: tuple[dict[str, int], str | None] | None = None
+    described_as: dict[str, MemberInfo] = msgspec.field(default_factory=dict)
 
     @cached_property
     def present(self) -> dict[str, RecordedMember]:
@@ -182,23 +186,27 @@ class RecordedGroup(msgspec.Struct, array_like=True, dict=True):
         """
         if not self.present:
             return ()
-        votes = self._votes()
+        votes, newest = self.votes or self._votes_now()
         if not votes:
             return tuple(dict.fromkeys((self.default_assignor or DEFAULT_ASSIGNOR, *BUILT_IN_ASSIGNORS)))
-        found = preferred_assignors(Counter(votes), votes[-1])
-        return tuple(_SERVER_SIDE + name for name in found)
+        return tuple(_SERVER_SIDE + name for name in preferred_assignors(votes, newest))
 
     def names_assignor(self) -> bool:
         """Return whether some member names an assignor."""
-        return bool(self._votes())
+        return bool((self.votes or self._votes_now())[0])
 
-    def _votes(self) -> list[str]:
+    def _votes_now(self) -> tuple[dict[str, int], str | None]:
         infos = [
             member.info
             for member in self.present.values()
             if member.info is not None and member.classic_strategies is None
         ]
-        return [info.strategies[0].removeprefix(_SERVER_SIDE) for info in infos if info.strategies]
+        named = [info.strategies[0].removeprefix(_SERVER_SIDE) for info in infos if info.strategies]
+        return dict(Counter(named)), named[-1] if named else None
+
+    def note_votes(self) -> None:
+        """Record which assignors members name now; what they name later has no part in this epoch's target."""
+        self.votes = self._votes_now()
 
     def strategy(self) -> str | None:
         """Return the assignor that is most likely the group's; None if it has no members."""
@@ -305,7 +313,8 @@ class RecordedGroup(msgspec.Struct, array_like=True, dict=True):
             outcome = continued(self.continued, outcome, since)
         self.waiting.append(outcome)
         self.decided = outcome.epoch if outcome.until is None else outcome.until
-        self.began_at, self.steps, self.departures, self.renamed, self.continued = None, [], {}, [], None
+        self.began_at, self.steps, self.departures, self.continued = None, [], {}, None
+        self.renamed, self.described_as = [], {}
 
     @property
     def awaits_effect(self) -> bool:
@@ -337,7 +346,7 @@ class RecordedGroup(msgspec.Struct, array_like=True, dict=True):
                 return
         self.continued, self.waiting = last, self.waiting[:-1]
         self.began_at, self.steps = last.began_at, [*last.steps, *self.steps]
-        self.renamed = [*last.renamed, *self.renamed]
+        self.renamed, self.described_as = [*last.renamed, *self.renamed], last.described_as | self.described_as
         self.departures = {departure.member_id: departure for departure in last.departures} | self.departures
 
     def _has_grown(self, targets: Held, counts: Mapping[str, int]) -> bool:
