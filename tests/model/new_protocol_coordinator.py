@@ -148,18 +148,6 @@ class NewProtocolCoordinator:
             return None
         return next((member for member in self.members.values() if member.instance_id == instance_id), None)
 
-    def is_converged(self) -> bool:
-        """Return whether all members have what the newest epoch gives them, but for those that are away."""
-        return self.epoch == self.target_epoch and all(
-            member.epoch in (self.epoch, AWAY) and member.state == "stable" for member in self.members.values()
-        )
-
-    def lacks_a_target(self) -> bool:
-        return bool(self.members) and self.epoch > self.target_epoch
-
-    def knows_its_topics(self) -> bool:
-        return self._known_topics() == self.seen
-
     # ---- one request
 
     def _ask(self, member: CoordinatedMember, *, bumps: bool, acknowledges: bool, owns: bool = True) -> None:

@@ -6,11 +6,9 @@ One seed is one history. Requests come at equal times, a millisecond apart, or l
 from __future__ import annotations
 
 import random
-from collections.abc import Collection
 from typing import Any
 
 from tests.model.disturbances import History
-from tests.model.known_differences import KNOWN_DIFFERENCES
 from tests.model.new_protocol_coordinator import (
     AWAY,
     ClusterTopic,
@@ -25,18 +23,12 @@ FEATURES = (
     "statics",
     "growth",
     "late_growth",
-    "late_growth_without_target",
-    "growth_without_target",
-    "statics_described_anew",
     "subscriptions",
     "patterns",
     "assignors",
     "redescribes",
     "bare_epochs",
-    "bare_without_target",
-    "bare_with_assignors",
     "deletes",
-    "made_again_at_once",
     "slow",
     "delayed_targets",
     "old_brokers",
@@ -45,26 +37,15 @@ FEATURES = (
     "disorder",
     "repeats",
     "no_offsets",
-    "topics_without_offsets",
     "logs",
-    "logs_at_one_time",
 )
 
 
-def new_protocol_history(
-    seed: int, only: Collection[str] | None = None, off: Collection[str] = KNOWN_DIFFERENCES
-) -> History:
-    """Return the history of a seed.
-
-    Args:
-        only: The features that it has, each very likely; None: any, each now and then.
-        off: Those that it does not have in any case.
-    """
+def new_protocol_history(seed: int) -> History:
+    """Return the history of a seed."""
     chance = random.Random(seed)
     # One more feature changes no history that does not have it.
-    share = 0.35 if only is None else 0.8
-    features = {name for name in FEATURES if random.Random(f"{seed} {name}").random() < share}
-    features = features.intersection(FEATURES if only is None else only).difference(off)
+    features = {name for name in FEATURES if random.Random(f"{seed} {name}").random() < 0.35}
     # Without offsets a moment's records have no order, and which id took whose place in it would be open.
     if "no_offsets" in features:
         features -= {"ties", "statics"}
@@ -81,8 +62,6 @@ class _Maker:
         self.chance, self.made, self.features, self.cluster = chance, made, made.features, cluster
         self.at = self.offset = self.ids = self.starts = 0
         names = ["t0", "t1", "u0"][: chance.choice((1, 2, 3))]
-        if "no_offsets" in self.features and "topics_without_offsets" not in self.features:
-            names = names[:1]
         self.topics = {name: ClusterTopic(name, new_topic_id(chance), chance.choice((1, 2, 3, 4, 6))) for name in names}
         release = chance.choice(("3.9", "4.0.0")) if "old_brokers" in self.features else "4.1.0"
         default = chance.choice(("uniform", "uniform", "range"))
@@ -178,13 +157,7 @@ class _Maker:
         if "bare_epochs" in self.features and self.coordinators[group].members:
             kinds += [self.refresh]
         kinds += [self.poll_all]
-        step = self.chance.choice(kinds)
-        if step in (self.leave, self.resolve, self.refresh) or "delayed_targets" in self.features:
-            if "late_growth_without_target" not in self.features:
-                self.poll_grown()
-            if "growth_without_target" not in self.features and not self.coordinators[group].knows_its_topics():
-                return
-        step(group)
+        self.chance.choice(kinds)(group)
 
     def alive(self, group: str) -> list[str]:
         return [name for name, member in self.coordinators[group].members.items() if member.epoch != AWAY]
@@ -208,8 +181,7 @@ class _Maker:
         instance = f"i-{client}" if client in self.statics else None
         former = coordinator.static(instance)
         described = self.described()
-        is_plain = former is not None and not self.may_change(group)
-        if former is not None and (is_plain or self.chance.random() < 0.8):
+        if former is not None and self.chance.random() < 0.8:
             described = {"names": former.names, "pattern": former.pattern}
         self.starts += 1
         assignor = self.chance.choice(("uniform", "range")) if "assignors" in self.features else self.assignor
@@ -238,7 +210,6 @@ class _Maker:
         several = "several_leave" in self.features and self.chance.random() < 0.5
         leaving = self.chance.sample(present, min(len(present), 2 if several else 1))
         if "logs" in self.features and self.chance.random() < 0.6:
-            self.at += "logs_at_one_time" not in self.features
             for member_id in leaving:
                 how = self.chance.choice(("left", "expired"))
                 self.event(
@@ -249,14 +220,10 @@ class _Maker:
     def go_away(self, group: str) -> None:
         coordinator = self.coordinators[group]
         found = [name for name in self.alive(group) if coordinator.members[name].instance_id]
-        if found and self.may_change(group):
+        if found:
             coordinator.go_away(self.chance.choice(found))
 
     def grow(self, _group: str) -> None:
-        if "growth_without_target" not in self.features and (
-            "delayed_targets" in self.features or any(group.lacks_a_target() for group in self.coordinators.values())
-        ):
-            return
         self.at += 1
         topic = self.topics[self.chance.choice(sorted(self.topics))]
         topic.count += self.chance.randint(1, 3)
@@ -264,23 +231,15 @@ class _Maker:
             self.poll(topic.name)
             self.at += 1  # of one time, whether the coordinator knew it already would be open
 
-    def poll_grown(self) -> None:
-        for name in sorted(self.topics):
-            if self.polled[name] != self.topics[name].count:
-                self.poll(name)
-                self.at += 1
-
     def poll_all(self, _group: str) -> None:
         for name in sorted(self.topics):
             if self.polled[name] != self.topics[name].count or self.chance.random() < 0.3:
                 self.poll(name)
 
     def subscribe(self, group: str) -> None:
-        alive, coordinator = self.alive(group), self.coordinators[group]
-        # It may be the same topics, named or by a pattern.
-        is_bare = coordinator.lacks_a_target() and "bare_without_target" not in self.features
-        if alive and not is_bare:
-            coordinator.change(self.chance.choice(alive), **{"pattern": None, **self.described()})
+        alive = self.alive(group)
+        if alive:  # it may be the same topics, named or by a pattern
+            self.coordinators[group].change(self.chance.choice(alive), **{"pattern": None, **self.described()})
 
     def describe(self, group: str) -> None:
         """Let a member come from another address, or name another assignor: that begins no epoch."""
@@ -290,28 +249,13 @@ class _Maker:
             fields = self.chance.choice(({"host": f"h{self.chance.randrange(3)}"}, named))
             self.coordinators[group].change(self.chance.choice(alive), **fields)
 
-    def may_change(self, group: str) -> bool:
-        """Return whether a static member may go, or come back with another subscription."""
-        return (
-            self.features.isdisjoint(("subscriptions", "patterns"))
-            or "statics_described_anew" in self.features
-            or self.coordinators[group].is_converged()
-        )
-
     def resolve(self, group: str) -> None:
-        is_away = any(member.epoch == AWAY for member in self.coordinators[group].members.values())
-        if is_away and "statics_described_anew" not in self.features:
-            return
         self.coordinators[group].resolve()
 
     def refresh(self, group: str) -> None:
-        has_topics = self.features.isdisjoint(("subscriptions", "patterns")) or "bare_without_target" in self.features
-        has_one_assignor = "assignors" not in self.features or "bare_with_assignors" in self.features
-        if has_one_assignor and (has_topics or not self.coordinators[group].lacks_a_target()):
-            self.coordinators[group].refresh()
+        self.coordinators[group].refresh()
 
     def delete(self, group: str) -> None:
         coordinator = self.coordinators[group]
         if not coordinator.members and coordinator.epoch:
             coordinator.delete_group()
-            self.at += "made_again_at_once" not in self.features

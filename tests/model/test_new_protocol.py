@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from tests.model.agreement import PARTS, seeds_of
-from tests.model.known_differences import KNOWN_DIFFERENCES
 from tests.model.new_protocol_agreement import differing
 from tests.model.new_protocol_histories import new_protocol_history
 from tests.model.travels import first_difference
@@ -23,8 +22,8 @@ def agree(seeds: range) -> None:
 
 
 def travel(seeds: range) -> None:
-    """Fail with the smallest part of each history that shows a difference; here all features are on."""
-    found = ((seed, first_difference(new_protocol_history(seed, off=()))) for seed in seeds)
+    """Fail with the smallest part of each history that shows a difference."""
+    found = ((seed, first_difference(new_protocol_history(seed))) for seed in seeds)
     lines = [f"seed {seed}:\n{rows}" for seed, rows in found if rows is not None]
     if lines:
         pytest.fail("\n".join(lines), pytrace=False)
@@ -52,11 +51,3 @@ def test_rows_of_records_do_not_depend_on_their_way(part: int, pytestconfig: pyt
 @pytest.mark.parametrize("part", range(PARTS))
 def test_rows_of_very_many_records_do_not_depend_on_their_way(part: int, pytestconfig: pytest.Config) -> None:
     travel(seeds_of(pytestconfig, part, SLOW_TRAVELS, TRAVELS))
-
-
-@pytest.mark.xfail(strict=True, reason="known; once it passes, take the feature out of known_differences")
-@pytest.mark.parametrize("name", sorted(KNOWN_DIFFERENCES))
-def test_known_differences_are_gone(name: str) -> None:
-    known = KNOWN_DIFFERENCES[name]
-    made = new_protocol_history(known.seed, {*known.features, name}, KNOWN_DIFFERENCES.keys() - {name})
-    assert differing(made) is None
