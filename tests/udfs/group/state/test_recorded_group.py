@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
 from tests.udfs.group.record_script import T_ID, U_ID, partitions
@@ -142,3 +143,12 @@ def test_only_a_group_that_assigns_or_reconciles_lists_its_members() -> None:
     fold(group, [(group_record, "e") for group_record in described])
     (found,) = group.reconciling() or ()
     assert found.assigned == (AssignedQueues(f"subtopology {T_ID}", (0,)),)
+
+
+def test_a_state_of_release_0_2_0_lacks_votes_and_former_descriptions() -> None:
+    group = folded(member(1, "a", strategies=("server.range",)))
+    group.note_votes()
+    *former, _votes, _described_as = msgspec.to_builtins(group)
+    read = msgspec.convert(former, RecordedGroup)
+    assert (read.votes, read.described_as) == (None, {})
+    assert read.assignors() == group.assignors() == ("server.range",)
