@@ -100,9 +100,9 @@ def compare(
         members_at: When the members were these, if that is before the generation was complete: they may have departed
             since.
         patterns: Patterns of members that subscribe by pattern, if reported.
-        counts: The queues of all topics of the new generation; None for those in ``resized``.
+        counts: How many queues the new generation shows of each topic, if metadata may have shown more since.
     """
-    counts = {topic: now for topic, (_, now) in resized.items()} if counts is None else counts
+    counts = counts or {}
     causes, group = Causes(), view.group
     infos = {info.member_id: info for info in snapshot.members}
     evidence = [remembered for remembered in group.evidence if remembered.time <= at]
@@ -141,7 +141,7 @@ def compare(
             for topic_proof in reversed(evidence)
             if topic_proof.topic == topic
             and topic_proof.detail != FIRST_METADATA
-            and not _exceeds(view, topic_proof, counts)
+            and not _exceeds(view, topic_proof, counts, at)
         )
         proof = next(proofs, None)
         earlier = "unknown" if before is None else before
@@ -243,10 +243,12 @@ def _departure(
     return departure_cause(departure, at, event_id)
 
 
-def _exceeds(view: GroupView, proof: Evidence, counts: Mapping[str, int]) -> bool:
-    """Return whether metadata showed more queues of a topic than a generation does."""
+def _exceeds(view: GroupView, proof: Evidence, counts: Mapping[str, int], at: int) -> bool:
+    """Return whether metadata showed more queues of a topic than a generation does, and still shows more."""
     topic = proof.topic
-    return topic is not None and topic in counts and len(view.queues_at(topic, proof.time) or ()) > counts[topic]
+    if topic is None or topic not in counts:
+        return False
+    return all(len(view.queues_at(topic, time) or ()) > counts[topic] for time in (proof.time, at))
 
 
 def _evidence_left(
@@ -263,7 +265,7 @@ def _evidence_left(
     A static member that came back under another id counts as shown, and is not a cause.
 
     Args:
-        resized: Topics of both generations; of any other topic this generation shows the number of queues, ``counts``.
+        resized: Topics of both generations; of any other topic this generation shows the current number of queues.
     """
     shown = {(trigger.kind, trigger.member_id, trigger.topic) for trigger in causes.triggers}
     departed = set(causes.departures)
@@ -278,7 +280,7 @@ def _evidence_left(
             return False
         if proof.kind == "member_left" and ("member_joined", proof.member_id, None) in shown:
             return False  # it belongs to an earlier session
-        if _exceeds(view, proof, counts):
+        if _exceeds(view, proof, counts, at):
             return True
         if proof.topic is not None and proof.topic not in resized:
             return False

@@ -219,8 +219,11 @@ class GroupView:
         return sorted(recorded.union(group.current_topics()))
 
     def queues_at(self, topic: str, at: int) -> tuple[QueueInfo, ...] | None:
-        """Return a topic's queues at that time, as far back as changes are kept; a partition of Kafka has no broker."""
-        is_past = self.facts.clock_before is not None and at < self.facts.clock_before
+        """Return a topic's queues at that time; a partition of Kafka has no broker.
+
+        An epoch may be decided in a later batch: changes are read as far back as they are kept.
+        """
+        is_past = self.group.recorded is not None and at < (self.facts.clock_before or at)
         past = self.topics.before(topic, at + 1) if is_past else None
         return self._as_named(self.topics.at(topic, at) if past is None else past)
 
