@@ -149,6 +149,7 @@ class Retention(Section):
     rejected_events_hours: Hours
     group_minutes_hours: Hours
     audits_hours: Hours
+    annotations_hours: Hours
     changes_hours: Hours
     queue_progress_hours: Hours
 

@@ -132,6 +132,32 @@ BAD_INPUTS = [
     (with_field("owned", [QUEUE, QUEUE]), "duplicate_queue"),
     (with_field("members", [{"member_id": "m"}, {"member_id": "m"}], "group_snapshot"), "duplicate_member"),
     (line(VALID["clock"]).replace(b'"cluster"', b'"cluster": 5, "cluster"'), "duplicate_key"),
+    # annotations
+    (without_field("kind", "annotation"), "missing_kind"),
+    (without_field("text", "annotation"), "missing_text"),
+    (with_field("kind", "", "annotation"), "empty_kind"),
+    (with_field("kind", "k" * 51, "annotation"), "too_long_kind"),
+    (with_field("kind", "\x1b[2J", "annotation"), "control_character_in_kind"),
+    (with_field("text", " \n", "annotation"), "malformed_text"),
+    (with_field("text", "t" * 2_001, "annotation"), "too_long_text"),
+    (with_field("text", ["deploy"], "annotation"), "ill_typed_text"),
+    (with_field("id", "", "annotation"), "empty_id"),
+    (with_field("id", "i" * 256, "annotation"), "too_long_id"),
+    (with_field("id", "i\n", "annotation"), "control_character_in_id"),
+    (with_field("url", "javascript:alert(1)", "annotation"), "malformed_url"),
+    (with_field("url", "https://a b", "annotation"), "malformed_url"),
+    (with_field("url", "https://a\n", "annotation"), "malformed_url"),
+    (with_field("url", "https://" + "a" * 2_000, "annotation"), "too_long_url"),
+    (with_field("groups", "orders*", "annotation"), "ill_typed_groups"),
+    (with_field("groups", [""], "annotation"), "empty_groups"),
+    (with_field("hosts", ["h" * 1_001], "annotation"), "too_long_hosts"),
+    (with_field("hosts", ["h\x7f"], "annotation"), "control_character_in_hosts"),
+    (with_field("client_ids", ["c"] * 101, "annotation"), "too_many_client_ids"),
+    (with_field("cluster", "", "annotation"), "empty_cluster"),
+    (with_field("from", "yesterday", "annotation"), "from_unparsable"),
+    (with_field("from", "2026-11-21T07:12:00", "annotation"), "from_without_zone"),
+    (with_field("to", NOW // 1_000, "annotation"), "to_before_2000"),
+    (with_field("to", NOW - 86_400_000, "annotation"), "to_before_from"),
     # times
     (with_field("event_time", "21.11.2026 07:12"), "event_time_unparsable"),
     (with_field("event_time", "2026-02-30T00:00:00Z"), "event_time_unparsable"),
@@ -209,6 +235,8 @@ def test_a_valid_event_of_every_type_is_read_whole(name: str) -> None:
     expected = dict(VALID[name])
     if "joined_at" in expected:
         expected["joined_at"] = NOW - 1500
+    if "from" in expected:
+        expected["from"] = NOW - 120_000
     assert json.loads(msgspec.json.encode(event)) == expected
 
 
