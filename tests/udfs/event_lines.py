@@ -102,7 +102,7 @@ VALID: dict[str, dict[str, Any]] = {
         "id": "release-42",
         "kind": "deploy",
         "text": "orders 2.4.1\nby the pipeline",
-        "from": "2026-11-21T07:10:00Z",
+        "from": NOW - 120_000,
         "to": NOW + 86_400_000,
         "url": "https://ci.example/42?a=b",
         "groups": ["orders*"],

@@ -81,6 +81,7 @@ def content_of(packets: list[Packed]) -> set[tuple[object, ...]]:
         everything |= {(cluster, shard, "commit", *commit) for commit in commits_of(packet)}
         everything |= {(cluster, shard, "event", event.event_id, event.content) for event in packet.events}
         everything |= {(cluster, shard, "rejected", row.raw_sha256, row.reason) for row in packet.rejected}
+        everything |= {(cluster, shard, "annotation", change.subject) for change in packet.annotations}
     return everything
 
 
@@ -129,7 +130,8 @@ def test_no_line_is_lost_and_none_is_two_things(raw: bytes) -> None:
         for cluster, _, packet in packets
         if cluster != STATELESS and packet.first_and_last_times
     ]
-    assert len(rejected) + len(homes) == (0 if is_blank(raw) else 1)
+    annotations = [change for _, _, packet in packets for change in packet.annotations]
+    assert len(rejected) + len(homes) + len(annotations) == (0 if is_blank(raw) else 1)
 
 
 def test_a_rejected_line_is_kept_with_its_length_hash_place_and_the_beginning_of_its_text() -> None:

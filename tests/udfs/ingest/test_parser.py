@@ -143,7 +143,7 @@ BAD_INPUTS = [
     (with_field("text", ["deploy"], "annotation"), "ill_typed_text"),
     (with_field("id", "", "annotation"), "empty_id"),
     (with_field("id", "i" * 256, "annotation"), "too_long_id"),
-    (with_field("id", "i\n", "annotation"), "control_character_in_id"),
+    (with_field("id", "i\x00", "annotation"), "control_character_in_id"),
     (with_field("url", "javascript:alert(1)", "annotation"), "malformed_url"),
     (with_field("url", "https://a b", "annotation"), "malformed_url"),
     (with_field("url", "https://a\n", "annotation"), "malformed_url"),
@@ -235,8 +235,6 @@ def test_a_valid_event_of_every_type_is_read_whole(name: str) -> None:
     expected = dict(VALID[name])
     if "joined_at" in expected:
         expected["joined_at"] = NOW - 1500
-    if "from" in expected:
-        expected["from"] = NOW - 120_000
     assert json.loads(msgspec.json.encode(event)) == expected
 
 

@@ -62,7 +62,7 @@ def test_an_annotation_is_taken_however_late_or_early_it_is(time: int) -> None:
 def test_an_annotation_moves_no_clock_and_makes_no_cluster_known(cluster: str | None) -> None:
     annotation = line({**VALID["annotation"], "event_time": NOW + 10**9, **({"cluster": cluster} if cluster else {})})
     clock = line({**COMMON, "type": "clock"})
-    alone, both = packets_of(clock), packets_of(annotation, clock, annotation)
+    alone, both = packets_of(clock), packets_of(clock, annotation, annotation)
     of_none = {key: packet for key, packet in both.items() if key[0] == STATELESS}
     assert {key: packet for key, packet in both.items() if key[0] != STATELESS} == alone
     [[first, second]] = [packet.annotations for packet in of_none.values()]
