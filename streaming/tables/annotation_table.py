@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from streaming.tables.columns import TEXT, TEXTS, TIME, Column, Table
+from streaming.tables.columns import TEXT, TEXTS, TIME, TRUTH, Column, Table
 
 ANNOTATIONS = Table(
     "annotations",
@@ -16,9 +16,11 @@ ANNOTATIONS = Table(
         Column("groups", TEXTS, "Shell globs of the groups that it concerns; empty = any"),
         Column("client_ids", TEXTS, "Shell globs of the client ids that it concerns; empty = any"),
         Column("hosts", TEXTS, "Shell globs of the hosts and addresses that it concerns; empty = any"),
-        Column("began_at", TIME, "When it began"),
+        Column("began_at", TIME, "When it began; if no version says so, when the first was written"),
         Column("ended_at", TIME, "When it ended; null = not known, or not over"),
         Column("written_at", TIME, "event_time of this version; a newer version of the same id replaces it"),
+        Column("first_written_at", TIME, "event_time of its first version"),
+        Column("began_inferred", TRUTH, "Whether this version does not say when it began"),
     ),
     key=("annotation_id",),
     cluster_by=("began_at",),

@@ -86,9 +86,8 @@ def _names(event: ContractEvent) -> Iterator[tuple[str, str]]:
 
 
 def _span_violation(event: Annotation) -> Rejection | None:
-    began = event.event_time if event.from_ is None else event.from_
-    if event.to is not None and event.to < began:
-        return Rejection("to_before_from", f"it ends {began - event.to} ms before it begins - at `$.to`")
+    if event.from_ is not None and event.to is not None and event.to < event.from_:
+        return Rejection("to_before_from", f"it ends {event.from_ - event.to} ms before it begins - at `$.to`")
     return None
 
 

@@ -32,7 +32,8 @@ class Annotation(msgspec.Struct, kw_only=True, omit_defaults=True, tag_field="ty
         event_time: When this version was written. Of versions with the same id the newest is valid.
         kind: ``deploy``, ``scaling``, ``drain``, ``incident``, or any other word.
         id: Its identity; without one, its content.
-        from_: When it began; without it at ``event_time``. to: When it ended; None if unknown, or not over.
+        from_: When it began; without it at the earliest ``event_time`` of its versions. to: When it ended; None if
+            unknown, or not over.
         groups, client_ids, hosts: Shell globs, of which one must match. A host is a member's host name or address.
     """
 
@@ -57,6 +58,7 @@ ContractEvent: TypeAlias = AnyEvent | Annotation
 
 def annotation_change(event: Annotation) -> Change:
     """Return the change of an annotation; the same content gives the same change."""
+    # Without an id, the same text at another time is another annotation.
     began_at = event.event_time if event.from_ is None else event.from_
     content = [event.kind, event.text, event.url, began_at, event.to, event.cluster]
     concerned = [event.groups, event.client_ids, event.hosts]
@@ -72,7 +74,7 @@ def annotation_change(event: Annotation) -> Change:
         groups=event.groups,
         client_ids=event.client_ids,
         hosts=event.hosts,
-        began_at=began_at,
+        began_at=event.from_,
         ended_at=event.to,
         written_at=event.event_time,
     )

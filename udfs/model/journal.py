@@ -302,7 +302,7 @@ class AnnotationWritten(msgspec.Struct, frozen=True, kw_only=True, tag_field="ki
     groups: tuple[str, ...]
     client_ids: tuple[str, ...]
     hosts: tuple[str, ...]
-    began_at: int
+    began_at: int | None  # None: with the first version
     ended_at: int | None
     written_at: int
 

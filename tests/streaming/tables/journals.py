@@ -264,7 +264,15 @@ def a_history(random_source: random.Random, length: int) -> list[journal.Change]
     return changes
 
 
-def annotated(at: int, annotation_id: str, *, text: str = "", cluster: str | None = None) -> journal.Change:
+def annotated(
+    at: int,
+    annotation_id: str,
+    *,
+    text: str = "",
+    cluster: str | None = None,
+    began: int | None = None,
+    ended: int | None = None,
+) -> journal.Change:
     """Return a version of an annotation."""
     body = journal.AnnotationWritten(
         annotation_id=annotation_id,
@@ -275,8 +283,8 @@ def annotated(at: int, annotation_id: str, *, text: str = "", cluster: str | Non
         groups=("orders*",),
         client_ids=(),
         hosts=(),
-        began_at=T0,
-        ended_at=None,
+        began_at=None if began is None else T0 + began,
+        ended_at=None if ended is None else T0 + ended,
         written_at=T0 + at,
     )
     number = T0 + at

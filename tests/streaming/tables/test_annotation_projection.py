@@ -32,7 +32,31 @@ def test_rows_do_not_depend_on_the_order_of_versions_their_repeats_and_pieces(
     rows = apply_changes("annotations", order[:cut])
     rows = apply_changes("annotations", [*order[cut:], order[0], *order[:cut]], rows)
     # Which of two versions of one time is valid does not matter, as long as it is always the same one.
-    assert texts(rows) == [("r1", "more than over", 5), ("r2", "another", 9)]
+    assert texts(rows) == [("r1", "over", 5), ("r2", "another", 9)]
+
+
+@pytest.mark.parametrize(
+    ("versions", "span"),
+    [
+        # The end is reported later, without the beginning.
+        ([annotated(4, "r1"), annotated(9, "r1", ended=8)], (4, 8)),
+        ([annotated(4, "r1"), annotated(9, "r1", ended=8), annotated(10, "r1", began=5)], (5, None)),
+        ([annotated(4, "r1", began=7), annotated(9, "r1", ended=8)], (4, 8)),
+        ([annotated(4, "r1", began=1), annotated(2, "r1", began=4)], (1, None)),
+        ([annotated(4, "r1", began=4), annotated(2, "r1")], (4, None)),
+        ([annotated(4, "r1", ended=3)], (3, 3)),
+    ],
+)
+def test_without_a_beginning_an_annotation_begins_with_its_first_version(
+    versions: list[Change], span: tuple[int, int | None]
+) -> None:
+    for order in itertools.permutations(versions):
+        rows: list[Row] = []
+        for version in order:
+            rows = apply_changes("annotations", [version], rows)
+        [row] = rows
+        assert rows == apply_changes("annotations", order)
+        assert (row["began_at"] - T0, row["ended_at"] and row["ended_at"] - T0) == span
 
 
 def test_a_repeated_version_changes_no_row() -> None:

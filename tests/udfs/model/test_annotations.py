@@ -48,9 +48,9 @@ def test_equal_contents_are_one_annotation_whenever_and_however_they_are_written
     assert change_of(groups=["g"]).subject != change_of(hosts=["g"]).subject
 
 
-def test_an_id_is_the_identity_and_without_from_an_annotation_begins_when_it_is_written() -> None:
+def test_an_id_is_the_identity_and_without_from_the_beginning_is_open() -> None:
     body = body_of(id="r1", to=NOW + 5)
-    assert (body.annotation_id, body.began_at, body.ended_at, body.written_at) == ("r1", NOW, NOW + 5, NOW)
+    assert (body.annotation_id, body.began_at, body.ended_at, body.written_at) == ("r1", None, NOW + 5, NOW)
 
 
 @pytest.mark.parametrize("time", [NOW + 86_400_000 * 365, NOW - 86_400_000 * 365])
