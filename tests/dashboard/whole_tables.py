@@ -33,7 +33,7 @@ MORE: dict[str, list[Row]] = {
         {"source": "topic", "position": "2", "raw": "no", "reason": "not_json", "detail": "odd", "seen_at": T0 + 1},
     ],
     "annotations": [
-        annotation("r42", 9_000, 11_000, groups=["orders*"], url="https://ci.example/42"),
+        annotation("r42", 9_000, 11_000, cluster="c1", groups=["orders*"], url="https://ci.example/42"),
         annotation("n1", 60_000, kind="drain", cluster="c1", hosts=["h1"]),
     ],
     "queue_progress": [
