@@ -8,12 +8,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from confluent_kafka import Consumer, TopicPartition
 
 from streaming.collectors.annotation_log import read_annotation, taker, writer_to
 from streaming.machine.file_lock import exclusive_lock
 from streaming.settings.model import Settings, load
 from streaming.setup.errors import SetupError
 from tests.core_config import core_config
+from tests.kit.brokers import Broker
+from tests.kit.topics import create_topic
 from tests.udfs.event_lines import NOW, VALID, envelope, line
 from udfs.ingest.parser import parse
 from udfs.model.annotations import Annotation
@@ -102,6 +105,30 @@ def test_old_files_go_as_those_of_collectors_do(tmp_path: Path) -> None:
         taker(kept)(json.dumps({"kind": "deploy", "text": text}).encode())
         threading.Event().wait(0.01)
     assert [event["text"] for event in written(tmp_path)] == ["new"]
+
+
+@pytest.mark.broker
+def test_a_topic_of_events_takes_them_from_everyone(kafka41: Broker) -> None:
+    topic = "annotations-of-everyone"
+    create_topic(kafka41, topic, 1)
+    servers = {"kafka_events__bootstrap_servers": kafka41.bootstrap}
+    take = taker(settings(kafka_events__topic=topic, **servers))
+    take(DEPLOY)
+    take(b'{"kind": "deploy", "text": "v3", "cluster": "c1"}')
+    writer_to(settings(), topic=f"{kafka41.bootstrap}/{topic}")(annotation := read(DEPLOY))
+    consumer = Consumer({**kafka41.client_settings(), "group.id": "reader of annotations", "enable.auto.commit": False})
+    consumer.assign([TopicPartition(topic, 0, 0)])
+    records = [record for record in (consumer.poll(60) for _ in range(3)) if record is not None]
+    consumer.close()
+    events = [read(record.value() or b"") for record in records]
+    assert [(event.text, event.cluster) for event in events] == [("v2", None), ("v3", "c1"), ("v2", None)]
+    assert events[-1] == annotation
+
+
+def read(body: bytes) -> Annotation:
+    found = read_annotation(body, NOW, RULES)
+    assert isinstance(found, Annotation)
+    return found
 
 
 def test_without_a_folder_of_events_the_checkpoint_of_a_job_takes_them(tmp_path: Path) -> None:
