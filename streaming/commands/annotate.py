@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 from typing import Annotated
@@ -84,8 +85,9 @@ def annotate(
     hand_on(settings.storage.plain_options(), os.environ)
     require_stores({"--out": folder or "", "--events": settings.events.folder})
     writer_to(settings, folder, topic)(found)
-    written = msgspec.json.encode(found).decode() if as_json else (annotation_change(found).subject or "")
-    sys.stdout.write(f"{printable(written)}\n")
+    # In ASCII: the text may hold what moves a terminal's cursor.
+    written = json.dumps(msgspec.to_builtins(found)) if as_json else printable(annotation_change(found).subject or "")
+    sys.stdout.write(f"{written}\n")
 
 
 def _place(out: str | None) -> tuple[Location | None, str]:

@@ -36,8 +36,10 @@ def test_it_writes_an_event_and_prints_its_id(tmp_path: Path) -> None:
 
 
 def test_json_prints_the_event_as_it_was_written(tmp_path: Path) -> None:
-    done = annotate("v2", "--id", "r42", "--out", str(tmp_path), "--json")
+    done = annotate("v2\u00ad\x1b[2J\n", "--id", "r42", "--out", str(tmp_path), "--json")
     assert [json.loads(done.stdout)] == written(tmp_path)
+    assert done.stdout.isascii()
+    assert done.stdout.strip().isprintable()
     assert annotate("v2", "--id", "r42", "--to", "now", "--out", str(tmp_path)).stdout == "r42\n"
 
 
