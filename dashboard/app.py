@@ -11,8 +11,9 @@ import jinja2
 from anyio.to_thread import run_sync
 from fastapi import APIRouter, FastAPI
 
-from dashboard.api import burrow, question_answers
+from dashboard.api import annotation_hook, burrow, question_answers
 from dashboard.api import routes as api
+from dashboard.api.annotation_hook import AnnotationHook
 from dashboard.live import stream
 from dashboard.live.table_poller import TablePoller
 from dashboard.metrics import router as metrics_router
@@ -32,6 +33,7 @@ from streaming.machine.http_access import AllowedHosts
 from streaming.machine.logs import logger
 from streaming.settings.locations import Location
 from streaming.settings.model import Dashboard, Metrics, Widespread, load
+from streaming.views.related_annotations import DEFAULT_SPANS, AnnotationSpans
 
 # At most this many queries run at the same time; others wait.
 THREADS = 8
@@ -48,6 +50,7 @@ ROUTERS: Sequence[APIRouter] = (
     api.router,
     burrow.router,
     metrics_router.router,
+    annotation_hook.router,
 )
 
 
@@ -58,6 +61,8 @@ def create_app(
     metrics: Metrics | None = None,
     widespread: Widespread | None = None,
     alerts: AlertsStatus | None = None,
+    near: AnnotationSpans = DEFAULT_SPANS,
+    hook: AnnotationHook | None = None,
     must_exist: bool = True,
 ) -> SecurityFrame:
     """Return the application over the tables below a folder.
@@ -68,12 +73,13 @@ def create_app(
     Args:
         metrics, widespread: The sections of these names; None for their defaults.
         alerts: The alerts that this process sends; None if it sends none.
+        near: Which annotations are near something. hook: Takes annotations; None if nobody may write any.
         must_exist: False if the job that writes the tables may start later.
 
     Raises:
         NoTablesError: There are no tables yet.
     """
-    reading = Reading.of(root, settings, widespread=widespread, must_exist=must_exist)
+    reading = Reading.of(root, settings, widespread=widespread, near=near, must_exist=must_exist)
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
@@ -99,6 +105,7 @@ def create_app(
     app.state.reading, app.state.settings, app.state.streams = reading, settings, 0
     app.state.metrics, app.state.sums = metrics or load().metrics, FileSums()
     app.state.alerts = alerts or AlertsStatus()
+    app.state.annotation_hook = hook
     app.state.templates = environment()
     app.state.templates.globals["columns_of"] = page_columns
     add_errors(app)
@@ -107,6 +114,7 @@ def create_app(
     return SecurityFrame(
         app,
         token=settings.token.get_secret_value(),
+        annotation_token=hook.token if hook is not None else "",
         hosts=AllowedHosts(settings.host, settings.allowed_hosts),
         limit=RateLimit(settings.requests_per_second),
         timeout_s=2 * settings.query_timeout_ms / 1000,

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 
 import uvicorn
 
+from dashboard.api.annotation_hook import AnnotationHook
 from dashboard.app import create_app
 from dashboard.security.frame import SecurityFrame
 from streaming.alerts.follower import AlertsStatus
@@ -17,6 +18,7 @@ from streaming.machine.http_access import require_token
 from streaming.settings.locations import Location
 from streaming.settings.model import Dashboard, Metrics, Widespread
 from streaming.setup.errors import SetupError
+from streaming.views.related_annotations import DEFAULT_SPANS, AnnotationSpans
 
 # An id of 10 kB takes three bytes for each character in an address.
 MAX_REQUEST_HEAD_BYTES = 96 << 10
@@ -30,6 +32,7 @@ class DashboardServer:
     Args:
         metrics, widespread: The sections of these names; None for their defaults.
         alerts: The alerts that this process sends; None if it sends none.
+        near, hook: See ``create_app``.
         must_exist: False if the job that writes the tables may start later.
 
     Raises:
@@ -45,6 +48,8 @@ class DashboardServer:
         metrics: Metrics | None = None,
         widespread: Widespread | None = None,
         alerts: AlertsStatus | None = None,
+        near: AnnotationSpans = DEFAULT_SPANS,
+        hook: AnnotationHook | None = None,
         must_exist: bool = True,
     ) -> None:
         require_token(settings.host, settings.token.get_secret_value(), "dashboard.host")
@@ -55,7 +60,14 @@ class DashboardServer:
         self.url = f"{scheme}://{name}:{self.port}/"
         try:
             app = create_app(
-                root, settings, metrics=metrics, widespread=widespread, alerts=alerts, must_exist=must_exist
+                root,
+                settings,
+                metrics=metrics,
+                widespread=widespread,
+                alerts=alerts,
+                near=near,
+                hook=hook,
+                must_exist=must_exist,
             )
         except BaseException:
             self._socket.close()

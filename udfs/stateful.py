@@ -18,7 +18,7 @@ from udfs.model.errors import StateVersionError
 from udfs.model.group_api import GroupLogic
 from udfs.model.journal import Change, ClusterBegun, ClusterObserved, Rebalance, Rejected, Unfinished
 from udfs.model.queue_progress import QueueProgress
-from udfs.packets.packet import REJECTED_CLUSTER, Packet, decode_packet
+from udfs.packets.packet import STATELESS, Packet, decode_packet
 from udfs.shard.shard import Row, Shard
 
 PAYLOAD = "payload"  # the input's column of packets; the key's columns are not read
@@ -64,8 +64,8 @@ def shard_function(config: CoreConfig, logic: GroupLogic = coordinator, *, check
         """Return the batch's decisions, as rows of kind, cluster and JSON text; every path updates the state."""
         cluster, number = str(key[0]), int(key[1])
         packets = [decode_packet(payload) for frame in frames for payload in frame[PAYLOAD]]
-        if cluster == REJECTED_CLUSTER:
-            yield from _frames(cluster, _rejected(packets))
+        if cluster == STATELESS:
+            yield from _frames(cluster, _stateless(packets))
             state.update((b"",))
             return
         data = bytes(state.get[0]) if state.exists else None
@@ -79,9 +79,10 @@ def shard_function(config: CoreConfig, logic: GroupLogic = coordinator, *, check
     return advance_shard
 
 
-def _rejected(packets: list[Packet]) -> Iterator[Row]:
+def _stateless(packets: list[Packet]) -> Iterator[Row]:
     for packet in packets:
         yield from packet.rejected
+        yield from packet.annotations
 
 
 def _frames(cluster: str, rows: Iterable[Row]) -> Iterator[pd.DataFrame]:

@@ -28,7 +28,8 @@ ERROR: Schema = {
     },
 }
 ERRORS: dict[int | str, Schema] = {"4XX": ERROR, "5XX": ERROR}
-_OF_ALL = {column.name: column for table in TABLES.values() for column in table.columns}
+# Where several tables have a name, the first one's comment counts.
+_OF_ALL = {column.name: column for table in reversed(TABLES.values()) for column in table.columns}
 TIME_TEXT = "epoch ms, RFC 3339, or before now like 15m, 2h or yesterday"
 _TEXT: Schema = {"type": "string"}
 _CURSOR: Schema = {"type": ["string", "null"], "description": "Where the next piece begins; null = this is the last"}
@@ -163,7 +164,15 @@ PROGRESS = answered(
         + named("end_at", "lag", "member_id", "host", "client_id", lag_reliable=TRUTH)
     )
 )
-REBALANCE = object_answered(rebalance=row_schema(TABLES["rebalances"].columns))
+REBALANCE = object_answered(
+    rebalance=row_schema(TABLES["rebalances"].columns),
+    annotations={
+        "type": "array",
+        "items": row_schema(
+            [*TABLES["annotations"].columns, *named(when_text=TEXT, concerns_text=TEXT, line=TEXT)],
+        ),
+    },
+)
 _JOB = (
     Column("app_id", TEXT, "Of its checkpoint"),
     Column("is_alive", TRUTH, "It has reported in time"),
@@ -209,4 +218,5 @@ TIMELINE = object_answered(
     },
     is_cut={"type": "boolean"},
     marks={"type": "array", "items": {"type": "object"}},
+    annotations={"type": "array", "items": {"type": "object"}},
 )

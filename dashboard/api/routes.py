@@ -158,7 +158,8 @@ def one_rebalance(
 
     CSV has one row: the rebalance itself.
     """
-    found = rebalance_detail(_reading(request).tables, rebalance_id)
+    reading = _reading(request)
+    found = rebalance_detail(reading.tables, rebalance_id, near=reading.near)
     if format == "csv":
         return csv_answer([found["rebalance"]], LISTINGS["rebalances"].names, "rebalance")
     return json_answer(found)

@@ -175,6 +175,14 @@ def _status(cell: Cell) -> str:
     return str(escape(cell.value)) if cell.value == "completed" else f'<span class="no">{escape(cell.value)}</span>'
 
 
+def _annotation(cell: Cell) -> str:
+    text, url = shown(cell.value, PROSE_LENGTH), cell.row.get("url") or ""
+    # Anybody may have written it, so the page that it names learns nothing of this one.
+    is_link = url.startswith(("https://", "http://"))
+    link = f'<a href="{escape(url)}" rel="noopener noreferrer nofollow">{text}</a>' if is_link else text
+    return f'<span class="prose">{link}</span>'
+
+
 def _raw(cell: Cell) -> str:
     whole = escape(printable(cell.value[:RAW_LENGTH]))
     return f'<details class="raw"><summary>{shown(cell.value, SUMMARY_LENGTH)}</summary><pre>{whole}</pre></details>'
@@ -210,6 +218,7 @@ _CELLS: Mapping[str, Callable[[Cell], str]] = {
     "prose": lambda cell: f'<span class="prose">{shown(cell.value, PROSE_LENGTH)}</span>',
     "timed": lambda cell: f'<span class="prose">{timed(cell.value)}</span>',
     "raw": _raw,
+    "annotation": _annotation,
 }
 # Kinds of cells that are drawn from the whole row, even if their own field is empty.
 _OF_THE_ROW = frozenset({"members", "cause", "outage", "queue_outage", "repeated", "waiting", "lag", "phases", "truth"})

@@ -90,6 +90,8 @@ def group_page(reading: Reading, cluster: str, group: str) -> dict[str, Any]:
             for name in ("since", "until", "known_until", "origin", "origins", "is_cut", "marks_cut", "mark_count")
         },
         "drawn_marks": len(drawn["marks"]),
+        "annotations": drawn["annotations"][-ROWS:][::-1],
+        "annotation_count": len(drawn["annotations"]),
         "span_count": len(drawn["spans"]),
         "spans": _span_rows(drawn),
         "data": {

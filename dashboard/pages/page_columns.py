@@ -315,6 +315,21 @@ CLUSTERS = (
     PageColumn("rebalances_day", "24 h", "count", hint=_DAY),
     PageColumn("last_rebalance_at", "Last rebalance", "time", wide=True),
 )
+_DONE = (
+    PageColumn("kind", "Kind", "text"),
+    PageColumn("text", "What was done", "annotation"),
+)
+ANNOTATIONS = (
+    PageColumn("at", "From", "time"),
+    PageColumn("until", "Until", "time", hint="a dash: not known, or not over"),
+    *_DONE,
+    PageColumn("concerns", "Concerns", "prose", wide=True),
+)
+NEAR_ANNOTATIONS = (
+    PageColumn("when_text", "When", "prose", hint="seen from the beginning of the rebalance"),
+    *_DONE,
+    PageColumn("concerns_text", "Concerns", "prose", wide=True),
+)
 MINUTES = (
     PageColumn("minute", "Minute", "time"),
     *(PageColumn(name, title, "count") for name, title in (("members", "Members"), ("rebalances", "Rebalances"))),

@@ -200,7 +200,7 @@ def rebalance(request: Request, id: str) -> Response:  # noqa: A002 - the parame
     """Show one rebalance."""
 
     def compute(reading: Reading) -> dict[str, Any]:
-        found = rebalance_detail(reading.tables, id)
+        found = rebalance_detail(reading.tables, id, near=reading.near)
         for moves in found["moves"].values():
             for move in moves:
                 move["queue"] = queue_name(move["topic"], move["broker"], move["queue_id"])

@@ -13,6 +13,7 @@ from streaming.machine.clock import now_ms
 from streaming.terminal.causes import describe_cause
 from streaming.terminal.format import queue_name
 from streaming.views.reader import Within
+from streaming.views.related_annotations import AnnotationSpans, Happening, near, related, shown_text
 
 MAX_SPANS = 50_000
 MAX_MARKS = 2_000
@@ -51,8 +52,10 @@ def timeline(
     Returns:
         ``spans``: [queue, member, from, to] with times in epoch ms and null for a span that is open; at most
         ``MAX_SPANS``, the newest; ``is_cut`` whether there are more. ``marks``: at most ``MAX_MARKS``, the newest of
-        ``mark_count``; ``marks_cut`` whether there are more. ``known_until``: the end of the knowledge of an unknown
-        cluster, in epoch ms; nothing is drawn beyond it. It is null while the cluster is known, and for a recording.
+        ``mark_count``; ``marks_cut`` whether there are more. ``annotations``: those that concern the group, at most
+        ``MAX_MARKS``, with ``at`` and ``until``, null if it is not known. ``known_until``: the end of the knowledge of
+        an unknown cluster, in epoch ms; nothing is drawn beyond it. It is null while the cluster is known, and for a
+        recording.
     """
     window = last_day_of(reading, cluster)
     known_until = window.now_ms if reading.freshness.of(cluster).state == "unknown" else None
@@ -95,7 +98,26 @@ def timeline(
         "marks": marks,
         "mark_count": mark_count,
         "marks_cut": mark_count > MAX_MARKS,
+        "annotations": _annotations(reading, cluster, group, since, until),
     }
+
+
+def _annotations(reading: Reading, cluster: str, group: str, since: int, until: int) -> list[dict[str, Any]]:
+    """Return the annotations within a window that concern a group, or members that it had then, by their times."""
+    spans = AnnotationSpans(lead_ms=0, open_ms=reading.near.open_ms)
+    found = near(reading.tables, since, until, spans)
+    if not found:
+        return []
+    within = {"joined_at": Within(until_ms=until + 1), "left_at": Within(since_ms=since, or_null=True)}
+    members = reading.tables.rows("members", where={"cluster": cluster, "group_id": group} | within)
+    rows = related(found, Happening(cluster, group, members, since, until), spans)
+    rows.sort(key=lambda row: (row["began_at"], row["annotation_id"]))
+    return [
+        {"at": row["began_at"], "until": row["ended_at"]}
+        | {"kind": shown_text(row["kind"]), "text": shown_text(row["text"])}
+        | {"concerns": row["concerns_text"], "url": row["url"]}
+        for row in rows[-MAX_MARKS:]
+    ]
 
 
 def _named(reading: Reading, found: pa.Table, number: str, names: tuple[str, ...]) -> list[tuple[Any, ...]]:

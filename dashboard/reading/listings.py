@@ -27,7 +27,6 @@ from udfs.model.systems import SYSTEMS
 
 # Parameters that do not filter by equality: a part of a name, a span of time, and a time; in epoch ms.
 SEARCH, SINCE, UNTIL, AT = "q", "since", "until", "at"
-# If these columns are required to have a value, files without such rows are skipped.
 _SKIPPING = ("cluster", "group_id", "member_id", "rebalance_id")
 Chosen = Mapping[str, str]
 # Filters that take one of a few values, and synonyms of these values.
@@ -66,6 +65,7 @@ class Listing:
             ``at`` selects those that are open at a time.
         is_recent: Only rows of the last day, unless a time, a group or a rebalance is requested.
         made: Makes the rows if they belong to no table. unwritten: Returns rows in addition to the table's.
+        skipping: If these columns are required to have a value, files without such rows are skipped.
         added: Columns that ``complete`` adds to the rows of an answer, at a time or now; they cannot be filters or
             orders.
     """
@@ -82,6 +82,7 @@ class Listing:
     is_recent: bool = False
     made: Callable[[Reading], pa.Table] | None = None
     unwritten: Callable[[Reading], Sequence[Row]] = lambda _: ()
+    skipping: tuple[str, ...] = _SKIPPING
     added: tuple[Column, ...] = ()
     complete: Callable[[Reading, list[Row], int | None], list[Row]] = lambda _reading, rows, _at_ms: rows
 
@@ -102,7 +103,7 @@ class Listing:
 
     def where(self, reading: Reading, chosen: Chosen) -> dict[str, object]:
         """Return the conditions by which files are skipped, in the form of ``Reader.read``."""
-        found: dict[str, object] = {name: chosen[name] for name in _SKIPPING if name in chosen}
+        found: dict[str, object] = {name: chosen[name] for name in self.skipping if name in chosen}
         since, until, at = (int(chosen[name]) if name in chosen else None for name in (SINCE, UNTIL, AT))
         if self.is_recent and not chosen.keys() & {SINCE, UNTIL, "group_id", "rebalance_id"}:
             since = last_day(reading).since_ms
@@ -348,7 +349,31 @@ AUDITS = Listing(
     times=("event_time",),
     is_recent=True,
 )
+ANNOTATIONS = Listing(
+    "annotations",
+    "annotations",
+    TABLES["annotations"].names,
+    # Those that name no cluster concern every one.
+    _equal("annotation_id", "kind") | {"cluster": "(cluster is null or cluster = ?)"},
+    ("text", "kind", "annotation_id"),
+    {"began_at": _time("began_at"), "written_at": _time("written_at"), "kind": _text("kind")},
+    "-began_at",
+    ("annotation_id",),
+    times=("began_at", "ended_at"),
+    skipping=(),
+)
 LISTINGS = {
     listing.name: listing
-    for listing in (GROUPS, REBALANCES, FINDINGS, MEMBERS, ASSIGNMENTS, REJECTED, MINUTES, PROGRESS, AUDITS)
+    for listing in (
+        GROUPS,
+        REBALANCES,
+        FINDINGS,
+        MEMBERS,
+        ASSIGNMENTS,
+        REJECTED,
+        MINUTES,
+        PROGRESS,
+        AUDITS,
+        ANNOTATIONS,
+    )
 }

@@ -15,6 +15,7 @@ from dashboard.reading.opened_tables import OpenedTables
 from dashboard.reading.queries import Queries
 from streaming.settings.locations import Location
 from streaming.tables.schema import TABLES
+from streaming.views.related_annotations import DEFAULT_SPANS, AnnotationSpans
 
 if TYPE_CHECKING:
     # Commands that need no settings do not load the settings' model, which takes longer than their answer.
@@ -36,6 +37,7 @@ class Reading:
             function of ``streaming.views`` takes it.
         max_rows: The most rows in one answer.
         widespread_settings: When a kind of findings is widespread; None for the defaults of the section `widespread`.
+        near: Which annotations are near something.
     """
 
     tables: OpenedTables
@@ -43,10 +45,17 @@ class Reading:
     cache: ResultCache
     max_rows: int
     widespread_settings: Widespread | None = None
+    near: AnnotationSpans = DEFAULT_SPANS
 
     @classmethod
     def of(
-        cls, root: Location, settings: Dashboard, *, widespread: Widespread | None = None, must_exist: bool = True
+        cls,
+        root: Location,
+        settings: Dashboard,
+        *,
+        widespread: Widespread | None = None,
+        near: AnnotationSpans = DEFAULT_SPANS,
+        must_exist: bool = True,
     ) -> Reading:
         """Read the tables below a folder, for a server, following them from version to version.
 
@@ -64,6 +73,7 @@ class Reading:
             cache=ResultCache(settings.cache_bytes),
             max_rows=settings.max_rows,
             widespread_settings=widespread,
+            near=near,
         )
 
     @classmethod

@@ -11,6 +11,7 @@ from streaming.views.explain import explain
 from streaming.views.phase_texts import Part, part_text
 from streaming.views.reader import Reader
 from streaming.views.rebalance_spans import is_after, is_before, spans_of
+from streaming.views.related_annotations import DEFAULT_SPANS, AnnotationSpans
 from streaming.views.siblings import HostSessions, Siblings
 
 # The page shows at most this many moved queues, and members, of each kind.
@@ -19,12 +20,14 @@ MAX_ROWS = 1_000
 _ELSEWHERE: Final = (("siblings", Siblings), ("host_sessions", HostSessions))
 
 
-def rebalance_detail(reader: Reader, rebalance_id: str, *, most: int = MAX_ROWS) -> dict[str, Any]:
+def rebalance_detail(
+    reader: Reader, rebalance_id: str, *, most: int = MAX_ROWS, near: AnnotationSpans = DEFAULT_SPANS
+) -> dict[str, Any]:
     """Return a rebalance with its causes, its moved queues by origin, and its members side by side.
 
     Args:
         rebalance_id: The id, or a prefix of it.
-        most: The limit for moved queues, by origin, and for members.
+        most: The limit for moved queues, by origin, and for members. near: Which annotations are near.
 
     Returns:
         As ``streaming.views.explain``, causes with ``siblings_text``; with ``sides``: one row per member with its
@@ -33,7 +36,7 @@ def rebalance_detail(reader: Reader, rebalance_id: str, *, most: int = MAX_ROWS)
     Raises:
         NotFoundError, AmbiguousError: None matches, or several.
     """
-    found = explain(reader, rebalance_id)
+    found = explain(reader, rebalance_id, near)
     rebalance = found["rebalance"]
     sides = _sides(spans_of(reader, rebalance), rebalance)
     changed = [side for side in sides if side["computed_before"] != side["computed_after"] or side["differs"]]

@@ -17,6 +17,7 @@ from dashboard.security.token import is_session, session_of
 from streaming.machine.http_access import AllowedHosts, bearer, is_token
 
 LOGIN = "/login"
+ANNOTATIONS = "/annotations"
 # Every client may request these, which reveal nothing of the tables.
 OPEN_PATHS = frozenset({LOGIN, "/healthz", "/readyz"})
 OPEN_FOLDER = "/static/"
@@ -25,6 +26,7 @@ STREAMS = frozenset({"/live"})
 READING = frozenset({"GET", "HEAD"})
 MAX_PATH_BYTES = 64 << 10  # an id has at most 10 kB, and each byte may take three
 MAX_BODY_BYTES = 4 << 10
+MAX_ANNOTATION_BYTES = 64 << 10
 
 
 class SecurityFrame:
@@ -33,6 +35,7 @@ class SecurityFrame:
     Args:
         state: The state that the application shares with its routers; the server reads it.
         token: Empty if none is required.
+        annotation_token: The only one that may write annotations, and may do nothing else; empty if nobody may.
         timeout_s: The time limit of an answer.
         now_s: The wall clock, for sessions.
         elapsed_s: A monotonic clock, for the limit.
@@ -47,12 +50,14 @@ class SecurityFrame:
         limit: RateLimit,
         timeout_s: float,
         state: State | None = None,
+        annotation_token: str = "",
         now_s: Callable[[], float] = time.time,
         elapsed_s: Callable[[], float] = time.monotonic,
     ) -> None:
         self._app = app
         self.state = state or State()
         self._token = token
+        self._annotation_token = annotation_token
         self._hosts = hosts
         self._limit = limit
         self._timeout_s = timeout_s
@@ -104,23 +109,28 @@ class SecurityFrame:
         headers, path, method = Headers(scope=scope), scope["path"], scope["method"]
         if not self._hosts.allows(headers.get("host", "")):
             return PlainTextResponse("Unknown host: add it to dashboard.allowed_hosts.", 421)
-        if method not in READING and (method, path) != ("POST", LOGIN):
+        writes = (method, path) == ("POST", ANNOTATIONS) and bool(self._annotation_token)
+        if method not in READING and (method, path) != ("POST", LOGIN) and not writes:
             allowed = "GET, HEAD, POST" if path == LOGIN else "GET, HEAD"
             return PlainTextResponse("These pages only read.", 405, {"allow": allowed})
         if len(scope.get("raw_path") or b"") + len(scope["query_string"]) > MAX_PATH_BYTES:
             return PlainTextResponse("The address is too long.", 414)
         length = headers.get("content-length", "0")
-        if not length.isdecimal() or int(length) > MAX_BODY_BYTES or "transfer-encoding" in headers:
+        most = MAX_ANNOTATION_BYTES if writes else MAX_BODY_BYTES
+        if not length.isdecimal() or int(length) > most or "transfer-encoding" in headers:
             return PlainTextResponse("A request has no such body.", 413)
         address = (scope.get("client") or ("", 0))[0]
         if not self._limit.allows(address, self._elapsed_s()):
             return PlainTextResponse("Too many requests.", 429, {"retry-after": "1"})
+        if writes:
+            given = bearer(headers.get("authorization", ""))
+            return None if given is not None and is_token(self._annotation_token, given) else _unauthorized()
         if self._may_pass(path, headers):
             return None
         if "text/html" in headers.get("accept", ""):
             requested = path + ("?" + scope["query_string"].decode("latin-1") if scope["query_string"] else "")
             return RedirectResponse(f"{LOGIN}?{urlencode({'next': requested})}", 303)
-        return PlainTextResponse("A token is needed.", 401, {"www-authenticate": "Bearer"})
+        return _unauthorized()
 
     def _may_pass(self, path: str, headers: Headers) -> bool:
         if not self._token or path in OPEN_PATHS or path.startswith(OPEN_FOLDER):
@@ -130,3 +140,7 @@ class SecurityFrame:
             return is_token(self._token, given)
         session = session_of(headers.get("cookie", ""))
         return session is not None and is_session(self._token, session, int(self._now_s()))
+
+
+def _unauthorized() -> Response:
+    return PlainTextResponse("A token is needed.", 401, {"www-authenticate": "Bearer"})

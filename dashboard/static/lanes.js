@@ -1,5 +1,6 @@
 // Swimlanes: queues by time, each span in the colour of its owner, each rebalance a mark. Drawn on a canvas, because
 // a chart library lays out every span anew for each frame of a pan.
+import { annotationAt, drawAnnotations } from "./annotations.js";
 import { css, read } from "./shared.js";
 
 const LEFT = 150, TOP = 24, BOTTOM = 20, LANE = 16, THIN = 3, LEGEND = 40, NEAR = 6;
@@ -109,6 +110,7 @@ class Lanes {
     this.unknown(soft, line);
     this.axis(soft, line, scale);
     this.marks(ink, scale);
+    drawAnnotations(this);
     this.bar(line, soft);
     this.place.dataset.drawn = String(this.data.spans.length);
   }
@@ -292,6 +294,8 @@ class Lanes {
       const near = this.data.marks.findIndex((mark) => Math.abs(this.x(mark.at) - x) < NEAR);
       return near < 0 ? null : { mark: near };
     }
+    const annotation = annotationAt(this, x, y);
+    if (annotation) return { annotation };
     const queue = Math.floor((y - TOP + this.scroll) / this.lane), at = this.at(x);
     const span = x < LEFT || at > this.known ? null : this.byQueue[queue]?.findLast((held) => held[2] <= at && (held[3] === null || at < held[3]));
     return span ? { span } : null;
@@ -304,7 +308,9 @@ class Lanes {
     if (!found) return;
     const open = this.data.known_until === null ? "now" : `at least ${this.timeText(new Date(this.known))}`;
     const time = (at) => (at === null ? open : this.timeText(new Date(at)));
-    if (found.span) {
+    if (found.annotation) {
+      this.tip.textContent = found.annotation;
+    } else if (found.span) {
       const [queue, member, from, to] = found.span;
       this.tip.textContent = `${clean(short(this.data.queues[queue], 80))}\n${clean(short(this.data.members[member], 80))}\n${time(from)} – ${time(to)}`;
     } else {

@@ -8,6 +8,7 @@ from streaming.alerts.alert_state import AlertState, Sent, SentFinding
 from streaming.alerts.channels import Compose, Request
 from streaming.alerts.delivery import Deliver
 from streaming.alerts.delivery_error import DeliveryError, unsendable
+from streaming.alerts.finding_annotations import FindingAnnotations, ReadAnnotations
 from streaming.alerts.finding_costs import FindingCosts, ReadCosts
 from streaming.alerts.findings_reader import CurrentFindings
 from streaming.alerts.holds import Holds, cooling_key
@@ -31,7 +32,7 @@ class AlertEngine:
         channels: By name. deliver: Sends a request.
         state: What was sent before.
         now_ms: The wall clock.
-        read_costs: Reads the costs of the rebalances before findings.
+        read_costs: Reads the costs of the rebalances before findings. read_annotations: Reads their annotations.
     """
 
     def __init__(
@@ -43,6 +44,7 @@ class AlertEngine:
         state: AlertState,
         now_ms: Callable[[], int],
         read_costs: ReadCosts,
+        read_annotations: ReadAnnotations = lambda _: {},
     ) -> None:
         self._settings = settings
         self._channels = channels
@@ -51,7 +53,7 @@ class AlertEngine:
         self._now_ms = now_ms
         self._retries = {name: Retries(settings.retry_first_ms, settings.retry_most_ms) for name in channels}
         self._holds = Holds(settings, widespread)
-        self._costs = FindingCosts(read_costs)
+        self._costs, self._annotations = FindingCosts(read_costs), FindingAnnotations(read_annotations)
         self._refreshed_ms: int | None = None
 
     def step(self, findings: CurrentFindings, *, is_last: bool = False) -> int:
@@ -104,9 +106,15 @@ class AlertEngine:
         }
         due = [notice for notice in fresh if notice.status == "closed" or notice.key[:2] in ready]
         again = [notice for notice in alone if retries.is_due((notice.finding_id, notice.status), now_ms)]
-        due, again = (self._costs.added(those, findings.current, sent.opened) for those in (due, again))
+        due, again = (self._completed(those, findings, sent.opened) for those in (due, again))
         found = [*bundled(due, most), *bundled(again, 1)]
         return sorted(found, key=lambda bundle: retries.attempts(bundle.notices))
+
+    def _completed(
+        self, notices: Sequence[Notice], findings: CurrentFindings, opened: Mapping[str, SentFinding]
+    ) -> list[Notice]:
+        """Return notices with what the tables hold about them beside the finding."""
+        return self._annotations.added(self._costs.added(notices, findings.current, opened), findings.current)
 
     def _pending(self, sent: Sent, findings: CurrentFindings, now_ms: int, *, is_last: bool) -> list[Notice]:
         """Return the notices that a channel has not been sent yet."""
@@ -219,7 +227,7 @@ class AlertEngine:
         opened, retries = self.state.of("alertmanager").opened, self._retries["alertmanager"]
         before = {name for name, finding in opened.items() if finding.sent_at_ms < now_ms}
         again = [notice_of(row, "opened") for name, row in findings.current.items() if name in before]
-        current = self._costs.added(again, findings.current, opened)
+        current = self._completed(again, findings, opened)
         accepted, most = 0, self._settings.max_findings
         for bundle in (Bundle(current[first : first + most]) for first in range(0, len(current), most)):
             if not retries.may_try(now_ms):

@@ -20,6 +20,7 @@ from streaming.views.known_clusters import newest_by_cluster
 from streaming.views.liveness_reader import LivenessReader
 from streaming.views.reader import Reader
 from streaming.views.rebalance_costs import Cost, costs_before
+from streaming.views.related_annotations import DEFAULT_SPANS, AnnotationSpans, of_findings
 from streaming.views.unwritten_findings import unreadable_finding, unwritten_rows
 from streaming.views.widespread import WidespreadKind, widespread_kinds
 
@@ -49,8 +50,15 @@ class CurrentFindings:
 class FindingsReader:
     """Reads the findings again if their table has a new version."""
 
-    def __init__(self, root: Location, widespread: Widespread, now_ms: Callable[[], int]) -> None:
+    def __init__(
+        self,
+        root: Location,
+        widespread: Widespread,
+        now_ms: Callable[[], int],
+        near: AnnotationSpans = DEFAULT_SPANS,
+    ) -> None:
         self._root = root
+        self._near = near
         self._liveness = LivenessReader(root)
         self._freshness = Freshness()
         self._widespread = widespread
@@ -160,3 +168,11 @@ class FindingsReader:
             DeltaError, OSError: The table cannot be read.
         """
         return costs_before(Reader(self._root), findings)
+
+    def annotations(self, findings: Iterable[Row]) -> Mapping[str, Sequence[Row]]:
+        """Return the annotations related to findings, by the id of the finding; some have none.
+
+        Raises:
+            DeltaError, OSError: A table cannot be read.
+        """
+        return of_findings(Reader(self._root), findings, self._near)

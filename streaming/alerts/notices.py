@@ -23,6 +23,7 @@ Status: TypeAlias = Literal["opened", "closed"]
 LONGEST_NAME = 200
 LONGEST_TEXT = 1_000
 MOST_NAMED = 20
+MOST_ANNOTATIONS = 8
 
 
 @dataclass(frozen=True)
@@ -34,6 +35,7 @@ class Notice:
         opened_at_ms, closed_at_ms: Epoch milliseconds.
         about: The queues, members, clients and subscriptions that it names, each list bounded, and its cause.
         cost: The cost of the group's rebalances in the hour up to the opening; None if not observed.
+        annotations: Those that are related to it, from ``streaming.views.related_annotations``, the closest first.
     """
 
     finding_id: str
@@ -49,6 +51,7 @@ class Notice:
     key: tuple[str, str, str]
     about: Mapping[str, object] = field(default_factory=dict)
     cost: Cost | None = None
+    annotations: Sequence[Row] = ()
 
     def shown(self) -> dict[str, object]:
         """Return the values for templates and receivers, times in RFC 3339."""
@@ -65,6 +68,7 @@ class Notice:
             "closed_at": None if self.closed_at_ms is None else time_text(self.closed_at_ms),
             "about": self.about,
             "cost": None if self.cost is None else {**msgspec.structs.asdict(self.cost), "text": self.cost.text},
+            "annotations": [_annotation(row) for row in self.annotations[:MOST_ANNOTATIONS]],
         }
 
 
@@ -143,6 +147,14 @@ def bundled(notices: Iterable[Notice], most: int) -> list[Bundle]:
         )
         found += [Bundle(ordered[first : first + most]) for first in range(0, len(ordered), most)]
     return found
+
+
+def _annotation(row: Row) -> dict[str, object]:
+    texts: dict[str, object] = {
+        name: _cut(row[name], LONGEST_TEXT) for name in ("annotation_id", "kind", "text", "line")
+    }
+    times = {name: None if row[name] is None else time_text(row[name]) for name in ("began_at", "ended_at")}
+    return texts | times | {"url": None if row["url"] is None else printable(row["url"])}
 
 
 def _printable(value: Any) -> Any:

@@ -24,6 +24,7 @@ from streaming.settings.errors import SettingsError
 from streaming.settings.locations import Location
 from streaming.settings.model import Widespread
 from streaming.setup.errors import SetupError
+from streaming.views.related_annotations import DEFAULT_SPANS, AnnotationSpans
 
 # Opens a delivery according to the settings.
 Delivery: TypeAlias = Callable[[Alerts], AbstractContextManager[Deliver]]
@@ -37,16 +38,24 @@ def is_configured(settings: Alerts) -> bool:
     return bool(channels(settings, _texts(settings)))
 
 
-def dry_run(root: Location, settings: Alerts, widespread: Widespread) -> Sequence[Mapping[str, object]]:
+def dry_run(
+    root: Location, settings: Alerts, widespread: Widespread, near: AnnotationSpans = DEFAULT_SPANS
+) -> Sequence[Mapping[str, object]]:
     """Return what would be sent now, without secrets; nothing is sent and nothing remembered."""
-    reader = FindingsReader(root, widespread, now_ms)
+    reader = FindingsReader(root, widespread, now_ms, near)
     engine = _engine(reader, settings, widespread, _refuse, now_ms)
     return [request.shown() for request in engine.due(reader.read(engine.state.open_findings))]
 
 
-def run_once(root: Location, settings: Alerts, widespread: Widespread, delivery: Delivery = open_delivery) -> int:
+def run_once(
+    root: Location,
+    settings: Alerts,
+    widespread: Widespread,
+    delivery: Delivery = open_delivery,
+    near: AnnotationSpans = DEFAULT_SPANS,
+) -> int:
     """Send what is due now, without waiting for more of a group; return how many requests were accepted."""
-    reader = FindingsReader(root, widespread, now_ms)
+    reader = FindingsReader(root, widespread, now_ms, near)
     with _sole_sender(settings), delivery(settings) as deliver:
         engine = _engine(reader, settings, widespread, deliver, now_ms)
         return engine.step(reader.read(engine.state.open_findings), is_last=True)
@@ -58,13 +67,14 @@ def run(
     widespread: Widespread,
     wait: Callable[[float], bool],
     delivery: Delivery = open_delivery,
+    near: AnnotationSpans = DEFAULT_SPANS,
 ) -> None:
     """Send messages as they become due until ``wait`` returns true.
 
     Raises:
         SetupError: Another process uses the same state.
     """
-    reader = FindingsReader(root, widespread, now_ms)
+    reader = FindingsReader(root, widespread, now_ms, near)
     with _sole_sender(settings), delivery(settings) as deliver:
         engine = _engine(reader, settings, widespread, deliver, now_ms)
         _log.info("alerts", channels=sorted(channels(settings, _texts(settings))), open=dict(engine.state.shown()))
@@ -73,19 +83,23 @@ def run(
 
 @contextmanager
 def in_background(
-    root: Location, settings: Alerts, widespread: Widespread, status: AlertsStatus | None = None
+    root: Location,
+    settings: Alerts,
+    widespread: Widespread,
+    status: AlertsStatus | None = None,
+    near: AnnotationSpans = DEFAULT_SPANS,
 ) -> Iterator[None]:
     """Send from a thread while the context is open, if there is a channel; its setup errors are raised at once.
 
     Args:
         widespread: When a kind of findings is widespread, so that it is not sent.
-        status: The status object to keep up to date.
+        status: The status object to keep up to date. near: Which annotations are near a finding.
     """
     if not is_configured(settings):
         yield
         return
     stop = threading.Event()
-    reader = FindingsReader(root, widespread, now_ms)
+    reader = FindingsReader(root, widespread, now_ms, near)
     with _sole_sender(settings), open_delivery(settings) as deliver:
         engine = _engine(reader, settings, widespread, deliver, now_ms)
         arguments = (reader, engine, stop.wait, settings, status)
@@ -121,7 +135,14 @@ def _engine(
         )
     check_addresses(settings)
     return AlertEngine(
-        settings, widespread, found, deliver, AlertState(Path(settings.state_file)), now, read_costs=reader.costs
+        settings,
+        widespread,
+        found,
+        deliver,
+        AlertState(Path(settings.state_file)),
+        now,
+        read_costs=reader.costs,
+        read_annotations=reader.annotations,
     )
 
 

@@ -28,18 +28,20 @@ def alerts(
     from streaming.machine.stop_request import StopRequest
     from streaming.terminal.output import answering
     from streaming.views.reader import Reader
+    from streaming.views.related_annotations import AnnotationSpans
 
     settings = reader_settings(config, {"job.tables": tables})
     logs.configure(settings.log.level, settings.log.format)
-    root = settings.job.tables
+    root, near = settings.job.tables, AnnotationSpans.of(settings.annotations)
     with answering():
         Reader(root)
     if is_dry:
-        for request in service.dry_run(root, settings.alerts, settings.widespread):
+        for request in service.dry_run(root, settings.alerts, settings.widespread, near):
             sys.stdout.write(json.dumps(request, ensure_ascii=False) + "\n")
     elif once:
-        sys.stderr.write(f"sent: {service.run_once(root, settings.alerts, settings.widespread)}\n")
+        sent = service.run_once(root, settings.alerts, settings.widespread, near=near)
+        sys.stderr.write(f"sent: {sent}\n")
     else:
         stop = StopRequest()
         with stop.by_signals():
-            service.run(root, settings.alerts, settings.widespread, stop.wait)
+            service.run(root, settings.alerts, settings.widespread, stop.wait, near=near)

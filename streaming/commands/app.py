@@ -10,6 +10,7 @@ import typer
 
 from streaming.commands.alerts import alerts
 from streaming.commands.allocate import allocate
+from streaming.commands.annotate import annotate
 from streaming.commands.check import PluginCommand, check
 from streaming.commands.collect import collect
 from streaming.commands.command_group import CommandGroup, complain, options_of_all
@@ -46,6 +47,7 @@ app.command()(run)
 app.command()(demo)
 app.command()(simulate)
 app.command()(collect)
+app.command()(annotate)
 app.command()(allocate)
 app.add_typer(show, name="show")
 app.command(name="who-owned")(who_owned)

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from streaming.commands.options import ConfigOption, JsonOption, TablesOption, tables_root
+from streaming.commands.options import ConfigOption, JsonOption, TablesOption, annotation_spans, tables_root
 
 
 def explain(
@@ -23,7 +23,8 @@ def explain(
     from streaming.views.reader import Reader
 
     with answering():
-        found = rebalance_detail(Reader(tables_root(tables, config)), rebalance_id, most=sys.maxsize)
+        reader = Reader(tables_root(tables, config))
+        found = rebalance_detail(reader, rebalance_id, most=sys.maxsize, near=annotation_spans(config))
     if as_json:
         write_json_lines([found])
     else:

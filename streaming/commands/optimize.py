@@ -143,7 +143,7 @@ def _reasons(rows: Sequence[Row], *, dry_run: bool) -> Iterator[str]:
     done = "to drop" if dry_run else "dropped"
     for row in rows:
         for dropped in row["dropped"]:
-            of_cluster = "" if dropped["cluster"] is None else f", cluster {printable(dropped['cluster'])}"
+            of_cluster = "" if not dropped["cluster"] else f", cluster {printable(dropped['cluster'])}"
             newest = "newest batch" if row["table"] == "rejected_events" else "newest event"
             yield ""
             yield f"{row['table']}{of_cluster}: {dropped['rows']} rows {done}"

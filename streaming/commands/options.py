@@ -14,6 +14,7 @@ from streaming.stores.access import require_stores
 
 if TYPE_CHECKING:
     from streaming.settings.model import Settings
+    from streaming.views.related_annotations import AnnotationSpans
 
 
 def path_option(help_text: str, metavar: str = "DIR") -> Any:
@@ -98,6 +99,16 @@ def reader_settings(config: Path | None, overrides: Mapping[str, object]) -> Set
     hand_on(settings.storage.plain_options(), os.environ)
     require_stores({}, {"--tables": settings.job.tables})
     return settings
+
+
+def annotation_spans(config: Path | None) -> AnnotationSpans:
+    """Return which annotations are near something, by the settings; they are loaded only if some are set."""
+    from streaming.settings.layers import is_setting
+    from streaming.views.related_annotations import DEFAULT_SPANS, AnnotationSpans
+
+    if config is None and not any(map(is_setting, os.environ)):
+        return DEFAULT_SPANS
+    return AnnotationSpans.of(reader_settings(config, {}).annotations)
 
 
 def time_ms(option: str, text: str | None) -> int | None:

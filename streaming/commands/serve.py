@@ -17,19 +17,26 @@ def serve(
     port: Annotated[int | None, typer.Option(min=0, max=65_535, help="Port to listen at; 0 = a free one.")] = None,
     config: ConfigOption = None,
 ) -> None:
-    """Serve pages and an API over the tables, until Ctrl-C. Reads only, and needs no Spark.
+    """Serve pages and an API over the tables, until Ctrl-C. Reads the tables only, and needs no Spark.
 
     Only this machine reaches them, unless --host names another address; then the setting dashboard.token is needed.
     """
+    from dashboard.api.annotation_hook import AnnotationHook
     from dashboard.server import DashboardServer
     from streaming.alerts import service as alerts
     from streaming.alerts.follower import AlertsStatus
     from streaming.machine import logs
     from streaming.machine.stop_request import StopRequest
     from streaming.terminal.output import answering
+    from streaming.views.related_annotations import AnnotationSpans
 
     settings = reader_settings(config, {"job.tables": tables, "dashboard.host": host, "dashboard.port": port})
     logs.configure(settings.log.level, settings.log.format)
+    near, hook = AnnotationSpans.of(settings.annotations), None
+    if token := settings.annotations.token.get_secret_value():
+        from streaming.collectors.annotation_log import taker
+
+        hook = AnnotationHook(token, taker(settings))
     with answering():
         status = AlertsStatus()
         server = DashboardServer(
@@ -38,13 +45,15 @@ def serve(
             metrics=settings.metrics,
             widespread=settings.widespread,
             alerts=status,
+            near=near,
+            hook=hook,
         )
     # The server passes a signal on to the previous handler: alerts finish sending, and then the process ends.
     stop = StopRequest()
     with (
         closing(server),
         stop.by_signals(),
-        alerts.in_background(settings.job.tables, settings.alerts, settings.widespread, status),
+        alerts.in_background(settings.job.tables, settings.alerts, settings.widespread, status, near),
     ):
         server.run(lambda: stop.is_requested, lambda: _announce(server.url))
 

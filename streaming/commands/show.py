@@ -26,6 +26,7 @@ from streaming.commands.options import (
     time_ms,
 )
 from streaming.commands.show_columns import (
+    annotation_columns,
     assignment_columns,
     audit_columns,
     departure_columns,
@@ -371,3 +372,24 @@ def show_findings(
     nothing = "no findings" if closed else "no open findings; --all lists closed ones, too"
     columns = finding_columns(with_group=True, with_closed=closed)
     _show(rows, columns, nothing, as_json=as_json, is_wide=wide, cluster=cluster, group=group)
+
+
+@app.command("annotations")
+def show_annotations(
+    cluster: ClusterOption = None,
+    kind: Annotated[str | None, typer.Option(metavar="KIND", help="Only of this kind, e.g. deploy.")] = None,
+    search: Annotated[str | None, typer.Option(metavar="TEXT", help="Only with this in its text, kind or id.")] = None,
+    since: SinceOption = None,
+    until: UntilOption = None,
+    limit: Annotated[int, typer.Option("--limit", "-n", min=1, help="Maximum number of rows.")] = 20,
+    tables: TablesOption = None,
+    config: ConfigOption = None,
+    wide: WideOption = False,
+    as_json: JsonOption = False,
+) -> None:
+    """List annotations: what people and platforms did; newest first."""
+    since_ms, until_ms = time_ms("--since", since), time_ms("--until", until)
+    with _opened(tables, config, cluster, None) as reading:
+        chosen = {"cluster": cluster, "kind": kind, "q": search, "since": since_ms, "until": until_ms}
+        rows = _rows(reading, "annotations", chosen, limit=limit)
+    _show(rows, annotation_columns(), "no annotations", as_json=as_json, is_wide=wide)

@@ -210,3 +210,20 @@ def audit_columns(*, with_group: bool) -> list[Shown]:
         field("UNEXPECTED", "unexpected_owner", is_wide=True),
         field("EVIDENCE", "detail", is_wide=True),
     ]
+
+
+def annotation_columns() -> list[Shown]:
+    """Return the columns of annotations."""
+    from streaming.terminal.output import Shown, field, time_field
+    from streaming.views.related_annotations import concerns_text, shown_text
+
+    return [
+        time_field("FROM", "began_at"),
+        time_field("TO", "ended_at"),
+        field("KIND", "kind"),
+        Shown("TEXT", lambda row: shown_text(row["text"], 2_000), lambda row: shown_text(row["text"], 40)),
+        Shown("CONCERNS", concerns_text, lambda row: shown_text(concerns_text(row), 30)),
+        field("ID", "annotation_id", is_wide=True),
+        field("URL", "url", is_wide=True),
+        time_field("WRITTEN", "written_at", is_wide=True),
+    ]

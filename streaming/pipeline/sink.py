@@ -24,6 +24,7 @@ from streaming.tables.delta_spark_table import DeltaSparkTable
 from streaming.tables.engine import DeltaRsEngine, Engine
 from streaming.tables.schema import CHANGES, QUEUE_PROGRESS, REBALANCES, REJECTED_EVENTS, Row
 from streaming.tables.writer import Mark, TableRows, TableWriter
+from udfs.model.annotations import NO_CLUSTER
 from udfs.model.journal import ClusterBegun, ClusterObserved, Unfinished
 
 if TYPE_CHECKING:
@@ -165,6 +166,8 @@ class Sink:
             newest = heapq.nlargest(NEWEST_REBALANCES, rebalances, key=itemgetter("event_time", "cluster", "group_id"))
             changed_ms: dict[str, int] = {}
             for row in changes:
+                if row["cluster"] == NO_CLUSTER:
+                    continue
                 changed_ms[row["cluster"]] = max(row["event_time"], changed_ms.get(row["cluster"], 0))
             self._report(Decided(len(rebalances), newest, changed_ms, rejected))
         self._report_begun(begun)
@@ -287,7 +290,7 @@ def _of_large(decided: DataFrame, counts: Mapping[str, int]) -> Decided:
     event_time = functions.get_json_object("body", "$.event_time").cast("bigint")
     order = [event_time.desc(), functions.desc("cluster"), functions.get_json_object("body", "$.group_id").desc()]
     newest = decided.where("kind = 'rebalance'").orderBy(*order).limit(NEWEST_REBALANCES).select("body")
-    changed = decided.where("kind = 'change'").groupBy("cluster").agg(functions.max(event_time))
+    changed = decided.where("kind = 'change' AND cluster != ''").groupBy("cluster").agg(functions.max(event_time))
     return Decided(
         counts.get("rebalance", 0),
         [rebalance_row(body) for (body,) in newest.collect()],

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import pydantic
-from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, field_validator
+from pydantic import AfterValidator, BeforeValidator, Field, SecretStr
 
 from streaming.settings.alerts import Alerts
 from streaming.settings.clusters import Clusters
@@ -149,6 +149,7 @@ class Retention(Section):
     rejected_events_hours: Hours
     group_minutes_hours: Hours
     audits_hours: Hours
+    annotations_hours: Hours
     changes_hours: Hours
     queue_progress_hours: Hours
 
@@ -198,10 +199,19 @@ class Metrics(Section):
     max_clusters: Count
 
 
+def _long_enough(token: SecretStr) -> SecretStr:
+    if 0 < len(token.get_secret_value()) < SHORTEST_TOKEN:
+        raise ValueError(f"has fewer than {SHORTEST_TOKEN} characters: such a token can be guessed")
+    return token
+
+
+ServerToken = Annotated[BearerToken, AfterValidator(_long_enough)]
+
+
 class Dashboard(Section):
     host: Annotated[str, Field(min_length=1)]
     port: Annotated[int, Field(ge=0, le=65_535)]
-    token: BearerToken
+    token: ServerToken
     allowed_hosts: tuple[str, ...]
     tls_certificate: str
     tls_key: str
@@ -213,12 +223,11 @@ class Dashboard(Section):
     requests_per_second: SomeCount
     max_streams: SomeCount
 
-    @field_validator("token")
-    @classmethod
-    def _is_long_enough(cls, token: SecretStr) -> SecretStr:
-        if 0 < len(token.get_secret_value()) < SHORTEST_TOKEN:
-            raise ValueError(f"has fewer than {SHORTEST_TOKEN} characters: such a token can be guessed")
-        return token
+
+class Annotations(Section):
+    lead_ms: Span
+    open_ms: SomeSpan
+    token: ServerToken
 
 
 class Settings(Clusters):
@@ -241,6 +250,7 @@ class Settings(Clusters):
     storage: Storage
     spark: Spark
     dashboard: Dashboard
+    annotations: Annotations
     metrics: Metrics
     alerts: Alerts
     log: Log

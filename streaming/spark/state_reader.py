@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 
 from streaming.stores.places import Place, hadoop_uri, write_whole
-from udfs.packets.packet import REJECTED_CLUSTER, cluster_key, shard_of
+from udfs.packets.packet import STATELESS, cluster_key, shard_of
 from udfs.shard.savepoint import export_shard
 from udfs.shard.state import ShardState
 
@@ -65,7 +65,7 @@ def read_shards(spark: SparkSession, query: Place, batch_id: int | None = None) 
         reader = reader.option("batchId", batch_id)
     stored = reader.load(hadoop_uri(query)).selectExpr("key.cluster", "key.shard", "value.groupState.state")
     for row in stored.orderBy("cluster", "shard").toLocalIterator():
-        if row["cluster"] != REJECTED_CLUSTER and row["state"]:
+        if row["cluster"] != STATELESS and row["state"]:
             yield StoredShard(row["cluster"], int(row["shard"]), bytes(row["state"]))
 
 

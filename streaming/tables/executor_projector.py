@@ -20,7 +20,7 @@ from streaming.tables.journal_piece import ENTRY_COLUMNS, JournalPiece, Share, e
 from streaming.tables.predicates import between, matching
 from streaming.tables.projections import MINUTE_MS, PROJECTIONS, Projection
 from streaming.tables.projector import Projector, Replaced, edit_of, present_of
-from streaming.tables.schema import ASSIGNMENTS, AUDITS, FINDINGS, GROUP_MINUTES, GROUPS, TOPICS, Table
+from streaming.tables.schema import ANNOTATIONS, ASSIGNMENTS, AUDITS, FINDINGS, GROUP_MINUTES, GROUPS, TOPICS, Table
 from streaming.tables.spark_sql import SPARK, sql_type
 from streaming.tables.writer import COMMIT_VERSION, Mark
 
@@ -32,6 +32,8 @@ _CHANGES_A_PART = 20_000
 _PART = "_part"
 # This column carries the rows of groups, from which those of group_minutes start.
 _PRESENT = "_present"
+# Tables whose rows belong to no group: the column with the subject of their changes.
+_SUBJECTS = {TOPICS.name: "topic", ANNOTATIONS.name: "annotation_id"}
 # This column says whether the part of an edit removes rows from the table.
 _REMOVES = "_removes"
 _WITHDRAWN = "spans_withdrawn"
@@ -130,20 +132,22 @@ class ExecutorProjector(Projector):
 
         kinds = changes.of(projection)
         parts = max(2, -(-sum(row["rows"] for row in kinds) // _CHANGES_A_PART))
-        of_topics = projection.table is TOPICS
+        subject = _SUBJECTS.get(projection.table.name)
+        # An annotation may concern other clusters than before; its id is its identity.
+        keys = () if projection.table is ANNOTATIONS else ("cluster",)
         wanted = changes.frame.where(
             functions.col("group_id").isNotNull()
             if projection.every_change
             else functions.col("kind").isin(sorted(projection.kinds))
         )
-        wanted = wanted.withColumn(_PART, _part_of("subject" if of_topics else "group_id", parts))
+        wanted = wanted.withColumn(_PART, _part_of([*keys, "subject" if subject else "group_id"], parts))
         current = self._tables[projection.table.name].frame().select(*projection.table.names)
         current = current.where(_touched(projection, kinds))
         if projection.table is GROUP_MINUTES:
             groups = self._tables[GROUPS.name].frame().where(_touched(projection._replace(table=GROUPS), kinds))
             present = groups.select("cluster", "group_id", functions.struct(*GROUPS.names).alias(_PRESENT))
             current = current.unionByName(present, allowMissingColumns=True)
-        current = current.withColumn(_PART, _part_of("topic" if of_topics else "group_id", parts))
+        current = current.withColumn(_PART, _part_of([*keys, subject or "group_id"], parts))
         columns = ", ".join(f"`{column.name}` {sql_type(column.type)}" for column in projection.table.columns)
         together = wanted.groupBy(_PART).cogroup(current.groupBy(_PART))
         return together.applyInArrow(
@@ -151,11 +155,11 @@ class ExecutorProjector(Projector):
         )
 
 
-def _part_of(name: str, parts: int) -> Column:
+def _part_of(names: Sequence[str], parts: int) -> Column:
     from pyspark.sql import functions
 
-    key = functions.coalesce(functions.col(name), functions.lit(""))
-    return functions.pmod(functions.xxhash64("cluster", key), functions.lit(parts)).cast("int")
+    key = [functions.coalesce(functions.col(name), functions.lit("")) for name in names]
+    return functions.pmod(functions.xxhash64(*key), functions.lit(parts)).cast("int")
 
 
 def _touched(projection: Projection, kinds: Sequence[Row]) -> str:
@@ -165,7 +169,8 @@ def _touched(projection: Projection, kinds: Sequence[Row]) -> str:
         found = [(row[f"min_{name}"], row[f"max_{name}"]) for row in kinds if row[f"min_{name}"] is not None]
         return (min(low for low, _ in found), max(high for _, high in found)) if found else (None, None)
 
-    column, source = ("topic", "subject") if projection.table is TOPICS else ("group_id", "group_id")
+    subject = _SUBJECTS.get(projection.table.name)
+    column, source = (subject, "subject") if subject else ("group_id", "group_id")
     low, high = bounds(source)
     tests = [f"({between(f'`{column}`', low, high, SPARK)} OR `{column}` IS NULL)"] if low is not None else []
     if projection.table is GROUP_MINUTES:

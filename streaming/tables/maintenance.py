@@ -20,6 +20,7 @@ from streaming.tables.projections import PROJECTIONS
 from streaming.tables.retention import RETENTIONS, OldRows
 from streaming.tables.schema import CHANGES, GROUPS, TABLES
 from streaming.tables.writer import LogTruncatedError, TableWriter, Upkeep
+from udfs.model.annotations import NO_CLUSTER
 
 # Each change of a group is in `group_minutes`, progress without changes is in `queue_progress`, and a cluster without
 # groups has topics.
@@ -94,6 +95,8 @@ class _Newest:
             for cluster, time in (writers[name].newest(column) if name in writers else {}).items():
                 if cluster is not None:
                     self._events[cluster] = min(now_ms, max(time, self._events.get(cluster, time)))
+        if self._events:
+            self._events[NO_CLUSTER] = max(self._events.values())
         batches = [
             time
             for name, column in _BATCH_TIMES.items()

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from streaming.tables import schema
+from streaming.tables.annotation_projection import ANNOTATION_KINDS, annotation_filter, apply_to_annotations
 from streaming.tables.journal_entries import (
     Entry,
     Group,
@@ -351,4 +352,5 @@ PROJECTIONS: tuple[Projection, ...] = (
     ),
     GROUPS_PROJECTION,
     Projection(schema.AUDITS, kinds_of(Audited), _audited, _apply_to_audits),
+    Projection(schema.ANNOTATIONS, ANNOTATION_KINDS, annotation_filter, apply_to_annotations),
 )

@@ -55,6 +55,7 @@ RETENTIONS: Mapping[str, AgeRule] = MappingProxyType(
         "group_minutes": AgeRule("minute", _GROUP),
         "queue_progress": AgeRule("event_time", (*_GROUP, "topic", "broker", "queue_id")),
         "audits": AgeRule("event_time", _GROUP),
+        "annotations": AgeRule("written_at"),
     }
 )
 
@@ -65,7 +66,7 @@ class OldRows(NamedTuple):
     Attributes:
         rule: How their age is measured.
         before_ms: Rows with an older time are dropped, by cluster or for all clusters. A cluster that is not named
-            keeps its rows.
+            keeps its rows. An empty name stands for rows of no cluster: annotations.
         groups: The existing groups, as (cluster, group_id); the last rows of all others are dropped as well.
     """
 
@@ -96,8 +97,12 @@ def condition(old: OldRows, dialect: Dialect) -> str:
     time = old.rule.time
     if isinstance(old.before_ms, int):
         return f"{time} < {dialect.time(old.before_ms)}"
-    tests = [f"(cluster = {dialect.text(name)} AND {time} < {dialect.time(ms)})" for name, ms in old.before_ms.items()]
+    tests = [f"({_of(name, dialect)} AND {time} < {dialect.time(ms)})" for name, ms in old.before_ms.items()]
     return f"({' OR '.join(tests)})" if tests else "false"
+
+
+def _of(cluster: str, dialect: Dialect) -> str:
+    return f"cluster = {dialect.text(cluster)}" if cluster else "(cluster IS NULL OR cluster = '')"
 
 
 def counting_sql(old: OldRows, table: str, dialect: Dialect) -> str:

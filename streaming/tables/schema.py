@@ -6,10 +6,11 @@ shell as plain dicts in which times are epoch milliseconds, as in the core; `arr
 
 from __future__ import annotations
 
+from streaming.tables.annotation_table import ANNOTATIONS
+from streaming.tables.audit_columns import AUDITED
 from streaming.tables.columns import (
     APPENDED_FILE_BYTES,
     COUNT,
-    DIFFERING,
     LONG,
     OUTAGES,
     QUEUES,
@@ -48,9 +49,9 @@ from udfs.model.member_fields import SHOWN
 from udfs.model.queue_outages import MAX_LISTED_OUTAGES
 
 __all__ = [
-    "ASSIGNMENTS", "AUDITS", "CHANGES", "COUNT", "FINDINGS", "GROUPS", "GROUP_MINUTES", "LONG", "MEMBERS", "QUEUES",
-    "QUEUE_PROGRESS", "REBALANCES", "REJECTED_EVENTS", "TABLES", "TEXT", "TIME", "TOPICS", "TRIGGERS", "TRUTH",
-    "Row", "Table",
+    "ANNOTATIONS", "ASSIGNMENTS", "AUDITS", "CHANGES", "COUNT", "FINDINGS", "GROUPS", "GROUP_MINUTES", "LONG",
+    "MEMBERS", "QUEUES", "QUEUE_PROGRESS", "REBALANCES", "REJECTED_EVENTS", "TABLES", "TEXT", "TIME", "TOPICS",
+    "TRIGGERS", "TRUTH", "Row", "Table",
 ]  # fmt: skip
 
 REBALANCES = Table(
@@ -356,27 +357,7 @@ AUDITS = Table(
         GROUP,
         Column("generation", LONG, "Number of the rebalance within its group"),
         Column("event_time", TIME, "Event time of the rebalance"),
-        Column("audited_at", TIME, "Event time at which the assignments were compared"),
-        Column("strategy", TEXT, "Strategy that was recomputed, by its qualified name"),
-        Column(
-            "library",
-            TEXT,
-            "Library, or broker's release, whose assignment was recomputed; null = not known, or not Kafka's",
-        ),
-        Column("verdict", TEXT, "agrees, differs or not_recomputable"),
-        Column("reason", TEXT, "Likely reason why it differs, or why it could not be recomputed"),
-        Column("detail", TEXT, "The evidence for the reason"),
-        Column("members", COUNT, "Members"),
-        Column("queues", COUNT, "Queues of subscribed, known topics"),
-        Column("queues_differing", COUNT, "Queues that differ; the next three are its parts"),
-        Column("missing", COUNT, "Queues of which an expected owner reports nothing"),
-        Column("duplicate", COUNT, "Queues with several reported owners"),
-        Column("unexpected_owner", COUNT, "Queues with another reported owner than the expected one"),
-        Column(
-            "differing",
-            DIFFERING,
-            "The differing queues, in order, at most 50 of them; expected is empty where nothing could be recomputed",
-        ),
+        *AUDITED,
     ),
     key=("rebalance_id",),
     unique_texts=("rebalance_id",),
@@ -396,5 +377,6 @@ TABLES: dict[str, Table] = {
         GROUP_MINUTES,
         QUEUE_PROGRESS,
         AUDITS,
+        ANNOTATIONS,
     )
 }

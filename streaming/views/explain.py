@@ -9,13 +9,14 @@ import pyarrow.compute as pc
 from streaming.tables.schema import Row
 from streaming.tables.shared_columns import COST_NAMES
 from streaming.terminal.format import between, count, queue_name, span_of_time, time_text
-from streaming.views import audit_texts, phase_texts
+from streaming.views import audit_texts, phase_texts, related_annotations
 from streaming.views.client_rebalances import recent_texts
 from streaming.views.members import DEPARTURES
 from streaming.views.reader import Reader, time_scalar
 from streaming.views.rebalance_costs import repeated_text, waiting_text
 from streaming.views.rebalance_spans import began_ms, is_after, is_before, is_new, spans_of
 from streaming.views.rebalances import one_rebalance
+from streaming.views.related_annotations import DEFAULT_SPANS, AnnotationSpans
 from streaming.views.related_findings import lines, related_findings, silence_text
 from streaming.views.siblings import HostSessions, Siblings, host_sessions, siblings_of
 from udfs.model.comparability import GROWTH_NOT_DUE, NOT_REPORTED, SENTENCES
@@ -61,8 +62,11 @@ class Move(NamedTuple):
     outage_max_ms: int | None = None
 
 
-def explain(reader: Reader, prefix: str) -> dict[str, Any]:
+def explain(reader: Reader, prefix: str, near: AnnotationSpans = DEFAULT_SPANS) -> dict[str, Any]:
     """Return the rebalance, the sessions of the members that caused it, and each queue whose owners changed.
+
+    Args:
+        near: Which annotations are near.
 
     Raises:
         NotFoundError, AmbiguousError: None matches, or several.
@@ -78,6 +82,7 @@ def explain(reader: Reader, prefix: str) -> dict[str, Any]:
             for cause in _causes(reader, rebalance, where)
         ],
         "findings": found,
+        "annotations": related_annotations.of_rebalance(reader, rebalance, near),
         "moves": {
             origin: [move._asdict() for move in _moves(spans, rebalance, origin)]
             for origin in ("computed", "reported")
@@ -187,6 +192,7 @@ def story(reported: dict[str, Any]) -> str:
             _messages(row),
             "",
             *_agreement(reported),
+            *related_annotations.lines(reported),
             *lines(reported),
         ]
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from glob import escape
 from pathlib import Path
 
 from deltalake import write_deltalake
@@ -107,6 +108,11 @@ def write_hostile(root: Path) -> None:
             }
         )
         rows["group_minutes"].append({**group, **columns, "minute": at, "rebalances": 1, "queues_moved": 1})
+        rows["annotations"].append(
+            {"annotation_id": name, "kind": name, "text": name, "url": name, "cluster": group["cluster"]}
+            | {"groups": [escape(name)], "client_ids": [], "hosts": [], "began_at": at, "ended_at": at}
+            | {"written_at": at, "first_written_at": at, "began_inferred": False}
+        )
     for name, some in rows.items():
         if some:
             write_rows(root, name, some)

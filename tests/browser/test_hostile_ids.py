@@ -38,6 +38,7 @@ OPEN_ALL = """async (paths) => {
   document.body.dispatchEvent(new Event("htmx:after:swap"));
   const lanes = opened.flatMap((one) => one.lanes);
   while (!lanes.every((one) => one.dataset.drawn)) await new Promise((resolve) => setTimeout(resolve, 20));
+  if (!lanes.every((one) => one.dataset.annotations === "1")) throw new Error("an annotation is missing");
   const owners = lanes.map((one) => one.closest("figure").querySelectorAll("[data-lane-legend] span").length);
   holder.remove();
   return { owners, pages: opened.map(({ lanes, ...page }) => page) };

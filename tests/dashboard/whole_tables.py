@@ -9,6 +9,7 @@ from streaming.tables.delta_rs_table import DeltaRsTable
 from streaming.tables.schema import TABLES, Row
 from streaming.tables.writer import Mark
 from tests.streaming.tables.journals import T0
+from tests.streaming.views.annotated_story import annotation
 from tests.streaming.views.story import FIRST, SECOND, write_story
 
 _GROUP = {"cluster": "c1", "group_id": "orders"}
@@ -30,6 +31,10 @@ MORE: dict[str, list[Row]] = {
     "rejected_events": [
         {**_GROUP, "source": "folder", "position": "1", "raw": "{}", "reason": "late", "detail": "old", "seen_at": T0},
         {"source": "topic", "position": "2", "raw": "no", "reason": "not_json", "detail": "odd", "seen_at": T0 + 1},
+    ],
+    "annotations": [
+        annotation("r42", 9_000, 11_000, cluster="c1", groups=["orders*"], url="https://ci.example/42"),
+        annotation("n1", 60_000, kind="drain", cluster="c1", hosts=["h1"]),
     ],
     "queue_progress": [
         {**_QUEUE, "queue_id": 0, "event_time": T0, "committed_offset": 3, "end_offset": 10, "lag": 7},

@@ -13,7 +13,7 @@ import pytest
 
 from tests.core_config import core_config
 from udfs.ingest.parser import parse
-from udfs.model.events import AnyEvent
+from udfs.model.annotations import ContractEvent
 from udfs.model.rejection import Rejection
 
 PAGE = (Path(__file__).parents[2] / "docs" / "events.md").read_text(encoding="utf-8")
@@ -21,7 +21,7 @@ NOW = 1_772_334_720_000
 BLOCKS = re.findall(r"^```([^\n]+)\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
 EVENTS = [text for kind, block in BLOCKS if kind == "json" for text in block.splitlines()]
 REJECTED = [(kind.split()[1], block.strip()) for kind, block in BLOCKS if kind.startswith("rejected ")]
-TYPES = {cls.__struct_config__.tag: cls for cls in get_args(AnyEvent)}
+TYPES = {cls.__struct_config__.tag: cls for cls in get_args(ContractEvent)}
 
 
 @pytest.mark.parametrize("text", EVENTS)

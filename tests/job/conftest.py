@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.job.commands import CONFIG, Ended, ManyRuns, once
-from tests.job.recordings import Line, cut, disordered, fleet_lines, write_files
+from tests.job.recordings import Line, annotation_lines, cut, disordered, fleet_lines, write_files
 
 
 @pytest.fixture(scope="session")
@@ -31,8 +31,9 @@ def run_once(runs: ManyRuns, config: Path) -> Callable[..., Ended]:
 
 @pytest.fixture(scope="session")
 def lines() -> list[Line]:
-    """Record a minute and a half in the life of a fleet."""
-    return fleet_lines(seed=5, duration_ms=90_000)
+    """Record a minute and a half in the life of a fleet, and what was done to it."""
+    recorded = fleet_lines(seed=5, duration_ms=90_000)
+    return sorted([*recorded, *annotation_lines(recorded)])
 
 
 @pytest.fixture(scope="session")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import random
 from collections.abc import Sequence
@@ -28,6 +29,22 @@ def fleet_lines(seed: int, duration_ms: int, *, groups: int = 9, speed: float = 
     fleet = Fleet(seed, groups=groups, members=4 * groups, speed=speed, disorder=0.0)
     deliveries = [*fleet.deliveries_until(fleet.start_ms + duration_ms), *fleet.finish()]
     return sorted(Line(delivery.event.event_time, line(delivery)) for delivery in deliveries)
+
+
+def annotation_lines(lines: Sequence[Line]) -> list[Line]:
+    """Return annotations at times of these lines: two versions of one, and one of another cluster, far ahead."""
+    times = [lines[len(lines) * part // 4].event_time for part in (1, 2, 3)]
+    deploy = {"kind": "deploy", "text": "orders 2.4.1", "id": "r42", "groups": ["*"]}
+    contents = (
+        deploy,
+        {"kind": "drain", "text": "node 7", "cluster": "unheard of", "hosts": ["10.*"], "from": times[2] + 10**9},
+        {**deploy, "to": times[2], "url": "https://ci.example/42"},
+    )
+    common = {"schema_version": 1, "type": "annotation"}
+    return [
+        Line(time, json.dumps({**common, "event_time": time, **content}).encode() + b"\n")
+        for time, content in zip(times, contents, strict=True)
+    ]
 
 
 def disordered(lines: Sequence[Line], seed: int, lateness_ms: int = ALLOWED_LATENESS_MS) -> list[Line]:

@@ -27,6 +27,12 @@ def test_a_recording_fills_every_table(whole: Path) -> None:
     # Nothing was wrong with its lines, so nothing was rejected.
     assert [name for name in TABLES if not rows_of(whole, name).num_rows] == [REJECTED_EVENTS.name]
     assert repeated_keys(whole) == []
+    annotations = {row["kind"]: row for row in rows_of(whole, "annotations").to_pylist()}
+    assert (annotations["deploy"]["annotation_id"], annotations["deploy"]["url"]) == ("r42", "https://ci.example/42")
+    assert annotations["deploy"]["began_at"] < annotations["deploy"]["ended_at"] == annotations["deploy"]["written_at"]
+    # What is annotated of a cluster, however far ahead, makes it no cluster that the tables know.
+    assert annotations["drain"]["cluster"] == "unheard of"
+    assert "unheard of" not in rows_of(whole, "groups")["cluster"].to_pylist()
 
 
 def test_the_same_events_in_other_files_batches_shards_and_order_give_the_same_tables(

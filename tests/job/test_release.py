@@ -10,7 +10,7 @@ import pytest
 from tests.job.commands import Ended
 from tests.job.recordings import write_files
 from tests.job.release import RELEASES, unpacked
-from tests.job.table_bags import bags_of, differences, repeated_keys
+from tests.job.table_bags import bags_of, differences, repeated_keys, rows_of
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(900)]
 
@@ -25,11 +25,12 @@ def test_state_of_an_older_release_continues_as_if_read_by_this_one(
         assert ended.exit_code == 0, ended.stderr[-3000:]
 
         tables = left.place / "tables"
-        before = bags_of(tables)
+        # It may lack tables of newer releases.
+        before = rows_of(tables, "rebalances").num_rows
         write_files(left.place / "events", left.unread, first=len(left.read))
         ended = run_once(left.place / "events", left.place, "--flush")
         assert ended.exit_code == 0, ended.stderr[-3000:]
         after = bags_of(tables)
-        assert after["rebalances"].total() > before["rebalances"].total() > 0
+        assert after["rebalances"].total() > before > 0
         assert differences(bags_of(tmp_path / "tables"), after) == []
         assert repeated_keys(tables) == []

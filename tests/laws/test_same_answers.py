@@ -85,6 +85,17 @@ SAME = {
         {"since": "0"},
         FOR_PROGRAMS - {"client", "finding_id"} | {"system", "reason"},
     ),
+    "annotations": Same(
+        {
+            "--cluster": ("cluster", "cluster"),
+            "--kind": ("kind", "kind"),
+            "--search": ("q", "kind"),
+            "--since": ("since", "began_at"),
+            "--until": ("until", "began_at"),
+        },
+        {},
+        frozenset({"annotation_id", "at"}),
+    ),
 }
 # Keys that only one of both has, with the reason; there are none.
 ONLY_IN_ONE: dict[str, dict[str, str]] = {name: {} for name in SAME}

@@ -18,7 +18,7 @@ from udfs.group import coordinator
 from udfs.model.config import CoreConfig
 from udfs.model.journal import Change, Rebalance, Rejected
 from udfs.model.queue_progress import QueueProgress
-from udfs.packets.packet import REJECTED_CLUSTER, Packet, decode_packet
+from udfs.packets.packet import STATELESS, Packet, decode_packet
 from udfs.shard.savepoint import export_shard
 from udfs.shard.shard import Shard
 
@@ -48,7 +48,7 @@ class CoreRun:
                 for row in combined.to_pylist():
                     packets.setdefault((row["cluster"], row["shard"]), []).append(decode_packet(row["payload"]))
         for key, mine in sorted(packets.items()):
-            if key[0] == REJECTED_CLUSTER:
+            if key[0] == STATELESS:
                 self.rejected += [rejected for packet in mine for rejected in packet.rejected]
                 continue
             shard = Shard(*key, self._states.get(key), self._config, coordinator)

@@ -96,6 +96,19 @@ VALID: dict[str, dict[str, Any]] = {
         "partitions": [{"topic": "b4aNrJ45RLuOpWrXbYghEA", "partitions": [0, 1]}],
         "revoking": [{"topic": "b4aNrJ45RLuOpWrXbYghEA", "partitions": [2]}],
     },
+    "annotation": {
+        **{name: value for name, value in COMMON.items() if name != "system"},
+        "type": "annotation",
+        "id": "release-42",
+        "kind": "deploy",
+        "text": "orders 2.4.1\nby the pipeline",
+        "from": NOW - 120_000,
+        "to": NOW + 86_400_000,
+        "url": "https://ci.example/42?a=b",
+        "groups": ["orders*"],
+        "client_ids": ["orders-[0-9]"],
+        "hosts": ["10.0.0.7", "node-?"],
+    },
 }
 
 

@@ -24,15 +24,16 @@ from udfs.ingest.producers import speakers
 from udfs.ingest.validation import CONTROL_CHARACTER
 from udfs.kafka.consumer_offsets import EVERY_GROUP, GroupPatterns, raw_of
 from udfs.kafka.consumer_offsets_batch import read_offsets
+from udfs.model.annotations import Annotation, ContractEvent, annotation_change
 from udfs.model.arrays import Int64
 from udfs.model.config import CoreConfig
 from udfs.model.events import AnyEvent, Clock, Heartbeat, Progress, QueueEnds, TopicQueues
-from udfs.model.journal import Rejected
+from udfs.model.journal import Change, Rejected
 from udfs.model.losses import Loss
 from udfs.model.rejection import Rejection, rejected
 from udfs.model.systems import KAFKA, SYSTEMS
 from udfs.model.timestamps import EARLIEST_MS, LATEST_MS, read_timestamps
-from udfs.packets.packet import READ_AFTER_MS, REJECTED_CLUSTER, Packet, carry_event, cluster_key, group_keys, shard_of
+from udfs.packets.packet import READ_AFTER_MS, STATELESS, Packet, carry_event, cluster_key, group_keys, shard_of
 from udfs.packets.progress_columns import NamedGroup, ProgressColumns
 
 Packed: TypeAlias = tuple[str, int, Packet]  # cluster, shard, packet
@@ -87,6 +88,7 @@ class Combiner:
         self._progress: list[Progress] = []
         self._ends: list[QueueEnds] = []
         self._events: list[tuple[AnyEvent, str, str]] = []  # with source and position
+        self._annotations: list[Change] = []
         self._rejected: list[Rejected] = []
         self._marks: list[ControlMark] = []
 
@@ -205,7 +207,9 @@ class Combiner:
             for shard in range(shards):
                 _mark(packet(mark.cluster, shard), mark)
         for row in self._rejected:
-            packet(REJECTED_CLUSTER, int(row.raw_sha256[:15], 16) % shards).rejected.append(row)
+            packet(STATELESS, int(row.raw_sha256[:15], 16) % shards).rejected.append(row)
+        for change in self._annotations:
+            packet(STATELESS, shard_of(cluster_key(change.subject or ""), shards)).annotations.append(change)
         return [(cluster, shard, packets[cluster, shard]) for cluster, shard in sorted(packets)]
 
     def _recorded(self, times: Int64) -> int | None:
@@ -247,7 +251,7 @@ class Combiner:
     def _latest_ms(self) -> int:
         return min(LATEST_MS, self._batch_ms + self._config.max_clock_skew_ms)
 
-    def _take(self, outcome: AnyEvent | Rejection, raw: bytes, rows: RawRows, index: int) -> None:
+    def _take(self, outcome: ContractEvent | Rejection, raw: bytes, rows: RawRows, index: int) -> None:
         if isinstance(outcome, Rejection):
             self._reject(outcome, raw, rows, index)
         elif isinstance(outcome, Heartbeat) and is_bare(outcome):
@@ -256,6 +260,8 @@ class Combiner:
             self._progress.append(outcome)
         elif isinstance(outcome, QueueEnds):
             self._ends.append(outcome)
+        elif isinstance(outcome, Annotation):
+            self._annotations.append(annotation_change(outcome))
         else:
             self._events.append((outcome, rows.source, rows.position(index)))
 

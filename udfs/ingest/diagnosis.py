@@ -12,10 +12,11 @@ from typing import Any, get_args
 
 import msgspec
 
-from udfs.model.events import SCHEMA_VERSION, AnyEvent
+from udfs.model.annotations import ContractEvent
+from udfs.model.events import SCHEMA_VERSION
 from udfs.model.rejection import Rejection
 
-EVENT_TYPES: dict[str, Any] = {cls.__struct_config__.tag: cls for cls in get_args(AnyEvent)}
+EVENT_TYPES: dict[str, Any] = {cls.__struct_config__.tag: cls for cls in get_args(ContractEvent)}
 # for each field, in the order of the contract: name, type, whether it is required
 _FIELDS = {
     kind: [(field.encode_name, field.type, field.required) for field in msgspec.structs.fields(cls)]
@@ -32,6 +33,8 @@ _VIOLATIONS = (
     (re.compile(r"Expected `int` <= "), "out_of_range"),
     (re.compile(r"Expected `str` of length >= "), "empty"),
     (re.compile(r"Expected `str` of length <= "), "too_long"),
+    (re.compile(r"Expected `str` matching "), "malformed"),
+    (re.compile(r"Expected `array` of length <= "), "too_many"),
     (re.compile(r"Expected "), "ill_typed"),
 )
 

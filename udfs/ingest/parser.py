@@ -14,6 +14,7 @@ import msgspec
 from udfs.ingest import diagnosis
 from udfs.ingest.cloudevents import ENVELOPE_VIOLATIONS, unwrap
 from udfs.ingest.validation import validate
+from udfs.model.annotations import Annotation, ContractEvent
 from udfs.model.config import CoreConfig
 from udfs.model.events import (
     AnyEvent,
@@ -49,7 +50,7 @@ class BareHeartbeat(
 
 
 Line: TypeAlias = BareHeartbeat | NoHeartbeat
-_decode_any = msgspec.json.Decoder(AnyEvent).decode
+_decode_any = msgspec.json.Decoder(ContractEvent).decode
 _decode_line = msgspec.json.Decoder(Line).decode
 _DESCRIPTION = tuple(field.name for field in msgspec.structs.fields(MemberFields))
 _UNDECODABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
@@ -65,7 +66,7 @@ def is_bare(event: Heartbeat) -> bool:
     return all(getattr(event, name) is None for name in _DESCRIPTION)
 
 
-def parse(raw: bytes, batch_ms: int, config: CoreConfig) -> AnyEvent | Rejection:
+def parse(raw: bytes, batch_ms: int, config: CoreConfig) -> ContractEvent | Rejection:
     """Parse one event.
 
     Args:
@@ -80,7 +81,7 @@ def parse(raw: bytes, batch_ms: int, config: CoreConfig) -> AnyEvent | Rejection
     return event if isinstance(event, Rejection) else _checked(event, raw, batch_ms, config)
 
 
-def admit(event: AnyEvent, raw: bytes, batch_ms: int, config: CoreConfig) -> AnyEvent | Rejection:
+def admit(event: AnyEvent, raw: bytes, batch_ms: int, config: CoreConfig) -> ContractEvent | Rejection:
     """Finish one line of ``decode_lines``, with the same result as ``parse``."""
     violation = _bytes_violation(raw, raw, config)
     return violation if violation is not None else _checked(event, raw, batch_ms, config)
@@ -115,16 +116,16 @@ def _bytes_violation(raw: bytes, text: bytes, config: CoreConfig) -> Rejection |
     return None
 
 
-def _checked(event: AnyEvent, raw: bytes, batch_ms: int, config: CoreConfig) -> AnyEvent | Rejection:
+def _checked(event: ContractEvent, raw: bytes, batch_ms: int, config: CoreConfig) -> ContractEvent | Rejection:
     rejection = _read_times(event, batch_ms, config) or validate(event, raw)
     if rejection is None:
         return event
     return msgspec.structs.replace(rejection, cluster=event.cluster, group_id=getattr(event, "group", None))
 
 
-def _decode(text: bytes) -> AnyEvent | Rejection:
+def _decode(text: bytes) -> ContractEvent | Rejection:
     try:
-        event: AnyEvent = _decode_any(text)
+        event: ContractEvent = _decode_any(text)
     except _UNDECODABLE as error:
         failure: Exception = error
     else:
@@ -142,11 +143,13 @@ def _decode(text: bytes) -> AnyEvent | Rejection:
     return event
 
 
-def _read_times(event: AnyEvent, batch_ms: int, config: CoreConfig) -> Rejection | None:
+def _read_times(event: ContractEvent, batch_ms: int, config: CoreConfig) -> Rejection | None:
     read = _time_of(event.event_time, "event_time")
     if isinstance(read, Rejection):
         return read
     event.event_time = read
+    if isinstance(event, Annotation):
+        return _read_span(event)
     if read > batch_ms + config.max_clock_skew_ms:
         ahead = read - batch_ms
         return Rejection("event_time_ahead_of_clock", f"{ahead} ms ahead; at most {config.max_clock_skew_ms}")
@@ -172,6 +175,18 @@ def _read_times(event: AnyEvent, batch_ms: int, config: CoreConfig) -> Rejection
         if isinstance(queues, Rejection):
             return queues
         event.queues = queues
+    return None
+
+
+def _read_span(event: Annotation) -> Rejection | None:
+    """Parse the times of an annotation, which may be ahead of the batch: it moves no clock."""
+    for name, field in (("from", "from_"), ("to", "to")):
+        value = getattr(event, field)
+        if value is not None:
+            read = _time_of(value, name)
+            if isinstance(read, Rejection):
+                return read
+            setattr(event, field, read)
     return None
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
+from udfs.model.annotations import Annotation, ContractEvent
 from udfs.model.events import (
     MAX_INT64,
-    AnyEvent,
     AssignmentReported,
     CommitsDeleted,
     GroupRecord,
@@ -32,7 +32,7 @@ CONTROL_CHARACTER = re.compile(r"[\x00-\x1f\x7f]")
 MAX_SETTINGS_DEPTH = 16  # for strategy_settings, the only field of free form
 
 
-def validate(event: AnyEvent, raw: bytes) -> Rejection | None:
+def validate(event: ContractEvent, raw: bytes) -> Rejection | None:
     """Return the first violation in an event with valid types; None if there is none."""
     # JSON writes control characters with a backslash, except DEL.
     if b"\\" in raw or b"\x7f" in raw or b"data_base64" in raw:
@@ -51,10 +51,12 @@ def validate(event: AnyEvent, raw: bytes) -> Rejection | None:
         return _record_violation(event)
     if isinstance(event, GroupSettings):
         return _settings_violation(event.strategy_settings, "$.strategy_settings")
+    if isinstance(event, Annotation):
+        return _span_violation(event)
     return None
 
 
-def _names(event: AnyEvent) -> Iterator[tuple[str, str]]:
+def _names(event: ContractEvent) -> Iterator[tuple[str, str]]:
     """Return every name that serves as an identity."""
     for field in ("cluster", "event_id", "group", "member_id", "topic"):
         name = getattr(event, field, None)
@@ -78,6 +80,15 @@ def _names(event: AnyEvent) -> Iterator[tuple[str, str]]:
             yield from _described_names(event.member)
         named = (*(event.topics or ()), *(event.topic_ids or {}).values())
         yield from (("topic", topic) for topic in named)
+    if isinstance(event, Annotation):
+        yield from ((field, name) for field in ("id", "kind", "url") if (name := getattr(event, field)) is not None)
+        yield from ((field, glob) for field in ("groups", "client_ids", "hosts") for glob in getattr(event, field))
+
+
+def _span_violation(event: Annotation) -> Rejection | None:
+    if event.from_ is not None and event.to is not None and event.to < event.from_:
+        return Rejection("to_before_from", f"it ends {event.from_ - event.to} ms before it begins - at `$.to`")
+    return None
 
 
 def _record_violation(event: GroupRecord) -> Rejection | None:

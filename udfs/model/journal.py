@@ -291,6 +291,22 @@ class FindingClosed(msgspec.Struct, kw_only=True, tag_field="kind", tag="finding
     closed_at: int
 
 
+class AnnotationWritten(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", tag="annotation_written"):
+    """A version of an annotation; that with the newest ``written_at`` is its row, whatever the order of the journal."""
+
+    annotation_id: str
+    annotation: str  # the kind of the annotation: deploy, scaling, ...
+    text: str
+    url: str | None
+    cluster: str | None  # None: any
+    groups: tuple[str, ...]
+    client_ids: tuple[str, ...]
+    hosts: tuple[str, ...]
+    began_at: int | None  # None: with the first version
+    ended_at: int | None
+    written_at: int
+
+
 Body: TypeAlias = (
     MemberOpened
     | MemberChanged
@@ -308,6 +324,7 @@ Body: TypeAlias = (
     | FindingChanged
     | FindingClosed
     | Audited
+    | AnnotationWritten
 )
 
 

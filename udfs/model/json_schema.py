@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from udfs.model.events import AnyEvent
+from udfs.model.annotations import ContractEvent
 from udfs.model.timestamps import EARLIEST_MS, LATEST_MS
 
 _WITHOUT_CONTROL_CHARACTERS = r"^[^\u0000-\u001f\u007f]*$"
@@ -20,7 +20,7 @@ _RFC_3339 = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt ][0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]
 def event_schema() -> dict[str, Any]:
     """Return the JSON Schema of one event."""
     (union,), definitions = msgspec.json.schema_components(
-        [AnyEvent], schema_hook=lambda _: {"description": "any JSON"}, ref_template="#/$defs/{name}"
+        [ContractEvent], schema_hook=lambda _: {"description": "any JSON"}, ref_template="#/$defs/{name}"
     )
     for definition in definitions.values():
         _add_limits(definition)

@@ -21,13 +21,14 @@ import pyarrow as pa
 from udfs.model.arrays import Int64, UInt64
 from udfs.model.errors import PacketDamagedError
 from udfs.model.events import AnyEvent, CommitsDeleted, Progress
-from udfs.model.journal import Rejected
+from udfs.model.journal import Change, Rejected
 from udfs.model.losses import Loss
 from udfs.model.systems import SYSTEMS
 from udfs.packets.packed_texts import PackedTexts
 from udfs.packets.progress_columns import PackedEnds, PackedProgress
 
-REJECTED_CLUSTER = ""
+# Its packets become rows at once: inputs that could not be read, and annotations. No cluster has this name.
+STATELESS = ""
 Spoken: TypeAlias = tuple[int, int]  # an event time, and the key of its producer
 COLLECTOR = 0  # the key of the sender of ``clock``
 # A batch's timestamp is taken before its newest events are read, so an event later than this comes from a clock that is
@@ -226,7 +227,7 @@ class Packet(msgspec.Struct, array_like=True, kw_only=True):
         speakers: The cluster's two newest event times by different producers in this task, newest first, without times
             ahead of the batch. ahead: The same for times ahead of it.
         recorded_ms: The newest event time that is further behind the batch than a clock may be ahead.
-        rejected: Only for the cluster ``REJECTED_CLUSTER``: inputs that could not be read.
+        rejected: Only for ``STATELESS``: inputs that could not be read. annotations: Only there: annotations.
         ends: End offsets of the cluster's queues, in every shard.
         system: The number of the cluster's system (``SystemProfile.number``); None if there were only control marks.
     """
@@ -245,6 +246,7 @@ class Packet(msgspec.Struct, array_like=True, kw_only=True):
     losses: list[Loss] = msgspec.field(default_factory=list)
     ends: PackedEnds | None = None
     system: int | None = None
+    annotations: list[Change] = msgspec.field(default_factory=list)
 
 
 def encode_packet(packet: Packet) -> bytes:

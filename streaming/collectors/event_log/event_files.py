@@ -10,6 +10,7 @@ from streaming.collectors.event_log.segments import Segments
 from streaming.collectors.event_log.write_buffer import WriteBuffer
 from streaming.stores.locks import Guard
 from streaming.stores.places import Place, write_whole
+from udfs.model.annotations import NO_CLUSTER
 
 
 class EventFiles(WriteBuffer):
@@ -52,7 +53,8 @@ class EventFiles(WriteBuffer):
     def _put(self, records: list[EventRecord]) -> None:
         """Write segment after segment; written events are removed from the front."""
         self._guard()
-        self._segments.retain(time.time_ns(), {record.key.decode() for record in records})
+        # What is deleted unread is reported as lost, by cluster.
+        self._segments.retain(time.time_ns(), {record.key.decode() for record in records} - {NO_CLUSTER})
         while records:
             count = _as_many_as_fit(records, self._limits.segment_bytes)
             content = b"".join(record.value + b"\n" for record in records[:count])

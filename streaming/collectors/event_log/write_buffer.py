@@ -11,7 +11,7 @@ import msgspec
 
 from streaming.collectors.event_log.log import EventRecord, LogFull, Memory
 from streaming.machine.logs import logger
-from udfs.model.events import AnyEvent
+from udfs.model.annotations import NO_CLUSTER, ContractEvent
 
 _log = logger("events")
 
@@ -47,13 +47,13 @@ class WriteBuffer:
         self._full_reported = False
         self._lock = threading.RLock()
 
-    def append(self, events: Sequence[AnyEvent]) -> None:
+    def append(self, events: Sequence[ContractEvent]) -> None:
         """Add events, and write as many as possible.
 
         Raises:
             LogFull: Too much is waiting already.
         """
-        records = [EventRecord(event.cluster.encode(), msgspec.json.encode(event)) for event in events]
+        records = [EventRecord((event.cluster or NO_CLUSTER).encode(), msgspec.json.encode(event)) for event in events]
         if not records:
             return
         size = sum(len(record.value) + 1 for record in records)

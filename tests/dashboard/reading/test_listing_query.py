@@ -54,12 +54,13 @@ def walked(reading: Reading, listing: Listing, sort: str, limit: int) -> tuple[l
 
 # Columns that the job always writes; any other may be null.
 WRITTEN = {"cluster", "group_id", "topic", "queue_id", "member_id", "origin", "rebalance_id", "finding_id"}
+WRITTEN |= {"annotation_id"}
 TIMES_OF_KEYS = {"valid_from", "joined_at", "minute", "event_time"}
 
 
 def sparse_rows(table: Table, random: Random) -> list[Row]:
     """Return rows in which all that may be null is null now and then, and few values come again and again."""
-    nullable = {"rejected_events": {"cluster", "group_id"}, "findings": {"group_id"}}
+    nullable = {"rejected_events": {"cluster", "group_id"}, "findings": {"group_id"}, "annotations": {"cluster"}}
     written = WRITTEN - nullable.get(table.name, set())
     values = {TEXT: ("", "a", "日"), COUNT: (0, 1), LONG: (0, 7), TRUTH: (True, False), TIME: (T0, T0 + 1)}
     rows = []
@@ -74,7 +75,7 @@ def sparse_rows(table: Table, random: Random) -> list[Row]:
                 row[column.name] = random.choice((None, None, *values[column.type]))
             else:
                 row[column.name] = None
-        if table.key in (("rebalance_id",), ("finding_id",), ("cluster", "group_id")):
+        if table.key in (("rebalance_id",), ("finding_id",), ("annotation_id",), ("cluster", "group_id")):
             row[table.key[-1]] = f"{table.key[-1]}{number}"
         rows.append(row)
     return rows

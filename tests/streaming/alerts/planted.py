@@ -84,6 +84,8 @@ class Scene:
         found = channels(self.settings, texts)
         self.costs: dict[str, Cost] = {}
         self.costs_read: list[str] = []
+        self.annotations: dict[str, list[Row]] = {}
+        self.annotations_read: list[str] = []
         self.engine = AlertEngine(
             self.settings,
             widespread(),
@@ -92,6 +94,7 @@ class Scene:
             state or AlertState(None),
             lambda: self.now_ms,
             read_costs=self._read_costs,
+            read_annotations=self._read_annotations,
         )
         self.current: dict[str, Row] = {}
         self.closed: dict[str, Row] = {}
@@ -102,6 +105,11 @@ class Scene:
         names = [row["finding_id"] for row in findings]
         self.costs_read += names
         return {name: self.costs[name] for name in names if name in self.costs}
+
+    def _read_annotations(self, findings: Iterable[Row]) -> Mapping[str, Sequence[Row]]:
+        names = [row["finding_id"] for row in findings]
+        self.annotations_read += names
+        return {name: self.annotations[name] for name in names if name in self.annotations}
 
     def open(self, *rows: Row) -> None:
         """Open findings."""

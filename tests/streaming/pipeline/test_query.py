@@ -38,7 +38,8 @@ def test_combine_runs_inside_spark_over_a_union_of_sources(spark: SparkSession, 
     carried = {event.event_id for _, _, packet in found for event in packet.events}
     assert [row.reason for row in rejected] == ["not_json"]
     # Valid events are carried whole, except those that are packed as columns.
-    assert len(carried) == len(VALID.keys() - {"heartbeat", "progress", "queue_ends"})
+    assert len(carried) == len(VALID.keys() - {"heartbeat", "progress", "queue_ends", "annotation"})
+    assert [change.subject for _, _, packet in found for change in packet.annotations] == ["release-42"]
     assert {shard for cluster, shard, packet in found if cluster == "c1" and packet.flush} == {0, 1}
 
 

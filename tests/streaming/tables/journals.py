@@ -259,4 +259,33 @@ def a_history(random_source: random.Random, length: int) -> list[journal.Change]
                 add(body)
             case _ if random_source.random() < 0.2:
                 add(journal.GroupRemoved())
+            case _:
+                changes.append(annotated(time, f"of {group}", text=member))
     return changes
+
+
+def annotated(
+    at: int,
+    annotation_id: str,
+    *,
+    text: str = "",
+    cluster: str | None = None,
+    began: int | None = None,
+    ended: int | None = None,
+) -> journal.Change:
+    """Return a version of an annotation."""
+    body = journal.AnnotationWritten(
+        annotation_id=annotation_id,
+        annotation="deploy",
+        text=text,
+        url=None,
+        cluster=cluster,
+        groups=("orders*",),
+        client_ids=(),
+        hosts=(),
+        began_at=None if began is None else T0 + began,
+        ended_at=None if ended is None else T0 + ended,
+        written_at=T0 + at,
+    )
+    number = T0 + at
+    return journal.Change(cluster="", group_id=None, subject=annotation_id, number=number, event_time=number, body=body)

@@ -17,7 +17,7 @@ from streaming.tables.materializer import Materializer
 from streaming.tables.retention import RETENTIONS, dropped_before
 from streaming.tables.schema import CHANGES, GROUPS, TABLES, Row
 from streaming.tables.writer import Edit, Mark
-from tests.streaming.tables.journals import T0, Journal, stable
+from tests.streaming.tables.journals import T0, Journal, annotated, stable
 from tests.streaming.tables.test_materializer import content, contents, some_changes, write
 
 HOUR = 3_600_000
@@ -68,8 +68,10 @@ def test_old_changes_go_once_every_table_has_passed_them(tmp_path: Path) -> None
     write(tmp_path, some_changes()[20:], 20)
     later(tmp_path, 21)
     before = contents(tmp_path)
-    (dropped_rows,) = kept_up(tmp_path, changes=HOUR)["changes"].upkeep.dropped
-    assert dropped_rows == ("c1", len(some_changes()), T0 + 99 * HOUR)
+    # Annotations are changes of no cluster; they are as old as the newest event of any says.
+    of_none = sum(change.cluster == "" for change in some_changes())
+    rows = kept_up(tmp_path, changes=HOUR)["changes"].upkeep.dropped
+    assert rows == (("", of_none, T0 + 99 * HOUR), ("c1", len(some_changes()) - of_none, T0 + 99 * HOUR))
     assert [row["group_id"] for row in content(tmp_path, "changes")] == ["later"]
     assert any(before.values())
     Materializer(tmp_path, 0).run()
@@ -108,6 +110,20 @@ def test_clusters_age_by_their_own_events(tmp_path: Path) -> None:
     done = optimize(tmp_path, keep_ms={"changes": 2 * HOUR}, vacuum_after_ms=YEARS, now_ms=T0 + 51 * HOUR)
     (journal,) = [kept.upkeep for kept in done if kept.upkeep.table == "changes"]
     assert journal.dropped == (("ahead", 1, T0 + 49 * HOUR), ("live", 1, T0 + 48 * HOUR))
+
+
+def test_annotations_of_no_cluster_age_by_the_newest_event_of_any(tmp_path: Path) -> None:
+    history = Journal()
+    changes = [history.change(time, stable(1), cluster=cluster) for cluster, time in {"a": 9 * HOUR, "b": 0}.items()]
+    changes += [
+        annotated(at, f"{cluster} {at // HOUR}", cluster=cluster) for at in (0, 9 * HOUR) for cluster in ("a", "b")
+    ]
+    changes += [annotated(at, f"any {at // HOUR}") for at in (0, 9 * HOUR)]
+    write(tmp_path, [*changes, annotated(0, "of a cluster without events", cluster="unheard of")], 0)
+    Materializer(tmp_path, 0).run()
+    kept_up(tmp_path, annotations=HOUR)
+    found = {row["annotation_id"] for row in content(tmp_path, "annotations")}
+    assert found == {"a 9", "b 0", "b 9", "any 9", "of a cluster without events"}
 
 
 def fill_all(root: Path) -> None:

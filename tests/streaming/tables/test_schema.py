@@ -42,6 +42,7 @@ CONTRACT = {
     " detail members queues queues_differing missing duplicate unexpected_owner differing",
     "group_minutes": "cluster group_id minute members rebalances queues_moved queue_pause_ms idle_members"
     " unassigned_queues spread outage_min_ms outage_max_ms",
+    "annotations": "annotation_id kind text url cluster groups client_ids hosts began_at ended_at written_at",
     "queue_progress": "cluster group_id topic broker queue_id event_time committed_offset committed_at end_offset"
     " end_at lag",
 }

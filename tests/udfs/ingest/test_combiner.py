@@ -23,7 +23,7 @@ from udfs.kafka.consumer_offsets import GroupPatterns
 from udfs.model.config import CoreConfig
 from udfs.model.systems import BY_NUMBER, SYSTEMS
 from udfs.packets.packet import (
-    REJECTED_CLUSTER,
+    STATELESS,
     Packet,
     cluster_key,
     decode_packet,
@@ -81,6 +81,7 @@ def content_of(packets: list[Packed]) -> set[tuple[object, ...]]:
         everything |= {(cluster, shard, "commit", *commit) for commit in commits_of(packet)}
         everything |= {(cluster, shard, "event", event.event_id, event.content) for event in packet.events}
         everything |= {(cluster, shard, "rejected", row.raw_sha256, row.reason) for row in packet.rejected}
+        everything |= {(cluster, shard, "annotation", change.subject) for change in packet.annotations}
     return everything
 
 
@@ -127,16 +128,17 @@ def test_no_line_is_lost_and_none_is_two_things(raw: bytes) -> None:
     homes = [
         packet.first_and_last_times
         for cluster, _, packet in packets
-        if cluster != REJECTED_CLUSTER and packet.first_and_last_times
+        if cluster != STATELESS and packet.first_and_last_times
     ]
-    assert len(rejected) + len(homes) == (0 if is_blank(raw) else 1)
+    annotations = [change for _, _, packet in packets for change in packet.annotations]
+    assert len(rejected) + len(homes) + len(annotations) == (0 if is_blank(raw) else 1)
 
 
 def test_a_rejected_line_is_kept_with_its_length_hash_place_and_the_beginning_of_its_text() -> None:
     raw = b'{"schema_version":1,"cluster":"c1","group":"g1","x":"' + "ü".encode() * 100 + b'"}'
     ((cluster, _, packet),) = combined([raw])
     (row,) = packet.rejected
-    assert cluster == REJECTED_CLUSTER
+    assert cluster == STATELESS
     # 64 bytes end within a ü: it is left out whole.
     assert row.raw == raw[:63].decode()
     assert (row.raw_length, row.source, row.position, row.seen_at) == (255, "events", "row 0", NOW)

@@ -9,13 +9,14 @@ from tests.core_config import core_config
 from tests.udfs.event_lines import NOW, QUEUE, VALID, line, with_field
 from udfs.ingest.parser import parse
 from udfs.ingest.validation import MAX_SETTINGS_DEPTH, validate
-from udfs.model.events import AnyEvent, GroupSnapshot
+from udfs.model.annotations import ContractEvent
+from udfs.model.events import GroupSnapshot
 
 RULES = core_config()
 
 
 def violation(content: dict[str, Any], raw: bytes | None = None) -> str | None:
-    event = msgspec.convert(content, AnyEvent)
+    event = msgspec.convert(content, ContractEvent)
     found = validate(event, line(content) if raw is None else raw)
     return None if found is None else f"{found.reason}: {found.detail}"
 
@@ -47,6 +48,8 @@ def test_a_valid_event_of_every_type_has_no_violation(name: str) -> None:
         ("group_snapshot", {"assignments": {"a": [{**QUEUE, "topic": "a\n"}]}}, "topic"),
         ("group_snapshot", {"departures": [{"member_id": "a\n", "kind": "left"}]}, "departures"),
         ("group_snapshot", {"observations": [{"kind": "a\n"}]}, "observations"),
+        ("annotation", {"kind": "a\n"}, "kind"),
+        ("annotation", {"hosts": ["a", "b\n"]}, "hosts"),
     ],
 )
 def test_no_name_that_identifies_something_has_a_control_character(

@@ -6,6 +6,7 @@ import msgspec
 import pytest
 
 from tests.udfs.event_lines import QUEUE, VALID
+from udfs.model.annotations import ContractEvent
 from udfs.model.events import (
     ORDER_AT_ONE_TIME,
     AnyEvent,
@@ -65,7 +66,7 @@ def test_missing_fields_differ_from_empty_ones() -> None:
 
 @pytest.mark.parametrize("name", VALID)
 def test_each_type_is_recognized_by_its_tag_alone(name: str) -> None:
-    event = msgspec.convert(VALID[name], AnyEvent)
+    event = msgspec.convert(VALID[name], ContractEvent)
     assert event.__struct_config__.tag == VALID[name]["type"]
 
 

@@ -27,6 +27,7 @@ BEYOND_A_SCHEMA = {
     "event_time_ahead_of_clock": "depends on the batch",
     "event_time_unparsable": "calendar days",
     "joined_at_unparsable": "calendar days",
+    "to_before_from": "two fields",
     "event_time_before_2000": "as text",
     "event_time_after_2100": "as text",
     "joined_at_before_2000": "as text",
