@@ -58,10 +58,15 @@ class FollowedSystem:
             SetupError: The cluster cannot be reached or refuses access.
         """
         from streaming.collectors.collector import CollectorCluster
-        from streaming.collectors.event_log import EventFiles
+        from streaming.collectors.event_log import EventFiles, QuietLog
 
         make_collector = self._validated(settings, was_followed=EventFiles.knows(folder, self.profile.name))
-        log = EventFiles(folder, self.profile.name)
+        time = settings.time
+        log = QuietLog(
+            EventFiles(folder, self.profile.name),
+            lateness_ms=time.allowed_lateness_ms,
+            silent_after_ms=time.source_silent_after_ms,
+        )
         return CollectorCluster(make_collector(log), log)
 
     def alone(self, settings: Settings, logs: CollectorLogs, stop: threading.Event) -> Collector:  # noqa: ARG002
@@ -88,8 +93,12 @@ class _FollowedKafka(FollowedSystem):
     def attached(self, settings: Settings, folder: Place, offsets_read: OffsetsRead) -> AttachedCluster:
         from streaming.collectors.kafka.factory import KafkaCluster
 
-        lateness_ms = settings.time.allowed_lateness_ms
-        return KafkaCluster.validated(settings.kafka, folder, offsets_read, lateness_ms=lateness_ms)
+        time = settings.time
+        return KafkaCluster.validated(
+            *(settings.kafka, folder, offsets_read),
+            lateness_ms=time.allowed_lateness_ms,
+            silent_after_ms=time.source_silent_after_ms,
+        )
 
     def alone(self, settings: Settings, logs: CollectorLogs, stop: threading.Event) -> Collector:
         from streaming.collectors.kafka import factory

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from streaming.collectors.collector import Collector, CollectorCluster, with_part
-from streaming.collectors.event_log import EventFiles, EventLog
+from streaming.collectors.event_log import EventFiles, EventLog, QuietLog
 from streaming.collectors.kafka.admin_kafka_collector import AdminKafkaCollector
 from streaming.collectors.kafka.collector import LATENESS_MS, KafkaCollector, OffsetsRead
 from streaming.collectors.kafka.coordinator_log_collector import CoordinatorLogCollector, LogBehindLines, brokers_logs
@@ -16,6 +16,7 @@ from streaming.collectors.kafka.group_source import Source, choose_source
 from streaming.collectors.kafka.options import KafkaOptions
 from streaming.collectors.kafka.spark_source import offsets_source
 from streaming.collectors.kafka.standalone_kafka_collector import StandaloneKafkaCollector
+from streaming.settings.defaults import default
 from streaming.stores.places import Place
 from streaming.tables.liveness import SourceStatus
 
@@ -23,6 +24,7 @@ from streaming.tables.liveness import SourceStatus
 POLLS = "kafka-polls"
 # The position in the brokers' logs is kept under this name.
 LOGS = "kafka-log"
+_SILENT_AFTER_MS = default("time", "source_silent_after_ms")
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -139,10 +141,17 @@ class KafkaCluster(_LoggingCluster):
         partitions: int,
         poll_interval_ms: int,
         lateness_ms: int,
+        silent_after_ms: int,
     ) -> None:
         log = EventFiles(folder, "kafka")
+        quiet = QuietLog(
+            logs.before(log),
+            lateness_ms=lateness_ms,
+            silent_after_ms=silent_after_ms,
+            position=lambda: dict(offsets_read()),
+        )
         self._kafka = KafkaCollector(
-            options, logs.before(log), offsets_read, poll_interval_ms=poll_interval_ms, lateness_ms=lateness_ms
+            options, quiet, offsets_read, poll_interval_ms=poll_interval_ms, lateness_ms=lateness_ms
         )
         super().__init__(self._kafka, log, logs)
         self._options = options
@@ -150,13 +159,19 @@ class KafkaCluster(_LoggingCluster):
 
     @classmethod
     def validated(
-        cls, settings: Kafka, folder: Place, offsets_read: OffsetsRead, *, lateness_ms: int = LATENESS_MS
+        cls,
+        settings: Kafka,
+        folder: Place,
+        offsets_read: OffsetsRead,
+        *,
+        lateness_ms: int = LATENESS_MS,
+        silent_after_ms: int = _SILENT_AFTER_MS,
     ) -> KafkaCluster | PolledKafkaCluster:
         """Check that the cluster can be followed.
 
         Args:
             folder: The folder for the collector, which the query must read.
-            offsets_read, lateness_ms: See ``KafkaCollector``.
+            offsets_read, lateness_ms: See ``KafkaCollector``. silent_after_ms: See ``QuietLog``.
 
         Raises:
             SetupError: The cluster cannot be reached or refuses access, or a permission is missing.
@@ -176,6 +191,7 @@ class KafkaCluster(_LoggingCluster):
                 partitions=chosen.partitions,
                 poll_interval_ms=interval_ms,
                 lateness_ms=lateness_ms,
+                silent_after_ms=silent_after_ms,
             )
         made.group_source = (settings.cluster, str(chosen))
         return made
