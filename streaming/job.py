@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming import StreamingQuery
 
-_POLL_EVERY_S = 0.25
+_POLL_EVERY_S = 0.5
 _RESTART_AFTER_S = (1.0, 2.0, 5.0, 10.0, 30.0)
 _log = logger("job")
 
