@@ -101,7 +101,7 @@ class Job:
         if self.settings.followed():
             self.status.state = "checking clusters"
         self._followers = followers = attached_clusters(
-            self.settings, self._checkpoint.collected, self._position.offsets
+            self.settings, self._checkpoint.collected, self._position.offsets, self._liveness.is_prompt
         )
         self._watch.clock.sources = dict(
             follower.group_source for follower in followers if follower.group_source is not None

@@ -21,7 +21,9 @@ class QuietLog:
     Args:
         lateness_ms: The job's allowed lateness. silent_after_ms: A cluster is unknown this long after its last event;
             clocks are never left out for more than half of it.
-        position: Returns how far the query has read what the cluster itself records; a change of it is activity.
+        is_prompt: Returns whether the job's batches are short; otherwise a clock might be read late, and the cluster
+            seem silent. position: Returns how far the query has read what the cluster itself records; a change of it is
+            activity.
     """
 
     def __init__(
@@ -30,12 +32,14 @@ class QuietLog:
         *,
         lateness_ms: int,
         silent_after_ms: int,
+        is_prompt: Callable[[], bool] = lambda: True,
         position: Callable[[], object] = lambda: None,
     ) -> None:
         self._log = log
         # An event may be dated later than the clock after it, by less than the lateness, and waits that long again.
         self._settle_ms = 2 * lateness_ms
         self._longest_gap_ms = silent_after_ms // 2
+        self._is_prompt = is_prompt
         self._position = position
         self._position_before: object = None
         self._is_active = True
@@ -72,7 +76,7 @@ class QuietLog:
     def _may_miss(self, clock_ms: int) -> int:
         """Return how many clocks in a row may be left out if this one comes now."""
         gap_ms = 0 if self._last_ms is None else clock_ms - self._last_ms
-        if self._is_active or self._written_ms <= self._settles_at or gap_ms <= 0:
+        if self._is_active or self._written_ms <= self._settles_at or gap_ms <= 0 or not self._is_prompt():
             return 0
         # A poll begins a little late.
         return max(0, min(_LEFT_OUT, (self._longest_gap_ms + gap_ms // 10) // gap_ms - 1))

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from streaming.collectors.collector import Collector, CollectorCluster, with_part
-from streaming.collectors.event_log import EventFiles, EventLog, QuietLog
+from streaming.collectors.event_log import EventFiles, EventLog
 from streaming.collectors.kafka.admin_kafka_collector import AdminKafkaCollector
 from streaming.collectors.kafka.collector import LATENESS_MS, KafkaCollector, OffsetsRead
 from streaming.collectors.kafka.coordinator_log_collector import CoordinatorLogCollector, LogBehindLines, brokers_logs
@@ -16,7 +16,6 @@ from streaming.collectors.kafka.group_source import Source, choose_source
 from streaming.collectors.kafka.options import KafkaOptions
 from streaming.collectors.kafka.spark_source import offsets_source
 from streaming.collectors.kafka.standalone_kafka_collector import StandaloneKafkaCollector
-from streaming.settings.defaults import default
 from streaming.stores.places import Place
 from streaming.tables.liveness import SourceStatus
 
@@ -24,7 +23,6 @@ from streaming.tables.liveness import SourceStatus
 POLLS = "kafka-polls"
 # The position in the brokers' logs is kept under this name.
 LOGS = "kafka-log"
-_SILENT_AFTER_MS = default("time", "source_silent_after_ms")
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -141,17 +139,11 @@ class KafkaCluster(_LoggingCluster):
         partitions: int,
         poll_interval_ms: int,
         lateness_ms: int,
-        silent_after_ms: int,
+        quiet: Callable[[EventLog], EventLog],
     ) -> None:
         log = EventFiles(folder, "kafka")
-        quiet = QuietLog(
-            logs.before(log),
-            lateness_ms=lateness_ms,
-            silent_after_ms=silent_after_ms,
-            position=lambda: dict(offsets_read()),
-        )
         self._kafka = KafkaCollector(
-            options, quiet, offsets_read, poll_interval_ms=poll_interval_ms, lateness_ms=lateness_ms
+            options, quiet(logs.before(log)), offsets_read, poll_interval_ms=poll_interval_ms, lateness_ms=lateness_ms
         )
         super().__init__(self._kafka, log, logs)
         self._options = options
@@ -165,13 +157,14 @@ class KafkaCluster(_LoggingCluster):
         offsets_read: OffsetsRead,
         *,
         lateness_ms: int = LATENESS_MS,
-        silent_after_ms: int = _SILENT_AFTER_MS,
+        quiet: Callable[[EventLog], EventLog] = lambda log: log,
     ) -> KafkaCluster | PolledKafkaCluster:
         """Check that the cluster can be followed.
 
         Args:
             folder: The folder for the collector, which the query must read.
-            offsets_read, lateness_ms: See ``KafkaCollector``. silent_after_ms: See ``QuietLog``.
+            offsets_read, lateness_ms: See ``KafkaCollector``.
+            quiet: Makes the log of events leave out clocks, where Spark reads the group records.
 
         Raises:
             SetupError: The cluster cannot be reached or refuses access, or a permission is missing.
@@ -191,7 +184,7 @@ class KafkaCluster(_LoggingCluster):
                 partitions=chosen.partitions,
                 poll_interval_ms=interval_ms,
                 lateness_ms=lateness_ms,
-                silent_after_ms=silent_after_ms,
+                quiet=quiet,
             )
         made.group_source = (settings.cluster, str(chosen))
         return made

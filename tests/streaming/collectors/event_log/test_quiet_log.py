@@ -96,6 +96,15 @@ def test_a_clock_that_reports_a_loss_is_written() -> None:
     assert kept.clocks == [45_000]
 
 
+def test_while_batches_take_long_all_clocks_are_written() -> None:
+    kept = _Kept()
+    batches = iter([True] * 4 + [False] * 3 + [True] * 5)
+    log = QuietLog(kept, lateness_ms=_LATENESS_MS, silent_after_ms=_SILENT_MS, is_prompt=lambda: next(batches))
+    for at_ms in range(0, 60_000, 5_000):
+        log.append([_clock(at_ms)])
+    assert [at_ms // 5_000 for at_ms in kept.clocks] == [0, 1, 4, 6, 7, 8, 11]
+
+
 @pytest.mark.parametrize(("poll_ms", "widest_ms"), [(1_000, 3_000), (5_000, 15_000), (7_000, 14_000), (10_000, 10_000)])
 def test_a_quiet_cluster_never_seems_silent(poll_ms: int, widest_ms: int) -> None:
     kept = _Kept()
