@@ -74,8 +74,8 @@ _LOCAL = {
 # Without the second compiler, Java's code cache is 48 MB; it is full after some minutes, and then compiling stops.
 _LOCAL_JAVA = ("-XX:TieredStopAtLevel=1", "-XX:ReservedCodeCacheSize=240m")
 # An idle job has 80 MB of live objects. With its default collector Java would let the heap grow to a third of its
-# limit before it collects any, and keep that.
-_SMALL_HEAP = ("-XX:+UseSerialGC", "-Xms64m", "-XX:NewSize=32m", "-XX:MinHeapFreeRatio=20", "-XX:MaxHeapFreeRatio=40")
+# limit before it collects any, and keep that. With less than half of the heap free, large batches collect too often.
+_SMALL_HEAP = ("-XX:+UseSerialGC", "-Xms128m", "-XX:MinHeapFreeRatio=50")
 # Java refuses to start with two collectors, and reads options from these variables, too.
 _JAVA_VARIABLES = ("JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_JAVA_OPTIONS")
 _COLLECTOR = re.compile(r"-XX:\+Use\w*GC\b")
