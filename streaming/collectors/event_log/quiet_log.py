@@ -13,6 +13,8 @@ from udfs.model.events import AnyEvent, Clock
 
 # Of three clocks in a row two are left out.
 _LEFT_OUT = 2
+# The first clock after something happened may have been taken before it, and have waited for the query; not the second.
+_CLOCKS_AFTER = 2
 
 
 class QuietLog:
@@ -42,7 +44,7 @@ class QuietLog:
         self._is_prompt = is_prompt
         self._position = position
         self._position_before: object = None
-        self._is_active = True
+        self._awaited = _CLOCKS_AFTER  # clocks to be written until a time is known at which all has happened
         self._settles_at = 0
         self._last_ms: int | None = None  # of the clock before, whether it was written or not
         self._written_ms = 0
@@ -57,7 +59,7 @@ class QuietLog:
         clocks = [event for event in events if isinstance(event, Clock)]
         position = self._position()
         if len(clocks) < len(events) or any(clock.lost for clock in clocks) or position != self._position_before:
-            self._is_active = True
+            self._awaited = _CLOCKS_AFTER
         self._position_before = position
         if not clocks:
             self._log.append(events)
@@ -69,14 +71,15 @@ class QuietLog:
             self._left_out += 1
             return
         self._log.append(events)
-        if self._is_active:
-            self._is_active, self._settles_at = False, clock_ms + self._settle_ms
+        if self._awaited:
+            self._awaited -= 1
+            self._settles_at = clock_ms + self._settle_ms
         self._written_ms, self._left_out = clock_ms, 0
 
     def _may_miss(self, clock_ms: int) -> int:
         """Return how many clocks in a row may be left out if this one comes now."""
         gap_ms = 0 if self._last_ms is None else clock_ms - self._last_ms
-        if self._is_active or self._written_ms <= self._settles_at or gap_ms <= 0 or not self._is_prompt():
+        if self._awaited or self._written_ms <= self._settles_at or gap_ms <= 0 or not self._is_prompt():
             return 0
         # A poll begins a little late.
         return max(0, min(_LEFT_OUT, (self._longest_gap_ms + gap_ms // 10) // gap_ms - 1))
