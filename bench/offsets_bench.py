@@ -26,10 +26,9 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 from confluent_kafka import Producer
 
-from streaming.pipeline.combine import OFFSETS
 from streaming.pipeline.query import decisions, packets
 from streaming.pipeline.sink import Sink
-from streaming.pipeline.sources import PARTITION_ALONE, kafka_rows
+from streaming.pipeline.sources import offsets_rows
 from streaming.settings.model import Settings, load
 from streaming.spark.session import start_session
 from streaming.tables.materializer import Materializer
@@ -171,7 +170,7 @@ def _measure(spark: SparkSession, settings: Settings, broker: Broker, work: Path
             .option("maxOffsetsPerTrigger", settings.job.max_offsets_per_batch)
             .option("kafka.isolation.level", "read_committed")
         )
-        return kafka_rows(reader.load(), OFFSETS, place=PARTITION_ALONE)
+        return offsets_rows(reader.load())
 
     def to_nothing(frame: DataFrame) -> Any:
         return frame.writeStream.format("noop")

@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming import StreamingQuery
 
-_POLL_EVERY_S = 0.25
+_POLL_EVERY_S = 0.5
 _RESTART_AFTER_S = (1.0, 2.0, 5.0, 10.0, 30.0)
 _log = logger("job")
 
@@ -101,7 +101,7 @@ class Job:
         if self.settings.followed():
             self.status.state = "checking clusters"
         self._followers = followers = attached_clusters(
-            self.settings, self._checkpoint.collected, self._position.offsets
+            self.settings, self._checkpoint.collected, self._position.offsets, self._liveness.is_prompt
         )
         self._watch.clock.sources = dict(
             follower.group_source for follower in followers if follower.group_source is not None

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Protocol
 
@@ -15,7 +16,7 @@ from udfs.model.systems import KAFKA, METAQ, ROCKETMQ, SystemProfile
 
 if TYPE_CHECKING:
     from streaming.collectors.collector import AttachedCluster, Collector
-    from streaming.collectors.event_log import EventLog
+    from streaming.collectors.event_log import EventLog, QuietLog
     from streaming.collectors.kafka.collector import OffsetsRead
     from streaming.settings.model import Settings
     from streaming.stores.places import Place
@@ -47,12 +48,19 @@ class FollowedSystem:
         self.metavar = metavar
         self.filters_topics = filters_topics
 
-    def attached(self, settings: Settings, folder: Place, offsets_read: OffsetsRead) -> AttachedCluster:  # noqa: ARG002
+    def attached(
+        self,
+        settings: Settings,
+        folder: Place,
+        offsets_read: OffsetsRead,  # noqa: ARG002
+        is_prompt: Callable[[], bool],
+    ) -> AttachedCluster:
         """Return the attached cluster that the job follows by these settings.
 
         Args:
             folder: The folder for the collector, which the query must read.
             offsets_read: Returns how far the query has read Kafka's ``__consumer_offsets``.
+            is_prompt: See ``QuietLog``.
 
         Raises:
             SetupError: The cluster cannot be reached or refuses access.
@@ -61,7 +69,7 @@ class FollowedSystem:
         from streaming.collectors.event_log import EventFiles
 
         make_collector = self._validated(settings, was_followed=EventFiles.knows(folder, self.profile.name))
-        log = EventFiles(folder, self.profile.name)
+        log = _quiet(settings, is_prompt)(EventFiles(folder, self.profile.name))
         return CollectorCluster(make_collector(log), log)
 
     def alone(self, settings: Settings, logs: CollectorLogs, stop: threading.Event) -> Collector:  # noqa: ARG002
@@ -85,16 +93,27 @@ class FollowedSystem:
 class _FollowedKafka(FollowedSystem):
     """Kafka, whose group records Spark itself reads in a job."""
 
-    def attached(self, settings: Settings, folder: Place, offsets_read: OffsetsRead) -> AttachedCluster:
+    def attached(
+        self, settings: Settings, folder: Place, offsets_read: OffsetsRead, is_prompt: Callable[[], bool]
+    ) -> AttachedCluster:
         from streaming.collectors.kafka.factory import KafkaCluster
 
+        quiet = partial(_quiet(settings, is_prompt), position=lambda: dict(offsets_read()))
         lateness_ms = settings.time.allowed_lateness_ms
-        return KafkaCluster.validated(settings.kafka, folder, offsets_read, lateness_ms=lateness_ms)
+        return KafkaCluster.validated(settings.kafka, folder, offsets_read, lateness_ms=lateness_ms, quiet=quiet)
 
     def alone(self, settings: Settings, logs: CollectorLogs, stop: threading.Event) -> Collector:
         from streaming.collectors.kafka import factory
 
         return factory.alone(settings.kafka, logs.log, stop)
+
+
+def _quiet(settings: Settings, is_prompt: Callable[[], bool]) -> Callable[..., QuietLog]:
+    """Return a function that makes a log of events leave out clocks of a quiet cluster."""
+    from streaming.collectors.event_log import QuietLog
+
+    lateness_ms, silent_after_ms = settings.time.allowed_lateness_ms, settings.time.source_silent_after_ms
+    return partial(QuietLog, lateness_ms=lateness_ms, silent_after_ms=silent_after_ms, is_prompt=is_prompt)
 
 
 FOLLOWED: dict[str, FollowedSystem] = {
@@ -107,13 +126,15 @@ FOLLOWED: dict[str, FollowedSystem] = {
 }
 
 
-def attached_clusters(settings: Settings, folder: Place, offsets_read: OffsetsRead) -> list[AttachedCluster]:
+def attached_clusters(
+    settings: Settings, folder: Place, offsets_read: OffsetsRead, is_prompt: Callable[[], bool] = lambda: True
+) -> list[AttachedCluster]:
     """Check that each cluster of the settings can be followed, and return it as ``attached`` does.
 
     Raises:
         SetupError: A cluster cannot be reached or refuses access.
     """
-    return [FOLLOWED[system].attached(settings, folder, offsets_read) for system in settings.followed()]
+    return [FOLLOWED[system].attached(settings, folder, offsets_read, is_prompt) for system in settings.followed()]
 
 
 def check_events_topic(settings: Settings, *, was_read: bool) -> None:

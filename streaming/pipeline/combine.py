@@ -31,6 +31,9 @@ _PACKETS = pa.schema([("cluster", pa.string()), ("shard", pa.int32()), ("payload
 
 CONTROL = "control"
 OFFSETS = "offsets"
+# Rows of `__consumer_offsets` are by far the most when a job catches up, and each column that is not null costs as much
+# as decoding a commit. So `source` and `place` are null in them, and `number` is partition * PARTITION_STEP + offset.
+PARTITION_STEP = 1 << 44
 EVENTS = "events"
 # Files of the folder of events: ``place`` is a path, ``number`` decides whether to read it or only to check it.
 FILES = "files"
@@ -56,7 +59,7 @@ def _combine(
     batches: Iterator[pa.RecordBatch],
 ) -> Iterator[pa.RecordBatch]:
     for batch in batches:
-        is_file = pc.equal(batch.column("source"), FILES)
+        is_file = pc.equal(batch.column("source"), FILES).fill_null(False)
         if pc.any(is_file).as_py():
             for file in batch.filter(is_file).to_pylist():
                 place = place_named(file["place"], access)
@@ -101,8 +104,13 @@ def _unread(piece: UnreadableInput, name: str, batch_ms: int, config: CoreConfig
 def combine_batch(batch: pa.RecordBatch, config: CoreConfig, followed: FollowedCluster | None = None) -> pa.RecordBatch:
     """Combine one Arrow batch of raw rows of ``RAW_SCHEMA``."""
     combiner = Combiner(batch.column("batch_ms")[0].as_py(), config)
-    for source in pc.unique(batch.column("source")).to_pylist():
-        _read(combiner, source, batch, followed)
+    source = batch.column("source")
+    if source.null_count:
+        are_all = source.null_count == len(source)
+        _read_offsets(combiner, batch if are_all else batch.filter(pc.is_null(source)), followed)
+    for name in pc.unique(source.drop_null()).to_pylist():
+        mine = pc.equal(source, name).fill_null(False)
+        _read(combiner, name, batch if pc.all(mine).as_py() else batch.filter(mine))
     return _packed(combiner)
 
 
@@ -118,17 +126,11 @@ def _packed(combiner: Combiner) -> pa.RecordBatch:
     )
 
 
-def _read(combiner: Combiner, source: str, batch: pa.RecordBatch, followed: FollowedCluster | None) -> None:
-    mine = pc.equal(batch.column("source"), source)
-    if not pc.all(mine).as_py():
-        batch = batch.filter(mine)
-    places, numbers = batch.column("place"), batch.column("number")
-    values = batch.column("value")
+def _read(combiner: Combiner, source: str, batch: pa.RecordBatch) -> None:
+    places, numbers, values = (batch.column(name) for name in ("place", "number", "value"))
 
     def position(index: int) -> str:
         place, number = places[index].as_py(), numbers[index].as_py()
-        if source == OFFSETS:
-            return f"{OFFSETS_TOPIC}-{place}:{number}"
         if number is not None:
             return f"{place}:{number}"
         # Spark writes a file's name in URL encoding.
@@ -137,10 +139,20 @@ def _read(combiner: Combiner, source: str, batch: pa.RecordBatch, followed: Foll
     rows = RawRows(source, values, position)
     if source == CONTROL:
         combiner.read_marks(rows)
-    elif source == OFFSETS:
-        if followed is None:
-            raise InvariantError(f"records of {OFFSETS_TOPIC}", "a followed cluster", None)
-        timestamps = batch.column("timestamp_ms").fill_null(NO_TIMESTAMP)
-        combiner.read_records(rows, batch.column("key"), np.asarray(timestamps), followed, numbers)
     else:
         combiner.read_lines(rows)
+
+
+def _read_offsets(combiner: Combiner, batch: pa.RecordBatch, followed: FollowedCluster | None) -> None:
+    if followed is None:
+        raise InvariantError(f"records of {OFFSETS_TOPIC}", "a followed cluster", None)
+    numbers = batch.column("number")
+
+    def position(index: int) -> str:
+        partition, offset = divmod(numbers[index].as_py(), PARTITION_STEP)
+        return f"{OFFSETS_TOPIC}-{partition}:{offset}"
+
+    timestamps = np.asarray(batch.column("timestamp_ms").fill_null(NO_TIMESTAMP))
+    rows = RawRows(OFFSETS, batch.column("value"), position)
+    offsets = pc.bit_wise_and(numbers, PARTITION_STEP - 1)
+    combiner.read_records(rows, batch.column("key"), timestamps, followed, offsets)

@@ -36,6 +36,8 @@ from udfs.model.journal import ClusterObserved
 
 # A clock that jumps by less was adjusted rather than set.
 _STEP_MS = 2_000
+# With longer batches a cluster's clock takes so long to be read that none is left out.
+_PROMPT_MS = 2_000
 _log = logger("job")
 
 
@@ -79,6 +81,7 @@ class LivenessWriter:
         self._clusters: dict[str, _Known] = {}
         self._state: tuple[JobState, int, str] = ("starting", now_ms(), "")
         self._batch: tuple[int, int] | None = None
+        self._batch_took_ms = 0
         self._started_at = now_ms()
         self._clock_ms = now_ms() - since_boot_ms()
         self._step: tuple[int, int] | None = None
@@ -113,11 +116,16 @@ class LivenessWriter:
     @contextmanager
     def batch(self, number: int) -> Iterator[None]:
         """Set the running batch while inside."""
-        self._batch = (number, now_ms())
+        self._batch, began_ms = (number, now_ms()), since_boot_ms()
         try:
             yield
         finally:
-            self._batch = None
+            self._batch, self._batch_took_ms = None, since_boot_ms() - began_ms
+
+    def is_prompt(self) -> bool:
+        """Return whether no batch takes long: neither the last one nor that which is running."""
+        batch = self._batch
+        return max(self._batch_took_ms, now_ms() - batch[1] if batch else 0) < _PROMPT_MS
 
     def observed(self, rows: Iterable[ClusterObserved]) -> None:
         """Update the clusters from which a batch has brought events."""

@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from streaming.pipeline.combine import CHECK, CONTROL, EVENTS, FILES, READ
+from streaming.pipeline.combine import CHECK, CONTROL, EVENTS, FILES, PARTITION_STEP, READ
 from streaming.pipeline.file_reader import LARGEST_FOR_SPARK_BYTES, READ_HERE
 from streaming.stores.places import Place, hadoop_uri
 
@@ -17,9 +17,8 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
     from pyspark.sql.streaming import DataStreamReader
 
-# source: its name. place, number: the position in it, as a file's name and null, or a partition and an offset; for
-# records of `__consumer_offsets` only the partition's number. key, timestamp_ms: of a Kafka record, else null. value:
-# the bytes as received.
+# source: its name. place, number: the position in it, as a file's name and null, or a partition and an offset. key,
+# timestamp_ms: of a Kafka record, else null. value: the bytes as received. ``offsets_rows`` has its own use of them.
 RAW_COLUMNS = {
     "source": "string",
     "place": "string",
@@ -28,9 +27,6 @@ RAW_COLUMNS = {
     "value": "binary",
     "timestamp_ms": "bigint",
 }
-# This SQL expression is a Kafka record's place.
-TOPIC_AND_PARTITION = "concat_ws('-', topic, partition)"
-PARTITION_ALONE = "CAST(partition AS STRING)"
 # Files that are still being written have such names until they are renamed.
 _UNFINISHED = r"(\.tmp|\.part|\.partial|\.crdownload|\.swp|~|\._COPYING_)$"
 # Spark would read these characters of a path as a pattern.
@@ -160,22 +156,22 @@ def topic_source(
         .option("failOnDataLoss", not is_tolerant)
         .option("maxOffsetsPerTrigger", max_offsets_per_batch)
     )
-    return kafka_rows(reader.options(**options).load(), "topic")
+    records = reader.options(**options).load()
+    return _kafka_rows(records, "'topic'", "concat_ws('-', topic, partition)", "offset")
 
 
-def kafka_rows(records: DataFrame, source: str, place: str = TOPIC_AND_PARTITION) -> DataFrame:
-    """Convert the columns of Spark's Kafka source to the raw columns.
+def offsets_rows(records: DataFrame) -> DataFrame:
+    """Convert records of ``__consumer_offsets`` from Spark's Kafka source to the raw columns, as few as possible."""
+    return _kafka_rows(records, "NULL", "NULL", f"partition * {PARTITION_STEP} + offset")
 
-    Args:
-        place: The SQL expression of a record's topic and partition.
-    """
-    from pyspark.sql import functions
 
-    return records.select(
-        functions.lit(source).alias("source"),
-        functions.expr(place).alias("place"),
-        functions.col("offset").alias("number"),
-        functions.col("key"),
-        functions.col("value"),
-        functions.unix_millis(functions.col("timestamp")).alias("timestamp_ms"),
+def _kafka_rows(records: DataFrame, source: str, place: str, number: str) -> DataFrame:
+    """Convert the columns of Spark's Kafka source to the raw columns; three of them are SQL expressions."""
+    return records.selectExpr(
+        f"CAST({source} AS STRING) AS source",
+        f"CAST({place} AS STRING) AS place",
+        f"CAST({number} AS BIGINT) AS number",
+        "key",
+        "value",
+        "unix_millis(timestamp) AS timestamp_ms",
     )

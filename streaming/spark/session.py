@@ -73,6 +73,12 @@ _LOCAL = {
 # its CPU time. Large batches are computed in Python.
 # Without the second compiler, Java's code cache is 48 MB; it is full after some minutes, and then compiling stops.
 _LOCAL_JAVA = ("-XX:TieredStopAtLevel=1", "-XX:ReservedCodeCacheSize=240m")
+# An idle job has 80 MB of live objects. With its default collector Java would let the heap grow to a third of its
+# limit before it collects any, and keep that. With less than half of the heap free, large batches collect too often.
+_SMALL_HEAP = ("-XX:+UseSerialGC", "-Xms128m", "-XX:MinHeapFreeRatio=50")
+# Java refuses to start with two collectors, and reads options from these variables, too.
+_JAVA_VARIABLES = ("JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_JAVA_OPTIONS")
+_COLLECTOR = re.compile(r"-XX:\+Use\w*GC\b")
 
 _CLASS_PATH = "spark.driver.extraClassPath"
 _LAST_CLASS_PATH = "SPARK_DIST_CLASSPATH"
@@ -97,7 +103,7 @@ def session_conf(settings: Settings) -> dict[str, str]:
         conf["spark.driver.memory"] = settings.spark.driver_memory
         if is_local(settings.spark.master):
             conf |= _LOCAL
-            conf[_JAVA_OPTIONS] = " ".join([*_LOCAL_JAVA, *archive_options()])
+            conf[_JAVA_OPTIONS] = " ".join([*_LOCAL_JAVA, *_heap_options(), *archive_options()])
         conf |= scheme_conf(locations_of(settings))
         conf |= checkpoint_conf(settings.job.checkpoint)  # after the settings for a disk; its jar is the monitor's own
     return conf | settings.spark.conf
@@ -111,6 +117,12 @@ def is_local(master: str) -> bool:
         (True, False, False)
     """
     return re.fullmatch(r"local(\[.*\])?", master) is not None
+
+
+def _heap_options() -> tuple[str, ...]:
+    """Return Java's options for a small heap; none if the environment chooses a collector."""
+    is_chosen = any(_COLLECTOR.search(os.environ.get(name, "")) for name in _JAVA_VARIABLES)
+    return () if is_chosen else _SMALL_HEAP
 
 
 def _is_submitted() -> bool:

@@ -3,5 +3,6 @@
 from streaming.collectors.event_log.event_files import EventFiles
 from streaming.collectors.event_log.event_topic import EventTopic
 from streaming.collectors.event_log.log import EventLog, LogFull, LogLimits, Memory
+from streaming.collectors.event_log.quiet_log import QuietLog
 
-__all__ = ["EventFiles", "EventLog", "EventTopic", "LogFull", "LogLimits", "Memory"]
+__all__ = ["EventFiles", "EventLog", "EventTopic", "LogFull", "LogLimits", "Memory", "QuietLog"]

@@ -139,10 +139,11 @@ class KafkaCluster(_LoggingCluster):
         partitions: int,
         poll_interval_ms: int,
         lateness_ms: int,
+        quiet: Callable[[EventLog], EventLog],
     ) -> None:
         log = EventFiles(folder, "kafka")
         self._kafka = KafkaCollector(
-            options, logs.before(log), offsets_read, poll_interval_ms=poll_interval_ms, lateness_ms=lateness_ms
+            options, quiet(logs.before(log)), offsets_read, poll_interval_ms=poll_interval_ms, lateness_ms=lateness_ms
         )
         super().__init__(self._kafka, log, logs)
         self._options = options
@@ -150,13 +151,20 @@ class KafkaCluster(_LoggingCluster):
 
     @classmethod
     def validated(
-        cls, settings: Kafka, folder: Place, offsets_read: OffsetsRead, *, lateness_ms: int = LATENESS_MS
+        cls,
+        settings: Kafka,
+        folder: Place,
+        offsets_read: OffsetsRead,
+        *,
+        lateness_ms: int = LATENESS_MS,
+        quiet: Callable[[EventLog], EventLog] = lambda log: log,
     ) -> KafkaCluster | PolledKafkaCluster:
         """Check that the cluster can be followed.
 
         Args:
             folder: The folder for the collector, which the query must read.
             offsets_read, lateness_ms: See ``KafkaCollector``.
+            quiet: Makes the log of events leave out clocks, where Spark reads the group records.
 
         Raises:
             SetupError: The cluster cannot be reached or refuses access, or a permission is missing.
@@ -176,6 +184,7 @@ class KafkaCluster(_LoggingCluster):
                 partitions=chosen.partitions,
                 poll_interval_ms=interval_ms,
                 lateness_ms=lateness_ms,
+                quiet=quiet,
             )
         made.group_source = (settings.cluster, str(chosen))
         return made

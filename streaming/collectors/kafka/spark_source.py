@@ -6,8 +6,7 @@ import json
 from typing import TYPE_CHECKING
 
 from streaming.collectors.kafka.options import KafkaOptions
-from streaming.pipeline.combine import OFFSETS
-from streaming.pipeline.sources import PARTITION_ALONE, kafka_rows
+from streaming.pipeline.sources import offsets_rows
 from udfs.kafka.consumer_offsets import OFFSETS_TOPIC
 
 if TYPE_CHECKING:
@@ -47,5 +46,4 @@ def offsets_source(
         # An offset that was committed within a transaction counts once the transaction is committed.
         .option("kafka.isolation.level", "read_committed")
     )
-    # All records have one topic, so its name is left out of millions of rows.
-    return kafka_rows(reader.load(), OFFSETS, place=PARTITION_ALONE)
+    return offsets_rows(reader.load())

@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from streaming.pipeline.combine import CHECK, FILES, READ, combine, combine_batch
+from streaming.pipeline.combine import CHECK, FILES, PARTITION_STEP, READ, combine, combine_batch
 from tests.core_config import core_config
 from tests.udfs.event_lines import NOW, VALID, line, with_field
 from udfs.ingest.combiner import FollowedCluster
@@ -122,17 +122,25 @@ def test_marks_and_events_in_one_batch_are_distinguished_by_their_source() -> No
 
 def test_records_of_an_unnamed_cluster_stop_the_job() -> None:
     with pytest.raises(InvariantError):
-        combine_batch(raw_rows({"source": "offsets", "place": "0", "number": 1, "key": b""}), RULES)
+        combine_batch(raw_rows({"source": None, "number": 1, "key": b""}), RULES)
 
 
 def test_a_tombstone_of_a_group_becomes_its_deletion() -> None:
-    record = {"source": "offsets", "place": "0", "number": 5, "key": b"\x00\x02\x00\x02g1"}
+    record = {"source": None, "number": 49 * PARTITION_STEP + 5, "key": b"\x00\x02\x00\x02g1"}
     batch = raw_rows(record | {"timestamp_ms": NOW - 4}, record | {"number": 6})
     packets = packets_of(combine_batch(batch, RULES, FollowedCluster("live")))
     ((event,),) = [packet.events for packet in packets.values() if packet.events]
-    assert (event.source, event.position, event.event_time) == ("offsets", "__consumer_offsets-0:5", NOW - 4)
+    assert (event.source, event.position, event.event_time) == ("offsets", "__consumer_offsets-49:5", NOW - 4)
     (row,) = [row for packet in packets.values() for row in packet.rejected]
-    assert row.reason == "kafka_record_without_time"
+    assert (row.position, row.reason) == ("__consumer_offsets-0:6", "kafka_record_without_time")
+
+
+def test_records_of_groups_and_events_may_come_in_one_batch() -> None:
+    record = {"source": None, "number": 5, "key": b"\x00\x02\x00\x02g1", "timestamp_ms": NOW - 4}
+    clock = {"source": "collected", "place": "a.json", "value": line(VALID["clock"])}
+    packets = packets_of(combine_batch(raw_rows(record, clock, record), RULES, FollowedCluster("live")))
+    found = [event.source for packet in packets.values() for event in packet.events]
+    assert sorted(found) == [*["collected"] * 4, *["offsets"] * 2]
 
 
 def test_rejected_inputs_are_spread_over_all_shards() -> None:

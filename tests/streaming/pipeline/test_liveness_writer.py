@@ -204,6 +204,16 @@ def test_the_running_batch_is_named(clock: Clock) -> None:
     assert liveness.now().batch is None
 
 
+def test_batches_are_prompt_while_neither_the_last_nor_the_running_one_takes_long(clock: Clock) -> None:
+    liveness = writer()
+    assert liveness.is_prompt()
+    for took_ms, is_prompt in ((1_999, True), (2_000, False), (10, True)):
+        with liveness.batch(7):
+            clock.pass_ms(took_ms)
+            assert liveness.is_prompt() is (is_prompt and took_ms != 10)
+        assert liveness.is_prompt() is is_prompt
+
+
 def test_a_folder_that_cannot_be_written_stops_nothing(tmp_path: Path) -> None:
     (tmp_path / "_liveness").write_text("a file where the folder should be")
     liveness = writer()

@@ -10,9 +10,9 @@ from urllib.parse import unquote
 
 import pytest
 
-from streaming.pipeline.combine import CHECK, FILES, PACKET_SCHEMA, RAW_SCHEMA, READ, combine
+from streaming.pipeline.combine import CHECK, FILES, PACKET_SCHEMA, PARTITION_STEP, RAW_SCHEMA, READ, combine
 from streaming.pipeline.file_reader import LARGEST_FOR_SPARK_BYTES
-from streaming.pipeline.sources import RAW_COLUMNS, control_source, folder_source
+from streaming.pipeline.sources import RAW_COLUMNS, control_source, folder_source, offsets_rows
 from streaming.stores.places import place_named
 from tests.core_config import core_config
 from tests.udfs.event_lines import VALID, line
@@ -67,6 +67,18 @@ def test_a_source_has_the_raw_columns(spark: SparkSession, tmp_path: Path) -> No
     for source in (folder_source(spark, tmp_path, max_files_per_batch=1), control_source(spark, tmp_path)):
         assert dict(source.dtypes) == RAW_COLUMNS
     assert ", ".join(f"{name} {kind}" for name, kind in [*RAW_COLUMNS.items(), ("batch_ms", "bigint")]) == RAW_SCHEMA
+
+
+def test_records_of_groups_carry_partition_and_offset_as_one_number(spark: SparkSession) -> None:
+    names = ("topic", "partition", "offset", "key", "value", "timestamp")
+    records = spark.sql(
+        "SELECT '__consumer_offsets', 49, 1234567890123L, X'01', X'02', TIMESTAMP '2026-01-01 00:00:00Z'"
+    )
+    rows = offsets_rows(records.toDF(*names))
+    assert dict(rows.dtypes) == RAW_COLUMNS
+    (row,) = rows.collect()
+    assert (row.source, row.place, divmod(row.number, PARTITION_STEP)) == (None, None, (49, 1_234_567_890_123))
+    assert (bytes(row.key), bytes(row.value), row.timestamp_ms) == (b"\1", b"\2", 1_767_225_600_000)
 
 
 def test_lines_come_as_the_bytes_that_were_written(spark: SparkSession, tmp_path: Path) -> None:

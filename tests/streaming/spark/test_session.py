@@ -144,6 +144,16 @@ def test_a_users_own_setting_precedes_ours() -> None:
     assert (conf[_MANAGER], conf["spark.driver.extraJavaOptions"]) == ("mine", "-Xlog:gc")
 
 
+def test_a_collector_that_the_environment_chooses_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Java does not start with two."""
+    name = "spark.driver.extraJavaOptions"
+    for variable in ("JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_JAVA_OPTIONS"):
+        monkeypatch.delenv(variable, raising=False)
+    assert "-XX:+UseSerialGC" in session_conf(load(None, {"spark.master": "local[2]"}))[name]
+    monkeypatch.setenv("JAVA_TOOL_OPTIONS", "-Xlog:gc -XX:+UseG1GC")
+    assert "GC " not in session_conf(load(None, {"spark.master": "local[2]"}))[name]
+
+
 def test_below_spark_submit_its_own_settings_count(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYSPARK_GATEWAY_PORT", "1")
     conf = session_conf(load(None, {"spark.conf": {"spark.executor.memory": "3g"}}))

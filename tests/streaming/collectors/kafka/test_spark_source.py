@@ -52,23 +52,19 @@ class Session:
 def test_partitions_are_assigned_and_read_from_the_first_record_on(
     is_tolerant: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(spark_source, "kafka_rows", lambda *found, **named: (*found, named))
+    monkeypatch.setattr(spark_source, "offsets_rows", lambda found: found)
     session, options = Session(), KafkaOptions("h:1", "c", {"security.protocol": "SSL", "group.id": "mine"})
     rows = offsets_source(session, options, partitions=3, max_offsets_per_batch=7, is_tolerant=is_tolerant)  # type: ignore[arg-type]
-    assert rows == (
-        {
-            "format": "kafka",
-            "kafka.bootstrap.servers": "h:1",
-            "kafka.security.protocol": "SSL",
-            "assign": '{"__consumer_offsets": [0, 1, 2]}',
-            "startingOffsets": "earliest",
-            "failOnDataLoss": not is_tolerant,
-            "maxOffsetsPerTrigger": 7,
-            "kafka.isolation.level": "read_committed",
-        },
-        "offsets",
-        {"place": "CAST(partition AS STRING)"},
-    )
+    assert rows == {
+        "format": "kafka",
+        "kafka.bootstrap.servers": "h:1",
+        "kafka.security.protocol": "SSL",
+        "assign": '{"__consumer_offsets": [0, 1, 2]}',
+        "startingOffsets": "earliest",
+        "failOnDataLoss": not is_tolerant,
+        "maxOffsetsPerTrigger": 7,
+        "kafka.isolation.level": "read_committed",
+    }
     # Without this option Spark skips internal topics, and reads nothing.
     assert session.settings["spark.sql.streaming.kafka.useDeprecatedOffsetFetching"] == "true"
     assert session.settings["spark.sql.streaming.stopTimeout"] == "10000"
