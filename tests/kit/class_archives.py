@@ -67,10 +67,12 @@ def _made() -> Iterator[None]:
 
 def _kafka_41(folder: Path) -> None:
     from tests.kit.brokers import kafka_41
+    from tests.kit.kafka_tools import describe_groups
 
     with kafka_41(folder) as broker:
         for clients in ("4.1.1", "3.9.1", "2.8.2"):
             _join(broker, clients)
+        describe_groups(broker, "--members", "--verbose")
         broker.server.stop(_WRITTEN_S)
 
 
@@ -102,6 +104,9 @@ def _rocketmq(version: str) -> Callable[[Path], None]:
             with start_member(cluster, "billing", ["orders"]) as member:
                 member.wait_until(lambda: bool(member.held()))
                 member.stop()
+            # The kit itself kills them.
+            for server in (cluster.broker, cluster.name_server):
+                server.process.stop(_WRITTEN_S)
 
     return run
 
