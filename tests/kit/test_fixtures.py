@@ -62,7 +62,7 @@ def test_no_two_tests_of_a_shared_cluster_use_one_name() -> None:
 @pytest.mark.parametrize(
     ("scopes", "fixtures"),
     [
-        ({"spark", "job"}, {"spark"}),
+        ({"spark"}, {"spark"}),
         ({"rocketmq"}, {"rocketmq55", "rocketmq49", "each_rocketmq"}),
     ],
 )
