@@ -12,14 +12,18 @@ from tests.job.table_bags import OF_THE_CUT
 
 def assert_counts(tables: str, counts: str) -> None:
     """Compare how many rows each table has: by name, as JSON."""
-    assert {name: _read(tables, name).count() for name in json.loads(counts)} == json.loads(counts)
+    wanted = json.loads(counts)
+    # Each call ends its session, as a command does, so that the next one has its own settings.
+    with SparkSession.builder.getOrCreate() as spark:
+        assert {name: _read(spark, tables, name).count() for name in wanted} == wanted
 
 
 def assert_same_rows(ours: str, theirs: str, name: str) -> None:
     """Compare a table of two folders, with its nested columns."""
-    frames = (_read(tables, name).drop(*OF_THE_CUT) for tables in (ours, theirs))
-    assert_df_equality(*frames, ignore_row_order=True)
+    with SparkSession.builder.getOrCreate() as spark:
+        frames = (_read(spark, tables, name).drop(*OF_THE_CUT) for tables in (ours, theirs))
+        assert_df_equality(*frames, ignore_row_order=True)
 
 
-def _read(tables: str, name: str) -> DataFrame:
-    return SparkSession.builder.getOrCreate().read.format("delta").load(f"{tables}/{name}")
+def _read(spark: SparkSession, tables: str, name: str) -> DataFrame:
+    return spark.read.format("delta").load(f"{tables}/{name}")
