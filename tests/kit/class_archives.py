@@ -8,6 +8,7 @@ Source: Java 17, `java` command, "Creating Dynamic CDS Archive Files".
 from __future__ import annotations
 
 import hashlib
+import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
@@ -148,7 +149,7 @@ def main() -> int:
         with _made(), ThreadPoolExecutor(2) as pool:
             list(pool.map(make, _RUNS.values()))
         done.touch()
-    except (AssertionError, OSError, RuntimeError) as error:
+    except (AssertionError, OSError, RuntimeError, subprocess.SubprocessError) as error:
         ivy.progress(f"not archived, brokers and clients start without: {error}")
     return 0
 
