@@ -9,7 +9,7 @@ WORKERS ?= 3
 TESTS ?= tests
 
 LOCKED := pyproject.toml requirements/build.lock conf/ivy.xml conf/jars.sha256
-KIT := $(wildcard tests/kit/ivy/*) $(wildcard tests/kit/java/*) tests/kit/jars.py
+KIT := $(wildcard tests/kit/ivy/*) $(wildcard tests/kit/java/*) tests/kit/jars.py tests/kit/class_archives.py
 
 .PHONY: help setup setup-dev demo test quick lint tidy bench soak blindness departures mutants story pictures vendor lock clean
 .DELETE_ON_ERROR:

@@ -15,6 +15,7 @@ import tempfile
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple, Self
 from unittest import mock
@@ -249,14 +250,25 @@ class ManyRuns(Command):
         environment: Mapping[str, str] | None = None,
     ) -> Self:
         """Start one command; its end is to be waited for before the next."""
+        self._order([within, dict(environment or {}), *map(str, arguments)])
+        return self
+
+    def call(self, function: str, *arguments: str | Place) -> Ended:
+        """Call a function in the process, in which Spark is as the commands have left it.
+
+        Args:
+            function: ``module:name``; it takes texts, and what it raises ends it with code 1.
+        """
+        self._order({"function": function, "arguments": [*map(str, arguments)]})
+        return self.wait()
+
+    def _order(self, order: object) -> None:
         self.kill()
         assert self._process.stdin is not None
         self._start = self._stderr.stat().st_size
         self._is_busy = True
-        line = json.dumps([within, dict(environment or {}), *map(str, arguments)])
-        self._process.stdin.write(f"{line}\n".encode())
+        self._process.stdin.write(f"{json.dumps(order)}\n".encode())
         self._process.stdin.flush()
-        return self
 
     def signal(self, number: signal.Signals) -> None:
         """Send a signal to the process, while a command runs."""
@@ -318,11 +330,16 @@ def _serve() -> None:
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
     for line in sys.stdin:
-        within, environment, *arguments = json.loads(line)
-        sys.argv = ["rebalance-monitor", *arguments]
-        patched = pkgutil.resolve_name(within)() if within else contextlib.nullcontext()
-        with patched, mock.patch.dict(os.environ, environment):
-            answers.write(f"{_exit_code(main)}\n")
+        order = json.loads(line)
+        if isinstance(order, dict):
+            code = _exit_code(partial(pkgutil.resolve_name(order["function"]), *order["arguments"]))
+        else:
+            within, environment, *arguments = order
+            sys.argv = ["rebalance-monitor", *arguments]
+            patched = pkgutil.resolve_name(within)() if within else contextlib.nullcontext()
+            with patched, mock.patch.dict(os.environ, environment):
+                code = _exit_code(main)
+        answers.write(f"{code}\n")
         answers.flush()
 
 

@@ -5,25 +5,17 @@ from __future__ import annotations
 import signal
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import msgspec
 import pytest
-from pyspark.errors import StreamingQueryException
 
-from streaming.collectors.kafka.topic_reader import DATA_LOSS
-from streaming.pipeline.sources import topic_source
 from tests.job.commands import ManyRuns
 from tests.job.table_bags import rows_of
 from tests.job.test_events_lost import beat, clock, count, losses
 from tests.kit.brokers import Broker, kafka_41
 from tests.kit.members import Member
 from tests.kit.topics import create_topic, delete_records, delete_topic, expire_records, send
-from tests.streaming.pipeline.test_sources import drain
 from udfs.model.events import AnyEvent
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 pytestmark = [pytest.mark.spark, pytest.mark.broker, pytest.mark.timeout(900)]
 
@@ -137,32 +129,3 @@ def test_a_running_job_passes_over_a_gap_and_then_stops_again_for_the_next(
     [lost] = losses(tmp_path)
     assert "(partition 0: offsets 3 to 3)" in lost["message"]
     assert members() == {"m1", "m3", "m4"}
-
-
-def test_spark_stops_a_query_with_deleted_records_unless_it_may_pass_over_them(
-    spark: SparkSession, kafka41: Broker, tmp_path: Path
-) -> None:
-    topic = "records-that-are-gone"
-    create_topic(kafka41, topic, 1)
-
-    def read(*, is_tolerant: bool) -> list[int]:
-        source = topic_source(
-            spark,
-            topic,
-            bootstrap_servers=kafka41.bootstrap,
-            options={},
-            max_offsets_per_batch=1_000,
-            is_tolerant=is_tolerant,
-        )
-        return [row.number for rows in drain(source, tmp_path / "checkpoint") for row in rows]
-
-    send(kafka41, topic, [b"0", b"1"], 0)
-    assert read(is_tolerant=False) == [0, 1]
-    send(kafka41, topic, [b"2", b"3", b"4"], 0)
-    delete_records(kafka41, topic, 4)
-    with pytest.raises(StreamingQueryException) as failed:
-        read(is_tolerant=False)
-    assert DATA_LOSS in str(failed.value)
-    assert read(is_tolerant=True) == [4]
-    send(kafka41, topic, [b"5"], 0)
-    assert read(is_tolerant=False) == [5]

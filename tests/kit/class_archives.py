@@ -8,6 +8,7 @@ Source: Java 17, `java` command, "Creating Dynamic CDS Archive Files".
 from __future__ import annotations
 
 import hashlib
+import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
@@ -67,10 +68,12 @@ def _made() -> Iterator[None]:
 
 def _kafka_41(folder: Path) -> None:
     from tests.kit.brokers import kafka_41
+    from tests.kit.kafka_tools import describe_groups
 
     with kafka_41(folder) as broker:
         for clients in ("4.1.1", "3.9.1", "2.8.2"):
             _join(broker, clients)
+        describe_groups(broker, "--members", "--verbose")
         broker.server.stop(_WRITTEN_S)
 
 
@@ -102,6 +105,9 @@ def _rocketmq(version: str) -> Callable[[Path], None]:
             with start_member(cluster, "billing", ["orders"]) as member:
                 member.wait_until(lambda: bool(member.held()))
                 member.stop()
+            # The kit itself kills them.
+            for server in (cluster.broker, cluster.name_server):
+                server.process.stop(_WRITTEN_S)
 
     return run
 
@@ -143,7 +149,7 @@ def main() -> int:
         with _made(), ThreadPoolExecutor(2) as pool:
             list(pool.map(make, _RUNS.values()))
         done.touch()
-    except (AssertionError, OSError, RuntimeError) as error:
+    except (AssertionError, OSError, RuntimeError, subprocess.SubprocessError) as error:
         ivy.progress(f"not archived, brokers and clients start without: {error}")
     return 0
 

@@ -1,13 +1,13 @@
 """Fixtures of the kit, for every test: `kafka41`, `kafka10`, `each_kafka`, `new_member` and the like.
 
 Brokers run once for each test process; tests use topics and groups of their own. A test that stops its broker or needs
-other settings starts its own with `tests.kit.brokers`. RocketMQ's compute even when they are idle: the files that share
-them run one after the other in one process, and then they end.
+other settings starts its own with `tests.kit.brokers`. RocketMQ's compute even when they are idle: the tests that share
+them run one after the other in one process, and each cluster ends behind the last of them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -168,25 +168,36 @@ class _RocketMqClusters:
     """Those that have been started, until the tests that share them are over."""
 
     def __init__(self) -> None:
-        self._running = ExitStack()
-        self._started: dict[str, RocketMq] = {}
+        self._started: dict[str, tuple[RocketMq, ExitStack]] = {}
 
-    def start(self, version: str, folder: Path, settings: Mapping[str, str]) -> RocketMq:
-        """Return the cluster of a version, started if it is not yet."""
+    def start(self, fixture: str, folder: Path, settings: Mapping[str, str]) -> RocketMq:
+        """Return the cluster of a fixture, started if it is not yet."""
         from tests.kit.rocketmq import rocketmq_49, rocketmq_55
 
-        if version not in self._started:
-            start = rocketmq_55 if version == "5.5" else rocketmq_49
-            self._started[version] = self._running.enter_context(start(folder, settings, tls=True))
-        return self._started[version]
+        if fixture not in self._started:
+            running = ExitStack()
+            start = rocketmq_55 if fixture == "rocketmq55" else rocketmq_49
+            self._started[fixture] = running.enter_context(start(folder, settings, tls=True)), running
+        cluster, _ = self._started[fixture]
+        return cluster
 
-    def end(self) -> None:
-        """End them."""
-        self._started.clear()
-        self._running.close()
+    def end_all_but(self, wanted: Collection[str]) -> None:
+        """End those of other fixtures."""
+        for fixture in self._started.keys() - wanted:
+            _, running = self._started.pop(fixture)
+            running.close()
 
 
 _ROCKETMQ = _RocketMqClusters()
+# One cluster after the other, and then the tests that need neither.
+_ROCKETMQ_ORDER = ({"rocketmq49"}, {"rocketmq49", "rocketmq55"}, {"rocketmq55"}, set[str]())
+
+
+def clusters_of(item: pytest.Item) -> set[str]:
+    """Return the fixtures of RocketMQ's shared clusters that a test uses; it may name one as its parameter."""
+    parameters = item.callspec.params.values() if hasattr(item, "callspec") else ()
+    used = {*getattr(item, "fixturenames", ()), *(value for value in parameters if isinstance(value, str))}
+    return used & {"rocketmq49", "rocketmq55"}
 
 
 def scope_of(nodeid: str) -> str:
@@ -196,20 +207,20 @@ def scope_of(nodeid: str) -> str:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Order files by when they shall start: those that take longest, then by name."""
+    """Order files by when they shall start: those that take longest, then by name. RocketMQ's are by cluster."""
 
-    def place(item: pytest.Item) -> int:
+    def place(item: pytest.Item) -> tuple[int, int]:
         scope = scope_of(item.nodeid)
-        return _FIRST.index(scope) if scope in _FIRST else len(_FIRST)
+        cluster = _ROCKETMQ_ORDER.index(clusters_of(item)) if scope == "rocketmq" else 0
+        return (_FIRST.index(scope) if scope in _FIRST else len(_FIRST)), cluster
 
     items.sort(key=place)
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> None:
-    """End the clusters of RocketMQ behind the last test that shares them."""
-    if nextitem is None or scope_of(item.nodeid) != scope_of(nextitem.nodeid):
-        _ROCKETMQ.end()
+    """End each of RocketMQ's clusters behind the last test that shares it."""
+    _ROCKETMQ.end_all_but(clusters_of(nextitem) if nextitem is not None else ())
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -227,13 +238,13 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
 @pytest.fixture
 def rocketmq55(tmp_path_factory: pytest.TempPathFactory) -> RocketMq:
     """A RocketMQ 5.5 name server and broker; a hanging member is given up after 10 to 22 s."""
-    return _ROCKETMQ.start("5.5", tmp_path_factory.mktemp("rocketmq-5.5"), {"channelExpiredTimeout": "10000"})
+    return _ROCKETMQ.start("rocketmq55", tmp_path_factory.mktemp("rocketmq-5.5"), {"channelExpiredTimeout": "10000"})
 
 
 @pytest.fixture
 def rocketmq49(tmp_path_factory: pytest.TempPathFactory) -> RocketMq:
     """A RocketMQ 4.9 name server and broker; a hanging member is given up after two minutes."""
-    return _ROCKETMQ.start("4.9", tmp_path_factory.mktemp("rocketmq-4.9"), {})
+    return _ROCKETMQ.start("rocketmq49", tmp_path_factory.mktemp("rocketmq-4.9"), {})
 
 
 @pytest.fixture(params=["rocketmq55", "rocketmq49"])

@@ -6,8 +6,8 @@ import re
 import subprocess
 
 from tests.kit.brokers import Broker
-from tests.kit.jars import class_path, java, kit_jars
-from tests.kit.java_members import JVM_OPTIONS
+from tests.kit.jars import class_path, kit_jars
+from tests.kit.java_members import java_command
 
 _TOOLS = "org.apache.kafka.tools."
 CONSUMER_GROUPS = "consumer.group.ConsumerGroupCommand"
@@ -39,7 +39,7 @@ def states_of(broker: Broker, tool: str) -> dict[str, str]:
 
 def _printed(broker: Broker, tool: str, *options: str) -> list[dict[str, str]]:
     jars = f"{class_path('kafka-4.1.1', 'Guarded')}:{kit_jars('kafka-tools-4.1.1')[0]}"
-    command = [java(), *JVM_OPTIONS, "-Dorg.slf4j.simpleLogger.defaultLogLevel=error", "-cp", jars]
+    command = java_command(jars, "-Dorg.slf4j.simpleLogger.defaultLogLevel=error")
     command += [_TOOLS + tool, "--bootstrap-server", broker.bootstrap, *options]
     done = subprocess.run(command, check=True, capture_output=True, text=True, timeout=_TIMEOUT_S)
     return parsed(done.stdout)

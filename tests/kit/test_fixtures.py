@@ -7,10 +7,12 @@ from collections import defaultdict
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
-from tests.kit.fixtures import scope_of
+from tests.kit.fixtures import pytest_collection_modifyitems, scope_of
 
 _TESTS = Path(__file__).parents[1]
 # By fixture: whose topics and groups it shows.
@@ -62,7 +64,7 @@ def test_no_two_tests_of_a_shared_cluster_use_one_name() -> None:
 @pytest.mark.parametrize(
     ("scopes", "fixtures"),
     [
-        ({"spark", "job"}, {"spark"}),
+        ({"spark"}, {"spark"}),
         ({"rocketmq"}, {"rocketmq55", "rocketmq49", "each_rocketmq"}),
     ],
 )
@@ -70,3 +72,24 @@ def test_files_that_use_an_expensive_fixture_are_listed_as_sharing_it(scopes: se
     users = {file for file, function in _functions() if fixtures & {argument.arg for argument in function.args.args}}
     assert len(users) > 5
     assert {file for file in users if scope_of(file) not in scopes} == set()
+
+
+def _item(name: str, *fixtures: str, parameter: str = "") -> Any:
+    found = SimpleNamespace(nodeid=f"tests/kit/test_rocketmq.py::{name}", fixturenames=fixtures)
+    if parameter:
+        found.callspec = SimpleNamespace(params={"each_rocketmq": parameter})
+    return found
+
+
+def test_each_of_rocketmqs_clusters_has_its_tests_one_after_the_other() -> None:
+    items = [
+        _item("own"),
+        _item("new", "rocketmq55"),
+        _item("each[new]", "each_rocketmq", parameter="rocketmq55"),
+        _item("both", "rocketmq55", "rocketmq49"),
+        _item("each[old]", "each_rocketmq", parameter="rocketmq49"),
+        _item("old", "rocketmq49"),
+    ]
+    pytest_collection_modifyitems(items)
+    names = [item.nodeid.partition("::")[2] for item in items]
+    assert names == ["each[old]", "old", "both", "new", "each[new]", "own"]

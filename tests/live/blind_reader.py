@@ -173,6 +173,10 @@ class Reader:
         """Return whether the API does not show the present."""
         return self.state() not in ("known", "recording")
 
+    def has_alerted(self, kind: str) -> bool:
+        """Return whether a finding of this kind is open, by the messages that the webhook got."""
+        return kind in self._webhook.open.values()
+
     def said(self) -> Said:
         """Return what is said now."""
         page = self._get("/")

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 import pytest
+from pyspark.errors import StreamingQueryException
 
+from streaming.collectors.kafka.topic_reader import DATA_LOSS
 from streaming.pipeline.combine import CHECK, FILES, PACKET_SCHEMA, PARTITION_STEP, RAW_SCHEMA, READ, combine
 from streaming.pipeline.file_reader import LARGEST_FOR_SPARK_BYTES
 from streaming.pipeline.sources import RAW_COLUMNS, control_source, folder_source, offsets_rows
@@ -23,7 +25,7 @@ if TYPE_CHECKING:
 from typing import TYPE_CHECKING
 
 from streaming.pipeline.sources import topic_source
-from tests.kit.topics import create_topic, send
+from tests.kit.topics import create_topic, delete_records, send
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -213,3 +215,33 @@ def test_every_record_of_a_topic_is_read_once_with_its_place(
         [("topic", "monitor-events-1:0"), ("topic", "monitor-events-1:1 not_utf8")],
         [("topic", "monitor-events-1:3"), ("topic", "monitor-events-1:4 trailing_bytes")],
     ]
+
+
+@pytest.mark.broker
+def test_spark_stops_a_query_with_deleted_records_unless_it_may_pass_over_them(
+    spark: SparkSession, kafka41: Broker, tmp_path: Path
+) -> None:
+    topic = "records-that-are-gone"
+    create_topic(kafka41, topic, 1)
+
+    def read(*, is_tolerant: bool) -> list[int]:
+        source = topic_source(
+            spark,
+            topic,
+            bootstrap_servers=kafka41.bootstrap,
+            options={},
+            max_offsets_per_batch=1_000,
+            is_tolerant=is_tolerant,
+        )
+        return [row.number for rows in drain(source, tmp_path / "checkpoint") for row in rows]
+
+    send(kafka41, topic, [b"0", b"1"], 0)
+    assert read(is_tolerant=False) == [0, 1]
+    send(kafka41, topic, [b"2", b"3", b"4"], 0)
+    delete_records(kafka41, topic, 4)
+    with pytest.raises(StreamingQueryException) as failed:
+        read(is_tolerant=False)
+    assert DATA_LOSS in str(failed.value)
+    assert read(is_tolerant=True) == [4]
+    send(kafka41, topic, [b"5"], 0)
+    assert read(is_tolerant=False) == [5]
