@@ -97,6 +97,9 @@ class Findings(Section):
     flapping_history_ms: SomeSpan
     flapping_always: int = Field(ge=1, le=10_000)
     stuck_after_ms: SomeSpan
+    stalled_after_ms: SomeSpan
+    stalled_factor: float = Field(ge=1, le=1_000_000, allow_inf_nan=False)
+    stalled_first_ms: SomeSpan
 
 
 class EventsFolder(Section):

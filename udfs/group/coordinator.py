@@ -22,6 +22,7 @@ from udfs.group.batch.findings import late_found
 from udfs.group.batch.phases import ends_rebalance, is_under_way
 from udfs.group.decision.commit import commit, end_group
 from udfs.group.decision.rebalance import rebalance
+from udfs.group.decision.standstill import evaluate_standstill
 from udfs.group.events.event_order import is_bare, order_of, snapshot_order_of
 from udfs.group.events.heartbeats import apply_expiry, apply_heartbeat
 from udfs.group.events.lifecycle import (
@@ -94,6 +95,7 @@ _ON_TIMER: dict[TimerKind, Callable[[GroupContext, int], object]] = {
     TimerKind.NAMES: decide_waiting,
     TimerKind.STUCK: note_stuck,
     TimerKind.GROWTH: show_unfollowed_growth,
+    TimerKind.STALL: evaluate_standstill,
 }
 
 
@@ -200,7 +202,7 @@ class Coordinator:
             # The rest is due at this time or later: the next batch continues as if the clock had not advanced further.
             self.clock = context.output.stopped_at = at
             return False
-        self.done_at = at
+        self.done_at = context.reached_at = at
         if timer is None:
             self._apply_next(at)
         else:

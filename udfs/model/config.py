@@ -20,6 +20,8 @@ class CoreConfig(msgspec.Struct, frozen=True, kw_only=True):
         flapping_within_ms, flapping_rebalances, flapping_factor, flapping_after_ms, flapping_history_ms,
             flapping_always: When a group rebalances too often, see ``udfs/group/state/flapping.py``.
         stuck_after_ms: How long a group may rebalance, if its source shows it.
+        stalled_after_ms, stalled_factor, stalled_first_ms: When a queue has waited for too long, see
+            ``udfs/shard/standstills.py``.
         max_departed_members: Limit per group of remembered descriptions of departed members.
         max_group_work: Limit per group and batch of members and queues in its rebalances; the rest waits.
         max_waiting_events: Limit per shard; beyond it the oldest events are applied before their time.
@@ -49,5 +51,8 @@ class CoreConfig(msgspec.Struct, frozen=True, kw_only=True):
     flapping_history_ms: int
     flapping_always: int
     stuck_after_ms: int
+    stalled_after_ms: int
+    stalled_factor: float
+    stalled_first_ms: int
     queue_progress_ms: int
     max_progress_queues: int

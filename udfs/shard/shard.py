@@ -19,6 +19,7 @@ from udfs.model.group_api import GroupLogic
 from udfs.model.journal import Change, ClusterBegun, ClusterObserved, Rejected
 from udfs.model.observations import DELETED
 from udfs.model.rejection import Rejection
+from udfs.model.stall_rule import StallRule
 from udfs.model.systems import BY_NUMBER
 from udfs.packets.packet import (
     CarriedEvent,
@@ -109,13 +110,15 @@ class Shard:
             if self._groups.has_group(key):
                 self._groups.input_of(key, event.group, event.system).events.append((event, carried))
         applied = self._apply_due_heartbeats(packets, clock)
-        yield from self._groups.advance(applied, clock, batch_ms)
+        self._groups.note_deletions()
         spans = state.commits.apply_due(
             span_ms=self._config.queue_progress_ms,
             before=state.clock_before,
             clock=clock,
             flush=any(packet.flush for packet in packets),
+            rule=StallRule.of(self._config),
         )
+        yield from self._groups.advance(applied, clock, batch_ms)
         if spans is not None:
             yield from progress_rows(self.cluster, state.commits.table, spans, self._config.queue_progress_ms)
 

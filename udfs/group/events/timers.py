@@ -10,6 +10,7 @@ import enum
 from typing import Final, NamedTuple
 
 from udfs.group.batch.findings import STUCK
+from udfs.group.decision.standstill import next_look
 from udfs.group.events.memberless_groups import first_commit
 from udfs.group.events.reported_assignment import awaits_comparison
 from udfs.group.events.topic_growth import growth_outlasts_metadata_at
@@ -27,6 +28,7 @@ class TimerKind(enum.IntEnum):
     NAMES = 6
     STUCK = 7
     GROWTH = 8
+    STALL = 9
 
     @property
     def meaning(self) -> str:
@@ -45,6 +47,7 @@ _MEANINGS: Final = {
     TimerKind.STUCK: "A group has been rebalancing for `stuck_after`: a finding opens.",
     TimerKind.GROWTH: "A topic grew, and no generation has followed within the age of the clients' metadata: its new"
     " queues are a finding.",
+    TimerKind.STALL: "Queues stand although messages wait, or did at the last evaluation: it is time for the next.",
 }
 
 
@@ -80,4 +83,7 @@ def next_timer(view: GroupView) -> Timer | None:
     outlasted_at = growth_outlasts_metadata_at(view)
     if outlasted_at is not None:
         timers.append(Timer(outlasted_at, TimerKind.GROWTH))
+    look_at = next_look(view)
+    if look_at is not None:
+        timers.append(Timer(look_at, TimerKind.STALL))
     return min(timers, default=None)

@@ -32,6 +32,7 @@ from udfs.group.state.group import (
     observed_by,
 )
 from udfs.group.state.recorded_group import RecordedGroup
+from udfs.group.state.standstill import Standstill
 from udfs.group.state.strategy_verdict import with_verdict
 from udfs.model.errors import StateDamagedError, StateVersionError
 from udfs.model.events import QueueInfo
@@ -39,7 +40,7 @@ from udfs.model.garbage_collection import makes_no_cycles
 from udfs.model.journal import GroupChanged, MemberEpoch, MemberReplaced, ReconcilingMember
 from udfs.model.spans import QueuesReassigned
 
-GROUP_VERSION: Final = 1
+GROUP_VERSION: Final = 2  # 2: a group's standstill
 
 _REASONS = ("left", "expired", "gone", "absent_from_snapshot", "replaced")
 # Fields written unchanged, each with its type. Their order is the byte order, so only append.
@@ -98,6 +99,7 @@ _PLAIN: tuple[tuple[str, Any], ...] = (
     ("under_way_since", int | None),
     ("returned_after", dict[str, int]),
     ("recent_clients", list[list[int]]),
+    ("standstill", Standstill | None),
 )
 _VALUES = attrgetter(*(name for name, _ in _PLAIN))
 _BLANK = _VALUES(Group())
