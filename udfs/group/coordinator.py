@@ -87,7 +87,6 @@ __all__ = ["Group", "advance", "decode_group", "encode_group", "members_by_heart
 _OF_MEMBERS = (MemberLeft, MemberJoined, Heartbeat, AssignmentReported)
 # A generation with the same timestamp may show these already.
 _EVIDENCE = (TopicQueues, CommitsDeleted, MemberLeft, MemberJoined, Heartbeat)
-
 _ON_TIMER: dict[TimerKind, Callable[[GroupContext, int], object]] = {
     TimerKind.FORGET: forget_or_wait,
     TimerKind.COMMIT: register_committing_group,

@@ -7,7 +7,6 @@ group when something else wakes it. Observations newer than the clock wait.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TypeAlias
 
 import numpy as np
 
@@ -22,7 +21,6 @@ from udfs.model.observations import (
     ReadOffsets,
     Standstill,
     newest_of,
-    undated,
 )
 from udfs.model.stall_rule import StallRule
 from udfs.packets.progress_columns import (
@@ -35,25 +33,20 @@ from udfs.packets.progress_columns import (
 )
 from udfs.shard.deleted_groups import DeletedQueues, apply_with_deletions, deletions_of_rows, is_ended
 from udfs.shard.first_commits import beginning_groups
-from udfs.shard.queue_histories import OffsetHistories, QueueHistories, place_of_earlier
+from udfs.shard.queue_histories import (
+    OffsetHistories,
+    QueueHistories,
+    committed_or_unnamed,
+    observations_of,
+    place_of_earlier,
+    undated_or_unknown,
+)
 from udfs.shard.queue_spans import Ends, Look, Reach, SpanRows, in_row_order, match_ends
 from udfs.shard.queue_table import QueueRow, QueueTable
 from udfs.shard.standstills import NO_STANDSTILLS, evaluated, stalled_rows
-from udfs.shard.state_format import (
-    Buffer,
-    must_hold,
-    narrow,
-    pack_column,
-    pack_parts,
-    unpack_column,
-    unpack_parts,
-    widen,
-)
+from udfs.shard.state_format import Buffer
+from udfs.shard.waiting_progress import Waiting, pack_waiting, read_waiting
 
-# One waiting row: key of the queue, time, offset, end, position, whether it is a commit.
-Waiting: TypeAlias = tuple[int, int, int, int, int, bool]
-
-_KEY_BYTES = 8
 # Before a given time, at most this many due rows of a queue are read, which show its last two commits, plus those of
 # the two seconds with commits before that.
 _LAST_ROWS = 16
@@ -82,7 +75,7 @@ class Commits:
         self._has_new_queues = False
         self._has_changed = False
         self._waiting_data, self._ends_data = waiting, waiting_ends
-        self._waiting, self._waiting_ends = _read_waiting(waiting), Ends.read(waiting_ends)
+        self._waiting, self._waiting_ends = read_waiting(waiting), Ends.read(waiting_ends)
         self._waiting_changed = self._ends_changed = False
         self._due = NO_PROGRESS
         self._due_are_commits = True
@@ -270,7 +263,7 @@ class Commits:
     def _observed_beside(self, row: int) -> list[Observation]:
         """Return the observations of a row besides the due ones, in the order of time."""
         table = self._unapplied()
-        found = _of_row(table, row) if table.applied[row] else []
+        found = observations_of(table, row) if table.applied[row] else []
         deleted_at = self._deleted.times[self._deleted.rows == row]
         found += [(at, NOT_NAMED, UNKNOWN, UNKNOWN) for at in deleted_at.tolist()]
         for number in self._matched_ends(slice(row, row + 1))[1].tolist():
@@ -285,7 +278,9 @@ class Commits:
             committed = np.where(offsets == UNKNOWN, NOT_NAMED, offsets).tolist()
         else:
             pairs = zip(offsets.tolist(), commits.tolist(), strict=True)
-            committed = [_committed(offset) if is_commit else _undated(offset) for offset, is_commit in pairs]
+            committed = [
+                committed_or_unnamed(offset) if is_commit else undated_or_unknown(offset) for offset, is_commit in pairs
+            ]
         observed = zip(times.tolist(), committed, due.ends[some].tolist(), due.positions[some].tolist(), strict=True)
         # Due rows are already in the order of time.
         if found and _overlaps(found, due, some):
@@ -356,7 +351,7 @@ class Commits:
                 table.encode_motion(),
             ]
         if self._waiting_changed:
-            self._waiting_data = _pack_waiting(self._waiting)
+            self._waiting_data = pack_waiting(self._waiting)
         if self._ends_changed:
             self._ends_data = self._waiting_ends.encode()
         return self._data[0], self._data[1], self._waiting_data, self._ends_data, self._data[2]
@@ -395,47 +390,3 @@ def _are_mere_commits(due: ProgressColumns) -> bool:
 def _overlaps(found: Sequence[Observation], due: ProgressColumns, some: slice) -> bool:
     """Return whether any of these observations is not older than all due rows of its queue."""
     return some.stop > some.start and found[-1][0] >= int(due.times[some.start])
-
-
-def _of_row(table: QueueTable, number: int) -> list[Observation]:
-    """Return a row of the table as the observations that it was made of."""
-    row = {name: int(column[number]) for name, column in table.columns.items()}
-    found: list[Observation] = [
-        (row[name], NOT_NAMED, UNKNOWN, UNKNOWN)
-        for name in ("earliest_times", "earlier_times")
-        if row[name] not in (UNKNOWN, row["former_times"])
-    ]
-    if row["former_times"] != UNKNOWN:
-        found.append((row["former_times"], row["former_offsets"], UNKNOWN, UNKNOWN))
-    if row["times"] != UNKNOWN:
-        found.append((row["times"], _committed(row["offsets"]), UNKNOWN, UNKNOWN))
-    elif row["offsets"] != UNKNOWN:
-        found.append((0, _undated(row["offsets"]), UNKNOWN, UNKNOWN))
-    if row["end_times"] != UNKNOWN:
-        found.append((row["end_times"], UNKNOWN, row["ends"], UNKNOWN))
-    if row["position_times"] != UNKNOWN:
-        found.append((row["position_times"], UNKNOWN, UNKNOWN, row["positions"]))
-    return found
-
-
-def _committed(offset: int) -> int:
-    return NOT_NAMED if offset == UNKNOWN else offset
-
-
-def _undated(offset: int) -> int:
-    return UNKNOWN if offset == UNKNOWN else undated(offset)
-
-
-def _read_waiting(data: Buffer) -> ProgressColumns:
-    groups, queues, *others = unpack_parts(data, 7)
-    keys = widen(groups, _KEY_BYTES), widen(queues, _KEY_BYTES)
-    must_hold(len(keys[0]) == len(keys[1]), "waiting commits are incomplete")
-    times, offsets, ends, positions, commits = (unpack_column(part, len(keys[0])) for part in others)
-    return ProgressColumns(*keys, times, offsets, ends, positions, commits > 0)
-
-
-def _pack_waiting(waiting: ProgressColumns) -> bytes:
-    if not len(waiting.times):
-        return b""
-    keys = (narrow(waiting.groups, _KEY_BYTES), narrow(waiting.queues, _KEY_BYTES))
-    return pack_parts(*keys, *(pack_column(column) for column in (*waiting[2:6], waiting.commits.astype(np.int64))))

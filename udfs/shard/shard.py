@@ -18,7 +18,7 @@ from udfs.model.events import AnyEvent, Clock, CommitsDeleted, GroupSnapshot, Pr
 from udfs.model.group_api import GroupLogic
 from udfs.model.journal import Change, ClusterBegun, ClusterObserved, Rejected
 from udfs.model.observations import DELETED
-from udfs.model.rejection import Rejection
+from udfs.model.rejection import Rejection, key_collision
 from udfs.model.stall_rule import StallRule
 from udfs.model.systems import BY_NUMBER
 from udfs.packets.packet import (
@@ -40,7 +40,7 @@ from udfs.shard.cluster_clock import move_clock
 from udfs.shard.liveness import AppliedHeartbeats, places_of
 from udfs.shard.progress_rows import progress_rows
 from udfs.shard.savepoint import MARK, restore
-from udfs.shard.shard_groups import Row, ShardGroups, key_collision
+from udfs.shard.shard_groups import Row, ShardGroups
 from udfs.shard.state import ShardState, UnknownMemberHeartbeat, cut_keys
 
 __all__ = ["Row", "Shard"]

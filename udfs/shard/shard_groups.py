@@ -14,7 +14,7 @@ from udfs.model.events import TopicQueues
 from udfs.model.group_api import GroupInput, GroupLogic, GroupOutput
 from udfs.model.journal import Change, ClusterBegun, ClusterObserved, Rebalance, Rejected, Unfinished
 from udfs.model.queue_progress import QueueProgress
-from udfs.model.rejection import Rejection, rejected
+from udfs.model.rejection import Rejection, key_collision, rejected
 from udfs.model.systems import System
 from udfs.packets.packet import CarriedEvent, order_of
 from udfs.shard.backlog import BatchInput, CollectedInput
@@ -92,9 +92,7 @@ class ShardGroups:
         numbers = state.find(keys)
         touched[numbers[numbers >= 0]] = True
         touched[state.find(np.asarray(state.backlog.groups, dtype=np.uint64))] = True
-        stalled = state.find(state.commits.stalled_groups())
-        stalled = stalled[stalled >= 0]
-        touched[stalled[state.wake_index.counts[stalled] > 0]] = True  # a group without topics has no member to blame
+        touched[state.stalled()] = True
         maybe_late = np.zeros(len(touched), dtype=np.bool_)
         maybe_late[state.live.numbers[applied.members[applied.is_late]]] = True
         due = np.flatnonzero(touched | maybe_late)
@@ -399,8 +397,3 @@ class ShardGroups:
             seen_at=batch_ms,
             raw_limit_bytes=self._config.raw_limit_bytes,
         )
-
-
-def key_collision(kind: str, name: str) -> str:
-    """Return the detail of an event whose group or topic has the same key as another one."""
-    return f"its 64-bit key equals that of {kind} {name}: it is not followed; rename one of them"

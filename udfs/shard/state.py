@@ -132,6 +132,12 @@ class ShardState:
         """Return the number of each group, −1 for unknown groups."""
         return self.groups.find(keys)
 
+    def stalled(self) -> Int64:
+        """Return the numbers of groups with queues that have waited too long; without topics none has an owner."""
+        numbers = self.find(self.commits.stalled_groups())
+        numbers = numbers[numbers >= 0]
+        return numbers[self.wake_index.counts[numbers] > 0]
+
     def record(self, number: int) -> Record:
         """Return a stored group; in ascending order each cold block is decompressed once."""
         return _RECORDS.decode(self.groups.read(number))
