@@ -15,7 +15,7 @@ from udfs.model.arrays import Int64, UInt64
 from udfs.model.observations import SECOND_MS, UNKNOWN
 from udfs.model.stall_rule import StallRule
 from udfs.packets.progress_columns import ProgressColumns
-from udfs.shard.queue_table import Booleans, QueueTable
+from udfs.shard.queue_table import MOTION, Booleans, QueueTable
 from udfs.shard.standstills import NO_STANDSTILLS, Seen, Standstills, motion_of, remembered, standstills_of
 from udfs.shard.state_format import Buffer, narrow, pack_column, pack_parts, unpack_column, unpack_parts, widen
 
@@ -192,7 +192,7 @@ def apply(
         found = standstills_of(seen, motion, look.rule, reach.until, look.clock)
         standing = Standstills(*map(np.concatenate, zip(standing, found, strict=True)))
     _write(table, observed, last, by_offset, by_end, by_commit)
-    for name, values in zip(("advanced_times", "waiting_times", "usual_waits"), motion, strict=True):
+    for name, values in zip(MOTION, motion, strict=True):
         table.columns[name][rows[last]] = values[last]
     if not span_ms:
         return Applied(standstills=standing)

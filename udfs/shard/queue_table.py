@@ -52,9 +52,10 @@ COLUMNS = (
     "earliest_times",
     "advanced_times",
     "waiting_times",
+    "grown_times",
     "usual_waits",
 )
-_MOTION = COLUMNS[-3:]
+MOTION = COLUMNS[-4:]
 
 
 class QueueRow(msgspec.Struct, array_like=True):
@@ -128,13 +129,14 @@ class QueueTable:
     def _read_motion(self, data: Buffer, count: int) -> None:
         """Decode how queues move; state of release 0.2.0 lacks it."""
         if not len(data):
-            self.columns |= {name: np.full(count, UNKNOWN, np.int64) for name in _MOTION}
+            self.columns |= {name: np.full(count, UNKNOWN, np.int64) for name in MOTION}
             return
-        flags, advanced, waiting, usual = (unpack_column(part, count) for part in unpack_parts(data, 4))
+        flags, advanced, waiting, grown, usual = (unpack_column(part, count) for part in unpack_parts(data, 5))
         self.columns |= {
             "advanced_times": _where(flags & 1 > 0, self.columns["times"] - advanced),
             "waiting_times": _where(flags & 2 > 0, self.columns["end_times"] - waiting),
-            "usual_waits": _where(flags & 4 > 0, usual),
+            "grown_times": _where(flags & 4 > 0, self.columns["end_times"] - grown),
+            "usual_waits": _where(flags & 8 > 0, usual),
         }
 
     def encode_queues(self) -> bytes:
@@ -195,15 +197,16 @@ class QueueTable:
     def encode_motion(self) -> bytes:
         """Encode how the queues move; nothing if that is not known of any."""
         columns = self.columns
-        known = [columns[name] != UNKNOWN for name in _MOTION]
+        known = [columns[name] != UNKNOWN for name in MOTION]
         if not any(which.any() for which in known):
             return b""
         values = (
             columns["times"] - columns["advanced_times"],
             columns["end_times"] - columns["waiting_times"],
+            columns["end_times"] - columns["grown_times"],
             columns["usual_waits"],
         )
-        flags = sum(bit * which for bit, which in zip((1, 2, 4), known, strict=True))
+        flags = sum(bit * which for bit, which in zip((1, 2, 4, 8), known, strict=True))
         return pack_parts(
             pack_column(np.asarray(flags, np.int64)),
             *(pack_column(_filled(which, column)) for which, column in zip(known, values, strict=True)),

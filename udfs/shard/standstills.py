@@ -26,12 +26,13 @@ class Motion(NamedTuple):
     """How queues move, for each of some observations in the order of rows and times.
 
     Attributes:
-        advanced: When the current offset was committed. waiting: Since when messages wait beyond it. usual: The usual
-            wait, as a logarithm. Each is ``UNKNOWN`` if it is not known.
+        advanced: When the current offset was committed. waiting: Since when messages wait beyond it. grown: When the
+            end last grew. usual: The usual wait, as a logarithm. Each is ``UNKNOWN`` if it is not known.
     """
 
     advanced: Int64
     waiting: Int64
+    grown: Int64
     usual: Int64
 
 
@@ -94,6 +95,8 @@ def motion_of(columns: dict[str, Int64], seen: Seen) -> Motion:
     )
     own = np.where(is_row, columns["waiting_times"][seen.rows], UNKNOWN)
     grows = ~is_row & seen.new_ends & (ends[before] != UNKNOWN) & (ends > ends[before])
+    at_growth = _last(grows | is_row)
+    grown = np.where(is_row[at_growth], columns["grown_times"][seen.rows], seen.times[at_growth])
     # The growth came after the commit: the end before was seen since, or it was reached by the commit.
     grows &= (seen.end_times[before] >= advanced) | (ends[before] <= offsets)
     grows &= (offsets != UNKNOWN) & (ends > offsets + 1)
@@ -101,7 +104,7 @@ def motion_of(columns: dict[str, Int64], seen: Seen) -> Motion:
     first = grows & (number - (number - grows)[begin] == 1) & (own[begin] == UNKNOWN)
     place = _last(begins | first)
     waiting = np.where(first[place], seen.times[place], own[place])
-    return Motion(advanced, waiting, _usual(columns, seen, changes, waiting))
+    return Motion(advanced, waiting, grown, _usual(columns, seen, changes, waiting))
 
 
 def _usual(columns: dict[str, Int64], seen: Seen, changes: Booleans, waiting: Int64) -> Int64:
@@ -157,11 +160,10 @@ def standstills_of(seen: Seen, motion: Motion, rule: StallRule, until: Int64, cl
     limits = rule.limits(motion.usual[begin])
     too_long = np.full(len(begin), NEVER, np.int64)
     run = np.cumsum(begins) - 1
-    due = np.flatnonzero(waits & (seen.new_ends | seen.is_row))
-    due = due[seen.end_times[due] >= since[due] + limits[run[due]]]
+    due = np.flatnonzero(waits & (motion.grown >= since + limits[np.maximum(run, 0)]))
     runs, firsts = np.unique(run[due], return_index=True)
     at = due[firsts]
-    too_long[runs] = np.where(seen.is_row[at], since[at] + limits[runs], seen.end_times[at])
+    too_long[runs] = np.where(seen.is_row[at], since[at] + limits[runs], motion.grown[at])
     return Standstills(
         rows[begin],
         motion.advanced[begin],
@@ -176,7 +178,7 @@ def remembered(columns: dict[str, Int64], rows: Int64, rule: StallRule, until: I
     """Return the spans of rows of the table of which nothing new was observed."""
     rows = rows[columns["waiting_times"][rows] != UNKNOWN]
     since, limits = columns["waiting_times"][rows], rule.limits(columns["usual_waits"][rows])
-    stalled = np.where(columns["end_times"][rows] >= since + limits, since + limits, NEVER)
+    stalled = np.where(columns["grown_times"][rows] >= since + limits, since + limits, NEVER)
     ends = np.where(until[rows] < clock, until[rows], NEVER)
     return Standstills(rows, columns["advanced_times"][rows], since, limits, stalled, ends)
 

@@ -33,7 +33,7 @@ def queue_rows(draw: st.DrawFn) -> QueueRow:
         draw(TIME) if read else UNKNOWN,
         *(draw(TIME) if committed and earlier > place else UNKNOWN for place in range(2)),
         draw(TIME) if committed and former else UNKNOWN,
-        draw(TIME) if has_end and former else UNKNOWN,
+        *(draw(TIME) if has_end and former else UNKNOWN for _ in range(2)),
         draw(st.integers(1, 240)) if draw(st.booleans()) else UNKNOWN,
     )
     name = draw(st.sampled_from([("t", None), ("t", "b"), ("u", None)]))
@@ -123,6 +123,7 @@ def test_a_million_queues_take_no_more_bytes_than_is_written_down() -> None:
     # Two thirds have moved with their newest commit; messages wait in half of them.
     values["advanced_times"] = values["times"] - 5_000 * (rng.random(count) < 0.3)
     values["waiting_times"] = np.where(rng.random(count) < 0.5, values["end_times"], UNKNOWN)
+    values["grown_times"] = values["end_times"]
     values["usual_waits"] = rng.integers(1, 60, count)
     table.columns = values
     named, changing = len(table.encode_queues()) / count, len(table.encode_offsets()) / count
