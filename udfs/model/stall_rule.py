@@ -38,6 +38,10 @@ class StallRule(NamedTuple):
         first = max(config.stalled_first_ms, config.stalled_after_ms)
         return cls(every, config.stalled_after_ms, config.stalled_factor, first)
 
+    def passes(self, before: int | None, clock: int) -> bool:
+        """Return whether an evaluation lies between two values of the clock."""
+        return before is None or before // self.every_ms < clock // self.every_ms
+
     def limits(self, usual: Int64) -> Int64:
         """Return how long queues may wait, by their usual waits."""
         limits = np.ceil(np.exp2((np.maximum(usual, 1) - 1) / STEPS) * (1_000 * self.factor))

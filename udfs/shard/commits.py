@@ -160,15 +160,16 @@ class Commits:
     ) -> SpanRows | None:
         """Apply due observations; return the queues that moved in the spans that are over, as ``queue_spans`` does.
 
-        Called once per batch. The histories of its groups remain those of before.
+        Called once per batch: after its groups or, if an evaluation lies between the two values of the clock, before
+        them, with the rule of evaluations; their histories remain those of before.
         """
         over = bool(span_ms) and before is not None and before // span_ms < clock // span_ms
         closes = (over or flush or self._deletions or len(self._deleted.rows)) and len(self._decoded())
-        look = self._look(rule, before, clock)
+        look = None if rule is None or self._is_empty() else Look(rule, clock)
         if not (len(self._due.times) or len(self._due_ends.times) or closes or look):
             return None
         table = self._decoded()
-        self._before = table.frozen()
+        self._before = None if look is None else table.frozen()
         reach = Reach.of_all(len(table), span_ms, before, clock, flush=flush)
         applied = apply_with_deletions(
             table,
@@ -185,13 +186,6 @@ class Commits:
             self._standstills = evaluated(applied.standstills, look.rule, before, clock)
             self._stalled = stalled_rows(self._standstills, look.rule, before, clock)
         return applied.spans
-
-    def _look(self, rule: StallRule | None, before: int | None, clock: int) -> Look | None:
-        """Return how to find standstills if an evaluation lies between the two values of the clock."""
-        if rule is None or self._is_empty():
-            return None
-        passes = before is None or before // rule.every_ms < clock // rule.every_ms
-        return Look(rule, clock) if passes else None
 
     def stalled_groups(self) -> UInt64:
         """Return the groups with queues that have waited for too long."""

@@ -15,8 +15,16 @@ from udfs.model.arrays import Int64, UInt64
 from udfs.model.observations import SECOND_MS, UNKNOWN
 from udfs.model.stall_rule import StallRule
 from udfs.packets.progress_columns import ProgressColumns
-from udfs.shard.queue_table import MOTION, Booleans, QueueTable
-from udfs.shard.standstills import NO_STANDSTILLS, Seen, Standstills, motion_of, remembered, standstills_of
+from udfs.shard.queue_table import Booleans, QueueTable
+from udfs.shard.standstills import (
+    NO_STANDSTILLS,
+    Seen,
+    Standstills,
+    remember,
+    remembered,
+    standstills_of,
+    waits_of,
+)
 from udfs.shard.state_format import Buffer, narrow, pack_column, pack_parts, unpack_column, unpack_parts, widen
 
 _KEY_BYTES = 8
@@ -164,10 +172,10 @@ def apply(
     """
     closing = table.moved & (reach.flush | (reach.first_open > reach.opened))
     observed = _observations(table, due, due_rows, ends, reach.until, np.flatnonzero(closing))
-    untouched = np.ones(len(table), np.bool_)
-    untouched[observed.rows] = False
     standing = NO_STANDSTILLS
     if look is not None:
+        untouched = np.ones(len(table), np.bool_)
+        untouched[observed.rows] = False
         standing = remembered(table.columns, np.flatnonzero(untouched), look.rule, reach.until, look.clock)
     if not len(observed.rows):
         return Applied(standstills=standing)
@@ -187,13 +195,12 @@ def apply(
     seen = Seen(
         rows, observed.times, is_row, observed.commits, offsets, final_ends, end_times, observed.ends != UNKNOWN
     )
-    motion = motion_of(table.columns, seen)
+    waits = waits_of(table.columns, seen)
     if look is not None:
-        found = standstills_of(seen, motion, look.rule, reach.until, look.clock)
+        found = standstills_of(waits, look.rule, reach.until, look.clock)
         standing = Standstills(*map(np.concatenate, zip(standing, found, strict=True)))
     _write(table, observed, last, by_offset, by_end, by_commit)
-    for name, values in zip(MOTION, motion, strict=True):
-        table.columns[name][rows[last]] = values[last]
+    remember(table.columns, waits)
     if not span_ms:
         return Applied(standstills=standing)
     closes = last | np.append(spans[1:] != spans[:-1], True)

@@ -2,7 +2,7 @@
 
 It has three parts, so that a batch writes only what changes: the queues with their names; row by row, the newest
 commit with the one before it and two earlier ones, the newest end offset, and the newest position; and how each queue
-moves, see ``standstills.Motion``.
+moves, see ``standstills.Waits``.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ class QueueTable:
         moved: Whether its commit or end offset changed in the span of event time that is still open.
         columns: By name, see ``COLUMNS``: the newest commit (time, offset) and the one before it, the newest end and
             position (offset, time), the times of earlier commits, see ``Newest``, and how the queue moves, see
-            ``standstills.Motion``; ``UNKNOWN`` if missing.
+            ``standstills.Waits``; ``UNKNOWN`` if missing.
     """
 
     def __init__(self, queues: Buffer = b"", offsets: Buffer = b"", motion: Buffer = b"") -> None:
@@ -131,12 +131,12 @@ class QueueTable:
         if not len(data):
             self.columns |= {name: np.full(count, UNKNOWN, np.int64) for name in MOTION}
             return
-        flags, advanced, waiting, grown, usual = (unpack_column(part, count) for part in unpack_parts(data, 5))
+        advanced, waiting, grown, usual = (unpack_column(part, count) for part in unpack_parts(data, 4))
         self.columns |= {
-            "advanced_times": _where(flags & 1 > 0, self.columns["times"] - advanced),
-            "waiting_times": _where(flags & 2 > 0, self.columns["end_times"] - waiting),
-            "grown_times": _where(flags & 4 > 0, self.columns["end_times"] - grown),
-            "usual_waits": _where(flags & 8 > 0, usual),
+            "advanced_times": _where(advanced > 0, self.columns["times"] + 1 - advanced),
+            "waiting_times": _where(waiting > 0, self.columns["end_times"] + 1 - waiting),
+            "grown_times": _where(grown > 0, self.columns["end_times"] + 1 - grown),
+            "usual_waits": usual - 1,
         }
 
     def encode_queues(self) -> bytes:
@@ -195,22 +195,15 @@ class QueueTable:
         )
 
     def encode_motion(self) -> bytes:
-        """Encode how the queues move; nothing if that is not known of any."""
+        """Encode how the queues move, in times before those of their commits and ends; nothing if none is known."""
         columns = self.columns
-        known = [columns[name] != UNKNOWN for name in MOTION]
-        if not any(which.any() for which in known):
+        if all((columns[name] == UNKNOWN).all() for name in MOTION):
             return b""
-        values = (
-            columns["times"] - columns["advanced_times"],
-            columns["end_times"] - columns["waiting_times"],
-            columns["end_times"] - columns["grown_times"],
-            columns["usual_waits"],
+        gaps = (
+            np.where(columns[name] == UNKNOWN, 0, columns[of] + 1 - columns[name])
+            for name, of in (("advanced_times", "times"), ("waiting_times", "end_times"), ("grown_times", "end_times"))
         )
-        flags = sum(bit * which for bit, which in zip((1, 2, 4, 8), known, strict=True))
-        return pack_parts(
-            pack_column(np.asarray(flags, np.int64)),
-            *(pack_column(_filled(which, column)) for which, column in zip(known, values, strict=True)),
-        )
+        return pack_parts(*map(pack_column, gaps), pack_column(columns["usual_waits"] + 1))
 
     def frozen(self) -> QueueTable:
         """Return a table with the same rows that keeps their current values."""

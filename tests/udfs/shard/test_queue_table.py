@@ -21,19 +21,19 @@ OFFSET = st.integers(0, 2**48)
 def queue_rows(draw: st.DrawFn) -> QueueRow:
     time, offset, former = draw(TIME), draw(st.one_of(st.just(UNKNOWN), OFFSET)), draw(st.booleans())
     committed, has_end, read = draw(st.booleans()), draw(st.booleans()), draw(st.booleans())
-    earlier = draw(st.integers(0, 2))
+    earlier, ended = draw(st.integers(0, 2)), draw(TIME)
     values = (
         time if committed else UNKNOWN,
         offset,
         draw(TIME) if committed and former else UNKNOWN,
         draw(OFFSET) if committed and former else UNKNOWN,
         draw(OFFSET) if has_end else UNKNOWN,
-        draw(TIME) if has_end else UNKNOWN,
+        ended if has_end else UNKNOWN,
         draw(OFFSET) if read else UNKNOWN,
         draw(TIME) if read else UNKNOWN,
         *(draw(TIME) if committed and earlier > place else UNKNOWN for place in range(2)),
-        draw(TIME) if committed and former else UNKNOWN,
-        *(draw(TIME) if has_end and former else UNKNOWN for _ in range(2)),
+        draw(st.integers(0, time)) if committed and former else UNKNOWN,
+        *(draw(st.integers(0, ended)) if has_end and former else UNKNOWN for _ in range(2)),
         draw(st.integers(1, 240)) if draw(st.booleans()) else UNKNOWN,
     )
     name = draw(st.sampled_from([("t", None), ("t", "b"), ("u", None)]))
