@@ -67,8 +67,12 @@ if TYPE_CHECKING:
     class SessionTimeouts(Section):
         """One key for each system."""
 
+    class UnreadAfter(Section):
+        """One key for each system."""
+
 else:
     SessionTimeouts = pydantic.create_model("SessionTimeouts", __base__=Section, **_TIMEOUTS)
+    UnreadAfter = pydantic.create_model("UnreadAfter", __base__=Section, **_TIMEOUTS)
 
 
 class Limits(Section):
@@ -230,6 +234,7 @@ class Settings(Clusters):
     job: JobSettings
     time: Time
     session_timeouts: SessionTimeouts
+    unread_after: UnreadAfter
     limits: Limits
     state: State
     strategies: Strategies
@@ -257,7 +262,8 @@ class Settings(Clusters):
         parts = (self.state, self.time, self.limits, self.strategies, self.findings)
         values = {name: value for part in parts for name, value in part if name in CoreConfig.__struct_fields__}
         timeouts = {name.removesuffix("_ms"): timeout for name, timeout in self.session_timeouts}
-        return CoreConfig(session_timeouts_ms=timeouts, **values)
+        unread_after = {name.removesuffix("_ms"): span for name, span in self.unread_after}
+        return CoreConfig(session_timeouts_ms=timeouts, unread_after_ms=unread_after, **values)
 
 
 def load(

@@ -1,4 +1,4 @@
-"""The table of standstills: each history gives the findings that it says, for every cut into batches."""
+"""The tables of standstills and of unread queues: each history gives the findings that it says, for every cut."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import msgspec
 import pytest
 
 from tests.core_config import core_config
 from tests.corners.corner_run import BASE_MS, CornerRun, Cut, in_one
 
-_TABLE = Path(__file__).parent / "standstills.txt"
+_STANDSTILLS, _UNREAD = (Path(__file__).parent / f"{name}.txt" for name in ("standstills", "unread"))
 _KINDS = ("queue_stalled", "member_stalled", "group_stalled")
 Event = dict[str, Any]
 
@@ -23,17 +24,18 @@ class History(NamedTuple):
     title: str
     system: str
     settings: dict[str, Any]
+    unread_after_ms: dict[str, int]
     lines: list[list[str]]
     findings: list[str]
     messages: list[str]
 
 
-def histories() -> list[History]:
-    """Read the table."""
+def histories(table: Path) -> list[History]:
+    """Read a table."""
     found = []
-    for block in re.split(r"^## ", _TABLE.read_text(encoding="utf-8"), flags=re.MULTILINE)[1:]:
+    for block in re.split(r"^## ", table.read_text(encoding="utf-8"), flags=re.MULTILINE)[1:]:
         title, *lines = block.splitlines()
-        history = History(title, "kafka", {}, [], [], [])
+        history = History(title, "kafka", {}, {}, [], [], [])
         for line in filter(None, lines):
             verb, _, rest = line.partition(" ")
             if verb == "findings:":
@@ -42,6 +44,9 @@ def histories() -> list[History]:
                 history.messages.append(rest)
             elif verb == "system":
                 history = history._replace(system=rest)
+            elif verb == "settings_core":
+                system, _, span = rest.partition("=")[2].partition(":")
+                history.unread_after_ms[system] = int(span)
             elif verb == "settings":
                 history.settings.update(item.split("=") for item in rest.split())
             else:
@@ -75,12 +80,14 @@ class Story:
             {"t": round(at * 1_000), "type": kind, "system": self.system, "event_id": f"{len(self.events)}", **fields}
         )
 
-    def topic(self, number: int) -> None:
+    def topic(self, number: int, at: float = 0) -> None:
         """Describe topic t."""
         if self.system == "kafka":
-            self.add(0, "topic_queues", topic="t", queue_count=number)
+            self.add(at, "topic_queues", topic="t", queue_count=number)
         else:
-            self.add(0, "topic_queues", topic="t", queues=[{"broker": "b", "queue_id": each} for each in range(number)])
+            self.add(
+                at, "topic_queues", topic="t", queues=[{"broker": "b", "queue_id": each} for each in range(number)]
+            )
 
     def group(self, *words: str) -> None:
         """Add a generation."""
@@ -110,6 +117,16 @@ class Story:
         for name in names:
             self.add(float(at), "member_joined", group="g", member_id=name, subscriptions=["t"])
             self.alive[name] = float(at)
+
+    def grown(self, at: str, number: str) -> None:
+        """Let topic t have so many queues."""
+        self.topic(int(number), float(at))
+
+    def holds(self, at: str, *words: str) -> None:
+        """Let members report what they hold."""
+        for name, numbers in (word.split("=") for word in words):
+            queues = [{"topic": "t", "broker": "b", "queue_id": int(each)} for each in numbers.split(",")]
+            self.add(float(at), "assignment_reported", group="g", member_id=name, queues=queues)
 
     def leave(self, at: str, name: str) -> None:
         """Let a member leave."""
@@ -185,27 +202,35 @@ def cut_in(number: int) -> Cut:
 _CUTS: dict[str, Cut] = {"one": in_one, "five": cut_in(5), "thirty": cut_in(30)}
 
 
-def shown(run: CornerRun) -> Iterator[tuple[str, str]]:
+def shown(run: CornerRun, kinds: Sequence[str] = _KINDS) -> Iterator[tuple[str, str]]:
     """Yield each finding as a line, with its message."""
-    rows = [row for row in run.tables()["findings"] if row["kind"] in _KINDS]
+    rows = [row for row in run.tables()["findings"] if row["kind"] in kinds]
     for row in sorted(rows, key=lambda row: (row["opened_at"], row["kind"])):
         times = [
             "" if row[name] is None else f"{(row[name] - BASE_MS) / 1_000:.3f}".rstrip("0").rstrip(".")
             for name in ("opened_at", "closed_at")
         ]
         queues = ",".join(f"{queue['topic']}-{queue['queue_id']}" for queue in row["queues"])
-        members = ",".join(member["member_id"] for member in row["members"])
-        yield f"{row['kind']} {'..'.join(times)} {queues} {members}", row["message"]
+        members = ",".join(member["member_id"] for member in row["members"] or ())
+        yield f"{row['kind']} {'..'.join(times)} {queues} {members}".rstrip(), row["message"]
 
 
-@pytest.mark.parametrize("history", histories(), ids=lambda history: history.title)
-def test_a_history_gives_the_findings_that_it_says(history: History) -> None:
+@pytest.mark.parametrize("history", histories(_STANDSTILLS), ids=lambda history: history.title)
+def test_standstills_are_found_as_the_table_says(history: History) -> None:
+    _check(history, _KINDS)
+
+
+@pytest.mark.parametrize("history", histories(_UNREAD), ids=lambda history: history.title)
+def test_unread_queues_are_found_as_the_table_says(history: History) -> None:
+    _check(history, ("queues_unread",))
+
+
+def _check(history: History, kinds: Sequence[str]) -> None:
     story = Story(history)
-    outcomes = {}
+    config = core_config(allowed_lateness_ms=2_000)
+    config = msgspec.structs.replace(config, unread_after_ms={**config.unread_after_ms, **history.unread_after_ms})
 
-    for name, cut in _CUTS.items():
-        found = list(shown(CornerRun(story.events, cut, config=core_config(allowed_lateness_ms=2_000))))
-        outcomes[name] = found
+    outcomes = {name: list(shown(CornerRun(story.events, cut, config=config), kinds)) for name, cut in _CUTS.items()}
 
     assert [line for line, _ in outcomes["one"]] == history.findings
     for text in history.messages:

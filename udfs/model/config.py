@@ -17,6 +17,7 @@ class CoreConfig(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         session_timeouts_ms: Timeouts by system, for members that report none.
+        unread_after_ms: By system, for how long nobody may read a queue, because clients have not learned of it.
         flapping_within_ms, flapping_rebalances, flapping_factor, flapping_after_ms, flapping_history_ms,
             flapping_always: When a group rebalances too often, see ``udfs/group/state/flapping.py``.
         stuck_after_ms: How long a group may rebalance, if its source shows it.
@@ -32,6 +33,7 @@ class CoreConfig(msgspec.Struct, frozen=True, kw_only=True):
     shards: int
     allowed_lateness_ms: int
     session_timeouts_ms: Mapping[str, int]
+    unread_after_ms: Mapping[str, int]
     settle_ms: int
     repeat_span_ms: int
     forget_after_ms: int

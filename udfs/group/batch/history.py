@@ -14,6 +14,7 @@ from udfs.group.batch.recorded_row import with_epochs
 from udfs.group.state.group import Group, GroupFinding, observed_by
 from udfs.group.state.standstill import Standstill
 from udfs.group.state.strategy_verdict import with_verdict
+from udfs.group.state.unread_queues import UnreadQueues
 from udfs.model.clients import client_of
 from udfs.model.config import CoreConfig
 from udfs.model.finding_names import NAMES, NamedMember
@@ -111,6 +112,10 @@ class GroupHistory(EventTimeView):
     def set_standstill(self, standstill: Standstill | None) -> None:
         """Record the finding that queues stand, or that there is none."""
         self.group.standstill = standstill
+
+    def set_unread(self, unread: UnreadQueues | None) -> None:
+        """Record the queues that nobody reads."""
+        self.group.unread = unread
 
     def note_look(self, at: int) -> None:
         """Record when the queues that stand were last evaluated."""

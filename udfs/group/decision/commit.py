@@ -29,6 +29,7 @@ from udfs.group.decision.commit_spans import (
 )
 from udfs.group.decision.rebalance import RebalanceResult
 from udfs.group.decision.standstill import end_with_owners
+from udfs.group.decision.unread import note_unread
 from udfs.group.members.static_members import ids_at
 from udfs.group.state.assignment_diff import by_owner, owners_of, without_topics
 from udfs.group.state.group import (
@@ -101,6 +102,7 @@ def commit(context: GroupContext, result: RebalanceResult) -> None:
     for kind, found in result.findings:
         context.set_finding(kind, found, at)
     end_with_owners(context, row)
+    note_unread(context, at)
 
 
 def forget_owned(group: Group) -> None:

@@ -34,13 +34,14 @@ from udfs.group.state.group import (
 from udfs.group.state.recorded_group import RecordedGroup
 from udfs.group.state.standstill import Standstill
 from udfs.group.state.strategy_verdict import with_verdict
+from udfs.group.state.unread_queues import UnreadQueues
 from udfs.model.errors import StateDamagedError, StateVersionError
 from udfs.model.events import QueueInfo
 from udfs.model.garbage_collection import makes_no_cycles
 from udfs.model.journal import GroupChanged, MemberEpoch, MemberReplaced, ReconcilingMember
 from udfs.model.spans import QueuesReassigned
 
-GROUP_VERSION: Final = 2  # 2: a group's standstill
+GROUP_VERSION: Final = 2  # 2: standstills, unread queues
 
 _REASONS = ("left", "expired", "gone", "absent_from_snapshot", "replaced")
 # Fields written unchanged, each with its type. Their order is the byte order, so only append.
@@ -100,6 +101,7 @@ _PLAIN: tuple[tuple[str, Any], ...] = (
     ("returned_after", dict[str, int]),
     ("recent_clients", list[list[int]]),
     ("standstill", Standstill | None),
+    ("unread", UnreadQueues | None),
 )
 _VALUES = attrgetter(*(name for name, _ in _PLAIN))
 _BLANK = _VALUES(Group())

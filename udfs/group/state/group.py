@@ -14,6 +14,7 @@ import msgspec
 from udfs.group.state.flapping import Usual
 from udfs.group.state.recorded_group import RecordedGroup
 from udfs.group.state.standstill import Standstill
+from udfs.group.state.unread_queues import UnreadQueues
 from udfs.model.audits import Verdict
 from udfs.model.events import HeldQueue, MemberFields, Mode, QueueInfo, QueueRef, RevokedQueue
 from udfs.model.journal import GroupChanged, LeftReason, MemberReplaced, Trigger, TriggerKind
@@ -332,6 +333,7 @@ class Group(msgspec.Struct, kw_only=True):
     returned_after: dict[str, int] = msgspec.field(default_factory=dict)
     recent_clients: list[list[int]] = msgspec.field(default_factory=list)
     standstill: Standstill | None = None
+    unread: UnreadQueues | None = None
 
     @property
     def source(self) -> Literal["reported", "counted"]:

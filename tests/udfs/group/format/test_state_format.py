@@ -16,6 +16,7 @@ from udfs.group.state.flapping import Usual
 from udfs.group.state.group import CurrentAudit, Group, Replacement, StrategyVerdict
 from udfs.group.state.recorded_group import RecordedGroup
 from udfs.group.state.standstill import Standstill
+from udfs.group.state.unread_queues import UnreadQueues
 from udfs.model.errors import StateVersionError
 from udfs.model.finding_names import FindingNames
 
@@ -126,6 +127,7 @@ ADDED = {
     "returned_after": 52,
     "recent_clients": 53,
     "standstill": 54,
+    "unread": 55,
 }
 OF_EACH = {
     "reported_at": T0,
@@ -153,6 +155,7 @@ OF_EACH = {
     "returned_after": {"a": T0},
     "recent_clients": [[], [7]],
     "standstill": Standstill("queue_stalled", T0, 7, T0, 1, "t-0 has not moved.", FindingNames(queues_left_out=1)),
+    "unread": UnreadQueues({("t", None, 2): T0}, T0 + 1, "t-2 is read by nobody.", FindingNames(queues_left_out=1)),
 }
 
 
