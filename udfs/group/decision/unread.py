@@ -5,7 +5,7 @@ Clients may not have learned of new queues yet, so queues are unread only after 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
@@ -38,23 +38,26 @@ def next_unread_at(view: GroupView) -> int | None:
         return None
     limit, evaluated = _limit_ms(view), unread.evaluated_at
     times = (since + limit for since in unread.since.values())
-    return min((at for at in times if evaluated is None or at > evaluated), default=None)
+    first = min((at for at in times if evaluated is None or at > evaluated), default=None)
+    return None if first is None else max(first, view.reached_at)
 
 
 def note_unread(context: GroupContext, at: int) -> None:
     """Remember since when nobody reads which queues; update and close the finding."""
-    free, unread = _free(context, at), context.group.unread
+    free, unread, limit = _free(context, at), context.group.unread, _limit_ms(context)
     if free is None or (unread is None and not free):
         return
     known = {} if unread is None else unread.since
-    if unread is not None and known.keys() == free.keys():
+    if known.keys() == free.keys():
         return
-    since = {queue: known.get(queue, at) for queue in sorted(free, key=queue_order)[:MAX_UNREAD_QUEUES]}
-    if unread is None or UNREAD not in context.group.findings:
+    is_open = UNREAD in context.group.findings
+    since: dict[Queue, int] = {}
+    for queue in sorted(free, key=queue_order)[:MAX_UNREAD_QUEUES]:
+        first = known.get(queue, at)
+        since[queue] = first if is_open or first + limit > at else at
+    if unread is None or not is_open:
         context.set_unread(UnreadQueues(since) if since else None)
-        return
-    is_over = not any(queue in since for queue in _named(unread))
-    if is_over:
+    elif not any(first + limit <= at for first in since.values()):
         _close(context, unread, at)
         context.set_unread(UnreadQueues(since) if since else None)
     else:
@@ -67,45 +70,41 @@ def evaluate_unread(context: GroupContext, at: int) -> None:
     unread = context.group.unread
     if unread is None:
         return
-    limit = _limit_ms(context)
-    queues = [queue for queue, since in unread.since.items() if since + limit <= at]
-    if not queues:
-        return
+    queues = _overdue(context, unread, at)
     holders = context.group.computed
     named = [
         NamedQueue(*queue, holders[queue][0], NOT_OWNED) if queue in holders else NamedQueue(*queue)
         for queue in queues[:MAX_NAMED]
     ]
     names = FindingNames(**of_queues(named, len(queues)))
-    first = min(unread.since[queue] for queue in queues)
+    first = min((unread.since[queue] for queue in queues), default=at)
     reads = phrase(len(queues), "is read by nobody", "are read by nobody")
     message = (
         f"{queues_text(named, len(queues))} {reads} since {write_timestamp(first)}: no generation, member or report"
-        f" names {phrase(len(queues), 'it', 'them')}.{_waiting(context, named, at)}"
+        f" names {phrase(len(queues), 'it', 'them')}."
     )
-    context.set_finding(UNREAD, _found(message, names), at)
+    if queues:
+        context.set_finding(UNREAD, _found(message + _waiting(context, queues, at), names), at)
     context.set_unread(UnreadQueues(unread.since, at, message, names))
 
 
 def _close(context: GroupContext, unread: UnreadQueues, at: int) -> None:
-    queues = _named(unread)
-    first = min((unread.since[queue] for queue in queues if queue in unread.since), default=at)
-    message = f"{unread.message} They have a reader since {write_timestamp(at)}, after {_span(at - first)} unread."
-    context.set_finding(UNREAD, _found(message + _waiting(context, unread.names.queues, at), unread.names), at)
+    queues = _overdue(context, unread, at)
+    span = at - min((unread.since[queue] for queue in queues), default=at)
+    readers = phrase(len(queues), "It has a reader", "They have readers")
+    message = f"{unread.message} {readers} since {write_timestamp(at)}, after {span // 1_000:,} s unread."
+    context.set_finding(UNREAD, _found(message + _waiting(context, queues, at), unread.names), at)
     context.set_finding(UNREAD, None, at)
+
+
+def _overdue(view: GroupView, unread: UnreadQueues, at: int) -> list[Queue]:
+    limit = _limit_ms(view)
+    return [queue for queue, since in unread.since.items() if since + limit <= at]
 
 
 def _found(message: str, names: FindingNames) -> Found:
     fields = {name: getattr(names, name) for name in FindingNames.__struct_fields__}
     return Found(severity="warning", message=message, advice=_ADVICE, **fields)
-
-
-def _named(unread: UnreadQueues) -> list[Queue]:
-    return [(queue.topic, queue.broker, queue.queue_id) for queue in unread.names.queues]
-
-
-def _span(span_ms: int) -> str:
-    return f"{span_ms // 1_000:,} s"
 
 
 def _limit_ms(view: GroupView) -> int:
@@ -133,9 +132,8 @@ def _free(view: GroupView, at: int) -> Mapping[Queue, None] | None:
     return free
 
 
-def _waiting(view: GroupView, named: tuple[NamedQueue, ...] | list[NamedQueue], at: int) -> str:
+def _waiting(view: GroupView, queues: Sequence[Queue], at: int) -> str:
     """Return how many messages wait in queues, as a sentence, or that the source does not show it."""
-    queues = [(queue.topic, queue.broker, queue.queue_id) for queue in named]
     total = 0
     for key in queue_keys(queues).tolist() if queues else []:
         newest = view.facts.offsets.newest(key, at)
