@@ -93,10 +93,15 @@ class Story:
         """Add a generation."""
         generation, words = (1, words) if "=" in "".join(words[1:2]) else (int(words[0]), words[1:])
         held = {name: numbers.split(",") for name, numbers in (word.split("=") for word in words[1:])}
+        intervals = [
+            ("rebalance_timeout_ms", held.pop("poll", None)),
+            ("session_timeout_ms", held.pop("session", None)),
+        ]
+        described = {name: int(value[0]) * 1_000 for name, value in intervals if value is not None}
         if generation == 1:
             self.topic(sum(map(len, held.values())))
         members = [
-            {"member_id": name, "client_id": name, "host": f"/10.0.0.{place}", "subscriptions": ["t"]}
+            {"member_id": name, "client_id": name, "host": f"/10.0.0.{place}", "subscriptions": ["t"]} | described
             for place, name in enumerate(held, 1)
         ]
         assignments = {name: [{"topic": "t", "queue_id": int(each)} for each in of] for name, of in held.items()}

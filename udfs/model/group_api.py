@@ -15,7 +15,7 @@ import msgspec
 from udfs.model.config import CoreConfig
 from udfs.model.events import AnyEvent, GroupSnapshot, QueueInfo
 from udfs.model.journal import Change, Rebalance, Rejected
-from udfs.model.observations import Offsets, ReadOffsets, Standstill
+from udfs.model.observations import Offsets, QueueWait, ReadOffsets
 from udfs.model.systems import System
 
 
@@ -118,7 +118,7 @@ class GroupInput(msgspec.Struct, kw_only=True):
     last_heartbeat: Mapping[str, int] = msgspec.field(default_factory=dict)
     progress: Progress = msgspec.field(default_factory=dict)
     offsets: Offsets = msgspec.field(default_factory=ReadOffsets)
-    standstills: Sequence[Standstill] = ()
+    standstills: Sequence[QueueWait] = ()
     work_limit: int | None = None
 
 

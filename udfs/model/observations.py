@@ -75,7 +75,7 @@ def newest_of(observed: Iterable[Observation], until: int) -> Newest:
     return Newest(commit, former, undated, end, position, earlier)
 
 
-class Standstill(NamedTuple):
+class QueueWait(NamedTuple):
     """A span in which messages of a queue waited behind a commit that stood while the queue's end grew.
 
     Attributes:

@@ -14,7 +14,7 @@ import msgspec
 from udfs.model.errors import StateVersionError
 from udfs.model.events import AnyEvent, TopicQueues
 from udfs.model.group_api import Progress, observed_since
-from udfs.model.observations import Observation, Offsets, ReadOffsets, Standstill
+from udfs.model.observations import Observation, Offsets, QueueWait, ReadOffsets
 from udfs.model.systems import System
 from udfs.packets.packet import CarriedEvent, read_event
 from udfs.shard.state_format import Buffer
@@ -39,7 +39,7 @@ class Held(msgspec.Struct, array_like=True):
     heartbeats: list[tuple[str, int]]
     progress: dict[int, list[int]]
     offsets: dict[int, list[Observation]] = msgspec.field(default_factory=dict)
-    standstills: list[Standstill] = msgspec.field(default_factory=list)
+    standstills: list[QueueWait] = msgspec.field(default_factory=list)
 
     def since(self, time_ms: int, observed_ms: int | None) -> Held:
         """Return the rest: input from a time on and, unless all, what was observed of queues from another time on."""
@@ -109,7 +109,7 @@ class BatchInput(NamedTuple):
     heartbeats: list[tuple[str, int]]
     progress: Progress
     offsets: Offsets
-    standstills: Sequence[Standstill] = ()
+    standstills: Sequence[QueueWait] = ()
 
     @classmethod
     def of(cls, held: Held) -> BatchInput:

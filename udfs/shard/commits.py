@@ -18,8 +18,8 @@ from udfs.model.observations import (
     Newest,
     Observation,
     Offsets,
+    QueueWait,
     ReadOffsets,
-    Standstill,
     newest_of,
 )
 from udfs.model.stall_rule import StallRule
@@ -194,7 +194,7 @@ class Commits:
             table.groups[np.unique(table.row_groups()[self._stalled])] if len(self._stalled) else np.empty(0, np.uint64)
         )
 
-    def standstills_of(self, group: int) -> list[Standstill]:
+    def standstills_of(self, group: int) -> list[QueueWait]:
         """Return the spans in which messages of a group's queues waited at an evaluation, by queue."""
         if not len(self._standstills.rows):
             return []
@@ -202,7 +202,7 @@ class Commits:
         rows = table.rows_of(group)
         some = slice(*self._standstills.rows.searchsorted((rows.start, rows.stop)).tolist())
         found = self._standstills.where(some)
-        return list(map(Standstill, table.keys[found.rows].tolist(), *(column.tolist() for column in found[1:])))
+        return list(map(QueueWait, table.keys[found.rows].tolist(), *(column.tolist() for column in found[1:])))
 
     @property
     def table(self) -> QueueTable:

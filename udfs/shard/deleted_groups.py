@@ -16,7 +16,7 @@ from udfs.model.arrays import Int64
 from udfs.model.events import AnyEvent, GroupDeleted, GroupRecord, GroupSnapshot
 from udfs.model.observations import UNKNOWN
 from udfs.packets.progress_columns import ProgressColumns
-from udfs.shard.queue_spans import Applied, Ends, Look, Reach, SpanRows, apply
+from udfs.shard.queue_spans import AppliedSpans, Ends, Look, Reach, SpanRows, apply
 from udfs.shard.queue_table import Booleans, QueueTable
 
 # Rows of the table, and when they were deleted, in ascending order, the same for all of them.
@@ -91,14 +91,14 @@ def apply_with_deletions(
     *,
     span_ms: int,
     look: Look | None = None,
-) -> Applied:
+) -> AppliedSpans:
     """Apply due observations, up to the deletions and after them; return the rows of the completed spans.
 
     Args:
         deletions: The result of ``deletions_of_rows``. Observations with the same timestamp as a deletion come after
             it. look: How to find standstills; None to find none.
     """
-    found: list[Applied] = []
+    found: list[AppliedSpans] = []
     for number in range(max((len(times) for _, times in deletions), default=0)):
         part = _part(reach, deletions, number, span_ms)
         found.append(_apply_part(table, due, due_rows, ends, part, span_ms, look))
@@ -111,7 +111,7 @@ def apply_with_deletions(
         due, due_rows = due.where(later), due_rows[later]
         reach = reach._replace(opened=opened)
     found.append(_apply_part(table, due, due_rows, ends, reach, span_ms, look))
-    return Applied.concat(found)
+    return AppliedSpans.concat(found)
 
 
 def _part(reach: Reach, deletions: Deletions, number: int, span_ms: int) -> Reach:
@@ -134,7 +134,7 @@ def _apply_part(
     reach: Reach,
     span_ms: int,
     look: Look | None,
-) -> Applied:
+) -> AppliedSpans:
     now = due.times < reach.until[due_rows]
     due, due_rows = due.where(now), due_rows[now]
     ended = is_ended(table)
@@ -146,7 +146,7 @@ def _apply_part(
     again, firsts = rows[ended[rows]], firsts[ended[rows]]
     shown = _begin_anew(table, again, due.times[firsts], reach, span_ms)
     applied = apply(table, due, due_rows, ends, reach, span_ms=span_ms, look=look)
-    return Applied.concat([Applied(shown), applied])
+    return AppliedSpans.concat([AppliedSpans(shown), applied])
 
 
 def _begin_anew(table: QueueTable, rows: Int64, times: Int64, reach: Reach, span_ms: int) -> SpanRows:

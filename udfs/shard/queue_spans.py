@@ -72,17 +72,17 @@ class Look(NamedTuple):
     clock: int
 
 
-class Applied(NamedTuple):
+class AppliedSpans(NamedTuple):
     """The rows of completed spans, and the spans in which queues stood, some of them more than once."""
 
     spans: SpanRows = _NOTHING
     standstills: Standstills = NO_STANDSTILLS
 
     @staticmethod
-    def concat(parts: Sequence[Applied]) -> Applied:
+    def concat(parts: Sequence[AppliedSpans]) -> AppliedSpans:
         """Join parts."""
         spans, standstills = zip(*parts, strict=True)
-        return Applied(
+        return AppliedSpans(
             SpanRows(*map(np.concatenate, zip(*spans, strict=True))),
             Standstills(*map(np.concatenate, zip(*standstills, strict=True))),
         )
@@ -163,7 +163,7 @@ def apply(
     *,
     span_ms: int,
     look: Look | None = None,
-) -> Applied:
+) -> AppliedSpans:
     """Apply due observations, and return the rows of completed spans.
 
     Args:
@@ -178,7 +178,7 @@ def apply(
         untouched[observed.rows] = False
         standing = remembered(table.columns, np.flatnonzero(untouched), look.rule, reach.until, look.clock)
     if not len(observed.rows):
-        return Applied(standstills=standing)
+        return AppliedSpans(standstills=standing)
     rows, is_row = observed.rows, observed.is_row
     last = np.append(rows[1:] != rows[:-1], True)
     by_offset = _newest(is_row | observed.commits | (observed.offsets != UNKNOWN))
@@ -202,7 +202,7 @@ def apply(
     _write(table, observed, last, by_offset, by_end, by_commit)
     remember(table.columns, waits)
     if not span_ms:
-        return Applied(standstills=standing)
+        return AppliedSpans(standstills=standing)
     closes = last | np.append(spans[1:] != spans[:-1], True)
     firsts = np.flatnonzero(np.append(True, closes[:-1]))
     at, any_moved = np.flatnonzero(closes), np.logical_or.reduceat(moved, firsts)
@@ -211,7 +211,7 @@ def apply(
     table.moved[rows[at[any_moved & ~shown]]] = True
     at = at[shown]
     spans_shown = SpanRows(rows[at], spans[at], times[at], offsets[at], end_times[at], final_ends[at])
-    return Applied(spans_shown, standing)
+    return AppliedSpans(spans_shown, standing)
 
 
 def match_ends(

@@ -16,6 +16,8 @@ QUEUE_STALLED: Final = "queue_stalled"
 MEMBER_STALLED: Final = "member_stalled"
 GROUP_STALLED: Final = "group_stalled"
 
+POLL_TIMEOUT: Final = "poll timeout (inferred)"
+
 _SEVERITIES: Mapping[str, Severity] = {QUEUE_STALLED: "warning", MEMBER_STALLED: "warning", GROUP_STALLED: "critical"}
 _ADVICE = (
     "Take a thread dump of the consumer before it is restarted: look for a handler that blocks, a message that fails"
@@ -111,7 +113,8 @@ def departure_text(names: Sequence[str], reasons: Sequence[tuple[str, str | None
     details = [detail or "" for _, detail in reasons]
     kinds = {kind for kind, _ in reasons}
     if reasons and all("polled too late" in detail or "poll timeout" in detail for detail in details):
-        how = "left by poll timeout (max.poll.interval.ms)"
+        inferred = " (inferred)" if POLL_TIMEOUT in details else ""
+        how = f"left by poll timeout, max.poll.interval.ms{inferred}"
     elif kinds == {"session_expired"}:
         how = "expired"
     elif kinds == {"member_left"}:

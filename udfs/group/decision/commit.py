@@ -28,7 +28,7 @@ from udfs.group.decision.commit_spans import (
     split_span_of,
 )
 from udfs.group.decision.rebalance import RebalanceResult
-from udfs.group.decision.standstill import end_with_owners
+from udfs.group.decision.stalled_queues import end_with_owners
 from udfs.group.decision.unread import note_unread
 from udfs.group.members.static_members import ids_at
 from udfs.group.state.assignment_diff import by_owner, owners_of, without_topics

@@ -10,7 +10,7 @@ import enum
 from typing import Final, NamedTuple
 
 from udfs.group.batch.findings import STUCK
-from udfs.group.decision.standstill import next_look
+from udfs.group.decision.stalled_queues import next_look
 from udfs.group.decision.unread import next_unread_at
 from udfs.group.events.memberless_groups import first_commit
 from udfs.group.events.reported_assignment import awaits_comparison

@@ -10,11 +10,13 @@ import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
+from udfs.group.assignment.client_timings import COMMIT_INTERVAL_MS
 from udfs.group.batch.context import GroupContext
 from udfs.group.batch.findings import of_members, of_queues
 from udfs.group.batch.standstill_texts import (
     GROUP_STALLED,
     MEMBER_STALLED,
+    POLL_TIMEOUT,
     QUEUE_STALLED,
     Stalled,
     departure_text,
@@ -28,11 +30,11 @@ from udfs.group.state.view import GroupView
 from udfs.model.clients import host_of
 from udfs.model.finding_names import FindingNames, NamedQueue
 from udfs.model.journal import UNDER_WAY, Rebalance
-from udfs.model.observations import UNKNOWN, Newest
-from udfs.model.observations import Standstill as QueueStandstill
+from udfs.model.observations import UNKNOWN, Newest, QueueWait
 from udfs.model.stall_rule import NEVER, StallRule
 from udfs.packets.packet import queue_keys
 
+_AT_ONCE_MS = 1_000
 _DEPARTURES = ("member_left", "session_expired", "member_gone")
 
 
@@ -42,7 +44,7 @@ class _Owned(NamedTuple):
     queue: Queue
     key: int
     member: Member
-    standstill: QueueStandstill | None
+    standstill: QueueWait | None
     stalled: bool
     stands: bool
 
@@ -124,9 +126,30 @@ def end_with_owners(context: GroupContext, row: Rebalance) -> None:
     }
     how = "its queues have other owners"
     if departed:
-        causes = [reasons[named.member_id] for named in departed if named.member_id in reasons]
+        causes = [
+            (trigger[0], trigger[1] or _poll_timeout(context, current, named.member_id, row.event_time))
+            for named in departed
+            if (trigger := reasons.get(named.member_id)) is not None
+        ]
         how = departure_text([named.client for named in departed], causes if len(causes) == len(departed) else ())
     end_standstill(context, current, row.event_time, how)
+
+
+def _poll_timeout(view: GroupView, current: Standstill, member_id: str, at: int) -> str | None:
+    """Return that a standing member left because it no longer polled, if its source does not tell why it departed.
+
+    It was silent for longer than its session lasts, so it was alive; and for as long as it may go without a poll.
+    """
+    member = view.member_of_id(member_id)
+    poll_interval = None if member is None else member.rebalance_timeout_ms
+    if member is None or poll_interval is None or poll_interval == member.session_timeout_ms:
+        return None
+    queues = [(each.topic, each.broker, each.queue_id) for each in current.names.queues if member_id in each.owners]
+    commits = [view.facts.offsets.newest(key, at).commit for key in queue_keys(queues).tolist()] if queues else []
+    silence = at - max((commit[0] for commit in commits if commit is not None), default=at)
+    if silence < view.timeout_of(member) + _AT_ONCE_MS:
+        return None
+    return POLL_TIMEOUT if -COMMIT_INTERVAL_MS <= silence - poll_interval <= 2 * COMMIT_INTERVAL_MS else None
 
 
 # ---- what stands
