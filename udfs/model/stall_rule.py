@@ -13,6 +13,9 @@ from udfs.model.observations import UNKNOWN
 NEVER: Final = 2**62  # later than every time
 # A usual wait is stored as a logarithm: 1 for a second, and this much more for each doubling; 240 is twelve days.
 STEPS: Final = 12
+# Until a queue has been committed this often, how much it lacks is stored with it, in multiples of YOUNG.
+COMMITS_OF_HISTORY: Final = 8
+YOUNG: Final = 300
 _LOOKS_IN_FLOOR = 3
 _MOST_EVERY_MS = 60_000
 
@@ -22,8 +25,8 @@ class StallRule(NamedTuple):
 
     Attributes:
         every_ms: Groups are evaluated at the end of each span of event time of this length. floor_ms: Shorter waits are
-            never too long. factor: So many times as long as usual is too long. first_ms: The limit for a queue without
-            history.
+            never too long. factor: So many times as long as usual is too long. first_ms: The least limit for a queue
+            with too little history.
     """
 
     every_ms: int
@@ -44,9 +47,9 @@ class StallRule(NamedTuple):
 
     def limits(self, usual: Int64) -> Int64:
         """Return how long queues may wait, by their usual waits."""
-        limits = np.ceil(np.exp2((np.maximum(usual, 1) - 1) / STEPS) * (1_000 * self.factor))
-        known = np.maximum(np.minimum(limits, NEVER // 4).astype(np.int64), self.floor_ms)
-        return np.where(usual == UNKNOWN, self.first_ms, known)
+        limits = np.ceil(np.exp2((np.maximum(usual, 1) - 1) % YOUNG / STEPS) * (1_000 * self.factor))
+        least = np.where((usual == UNKNOWN) | (usual > YOUNG), self.first_ms, self.floor_ms)
+        return np.maximum(np.minimum(limits, NEVER // 4).astype(np.int64), least)
 
     def next_looks(self, times: Int64) -> Int64:
         """Return the first evaluation at or after each time: the last millisecond of its span."""

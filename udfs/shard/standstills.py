@@ -3,7 +3,7 @@
 A queue waits from the first end offset that shows growth more than one record beyond its commit: one record may be the
 marker of a transaction, which nobody reads. It waits until its commit changes. How long it usually waits is remembered
 in one number, which decays with each wait and can at most quadruple with one, so that an outage is not taken for a
-habit. It stalls once its end grows after it has waited for longer than the limit.
+habit; the first few commits are no history. It stalls once its end grows after it has waited for longer than the limit.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from udfs.model.arrays import Int64
 from udfs.model.observations import UNKNOWN
-from udfs.model.stall_rule import NEVER, STEPS, StallRule
+from udfs.model.stall_rule import COMMITS_OF_HISTORY, NEVER, STEPS, YOUNG, StallRule
 
 Booleans = npt.NDArray[np.bool_]
 
@@ -117,18 +117,18 @@ def waits_of(columns: Mapping[str, Int64], seen: Seen) -> Waits:
 
 
 def _usual(rows: Int64, since: Int64, times: Int64, usual: Int64, ends: Booleans) -> Int64:
-    """Return the usual wait after each entry; a commit before any wait begins the history of a queue.
+    """Return the usual wait after each entry; a commit before any wait counts only for the history of a queue.
 
     Args:
         usual: What was usual before, by the entries' rows. ends: Whether an entry ends a wait, or could have.
     """
     waited = ends & np.append(False, since[:-1] != UNKNOWN)
-    counts = np.flatnonzero(waited | (ends & (usual == UNKNOWN)))
+    counts = np.flatnonzero(waited | (ends & ((usual == UNKNOWN) | (usual > YOUNG))))
     if not len(counts):
         return usual
     of_rows, has_waited = rows[counts], waited[counts]
     seconds = np.maximum(np.where(has_waited, times[counts] - since[counts - 1], 0), 0) / 1_000
-    logs = np.ceil(STEPS * np.log2(1 + seconds)).astype(np.int64) + 1
+    logs = np.minimum(np.ceil(STEPS * np.log2(1 + seconds)).astype(np.int64) + 1, YOUNG)
     ranks = np.arange(len(counts)) - _last(np.append(True, of_rows[1:] != of_rows[:-1]))
     by_rank = np.argsort(ranks, kind="stable")
     bounds = np.cumsum(np.bincount(ranks)).tolist()
@@ -136,8 +136,10 @@ def _usual(rows: Int64, since: Int64, times: Int64, usual: Int64, ends: Booleans
     for start, stop in zip([0, *bounds[:-1]], bounds, strict=True):
         now = by_rank[start:stop]
         former = after[now - 1] if start else usual[counts[now]]
+        former = np.where(former == UNKNOWN, 1 + COMMITS_OF_HISTORY * YOUNG, former)
         risen = np.clip(logs[now], np.maximum(former - 1, 1), former + _RISE)
-        after[now] = np.where(former == UNKNOWN, logs[now], np.where(has_waited[now], risen, former))
+        young = np.maximum(former, logs[now] + (former - 1) // YOUNG * YOUNG) - YOUNG
+        after[now] = np.where(former > YOUNG, young, np.where(has_waited[now], risen, former))
     place = np.full(len(rows), UNKNOWN, np.int64)
     place[counts] = np.arange(len(counts))
     begins = np.append(True, rows[1:] != rows[:-1])

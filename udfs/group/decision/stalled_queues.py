@@ -189,7 +189,9 @@ def _scope_of(view: GroupView, at: int) -> _Scope | None:
 
 def _owned(view: GroupView, at: int) -> Iterable[_Owned]:
     """Yield the queues with a single owner that is alive, as far as they count."""
-    group, floor = view.group, view.config.stalled_after_ms
+    group, rule = view.group, StallRule.of(view.config)
+    # Queues of one member that hang together begin to wait at different reads of their ends.
+    least = rule.floor_ms - rule.every_ms
     standing = {found.queue: found for found in view.facts.standstills if found.since <= at < found.until}
     owners = group.reported if group.has_reported else group.computed
     queues = [queue for queue in owners if not view.is_quiet(queue[0])]
@@ -201,7 +203,7 @@ def _owned(view: GroupView, at: int) -> Iterable[_Owned]:
         found = standing.get(key)
         waited = 0 if found is None else at - max(found.since, _held_since(member))
         stalled = found is not None and found.stalled <= at and waited >= found.limit_ms
-        yield _Owned(queue, key, member, found, stalled and queue not in group.idle_queues, waited >= floor)
+        yield _Owned(queue, key, member, found, stalled and queue not in group.idle_queues, waited >= least)
 
 
 def _stands(view: GroupView, queues: Sequence[_Owned], at: int) -> bool:
@@ -211,7 +213,7 @@ def _stands(view: GroupView, queues: Sequence[_Owned], at: int) -> bool:
     ]
     if len(standing) < min(2, len(queues)):
         return False
-    since = min(found.since for found in standing)
+    since = max(found.since for found in standing)
     others = [owned for owned in queues if not (owned.stands or owned.stalled)]
     return not any(_has_moved(view, view.facts.offsets.newest(owned.key, at), since) for owned in others)
 
