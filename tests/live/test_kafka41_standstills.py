@@ -15,7 +15,6 @@ from confluent_kafka import Producer
 from tests.core_config import core_config
 from tests.kit.brokers import Broker
 from tests.kit.light_members import start_light_member
-from tests.kit.members import wait_until_assigned
 from tests.kit.topics import create_topic
 from tests.live.collecting import collecting, run_of_folder
 from tests.live.story import partitions, wait_for_commits
@@ -64,7 +63,8 @@ def test_consumers_that_hang_are_named_and_how_it_ended(kafka41: Broker, tmp_pat
             stack.enter_context(start_light_member(kafka41, GROUP, [TOPIC], settings | {"client.id": name}))
             for name in "ab"
         )
-        wait_until_assigned([a, b], partitions(TOPIC, 4))
+        for member in (a, b):
+            member.wait_until(lambda member=member: len(member.owned) == 2)
         held = {"a": {number for _, number in a.owned}, "b": {number for _, number in b.owned}}
         wait_for_commits(kafka41, GROUP, partitions(TOPIC, 4))
 
