@@ -67,8 +67,12 @@ if TYPE_CHECKING:
     class SessionTimeouts(Section):
         """One key for each system."""
 
+    class UnreadAfter(Section):
+        """One key for each system."""
+
 else:
     SessionTimeouts = pydantic.create_model("SessionTimeouts", __base__=Section, **_TIMEOUTS)
+    UnreadAfter = pydantic.create_model("UnreadAfter", __base__=Section, **_TIMEOUTS)
 
 
 class Limits(Section):
@@ -97,6 +101,9 @@ class Findings(Section):
     flapping_history_ms: SomeSpan
     flapping_always: int = Field(ge=1, le=10_000)
     stuck_after_ms: SomeSpan
+    stalled_after_ms: SomeSpan
+    stalled_factor: float = Field(ge=1, le=1_000_000, allow_inf_nan=False)
+    stalled_first_ms: SomeSpan
 
 
 class EventsFolder(Section):
@@ -236,6 +243,7 @@ class Settings(Clusters):
     job: JobSettings
     time: Time
     session_timeouts: SessionTimeouts
+    unread_after: UnreadAfter
     limits: Limits
     state: State
     strategies: Strategies
@@ -264,7 +272,8 @@ class Settings(Clusters):
         parts = (self.state, self.time, self.limits, self.strategies, self.findings)
         values = {name: value for part in parts for name, value in part if name in CoreConfig.__struct_fields__}
         timeouts = {name.removesuffix("_ms"): timeout for name, timeout in self.session_timeouts}
-        return CoreConfig(session_timeouts_ms=timeouts, **values)
+        unread_after = {name.removesuffix("_ms"): span for name, span in self.unread_after}
+        return CoreConfig(session_timeouts_ms=timeouts, unread_after_ms=unread_after, **values)
 
 
 def load(

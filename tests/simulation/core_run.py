@@ -113,9 +113,9 @@ def _raw_rows(source: str, lines: Sequence[bytes], batch_ms: int) -> pa.RecordBa
     )
 
 
-def run_of(lines: Iterable[bytes]) -> CoreRun:
+def run_of(lines: Iterable[bytes], config: CoreConfig | None = None) -> CoreRun:
     """Run everything a collector wrote: one batch for each of its rounds, which end with a ``clock``."""
-    run = CoreRun(core_config())
+    run = CoreRun(config or core_config())
     batch: list[bytes] = []
     newest = 0
     for text in lines:

@@ -14,8 +14,6 @@ The result depends on the events in the order of their times, not on how they we
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from udfs.group.assignment.rebalance_plan import plan_counted
 from udfs.group.batch.context import GroupContext
 from udfs.group.batch.findings import late_found
@@ -31,18 +29,17 @@ from udfs.group.events.lifecycle import (
     end_under_way,
     mark_not_followed,
     note_deletion,
-    note_stuck,
     register_empty_group,
     show_under_way,
     survives,
     take_observations,
 )
-from udfs.group.events.memberless_groups import end_without_commits, forget_or_wait, register_committing_group
+from udfs.group.events.memberless_groups import end_without_commits
 from udfs.group.events.membership import Applied, on_join, on_leave
+from udfs.group.events.on_timer import ON_TIMER
 from udfs.group.events.polls import on_snapshot
 from udfs.group.events.reported_assignment import (
     compare_new_reports,
-    compare_with_reports,
     take_report,
     take_snapshot_assignment,
     take_waiting_reports,
@@ -51,7 +48,6 @@ from udfs.group.events.restore import restore
 from udfs.group.events.same_time import end_event_time
 from udfs.group.events.timers import Timer, TimerKind, next_timer
 from udfs.group.events.topic_changes import change_topic, learn_topic
-from udfs.group.events.topic_growth import show_unfollowed_growth
 from udfs.group.format.snapshot import snapshot_of
 from udfs.group.format.state_format import decode_group, encode_group
 from udfs.group.kafka.deleted_topics import note_deleted_commits
@@ -87,15 +83,6 @@ __all__ = ["Group", "advance", "decode_group", "encode_group", "members_by_heart
 _OF_MEMBERS = (MemberLeft, MemberJoined, Heartbeat, AssignmentReported)
 # A generation with the same timestamp may show these already.
 _EVIDENCE = (TopicQueues, CommitsDeleted, MemberLeft, MemberJoined, Heartbeat)
-
-_ON_TIMER: dict[TimerKind, Callable[[GroupContext, int], object]] = {
-    TimerKind.FORGET: forget_or_wait,
-    TimerKind.COMMIT: register_committing_group,
-    TimerKind.COMPARE: compare_with_reports,
-    TimerKind.NAMES: decide_waiting,
-    TimerKind.STUCK: note_stuck,
-    TimerKind.GROWTH: show_unfollowed_growth,
-}
 
 
 def new_group(cluster: str, system: System, group_id: str) -> Group:  # noqa: ARG001
@@ -199,7 +186,7 @@ class Coordinator:
             # The rest is due at this time or later: the next batch continues as if the clock had not advanced further.
             self.clock = context.output.stopped_at = at
             return False
-        self.done_at = at
+        self.done_at = context.reached_at = at
         if timer is None:
             self._apply_next(at)
         else:
@@ -352,8 +339,10 @@ class Coordinator:
             self._decide()
         elif timer.kind is TimerKind.FINDING:
             self.context.set_finding(timer.finding, None, timer.at)
+        elif timer.kind is TimerKind.NAMES:
+            decide_waiting(self.context, timer.at)
         else:
-            _ON_TIMER[timer.kind](self.context, timer.at)
+            ON_TIMER[timer.kind](self.context, timer.at)
 
     # ---- 3. The rebalance and its commit; for reported generations see ``reported_generations.take_generation``
 

@@ -17,9 +17,12 @@ class CoreConfig(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         session_timeouts_ms: Timeouts by system, for members that report none.
+        unread_after_ms: By system, for how long nobody may read a queue, because clients have not learned of it.
         flapping_within_ms, flapping_rebalances, flapping_factor, flapping_after_ms, flapping_history_ms,
             flapping_always: When a group rebalances too often, see ``udfs/group/state/flapping.py``.
         stuck_after_ms: How long a group may rebalance, if its source shows it.
+        stalled_after_ms, stalled_factor, stalled_first_ms: When a queue has waited for too long, see
+            ``udfs/shard/standstills.py``.
         max_departed_members: Limit per group of remembered descriptions of departed members.
         max_group_work: Limit per group and batch of members and queues in its rebalances; the rest waits.
         max_waiting_events: Limit per shard; beyond it the oldest events are applied before their time.
@@ -30,6 +33,7 @@ class CoreConfig(msgspec.Struct, frozen=True, kw_only=True):
     shards: int
     allowed_lateness_ms: int
     session_timeouts_ms: Mapping[str, int]
+    unread_after_ms: Mapping[str, int]
     settle_ms: int
     repeat_span_ms: int
     forget_after_ms: int
@@ -49,5 +53,8 @@ class CoreConfig(msgspec.Struct, frozen=True, kw_only=True):
     flapping_history_ms: int
     flapping_always: int
     stuck_after_ms: int
+    stalled_after_ms: int
+    stalled_factor: float
+    stalled_first_ms: int
     queue_progress_ms: int
     max_progress_queues: int

@@ -15,7 +15,7 @@ import msgspec
 from udfs.model.config import CoreConfig
 from udfs.model.events import AnyEvent, GroupSnapshot, QueueInfo
 from udfs.model.journal import Change, Rebalance, Rejected
-from udfs.model.observations import Offsets, ReadOffsets
+from udfs.model.observations import Offsets, QueueWait, ReadOffsets
 from udfs.model.systems import System
 
 
@@ -103,6 +103,8 @@ class GroupInput(msgspec.Struct, kw_only=True):
         offsets: How far the group has read, by ``packet.queue_key``: time, committed offset, end offset, position of
             its owner; -1 if one was not observed then, -2 for a commit without an offset. Both applied and due
             observations, ascending. Both are read while the group advances, not later.
+        standstills: When messages of its queues waited, as far as an evaluation lies in that time and before the clock;
+            only if an evaluation lies between the two values of the clock.
     """
 
     cluster: str
@@ -116,6 +118,7 @@ class GroupInput(msgspec.Struct, kw_only=True):
     last_heartbeat: Mapping[str, int] = msgspec.field(default_factory=dict)
     progress: Progress = msgspec.field(default_factory=dict)
     offsets: Offsets = msgspec.field(default_factory=ReadOffsets)
+    standstills: Sequence[QueueWait] = ()
     work_limit: int | None = None
 
 

@@ -75,6 +75,23 @@ def newest_of(observed: Iterable[Observation], until: int) -> Newest:
     return Newest(commit, former, undated, end, position, earlier)
 
 
+class QueueWait(NamedTuple):
+    """A span in which messages of a queue waited behind a commit that stood while the queue's end grew.
+
+    Attributes:
+        queue: The result of ``packet.queue_key``. advanced: When the commit was made; ``UNKNOWN`` if that was not
+            observed. since: Since when messages waited. limit_ms: For how long they may. stalled: When the end grew
+            after that. until: When the commit changed. ``stalled`` and ``until`` are beyond all times if there is none.
+    """
+
+    queue: int
+    advanced: int
+    since: int
+    limit_ms: int
+    stalled: int
+    until: int
+
+
 class Offsets(Mapping[int, Sequence[Observation]]):
     """Observations of a group's queues, by ``packet.queue_key``, each in the order of time."""
 

@@ -52,3 +52,8 @@ def _text(raw: bytes, limit: int) -> str:
             end -= 1
         raw = raw[:end]
     return raw.decode("utf-8", "backslashreplace")
+
+
+def key_collision(kind: str, name: str) -> str:
+    """Return the detail of an event whose group or topic has the same key as another one."""
+    return f"its 64-bit key equals that of {kind} {name}: it is not followed; rename one of them"

@@ -6,6 +6,7 @@ clock and the topics of the batch in which it came. So decisions do not depend o
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import msgspec
@@ -13,7 +14,7 @@ import msgspec
 from udfs.model.errors import StateVersionError
 from udfs.model.events import AnyEvent, TopicQueues
 from udfs.model.group_api import Progress, observed_since
-from udfs.model.observations import Observation, Offsets, ReadOffsets
+from udfs.model.observations import Observation, Offsets, QueueWait, ReadOffsets
 from udfs.model.systems import System
 from udfs.packets.packet import CarriedEvent, read_event
 from udfs.shard.state_format import Buffer
@@ -27,7 +28,7 @@ class Held(msgspec.Struct, array_like=True):
         clock_before, clock: The cluster's clock before and in that batch.
         events: The group's own events. topics: ``TopicQueues`` that changed something.
         heartbeats: Member and time of heartbeats without a description, in any order.
-        progress, offsets: See ``GroupInput``.
+        progress, offsets, standstills: See ``GroupInput``.
     """
 
     batch: int
@@ -38,6 +39,7 @@ class Held(msgspec.Struct, array_like=True):
     heartbeats: list[tuple[str, int]]
     progress: dict[int, list[int]]
     offsets: dict[int, list[Observation]] = msgspec.field(default_factory=dict)
+    standstills: list[QueueWait] = msgspec.field(default_factory=list)
 
     def since(self, time_ms: int, observed_ms: int | None) -> Held:
         """Return the rest: input from a time on and, unless all, what was observed of queues from another time on."""
@@ -53,11 +55,18 @@ class Held(msgspec.Struct, array_like=True):
             [(member_id, at) for member_id, at in self.heartbeats if at >= time_ms],
             progress,
             offsets,
+            [found._replace(stalled=max(found.stalled, time_ms)) for found in self.standstills],
         )
 
     def only_moves_the_clock_after(self, former: Held) -> bool:
         """Return whether this input adds only a newer clock to an earlier batch's input."""
-        if self.events or self.topics or self.heartbeats or _newest(self.progress) != _newest(former.progress):
+        if (
+            self.events
+            or self.topics
+            or self.heartbeats
+            or self.standstills
+            or _newest(self.progress) != _newest(former.progress)
+        ):
             return False
         return all(former.offsets.get(queue, [])[-1:] == observed[-1:] for queue, observed in self.offsets.items())
 
@@ -100,6 +109,7 @@ class BatchInput(NamedTuple):
     heartbeats: list[tuple[str, int]]
     progress: Progress
     offsets: Offsets
+    standstills: Sequence[QueueWait] = ()
 
     @classmethod
     def of(cls, held: Held) -> BatchInput:
@@ -118,6 +128,7 @@ class BatchInput(NamedTuple):
             list(held.heartbeats),
             held.progress,
             ReadOffsets(held.offsets),
+            held.standstills,
         )
 
     def held(self, heartbeats: list[tuple[str, int]]) -> Held:
@@ -130,6 +141,7 @@ class BatchInput(NamedTuple):
             [carried for _, carried in self.topic_changes],
             sorted({*self.heartbeats, *heartbeats}),
             *_copied(self.progress, self.offsets),
+            list(self.standstills),
         )
 
 

@@ -7,7 +7,6 @@ group when something else wakes it. Observations newer than the clock wait.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TypeAlias
 
 import numpy as np
 
@@ -19,10 +18,11 @@ from udfs.model.observations import (
     Newest,
     Observation,
     Offsets,
+    QueueWait,
     ReadOffsets,
     newest_of,
-    undated,
 )
+from udfs.model.stall_rule import StallRule
 from udfs.packets.progress_columns import (
     NO_PROGRESS,
     NamedGroup,
@@ -33,24 +33,20 @@ from udfs.packets.progress_columns import (
 )
 from udfs.shard.deleted_groups import DeletedQueues, apply_with_deletions, deletions_of_rows, is_ended
 from udfs.shard.first_commits import beginning_groups
-from udfs.shard.queue_histories import OffsetHistories, QueueHistories, place_of_earlier
-from udfs.shard.queue_spans import Ends, Reach, SpanRows, in_row_order, match_ends
-from udfs.shard.queue_table import QueueRow, QueueTable
-from udfs.shard.state_format import (
-    Buffer,
-    must_hold,
-    narrow,
-    pack_column,
-    pack_parts,
-    unpack_column,
-    unpack_parts,
-    widen,
+from udfs.shard.queue_histories import (
+    OffsetHistories,
+    QueueHistories,
+    committed_or_unnamed,
+    observations_of,
+    place_of_earlier,
+    undated_or_unknown,
 )
+from udfs.shard.queue_spans import Ends, Look, Reach, SpanRows, in_row_order, match_ends
+from udfs.shard.queue_table import QueueRow, QueueTable
+from udfs.shard.standstills import NO_STANDSTILLS, evaluated, stalled_rows
+from udfs.shard.state_format import Buffer
+from udfs.shard.waiting_progress import Waiting, pack_waiting, read_waiting
 
-# One waiting row: key of the queue, time, offset, end, position, whether it is a commit.
-Waiting: TypeAlias = tuple[int, int, int, int, int, bool]
-
-_KEY_BYTES = 8
 # Before a given time, at most this many due rows of a queue are read, which show its last two commits, plus those of
 # the two seconds with commits before that.
 _LAST_ROWS = 16
@@ -60,7 +56,7 @@ class Commits:
     """A shard's observations of queues: those applied, and those waiting for the clock.
 
     Args:
-        queues, offsets: Applied observations, see ``QueueTable``. waiting, waiting_ends: Waiting observations.
+        queues, offsets, motion: Applied observations, see ``QueueTable``. waiting, waiting_ends: Waiting observations.
         most: At most this many queues of groups are remembered; others are ignored.
     """
 
@@ -70,15 +66,16 @@ class Commits:
         offsets: Buffer = b"",
         waiting: Buffer = b"",
         waiting_ends: Buffer = b"",
+        motion: Buffer = b"",
         most: int = 2**31,
     ) -> None:
-        self._data = [queues, offsets]
+        self._data = [queues, offsets, motion]
         self._most = most
         self._table: QueueTable | None = None
         self._has_new_queues = False
         self._has_changed = False
         self._waiting_data, self._ends_data = waiting, waiting_ends
-        self._waiting, self._waiting_ends = _read_waiting(waiting), Ends.read(waiting_ends)
+        self._waiting, self._waiting_ends = read_waiting(waiting), Ends.read(waiting_ends)
         self._waiting_changed = self._ends_changed = False
         self._due = NO_PROGRESS
         self._due_are_commits = True
@@ -87,6 +84,9 @@ class Commits:
         self._matched: tuple[Int64, Int64] | None = None
         self._deletions: dict[int, Sequence[int]] = {}
         self._deleted = DeletedQueues(self._due_rows, self._due_rows)
+        self._before: QueueTable | None = None  # as it was before the due observations, once they are applied
+        self._standstills = NO_STANDSTILLS
+        self._stalled: Int64 = self._due_rows
 
     @property
     def waiting_times(self) -> Int64:
@@ -155,18 +155,23 @@ class Commits:
         if times:
             self._deletions[group] = times
 
-    def apply_due(self, *, span_ms: int, before: int | None, clock: int, flush: bool) -> SpanRows | None:
+    def apply_due(
+        self, *, span_ms: int, before: int | None, clock: int, flush: bool, rule: StallRule | None = None
+    ) -> SpanRows | None:
         """Apply due observations; return the queues that moved in the spans that are over, as ``queue_spans`` does.
 
-        Called once per batch, after its groups.
+        Called once per batch: after its groups or, if an evaluation lies between the two values of the clock, before
+        them, with the rule of evaluations; their histories remain those of before.
         """
         over = bool(span_ms) and before is not None and before // span_ms < clock // span_ms
         closes = (over or flush or self._deletions or len(self._deleted.rows)) and len(self._decoded())
-        if not (len(self._due.times) or len(self._due_ends.times) or closes):
+        look = None if rule is None or self._is_empty() else Look(rule, clock)
+        if not (len(self._due.times) or len(self._due_ends.times) or closes or look):
             return None
         table = self._decoded()
+        self._before = None if look is None else table.frozen()
         reach = Reach.of_all(len(table), span_ms, before, clock, flush=flush)
-        rows = apply_with_deletions(
+        applied = apply_with_deletions(
             table,
             self._due,
             self._due_rows,
@@ -174,9 +179,30 @@ class Commits:
             reach,
             deletions_of_rows(table, self._deletions, self._deleted),
             span_ms=span_ms,
+            look=look,
         )
         self._has_changed = True
-        return rows
+        if look is not None:
+            self._standstills = evaluated(applied.standstills, look.rule, before, clock)
+            self._stalled = stalled_rows(self._standstills, look.rule, before, clock)
+        return applied.spans
+
+    def stalled_groups(self) -> UInt64:
+        """Return the groups with queues that have waited for too long."""
+        table = self._decoded()
+        return (
+            table.groups[np.unique(table.row_groups()[self._stalled])] if len(self._stalled) else np.empty(0, np.uint64)
+        )
+
+    def standstills_of(self, group: int) -> list[QueueWait]:
+        """Return the spans in which messages of a group's queues waited at an evaluation, by queue."""
+        if not len(self._standstills.rows):
+            return []
+        table = self._decoded()
+        rows = table.rows_of(group)
+        some = slice(*self._standstills.rows.searchsorted((rows.start, rows.stop)).tolist())
+        found = self._standstills.where(some)
+        return list(map(QueueWait, table.keys[found.rows].tolist(), *(column.tolist() for column in found[1:])))
 
     @property
     def table(self) -> QueueTable:
@@ -189,7 +215,7 @@ class Commits:
         """Return when a group committed, by queue: the last time before this batch, then the due times, ascending."""
         if self._is_empty():
             return {}
-        table = self._decoded()
+        table = self._unapplied()
         rows = table.rows_of(group)
         due = self._due_of(rows)
         has_history = table.applied[rows] & (table.columns["times"][rows] != UNKNOWN)
@@ -197,7 +223,7 @@ class Commits:
         return QueueHistories(table, rows, has_history, self._commits_of)
 
     def _commits_of(self, row: int) -> list[int]:
-        table, due = self._decoded(), self._due_of(slice(row, row + 1))
+        table, due = self._unapplied(), self._due_of(slice(row, row + 1))
         before = int(table.columns["times"][row]) if table.applied[row] else UNKNOWN
         times = self._due.times[due][self._due.commits[due]]
         return [*([] if before == UNKNOWN else [before]), *times[times > before].tolist()]
@@ -206,7 +232,7 @@ class Commits:
         """Return the offsets of each queue of a group: those from before this batch, and those that are due."""
         if self._is_empty():
             return ReadOffsets()
-        table = self._decoded()
+        table = self._unapplied()
         rows = table.rows_of(group)
         has_history = table.applied[rows].copy()
         deleted = self._deleted.rows
@@ -230,8 +256,8 @@ class Commits:
 
     def _observed_beside(self, row: int) -> list[Observation]:
         """Return the observations of a row besides the due ones, in the order of time."""
-        table = self._decoded()
-        found = _of_row(table, row) if table.applied[row] else []
+        table = self._unapplied()
+        found = observations_of(table, row) if table.applied[row] else []
         deleted_at = self._deleted.times[self._deleted.rows == row]
         found += [(at, NOT_NAMED, UNKNOWN, UNKNOWN) for at in deleted_at.tolist()]
         for number in self._matched_ends(slice(row, row + 1))[1].tolist():
@@ -246,7 +272,9 @@ class Commits:
             committed = np.where(offsets == UNKNOWN, NOT_NAMED, offsets).tolist()
         else:
             pairs = zip(offsets.tolist(), commits.tolist(), strict=True)
-            committed = [_committed(offset) if is_commit else _undated(offset) for offset, is_commit in pairs]
+            committed = [
+                committed_or_unnamed(offset) if is_commit else undated_or_unknown(offset) for offset, is_commit in pairs
+            ]
         observed = zip(times.tolist(), committed, due.ends[some].tolist(), due.positions[some].tolist(), strict=True)
         # Due rows are already in the order of time.
         if found and _overlaps(found, due, some):
@@ -298,7 +326,7 @@ class Commits:
 
     # ---- the state
 
-    def encode(self, forget_before: int | None) -> tuple[Buffer, Buffer, Buffer, Buffer]:
+    def encode(self, forget_before: int | None) -> tuple[Buffer, Buffer, Buffer, Buffer, Buffer]:
         """Encode applied and waiting observations, without queues of old and of deleted groups."""
         if self._has_changed or self._has_new_queues:
             table = self._decoded()
@@ -314,17 +342,22 @@ class Commits:
             self._data = [
                 table.encode_queues() if self._has_new_queues else self._data[0],
                 table.encode_offsets(),
+                table.encode_motion(),
             ]
         if self._waiting_changed:
-            self._waiting_data = _pack_waiting(self._waiting)
+            self._waiting_data = pack_waiting(self._waiting)
         if self._ends_changed:
             self._ends_data = self._waiting_ends.encode()
-        return self._data[0], self._data[1], self._waiting_data, self._ends_data
+        return self._data[0], self._data[1], self._waiting_data, self._ends_data, self._data[2]
 
     def _decoded(self) -> QueueTable:
         if self._table is None:
             self._table = QueueTable(*self._data)
         return self._table
+
+    def _unapplied(self) -> QueueTable:
+        """Return the table without the due observations."""
+        return self._decoded() if self._before is None else self._before
 
     def _is_empty(self) -> bool:
         return self._table is None and not len(self._data[0])
@@ -336,7 +369,7 @@ class Commits:
     def _matched_ends(self, rows: slice) -> tuple[Int64, Int64]:
         """Return the due ends of some rows: row, index of the end."""
         if self._matched is None:
-            matched, numbers = match_ends(self._decoded(), self._due, self._due_rows, self._due_ends)
+            matched, numbers = match_ends(self._unapplied(), self._due, self._due_rows, self._due_ends)
             order = np.argsort(matched, kind="stable")
             self._matched = matched[order], numbers[order]
         matched, numbers = self._matched
@@ -351,47 +384,3 @@ def _are_mere_commits(due: ProgressColumns) -> bool:
 def _overlaps(found: Sequence[Observation], due: ProgressColumns, some: slice) -> bool:
     """Return whether any of these observations is not older than all due rows of its queue."""
     return some.stop > some.start and found[-1][0] >= int(due.times[some.start])
-
-
-def _of_row(table: QueueTable, number: int) -> list[Observation]:
-    """Return a row of the table as the observations that it was made of."""
-    row = {name: int(column[number]) for name, column in table.columns.items()}
-    found: list[Observation] = [
-        (row[name], NOT_NAMED, UNKNOWN, UNKNOWN)
-        for name in ("earliest_times", "earlier_times")
-        if row[name] not in (UNKNOWN, row["former_times"])
-    ]
-    if row["former_times"] != UNKNOWN:
-        found.append((row["former_times"], row["former_offsets"], UNKNOWN, UNKNOWN))
-    if row["times"] != UNKNOWN:
-        found.append((row["times"], _committed(row["offsets"]), UNKNOWN, UNKNOWN))
-    elif row["offsets"] != UNKNOWN:
-        found.append((0, _undated(row["offsets"]), UNKNOWN, UNKNOWN))
-    if row["end_times"] != UNKNOWN:
-        found.append((row["end_times"], UNKNOWN, row["ends"], UNKNOWN))
-    if row["position_times"] != UNKNOWN:
-        found.append((row["position_times"], UNKNOWN, UNKNOWN, row["positions"]))
-    return found
-
-
-def _committed(offset: int) -> int:
-    return NOT_NAMED if offset == UNKNOWN else offset
-
-
-def _undated(offset: int) -> int:
-    return UNKNOWN if offset == UNKNOWN else undated(offset)
-
-
-def _read_waiting(data: Buffer) -> ProgressColumns:
-    groups, queues, *others = unpack_parts(data, 7)
-    keys = widen(groups, _KEY_BYTES), widen(queues, _KEY_BYTES)
-    must_hold(len(keys[0]) == len(keys[1]), "waiting commits are incomplete")
-    times, offsets, ends, positions, commits = (unpack_column(part, len(keys[0])) for part in others)
-    return ProgressColumns(*keys, times, offsets, ends, positions, commits > 0)
-
-
-def _pack_waiting(waiting: ProgressColumns) -> bytes:
-    if not len(waiting.times):
-        return b""
-    keys = (narrow(waiting.groups, _KEY_BYTES), narrow(waiting.queues, _KEY_BYTES))
-    return pack_parts(*keys, *(pack_column(column) for column in (*waiting[2:6], waiting.commits.astype(np.int64))))

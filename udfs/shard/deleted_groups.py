@@ -16,7 +16,7 @@ from udfs.model.arrays import Int64
 from udfs.model.events import AnyEvent, GroupDeleted, GroupRecord, GroupSnapshot
 from udfs.model.observations import UNKNOWN
 from udfs.packets.progress_columns import ProgressColumns
-from udfs.shard.queue_spans import Ends, Reach, SpanRows, apply
+from udfs.shard.queue_spans import AppliedSpans, Ends, Look, Reach, SpanRows, apply
 from udfs.shard.queue_table import Booleans, QueueTable
 
 # Rows of the table, and when they were deleted, in ascending order, the same for all of them.
@@ -90,17 +90,18 @@ def apply_with_deletions(
     deletions: Deletions,
     *,
     span_ms: int,
-) -> SpanRows:
+    look: Look | None = None,
+) -> AppliedSpans:
     """Apply due observations, up to the deletions and after them; return the rows of the completed spans.
 
     Args:
         deletions: The result of ``deletions_of_rows``. Observations with the same timestamp as a deletion come after
-            it.
+            it. look: How to find standstills; None to find none.
     """
-    found: list[SpanRows] = []
+    found: list[AppliedSpans] = []
     for number in range(max((len(times) for _, times in deletions), default=0)):
         part = _part(reach, deletions, number, span_ms)
-        found.append(_apply_part(table, due, due_rows, ends, part, span_ms))
+        found.append(_apply_part(table, due, due_rows, ends, part, span_ms, look))
         opened = reach.opened.copy()
         for rows, times in deletions:
             if number < len(times):
@@ -109,8 +110,8 @@ def apply_with_deletions(
         later = due.times >= part.until[due_rows]
         due, due_rows = due.where(later), due_rows[later]
         reach = reach._replace(opened=opened)
-    found.append(_apply_part(table, due, due_rows, ends, reach, span_ms))
-    return SpanRows(*map(np.concatenate, zip(*found, strict=True)))
+    found.append(_apply_part(table, due, due_rows, ends, reach, span_ms, look))
+    return AppliedSpans.concat(found)
 
 
 def _part(reach: Reach, deletions: Deletions, number: int, span_ms: int) -> Reach:
@@ -126,20 +127,26 @@ def _part(reach: Reach, deletions: Deletions, number: int, span_ms: int) -> Reac
 
 
 def _apply_part(
-    table: QueueTable, due: ProgressColumns, due_rows: Int64, ends: Ends, reach: Reach, span_ms: int
-) -> SpanRows:
+    table: QueueTable,
+    due: ProgressColumns,
+    due_rows: Int64,
+    ends: Ends,
+    reach: Reach,
+    span_ms: int,
+    look: Look | None,
+) -> AppliedSpans:
     now = due.times < reach.until[due_rows]
     due, due_rows = due.where(now), due_rows[now]
     ended = is_ended(table)
     if not ended.any():
-        return apply(table, due, due_rows, ends, reach, span_ms=span_ms)
+        return apply(table, due, due_rows, ends, reach, span_ms=span_ms, look=look)
     newer = ~ended[due_rows] | (due.times >= table.columns["times"][due_rows])
     due, due_rows = due.where(newer), due_rows[newer]
     rows, firsts = np.unique(due_rows, return_index=True)
     again, firsts = rows[ended[rows]], firsts[ended[rows]]
     shown = _begin_anew(table, again, due.times[firsts], reach, span_ms)
-    applied = apply(table, due, due_rows, ends, reach, span_ms=span_ms)
-    return SpanRows(*map(np.concatenate, zip(shown, applied, strict=True)))
+    applied = apply(table, due, due_rows, ends, reach, span_ms=span_ms, look=look)
+    return AppliedSpans.concat([AppliedSpans(shown), applied])
 
 
 def _begin_anew(table: QueueTable, rows: Int64, times: Int64, reach: Reach, span_ms: int) -> SpanRows:

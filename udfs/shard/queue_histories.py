@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from udfs.model.arrays import Int64
-from udfs.model.observations import SECOND_MS, Newest, Observation, Offsets
+from udfs.model.observations import NOT_NAMED, SECOND_MS, UNKNOWN, Newest, Observation, Offsets, undated
 from udfs.shard.queue_table import QueueTable
 
 _One = TypeVar("_One")
@@ -75,3 +75,34 @@ def place_of_earlier(times: Int64) -> int:
         if place >= 0:
             place = int(times.searchsorted(int(times[place]) // SECOND_MS * SECOND_MS)) - 1
     return max(place, 0)
+
+
+def observations_of(table: QueueTable, number: int) -> list[Observation]:
+    """Return a row of the table as the observations that it was made of."""
+    row = {name: int(column[number]) for name, column in table.columns.items()}
+    found: list[Observation] = [
+        (row[name], NOT_NAMED, UNKNOWN, UNKNOWN)
+        for name in ("earliest_times", "earlier_times")
+        if row[name] not in (UNKNOWN, row["former_times"])
+    ]
+    if row["former_times"] != UNKNOWN:
+        found.append((row["former_times"], row["former_offsets"], UNKNOWN, UNKNOWN))
+    if row["times"] != UNKNOWN:
+        found.append((row["times"], committed_or_unnamed(row["offsets"]), UNKNOWN, UNKNOWN))
+    elif row["offsets"] != UNKNOWN:
+        found.append((0, undated_or_unknown(row["offsets"]), UNKNOWN, UNKNOWN))
+    if row["end_times"] != UNKNOWN:
+        found.append((row["end_times"], UNKNOWN, row["ends"], UNKNOWN))
+    if row["position_times"] != UNKNOWN:
+        found.append((row["position_times"], UNKNOWN, UNKNOWN, row["positions"]))
+    return found
+
+
+def committed_or_unnamed(offset: int) -> int:
+    """Return the offset of a commit as an observation has it."""
+    return NOT_NAMED if offset == UNKNOWN else offset
+
+
+def undated_or_unknown(offset: int) -> int:
+    """Return an offset that was committed at an unknown time as an observation has it."""
+    return UNKNOWN if offset == UNKNOWN else undated(offset)

@@ -6,14 +6,25 @@ queue whose commit or end offset changed within a span gives one row for it, wit
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from udfs.model.arrays import Int64, UInt64
 from udfs.model.observations import SECOND_MS, UNKNOWN
+from udfs.model.stall_rule import StallRule
 from udfs.packets.progress_columns import ProgressColumns
 from udfs.shard.queue_table import Booleans, QueueTable
+from udfs.shard.standstills import (
+    NO_STANDSTILLS,
+    Seen,
+    Standstills,
+    remember,
+    remembered,
+    standstills_of,
+    waits_of,
+)
 from udfs.shard.state_format import Buffer, narrow, pack_column, pack_parts, unpack_column, unpack_parts, widen
 
 _KEY_BYTES = 8
@@ -52,6 +63,29 @@ class SpanRows(NamedTuple):
 
 
 _NOTHING = SpanRows(*[np.empty(0, np.int64)] * 6)
+
+
+class Look(NamedTuple):
+    """The search for standstills in a batch that passes an evaluation: the rule, and the clock."""
+
+    rule: StallRule
+    clock: int
+
+
+class AppliedSpans(NamedTuple):
+    """The rows of completed spans, and the spans in which queues stood, some of them more than once."""
+
+    spans: SpanRows = _NOTHING
+    standstills: Standstills = NO_STANDSTILLS
+
+    @staticmethod
+    def concat(parts: Sequence[AppliedSpans]) -> AppliedSpans:
+        """Join parts."""
+        spans, standstills = zip(*parts, strict=True)
+        return AppliedSpans(
+            SpanRows(*map(np.concatenate, zip(*spans, strict=True))),
+            Standstills(*map(np.concatenate, zip(*standstills, strict=True))),
+        )
 
 
 class Reach(NamedTuple):
@@ -121,18 +155,30 @@ def _order(rows: Int64, times: Int64) -> Int64:
 
 
 def apply(
-    table: QueueTable, due: ProgressColumns, due_rows: Int64, ends: Ends, reach: Reach, *, span_ms: int
-) -> SpanRows:
+    table: QueueTable,
+    due: ProgressColumns,
+    due_rows: Int64,
+    ends: Ends,
+    reach: Reach,
+    *,
+    span_ms: int,
+    look: Look | None = None,
+) -> AppliedSpans:
     """Apply due observations, and return the rows of completed spans.
 
     Args:
         due, due_rows: The result of ``in_row_order``, within the reach. ends: End offsets older than the clock.
-        span_ms: The length of a span; 0 if spans never end.
+        span_ms: The length of a span; 0 if spans never end. look: How to find standstills; None to find none.
     """
     closing = table.moved & (reach.flush | (reach.first_open > reach.opened))
     observed = _observations(table, due, due_rows, ends, reach.until, np.flatnonzero(closing))
+    standing = NO_STANDSTILLS
+    if look is not None:
+        untouched = np.ones(len(table), np.bool_)
+        untouched[observed.rows] = False
+        standing = remembered(table.columns, np.flatnonzero(untouched), look.rule, reach.until, look.clock)
     if not len(observed.rows):
-        return _NOTHING
+        return AppliedSpans(standstills=standing)
     rows, is_row = observed.rows, observed.is_row
     last = np.append(rows[1:] != rows[:-1], True)
     by_offset = _newest(is_row | observed.commits | (observed.offsets != UNKNOWN))
@@ -146,9 +192,17 @@ def apply(
     opened = reach.opened[rows]
     spans = np.where(is_row, opened, np.maximum(observed.times // max(span_ms, 1), opened))
     moved = np.where(is_row, table.moved[rows], changed)
+    seen = Seen(
+        rows, observed.times, is_row, observed.commits, offsets, final_ends, end_times, observed.ends != UNKNOWN
+    )
+    waits = waits_of(table.columns, seen)
+    if look is not None:
+        found = standstills_of(waits, look.rule, reach.until, look.clock)
+        standing = Standstills(*map(np.concatenate, zip(standing, found, strict=True)))
     _write(table, observed, last, by_offset, by_end, by_commit)
+    remember(table.columns, waits)
     if not span_ms:
-        return _NOTHING
+        return AppliedSpans(standstills=standing)
     closes = last | np.append(spans[1:] != spans[:-1], True)
     firsts = np.flatnonzero(np.append(True, closes[:-1]))
     at, any_moved = np.flatnonzero(closes), np.logical_or.reduceat(moved, firsts)
@@ -156,7 +210,8 @@ def apply(
     table.moved[rows[last]] = False
     table.moved[rows[at[any_moved & ~shown]]] = True
     at = at[shown]
-    return SpanRows(rows[at], spans[at], times[at], offsets[at], end_times[at], final_ends[at])
+    spans_shown = SpanRows(rows[at], spans[at], times[at], offsets[at], end_times[at], final_ends[at])
+    return AppliedSpans(spans_shown, standing)
 
 
 def match_ends(

@@ -1,11 +1,13 @@
 """Core: how far each group has read each of its queues, packed. No I/O.
 
-It has two parts, so that a batch writes only what changes: the queues with their names; and, row by row, the newest
-commit with the one before it and two earlier ones, the newest end offset, and the newest position.
+It has three parts, so that a batch writes only what changes: the queues with their names; row by row, the newest
+commit with the one before it and two earlier ones, the newest end offset, and the newest position; and how each queue
+moves, see ``standstills.Waits``.
 """
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
@@ -48,7 +50,12 @@ COLUMNS = (
     "position_times",
     "earlier_times",
     "earliest_times",
+    "advanced_times",
+    "waiting_times",
+    "grown_times",
+    "usual_waits",
 )
+MOTION = COLUMNS[-4:]
 
 
 class QueueRow(msgspec.Struct, array_like=True):
@@ -73,10 +80,11 @@ class QueueTable:
         applied: Whether any observation of the row was applied; otherwise it is only expected.
         moved: Whether its commit or end offset changed in the span of event time that is still open.
         columns: By name, see ``COLUMNS``: the newest commit (time, offset) and the one before it, the newest end and
-            position (offset, time), the times of earlier commits, see ``Newest``; ``UNKNOWN`` if missing.
+            position (offset, time), the times of earlier commits, see ``Newest``, and how the queue moves, see
+            ``standstills.Waits``; ``UNKNOWN`` if missing.
     """
 
-    def __init__(self, queues: Buffer = b"", offsets: Buffer = b"") -> None:
+    def __init__(self, queues: Buffer = b"", offsets: Buffer = b"", motion: Buffer = b"") -> None:
         groups, counts, names, keys, places, ids, place_names, systems = unpack_parts(queues, 8)
         self.groups: UInt64 = np.frombuffer(groups, "<u8").astype(np.uint64)
         self.counts: Int64 = unpack_column(counts, len(self.groups))
@@ -95,6 +103,7 @@ class QueueTable:
         must_hold(not count or int(self.places.max()) < len(self.place_names), "a queue has no name")
         self._place_numbers = {name: number for number, name in enumerate(self.place_names)}
         self._read_offsets(offsets, count)
+        self._read_motion(motion, count)
         self._lookup: tuple[UInt64, Int64] | None = None
 
     def _read_offsets(self, data: Buffer, count: int) -> None:
@@ -115,6 +124,19 @@ class QueueTable:
             "position_times": _where(flags & _READ > 0, position_times),
             "earlier_times": _where(flags & _EARLIER > 0, times - earlier),
             "earliest_times": _where(flags & _EARLIEST > 0, times - earlier - earliest),
+        }
+
+    def _read_motion(self, data: Buffer, count: int) -> None:
+        """Decode how queues move; state of release 0.2.0 lacks it."""
+        if not len(data):
+            self.columns |= {name: np.full(count, UNKNOWN, np.int64) for name in MOTION}
+            return
+        advanced, waiting, grown, usual = (unpack_column(part, count) for part in unpack_parts(data, 4))
+        self.columns |= {
+            "advanced_times": _where(advanced > 0, self.columns["times"] + 1 - advanced),
+            "waiting_times": _where(waiting > 0, self.columns["end_times"] + 1 - waiting),
+            "grown_times": _where(grown > 0, self.columns["end_times"] + 1 - grown),
+            "usual_waits": usual - 1,
         }
 
     def encode_queues(self) -> bytes:
@@ -171,6 +193,24 @@ class QueueTable:
                 )
             )
         )
+
+    def encode_motion(self) -> bytes:
+        """Encode how the queues move, in times before those of their commits and ends; nothing if none is known."""
+        columns = self.columns
+        if all((columns[name] == UNKNOWN).all() for name in MOTION):
+            return b""
+        gaps = (
+            np.where(columns[name] == UNKNOWN, 0, columns[of] + 1 - columns[name])
+            for name, of in (("advanced_times", "times"), ("waiting_times", "end_times"), ("grown_times", "end_times"))
+        )
+        return pack_parts(*map(pack_column, gaps), pack_column(columns["usual_waits"] + 1))
+
+    def frozen(self) -> QueueTable:
+        """Return a table with the same rows that keeps their current values."""
+        kept = copy.copy(self)
+        kept.applied = self.applied.copy()
+        kept.columns = {name: column.copy() for name, column in self.columns.items()}
+        return kept
 
     def __len__(self) -> int:
         return len(self.keys)

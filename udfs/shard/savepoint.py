@@ -24,13 +24,13 @@ from udfs.model.systems import KAFKA
 from udfs.packets.packet import CarriedEvent, cluster_key, group_key, read_event, shard_of, topic_key
 from udfs.packets.progress_columns import NamedGroup, PackedEnds
 from udfs.shard.cluster_time import ClusterTime
-from udfs.shard.commits import Waiting
 from udfs.shard.deduplication import topic_dedup_key
 from udfs.shard.queue_table import QueueRow
 from udfs.shard.source_gaps import SourceGaps
 from udfs.shard.state import Record, ShardState, Written, cut_keys
 from udfs.shard.state_format import STATE_VERSION, must_hold, refusing
 from udfs.shard.topics import StoredTopic
+from udfs.shard.waiting_progress import Waiting
 
 MARK = b'"restored'  # in the canonical content of every event that is restored or carries a state
 # Exported events have this id; an event with it but without a state has lost its state.

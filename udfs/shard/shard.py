@@ -18,7 +18,8 @@ from udfs.model.events import AnyEvent, Clock, CommitsDeleted, GroupSnapshot, Pr
 from udfs.model.group_api import GroupLogic
 from udfs.model.journal import Change, ClusterBegun, ClusterObserved, Rejected
 from udfs.model.observations import DELETED
-from udfs.model.rejection import Rejection
+from udfs.model.rejection import Rejection, key_collision
+from udfs.model.stall_rule import StallRule
 from udfs.model.systems import BY_NUMBER
 from udfs.packets.packet import (
     CarriedEvent,
@@ -38,8 +39,9 @@ from udfs.shard.clock_skew import advance_skew
 from udfs.shard.cluster_clock import move_clock
 from udfs.shard.liveness import AppliedHeartbeats, places_of
 from udfs.shard.progress_rows import progress_rows
+from udfs.shard.queue_spans import SpanRows
 from udfs.shard.savepoint import MARK, restore
-from udfs.shard.shard_groups import Row, ShardGroups, key_collision
+from udfs.shard.shard_groups import Row, ShardGroups
 from udfs.shard.state import ShardState, UnknownMemberHeartbeat, cut_keys
 
 __all__ = ["Row", "Shard"]
@@ -109,15 +111,20 @@ class Shard:
             if self._groups.has_group(key):
                 self._groups.input_of(key, event.group, event.system).events.append((event, carried))
         applied = self._apply_due_heartbeats(packets, clock)
+        self._groups.note_deletions()
+        rule = StallRule.of(self._config)
+        is_evaluated = rule.passes(state.clock_before, clock)
+        flush = any(packet.flush for packet in packets)
+        spans = self._apply_progress(clock, flush, rule) if is_evaluated else None
         yield from self._groups.advance(applied, clock, batch_ms)
-        spans = state.commits.apply_due(
-            span_ms=self._config.queue_progress_ms,
-            before=state.clock_before,
-            clock=clock,
-            flush=any(packet.flush for packet in packets),
-        )
+        if not is_evaluated:
+            spans = self._apply_progress(clock, flush, None)
         if spans is not None:
             yield from progress_rows(self.cluster, state.commits.table, spans, self._config.queue_progress_ms)
+
+    def _apply_progress(self, clock: int, flush: bool, rule: StallRule | None) -> SpanRows | None:
+        span_ms, before = self._config.queue_progress_ms, self.state.clock_before
+        return self.state.commits.apply_due(span_ms=span_ms, before=before, clock=clock, flush=flush, rule=rule)
 
     def _restore(self, arrived: list[CarriedEvent], batch_ms: int) -> tuple[list[CarriedEvent], list[Rejected]]:
         others, refused = restore(self.state, arrived, self._is_mine)

@@ -14,7 +14,7 @@ from udfs.model.events import TopicQueues
 from udfs.model.group_api import GroupInput, GroupLogic, GroupOutput
 from udfs.model.journal import Change, ClusterBegun, ClusterObserved, Rebalance, Rejected, Unfinished
 from udfs.model.queue_progress import QueueProgress
-from udfs.model.rejection import Rejection, rejected
+from udfs.model.rejection import Rejection, key_collision, rejected
 from udfs.model.systems import System
 from udfs.packets.packet import CarriedEvent, order_of
 from udfs.shard.backlog import BatchInput, CollectedInput
@@ -77,12 +77,14 @@ class ShardGroups:
             self._changed_hashes.setdefault(topic_hash(event.topic), []).append(event.topic)
         self._topic_changes[event.topic].append((event, carried))
 
+    def note_deletions(self) -> None:
+        """Record which groups their collected input deletes."""
+        for key in self._collected:
+            self._state.commits.note_deletions(key, self.deletions(key))
+
     def advance(self, applied: AppliedHeartbeats, clock: int, batch_ms: int) -> Iterator[Row]:
         """Advance every due group, existing ones first, and store their new state."""
         state = self._state
-        for key, by_name in self._collected.items():
-            events = [event for collected in by_name.values() for event, _ in collected.events]
-            state.commits.note_deletions(key, deletions_of(events))
         touched = applied.due_groups | state.wake_index.due(clock)
         if self._topic_changes:
             touched |= state.wake_index.subscribed(self._topic_changes)
@@ -90,6 +92,7 @@ class ShardGroups:
         numbers = state.find(keys)
         touched[numbers[numbers >= 0]] = True
         touched[state.find(np.asarray(state.backlog.groups, dtype=np.uint64))] = True
+        touched[state.stalled()] = True
         maybe_late = np.zeros(len(touched), dtype=np.bool_)
         maybe_late[state.live.numbers[applied.members[applied.is_late]]] = True
         due = np.flatnonzero(touched | maybe_late)
@@ -277,6 +280,7 @@ class ShardGroups:
             heartbeats=collected.unknown_member_heartbeats if collected else [],
             progress=self._state.commits.of(key),
             offsets=self._state.commits.offsets_of(key),
+            standstills=self._state.commits.standstills_of(key),
         )
 
     def _apply_input(
@@ -308,6 +312,7 @@ class ShardGroups:
             last_heartbeat=last_heartbeats,
             progress=given.progress,
             offsets=given.offsets,
+            standstills=given.standstills,
             work_limit=self._config.max_group_work - done,
         )
         topics = TopicsAtBatch(state.topics, given.batch)
@@ -392,8 +397,3 @@ class ShardGroups:
             seen_at=batch_ms,
             raw_limit_bytes=self._config.raw_limit_bytes,
         )
-
-
-def key_collision(kind: str, name: str) -> str:
-    """Return the detail of an event whose group or topic has the same key as another one."""
-    return f"its 64-bit key equals that of {kind} {name}: it is not followed; rename one of them"

@@ -111,6 +111,7 @@ class ShardState:
             self._body("offsets"),
             self._body("waiting_progress"),
             self._body("waiting_ends"),
+            self._body("motion"),
             config.max_progress_queues,
         )
         self.silence: SourceGaps = _decode(self._body("silence"), SourceGaps) or SourceGaps()
@@ -131,6 +132,12 @@ class ShardState:
         """Return the number of each group, −1 for unknown groups."""
         return self.groups.find(keys)
 
+    def stalled(self) -> Int64:
+        """Return the numbers of groups with queues that have waited too long; without topics none has an owner."""
+        numbers = self.find(self.commits.stalled_groups())
+        numbers = numbers[numbers >= 0]
+        return numbers[self.wake_index.counts[numbers] > 0]
+
     def record(self, number: int) -> Record:
         """Return a stored group; in ascending order each cold block is decompressed once."""
         return _RECORDS.decode(self.groups.read(number))
@@ -149,7 +156,7 @@ class ShardState:
         header.groups, header.members = len(self.groups.keys), len(self.live.keys)
         repeats, header.oldest_remembered = self.dedup.encode(header.oldest_remembered)
         forget_before = None if header.clock is None else header.clock - self._forget_ms
-        queues, offsets, waiting_progress, waiting_ends = self.commits.encode(forget_before)
+        queues, offsets, waiting_progress, waiting_ends, motion = self.commits.encode(forget_before)
         unknown = self.unknown_member_heartbeats
         bodies: dict[str, Buffer] = {
             "groups": self.groups.encode() if self._regrouped else self._body("groups"),
@@ -167,6 +174,7 @@ class ShardState:
             "offsets": offsets,
             "waiting_progress": waiting_progress,
             "waiting_ends": waiting_ends,
+            "motion": motion,
             "cluster_time": msgspec.msgpack.encode(self.time) if self.time != ClusterTime() else b"",
             "silence": msgspec.msgpack.encode(self.silence) if self.silence != SourceGaps() else b"",
         }

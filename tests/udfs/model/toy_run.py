@@ -38,7 +38,9 @@ def main() -> None:
         {"event_time": CLOCK_MS + 2, "type": "heartbeat", "group": "g", "member_id": "m"},
         {"event_time": CLOCK_MS + 90_000, "type": "clock"},
     ]
-    run = CoreRun(load(None, {"session_timeouts.toy_ms": 30_000, "state.shards": 2}).core_config())
+    run = CoreRun(
+        load(None, {"session_timeouts.toy_ms": 30_000, "unread_after.toy_ms": 300_000, "state.shards": 2}).core_config()
+    )
     for event in events:
         run.batch(CLOCK_MS + 10**6, [json.dumps(common | event).encode()])
     run.flush(CLOCK_MS + 10**6)

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from tests.core_config import core_config
 from tests.udfs.shard.shard_script import CLUSTER, FAR, Cluster, beat, clock, count, ends, join, leave, of_group
+from udfs.model.config import CoreConfig
 from udfs.model.events import (
     AnyEvent,
     AssignmentReported,
@@ -149,6 +150,39 @@ class Dice(random.Random):
         drawn += [(self.choice(drawn)[0], self.randrange(delay + 1)) for _ in range(length // 10)]
         return [event for event, delay in sorted(drawn, key=lambda pair: pair[0].event_time + pair[1])]
 
+    def standstill(self, length: int, delay: int = LATENESS) -> list[AnyEvent]:
+        """Return a stream in which queues are written all the time, and read now and then by members that come and go.
+
+        Nothing is late, for what is late counts in the batch that brings it.
+        """
+        ends_of = dict.fromkeys(range(3), 0)
+        read = dict.fromkeys(((group, queue) for group in GROUPS[:2] for queue in ends_of), 0)
+        events: list[AnyEvent] = [count(TOPICS[0], 3, 0)]
+        generation = 0
+        for step in range(length):
+            at = 500 * step + self.choice((0, 0, 1, 499, self.randrange(500)))
+            group, member = self.choice(GROUPS[:2]), self.choice(MEMBERS[:2])
+            grown = self.sample(range(3), self.randrange(4))
+            for queue in grown:
+                ends_of[queue] += self.choice((0, 1, 5))
+            events.append(ends(TOPICS[0], at, **{f"q{queue}": ends_of[queue] for queue in grown}))
+            events += [beat(name, at, GROUPS[1]) for name in MEMBERS[:2] if self.random() < 0.8]
+            kind = self.randrange(40)
+            if kind < 12:
+                queue = self.randrange(3)
+                read[group, queue] = self.choice((read[group, queue], ends_of[queue], max(0, ends_of[queue] - 3)))
+                events.append(progress(at, group, QueueOffset(TOPICS[0], queue, None, read[group, queue])))
+            elif kind == 12 or step < 2:
+                generation += 1
+                cast = sorted(self.sample(MEMBERS, self.choice((1, 1, 2, 3))))
+                events.append(snapshot(at, GROUPS[0], generation, cast, True, TOPICS[0], None))
+            elif kind == 13 or step < 6:
+                events.append(join(member, at, GROUPS[1], subscriptions=TOPICS[:1]))
+            elif kind == 14:
+                events.append(self.choice((leave(member, at, GROUPS[1]), deleted(at, group), clock(at))))
+        delayed = [(event, self.randrange(delay)) for event in events]
+        return [event for event, after in sorted(delayed, key=lambda pair: pair[0].event_time + pair[1])]
+
     def cut(self, stream: Sequence[AnyEvent]) -> list[Sequence[AnyEvent]]:
         """Cut a stream into batches: anything from one to one for each event."""
         often = self.choice((0, 0.05, 0.15, 0.4))
@@ -162,10 +196,21 @@ dice = st.integers(0, 2**64).map(Dice)
 lengths = st.integers(1, 50)
 
 
+def config_of(shards: int) -> CoreConfig:
+    """Return settings for short histories: queues stall within one."""
+    return core_config(
+        shards=shards,
+        allowed_lateness_ms=LATENESS,
+        queue_progress_ms=TIMEOUT,
+        stalled_after_ms=1_500,
+        stalled_first_ms=3_000,
+    )
+
+
 def run(
     logic: GroupLogic, batches: Sequence[Sequence[AnyEvent]], *, shards: int = 1, tasks: int = 1, ahead: int = FAR
 ) -> Cluster:
-    cluster = Cluster(logic, core_config(shards=shards, allowed_lateness_ms=LATENESS, queue_progress_ms=TIMEOUT))
+    cluster = Cluster(logic, config_of(shards))
     for number, batch in enumerate(batches):
         cluster.batch(*batch, tasks=tasks, batch_ms=ahead + number)
     return cluster
@@ -195,6 +240,4 @@ def moved(cluster: Cluster, shards: int) -> tuple[Cluster, list[AnyEvent]]:
     for number, data in cluster.states.items():
         assert data is not None
         exported += export_shard(CLUSTER, number, data, cluster.config, cluster.logic)
-    return Cluster(
-        cluster.logic, core_config(shards=shards, allowed_lateness_ms=LATENESS, queue_progress_ms=TIMEOUT)
-    ), exported
+    return Cluster(cluster.logic, config_of(shards)), exported

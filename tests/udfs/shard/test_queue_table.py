@@ -21,17 +21,20 @@ OFFSET = st.integers(0, 2**48)
 def queue_rows(draw: st.DrawFn) -> QueueRow:
     time, offset, former = draw(TIME), draw(st.one_of(st.just(UNKNOWN), OFFSET)), draw(st.booleans())
     committed, has_end, read = draw(st.booleans()), draw(st.booleans()), draw(st.booleans())
-    earlier = draw(st.integers(0, 2))
+    earlier, ended = draw(st.integers(0, 2)), draw(TIME)
     values = (
         time if committed else UNKNOWN,
         offset,
         draw(TIME) if committed and former else UNKNOWN,
         draw(OFFSET) if committed and former else UNKNOWN,
         draw(OFFSET) if has_end else UNKNOWN,
-        draw(TIME) if has_end else UNKNOWN,
+        ended if has_end else UNKNOWN,
         draw(OFFSET) if read else UNKNOWN,
         draw(TIME) if read else UNKNOWN,
         *(draw(TIME) if committed and earlier > place else UNKNOWN for place in range(2)),
+        draw(st.integers(0, time)) if committed and former else UNKNOWN,
+        *(draw(st.integers(0, ended)) if has_end and former else UNKNOWN for _ in range(2)),
+        draw(st.integers(1, 2_700)) if draw(st.booleans()) else UNKNOWN,
     )
     name = draw(st.sampled_from([("t", None), ("t", "b"), ("u", None)]))
     return QueueRow(draw(st.integers(0, 2**64 - 1)), *name, draw(st.integers(0, 9)), True, draw(st.booleans()), values)
@@ -44,7 +47,7 @@ def test_rows_are_the_same_after_they_were_written_and_read(groups: dict[int, li
     for group, rows in groups.items():
         expected[group] = {row.queue: row for row in rows}
         table.put(group, NamedGroup(f"g{group}", BY_NUMBER[group % 3]), expected[group])
-    read = QueueTable(table.encode_queues(), table.encode_offsets())
+    read = QueueTable(table.encode_queues(), table.encode_offsets(), table.encode_motion())
     for group, rows_of in expected.items():
         rows = read.rows_of(group)
         found = [read.row(number) for number in range(rows.start, rows.stop)]
@@ -117,8 +120,15 @@ def test_a_million_queues_take_no_more_bytes_than_is_written_down() -> None:
     values["end_times"] = np.full(count, now - 3_000)
     values["earlier_times"] = values["former_times"]
     values["earliest_times"] = values["earlier_times"] - 5_000 - rng.integers(0, 50, count)
+    # Two thirds have moved with their newest commit; messages wait in half of them.
+    values["advanced_times"] = values["times"] - 5_000 * (rng.random(count) < 0.3)
+    values["waiting_times"] = np.where(rng.random(count) < 0.5, values["end_times"], UNKNOWN)
+    values["grown_times"] = values["end_times"]
+    values["usual_waits"] = rng.integers(1, 60, count)
     table.columns = values
     named, changing = len(table.encode_queues()) / count, len(table.encode_offsets()) / count
+    moving = len(table.encode_motion()) / count
     # Only what changes is written anew in each batch.
     assert named < 12.5
     assert changing < 15.5
+    assert moving < 4.5

@@ -12,7 +12,9 @@ from udfs.group.batch.event_time import BeforeEventTime, EventTimeView
 from udfs.group.batch.findings import STUCK, Found, stuck_found
 from udfs.group.batch.recorded_row import with_epochs
 from udfs.group.state.group import Group, GroupFinding, observed_by
+from udfs.group.state.standstill import Standstill
 from udfs.group.state.strategy_verdict import with_verdict
+from udfs.group.state.unread_queues import UnreadQueues
 from udfs.model.clients import client_of
 from udfs.model.config import CoreConfig
 from udfs.model.finding_names import NAMES, NamedMember
@@ -106,6 +108,20 @@ class GroupHistory(EventTimeView):
         row = self.group.row
         waits = None if row is None else row.waits
         self.set_finding(STUCK, stuck_found(since, self.shown_state, waits, self._awaited_members()), at)
+
+    def set_standstill(self, standstill: Standstill | None) -> None:
+        """Record the finding that queues stand, or that there is none."""
+        self.group.standstill = standstill
+
+    def set_unread(self, unread: UnreadQueues | None) -> None:
+        """Record the queues that nobody reads."""
+        self.group.unread = unread
+
+    def note_look(self, at: int) -> None:
+        """Record when the queues that stand were last evaluated."""
+        self.looked_at = at
+        if self.group.standstill is not None:
+            self.group.standstill.looked_at = at
 
     def _awaited_members(self) -> list[NamedMember]:
         """Return the members that hold up a rebalance, as far as the coordinator shows them."""

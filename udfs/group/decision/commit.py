@@ -28,6 +28,8 @@ from udfs.group.decision.commit_spans import (
     split_span_of,
 )
 from udfs.group.decision.rebalance import RebalanceResult
+from udfs.group.decision.stalled_queues import end_with_owners
+from udfs.group.decision.unread import note_unread
 from udfs.group.members.static_members import ids_at
 from udfs.group.state.assignment_diff import by_owner, owners_of, without_topics
 from udfs.group.state.group import (
@@ -99,6 +101,8 @@ def commit(context: GroupContext, result: RebalanceResult) -> None:
     context.write(at, result.rebalanced)
     for kind, found in result.findings:
         context.set_finding(kind, found, at)
+    end_with_owners(context, row)
+    note_unread(context, at)
 
 
 def forget_owned(group: Group) -> None:

@@ -22,6 +22,7 @@ from udfs.group.decision.commit import (
 from udfs.group.decision.commit_spans import commit_spans
 from udfs.group.decision.outcome import named_differing
 from udfs.group.decision.rebalance import differing_from, taken_over_by
+from udfs.group.decision.unread import note_unread
 from udfs.group.events.current_balance import with_balance
 from udfs.group.members.client_ids import reporting_member
 from udfs.group.state.assignment_diff import by_owner, held_only_by, owners_of
@@ -61,6 +62,7 @@ def compare_new_reports(context: GroupContext, at: int) -> None:
     """Compare the reports of a completed event time: reports with the same timestamp belong together."""
     if context.has_new_reports:
         compare_with_reports(context, at)
+        note_unread(context, at)
 
 
 def take_snapshot_assignment(context: GroupContext, snapshot: GroupSnapshot, at: int) -> bool:

@@ -10,6 +10,8 @@ import enum
 from typing import Final, NamedTuple
 
 from udfs.group.batch.findings import STUCK
+from udfs.group.decision.stalled_queues import next_look
+from udfs.group.decision.unread import next_unread_at
 from udfs.group.events.memberless_groups import first_commit
 from udfs.group.events.reported_assignment import awaits_comparison
 from udfs.group.events.topic_growth import growth_outlasts_metadata_at
@@ -27,6 +29,8 @@ class TimerKind(enum.IntEnum):
     NAMES = 6
     STUCK = 7
     GROWTH = 8
+    STALL = 9
+    UNREAD = 10
 
     @property
     def meaning(self) -> str:
@@ -45,6 +49,8 @@ _MEANINGS: Final = {
     TimerKind.STUCK: "A group has been rebalancing for `stuck_after`: a finding opens.",
     TimerKind.GROWTH: "A topic grew, and no generation has followed within the age of the clients' metadata: its new"
     " queues are a finding.",
+    TimerKind.STALL: "Queues stand although messages wait, or did at the last evaluation: it is time for the next.",
+    TimerKind.UNREAD: "Nobody has read a queue for longer than clients may need to learn of it: a finding opens.",
 }
 
 
@@ -80,4 +86,7 @@ def next_timer(view: GroupView) -> Timer | None:
     outlasted_at = growth_outlasts_metadata_at(view)
     if outlasted_at is not None:
         timers.append(Timer(outlasted_at, TimerKind.GROWTH))
+    for at, kind in ((next_look(view), TimerKind.STALL), (next_unread_at(view), TimerKind.UNREAD)):
+        if at is not None:
+            timers.append(Timer(at, kind))
     return min(timers, default=None)

@@ -7,6 +7,7 @@ import msgspec
 from udfs.group.assignment.metadata_age import NOT_FOLLOWED, known_queues, metadata_age_ms
 from udfs.group.assignment.target_assignment import topics_with_metadata
 from udfs.group.batch.context import GroupContext
+from udfs.group.decision.unread import note_unread
 from udfs.group.events.current_balance import with_balance
 from udfs.group.state.group import Evidence
 from udfs.group.state.state_machine import GroupKind
@@ -23,6 +24,7 @@ def show_growth(context: GroupContext, at: int) -> None:
     if unassigned is not None:
         unassigned = max(0, unassigned + queues - row.queues)
     context.write_row(at, msgspec.structs.replace(row, queues=queues, unassigned_queues=unassigned))
+    note_unread(context, at)
 
 
 def growth_outlasts_metadata_at(view: GroupView) -> int | None:

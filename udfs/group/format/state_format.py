@@ -32,13 +32,16 @@ from udfs.group.state.group import (
     observed_by,
 )
 from udfs.group.state.recorded_group import RecordedGroup
+from udfs.group.state.standstill import Standstill
 from udfs.group.state.strategy_verdict import with_verdict
+from udfs.group.state.unread_queues import UnreadQueues
 from udfs.model.errors import StateDamagedError, StateVersionError
 from udfs.model.events import QueueInfo
 from udfs.model.garbage_collection import makes_no_cycles
 from udfs.model.journal import GroupChanged, MemberEpoch, MemberReplaced, ReconcilingMember
 from udfs.model.spans import QueuesReassigned
 
+# 2: standstills and unread queues; what members of an epoch voted for.
 GROUP_VERSION: Final = 2
 
 _REASONS = ("left", "expired", "gone", "absent_from_snapshot", "replaced")
@@ -98,6 +101,8 @@ _PLAIN: tuple[tuple[str, Any], ...] = (
     ("under_way_since", int | None),
     ("returned_after", dict[str, int]),
     ("recent_clients", list[list[int]]),
+    ("standstill", Standstill | None),
+    ("unread", UnreadQueues | None),
 )
 _VALUES = attrgetter(*(name for name, _ in _PLAIN))
 _BLANK = _VALUES(Group())

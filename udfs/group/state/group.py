@@ -13,6 +13,8 @@ import msgspec
 
 from udfs.group.state.flapping import Usual
 from udfs.group.state.recorded_group import RecordedGroup
+from udfs.group.state.standstill import Standstill
+from udfs.group.state.unread_queues import UnreadQueues
 from udfs.model.audits import Verdict
 from udfs.model.events import HeldQueue, MemberFields, Mode, QueueInfo, QueueRef, RevokedQueue
 from udfs.model.journal import GroupChanged, LeftReason, MemberReplaced, Trigger, TriggerKind
@@ -264,7 +266,8 @@ class Group(msgspec.Struct, kw_only=True):
         under_way_since: The time since which its source has shown it rebalancing without a break; None if it is not.
         returned_after: When members that a snapshot brought back had departed; older events belong to a former session.
             If a member expired, when that session had begun, because a late heartbeat may show that it had not expired.
-        recent_clients: The clients that caused each of ``recent``, see ``flapping``.
+        recent_clients: The clients that caused each of ``recent``, see ``flapping``. standstill: The open finding that
+            queues stand, see ``open_standstill``.
     """
 
     number: int = 0
@@ -329,6 +332,8 @@ class Group(msgspec.Struct, kw_only=True):
     under_way_since: int | None = None
     returned_after: dict[str, int] = msgspec.field(default_factory=dict)
     recent_clients: list[list[int]] = msgspec.field(default_factory=list)
+    standstill: Standstill | None = None
+    unread: UnreadQueues | None = None
 
     @property
     def source(self) -> Literal["reported", "counted"]:

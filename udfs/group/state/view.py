@@ -35,6 +35,7 @@ class GroupView:
         system: The group's system. profile: The system's peculiarities.
         applied_heartbeats: The last heartbeat that was applied individually, of each member tracked by heartbeats;
             ``last_heartbeat`` adds those of ``facts.heartbeats``.
+        reached_at: The time up to which this batch is applied. looked_at: The last evaluation of standing queues in it.
     """
 
     def __init__(self, group: Group, facts: GroupInput, topics: TopicsView, config: CoreConfig) -> None:
@@ -45,6 +46,7 @@ class GroupView:
         self.system: System = facts.system
         self.profile: SystemProfile = SYSTEMS[facts.system]
         self.applied_heartbeats: dict[str, int] = dict(facts.last_heartbeat)
+        self.reached_at = self.looked_at = 0 if facts.clock_before is None else facts.clock_before - 1
         self._compared: list[tuple[Owners, Owners, list[Changed]]] = []
 
     def settings_now(self) -> Settings:

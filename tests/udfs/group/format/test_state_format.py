@@ -15,7 +15,10 @@ from udfs.group.format.state_format import _PLAIN, GROUP_VERSION, decode_group, 
 from udfs.group.state.flapping import Usual
 from udfs.group.state.group import CurrentAudit, Group, Replacement, StrategyVerdict
 from udfs.group.state.recorded_group import RecordedGroup
+from udfs.group.state.standstill import Standstill
+from udfs.group.state.unread_queues import UnreadQueues
 from udfs.model.errors import StateVersionError
+from udfs.model.finding_names import FindingNames
 
 
 def silent_group(members: int, queues: int) -> Group:
@@ -123,6 +126,8 @@ ADDED = {
     "under_way_since": 51,
     "returned_after": 52,
     "recent_clients": 53,
+    "standstill": 54,
+    "unread": 55,
 }
 OF_EACH = {
     "reported_at": T0,
@@ -149,6 +154,8 @@ OF_EACH = {
     "under_way_since": T0 + 7,
     "returned_after": {"a": T0},
     "recent_clients": [[], [7]],
+    "standstill": Standstill("queue_stalled", T0, 7, T0, 1, "t-0 has not moved.", FindingNames(queues_left_out=1)),
+    "unread": UnreadQueues({("t", None, 2): T0}, T0 + 1, "t-2 is read by nobody.", FindingNames(queues_left_out=1)),
 }
 
 
