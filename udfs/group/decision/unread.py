@@ -23,7 +23,6 @@ from udfs.model.timestamps import write_timestamp
 from udfs.packets.packet import queue_keys
 
 UNREAD = "queues_unread"
-_OWNERLESS = "unassigned_queues"
 MAX_UNREAD_QUEUES = 4_096  # of those beyond it is not remembered since when nobody reads them
 _ADVICE = (
     "Check the metadata refresh of the clients (metadata.max.age.ms), whether members subscribe to the topic, and for a"
@@ -85,10 +84,7 @@ def evaluate_unread(context: GroupContext, at: int) -> None:
         f" names {phrase(len(queues), 'it', 'them')}."
     )
     if queues:
-        found = _found(message + _waiting(context, queues, at), names)
-        # The other finding says why nobody owns them.
-        cause = _OWNERLESS if _OWNERLESS in context.group.findings else None
-        context.set_finding(UNREAD, msgspec.structs.replace(found, caused_by=cause), at)
+        context.set_finding(UNREAD, _found(message + _waiting(context, queues, at), names), at)
     context.set_unread(UnreadQueues(unread.since, at, message, names))
 
 
