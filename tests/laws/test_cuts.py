@@ -7,7 +7,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from tests.udfs.shard.random_streams import Dice, dice, finish, lengths, moved, run
-from tests.udfs.shard.shard_script import FAR, Cluster
+from tests.udfs.shard.shard_script import FAR
 from udfs.group import coordinator
 
 
@@ -26,14 +26,12 @@ def test_rows_do_not_depend_on_how_the_input_was_cut(dice: Dice, length: int, sh
 
 @settings(max_examples=30, suppress_health_check=[HealthCheck.too_slow])
 @given(dice=dice, length=st.integers(10, 120), shards=st.integers(1, 3))
+# A group is deleted, and made again within one batch: ends from before its first commit are not its own.
+@example(dice=Dice(265), length=33, shards=1)
 def test_standstills_do_not_depend_on_how_the_input_was_cut(dice: Dice, length: int, shards: int) -> None:
     stream = dice.standstill(length)
     first, second = run(coordinator, [stream]), run(coordinator, dice.cut(stream), shards=shards)
-    assert _findings(first) == _findings(second)
-
-
-def _findings(cluster: Cluster) -> list[bytes]:
-    return [row for row in finish(cluster) if b'"kind":"finding_' in row]
+    assert finish(first) == finish(second)
 
 
 @settings(max_examples=150, suppress_health_check=[HealthCheck.too_slow])

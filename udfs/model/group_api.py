@@ -8,6 +8,7 @@ All times are epoch ms; "due" means strictly before ``clock``.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import dropwhile
 from typing import Any, Protocol, TypeAlias
 
 import msgspec
@@ -15,7 +16,7 @@ import msgspec
 from udfs.model.config import CoreConfig
 from udfs.model.events import AnyEvent, GroupSnapshot, QueueInfo
 from udfs.model.journal import Change, Rebalance, Rejected
-from udfs.model.observations import Offsets, QueueWait, ReadOffsets
+from udfs.model.observations import UNKNOWN, Observation, Offsets, QueueWait, ReadOffsets
 from udfs.model.systems import System
 
 
@@ -77,13 +78,22 @@ Progress: TypeAlias = Mapping[int, Sequence[int]]
 
 
 def observed_since(progress: Progress, offsets: Offsets, at: int) -> tuple[Progress, Offsets]:
-    """Return the observations of queues from a given time on: earlier ones belong to a group that was deleted then."""
+    """Return the observations of queues from a given time on: earlier ones belong to a group that was deleted then.
+
+    Ends count from the group's first own observation of a queue on, as for any other new group.
+    """
     times = {queue: [time for time in of_queue if time >= at] for queue, of_queue in progress.items()}
     observed = {
-        queue: [observation for observation in of_queue if observation[0] >= at] for queue, of_queue in offsets.items()
+        queue: list(dropwhile(_is_end_alone, (seen for seen in of_queue if seen[0] >= at)))
+        for queue, of_queue in offsets.items()
     }
     some_offsets = ReadOffsets({queue: some for queue, some in observed.items() if some})
     return {queue: some for queue, some in times.items() if some}, some_offsets
+
+
+def _is_end_alone(observation: Observation) -> bool:
+    _, committed, _, position = observation
+    return committed == position == UNKNOWN
 
 
 class GroupInput(msgspec.Struct, kw_only=True):
