@@ -24,9 +24,9 @@ pytestmark = [pytest.mark.broker, pytest.mark.timeout(300)]
 
 GROUP, TOPIC = "standing", "stood-in"
 _POLL_INTERVAL_S = 45
-_FLOOR_S = 6
+_FLOOR_S = 8
 # A hang shows within the floor, an evaluation, two reads of ends, a commit; and a busy machine.
-_HANG_S = 16
+_HANG_S = 22
 CONFIG = core_config(stalled_after_ms=_FLOOR_S * 1_000, stalled_first_ms=_FLOOR_S * 1_000)
 
 
