@@ -107,6 +107,12 @@ def test_installed_alone_it_shows_the_demo_and_rolls_its_state_back(run):
     assert "batch" in rolled.stdout + rolled.stderr
 
 
+def test_installed_alone_it_annotates(run, tmp_path):
+    noted = run("annotate", "orders 2.4.1", "--out", "events")
+    assert noted.returncode == 0, noted.stderr
+    assert any("orders 2.4.1" in path.read_text() for path in (tmp_path / "events").rglob("*.jsonl"))
+
+
 def test_installed_alone_it_serves_pages(start, tmp_path):
     write_story(tmp_path / "tables")
     with start("serve", "--port", "0") as server:

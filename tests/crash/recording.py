@@ -15,7 +15,7 @@ def write_busy_files(folder: Path, files: int) -> None:
     """Write a small fleet's life, four seconds a file.
 
     Beside the fleet, a group has one queue and one member more in every other file, so that a queue moves and a
-    finding opens or closes, and commits; a topic grows; a line is no event.
+    finding opens or closes, and commits; a topic grows; an annotation has a new version; a line is no event.
     """
     lines = fleet_lines(seed=8, duration_ms=files * _SPAN_MS, groups=3, speed=1.0)
     start = lines[0].event_time
@@ -44,6 +44,8 @@ def _beside(number: int, start: int) -> Iterator[bytes]:
     committed = {"topic": "single", "queue_id": 0, "offset": 10 * number, "end_offset": 11 * number}
     yield _line(event | {"type": "progress", "group": "comes and goes", "queues": [committed]})
     yield _line(event | {"type": "topic_queues", "topic": "grows", "queue_count": number + 1})
+    deploy = {"type": "annotation", "kind": "deploy", "text": f"version {number}", "id": f"deploy-{number // 2}"}
+    yield _line(event | deploy)
     yield f"line {number} is no event\n".encode()
 
 
