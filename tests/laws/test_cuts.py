@@ -28,6 +28,8 @@ def test_rows_do_not_depend_on_how_the_input_was_cut(dice: Dice, length: int, sh
 @given(dice=dice, length=st.integers(10, 120), shards=st.integers(1, 3))
 # A group is deleted, and made again within one batch: ends from before its first commit are not its own.
 @example(dice=Dice(265), length=33, shards=1)
+# The same, with an end at the time of that commit.
+@example(dice=Dice(114), length=114, shards=1)
 def test_standstills_do_not_depend_on_how_the_input_was_cut(dice: Dice, length: int, shards: int) -> None:
     stream = dice.standstill(length)
     first, second = run(coordinator, [stream]), run(coordinator, dice.cut(stream), shards=shards)

@@ -8,7 +8,6 @@ All times are epoch ms; "due" means strictly before ``clock``.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from itertools import dropwhile
 from typing import Any, Protocol, TypeAlias
 
 import msgspec
@@ -84,16 +83,16 @@ def observed_since(progress: Progress, offsets: Offsets, at: int) -> tuple[Progr
     """
     times = {queue: [time for time in of_queue if time >= at] for queue, of_queue in progress.items()}
     observed = {
-        queue: list(dropwhile(_is_end_alone, (seen for seen in of_queue if seen[0] >= at)))
-        for queue, of_queue in offsets.items()
+        queue: _from_first_own([seen for seen in of_queue if seen[0] >= at]) for queue, of_queue in offsets.items()
     }
     some_offsets = ReadOffsets({queue: some for queue, some in observed.items() if some})
     return {queue: some for queue, some in times.items() if some}, some_offsets
 
 
-def _is_end_alone(observation: Observation) -> bool:
-    _, committed, _, position = observation
-    return committed == position == UNKNOWN
+def _from_first_own(observed: Sequence[Observation]) -> list[Observation]:
+    own = (time for time, committed, _, position in observed if committed != UNKNOWN or position != UNKNOWN)
+    first = next(own, None)
+    return [] if first is None else [seen for seen in observed if seen[0] >= first]
 
 
 class GroupInput(msgspec.Struct, kw_only=True):
