@@ -83,7 +83,7 @@ def evaluate_standstill(context: GroupContext, at: int) -> None:
             end_standstill(context, current, at, _how_it_ended(context, current))
         return
     digest = zlib.crc32(repr([(owned.queue, owned.member.member_id) for owned in scope.queues]).encode())
-    waiting = _waiting(context, scope.queues, at)
+    waiting = waiting_in(context, [owned.key for owned in scope.queues], at)
     counted_at = at
     if current is not None and (current.kind, current.digest) == (scope.kind, digest):
         # The message follows the growing number each time that it has doubled.
@@ -230,11 +230,15 @@ def _held_since(member: Member) -> int:
     return member.joined_at if member.holds_since is None else member.holds_since
 
 
-def _waiting(view: GroupView, queues: Iterable[_Owned], at: int) -> int | None:
-    """Return how many messages wait in queues; None if the source does not show it for all of them."""
+def waiting_in(view: GroupView, keys: Iterable[int], at: int) -> int | None:
+    """Return how many messages wait in queues; None if the source does not show it for all of them.
+
+    Args:
+        keys: The result of ``packet.queue_keys``.
+    """
     total = 0
-    for owned in queues:
-        newest = view.facts.offsets.newest(owned.key, at)
+    for key in keys:
+        newest = view.facts.offsets.newest(key, at)
         committed = newest.commit or newest.undated
         if committed is None or newest.end is None:
             return None

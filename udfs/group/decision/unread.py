@@ -14,6 +14,7 @@ from udfs.group.assignment.target_assignment import topics_with_metadata
 from udfs.group.batch.context import GroupContext
 from udfs.group.batch.finding_texts import phrase, queues_text
 from udfs.group.batch.findings import Found, of_queues
+from udfs.group.decision.stalled_queues import waiting_in
 from udfs.group.state.group import Queue, keys_of, queue_order
 from udfs.group.state.state_machine import GroupKind
 from udfs.group.state.unread_queues import UnreadQueues
@@ -134,12 +135,8 @@ def _free(view: GroupView, at: int) -> Mapping[Queue, None] | None:
 
 def _waiting(view: GroupView, queues: Sequence[Queue], at: int) -> str:
     """Return how many messages wait in queues, as a sentence, or that the source does not show it."""
-    total = 0
-    for key in queue_keys(queues).tolist() if queues else []:
-        newest = view.facts.offsets.newest(key, at)
-        committed = newest.commit or newest.undated
-        if committed is None or newest.end is None:
-            return " How many messages wait there is not known."
-        total += max(0, newest.end[1] - committed[1])
+    total = waiting_in(view, queue_keys(queues).tolist() if queues else [], at)
+    if total is None:
+        return " How many messages wait there is not known."
     unit = "byte" if view.profile.offsets_count_bytes else "message"
     return " " + phrase(total, f"{{:,}} {unit} waits there.", f"{{:,}} {unit}s wait there.")
