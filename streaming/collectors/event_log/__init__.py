@@ -2,7 +2,7 @@
 
 from streaming.collectors.event_log.event_files import EventFiles
 from streaming.collectors.event_log.event_topic import EventTopic
-from streaming.collectors.event_log.log import EventLog, LogFull, LogLimits, Memory
+from streaming.collectors.event_log.log import EventLog, ForwardingLog, LogFull, LogLimits, Memory
 from streaming.collectors.event_log.quiet_log import QuietLog
 
-__all__ = ["EventFiles", "EventLog", "EventTopic", "LogFull", "LogLimits", "Memory", "QuietLog"]
+__all__ = ["EventFiles", "EventLog", "EventTopic", "ForwardingLog", "LogFull", "LogLimits", "Memory", "QuietLog"]

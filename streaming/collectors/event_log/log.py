@@ -43,6 +43,37 @@ class EventLog(Protocol):
         """Try to write the waiting events; return whether none is waiting any more."""
 
 
+class ForwardingLog:
+    """A log that passes everything on to another one; subclasses choose what, and when."""
+
+    def __init__(self, log: EventLog) -> None:
+        self._log = log
+
+    def append(self, events: Sequence[AnyEvent]) -> None:
+        """Append events to the log.
+
+        Raises:
+            LogFull: See ``EventLog``.
+        """
+        self._log.append(events)
+
+    def read_memory(self) -> bytes | None:
+        """Return the memory of the log."""
+        return self._log.read_memory()
+
+    def keep_memory(self, content: bytes) -> None:
+        """Store the memory in the log."""
+        self._log.keep_memory(content)
+
+    def trouble(self) -> str | None:
+        """Return the log's problem."""
+        return self._log.trouble()
+
+    def flush(self) -> bool:
+        """Write what waits in the log."""
+        return self._log.flush()
+
+
 @dataclass(frozen=True)
 class LogLimits:
     """The limits of a log.

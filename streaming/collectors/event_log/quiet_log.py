@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from streaming.collectors.event_log.log import EventLog
+from streaming.collectors.event_log.log import EventLog, ForwardingLog
 from udfs.model.events import AnyEvent, Clock
 
 # Of three clocks in a row two are left out.
@@ -17,7 +17,7 @@ _LEFT_OUT = 2
 _CLOCKS_AFTER = 2
 
 
-class QuietLog:
+class QuietLog(ForwardingLog):
     """Passes everything on to another log, except most clocks of a cluster in which nothing happens.
 
     Args:
@@ -37,7 +37,7 @@ class QuietLog:
         is_prompt: Callable[[], bool] = lambda: True,
         position: Callable[[], object] = lambda: None,
     ) -> None:
-        self._log = log
+        super().__init__(log)
         # An event may be dated later than the clock after it, by less than the lateness, and waits that long again.
         self._settle_ms = 2 * lateness_ms
         self._longest_gap_ms = silent_after_ms // 2
@@ -83,19 +83,3 @@ class QuietLog:
             return 0
         # A poll begins a little late.
         return max(0, min(_LEFT_OUT, (self._longest_gap_ms + gap_ms // 10) // gap_ms - 1))
-
-    def read_memory(self) -> bytes | None:
-        """Return the memory of the log."""
-        return self._log.read_memory()
-
-    def keep_memory(self, content: bytes) -> None:
-        """Store the memory in the log."""
-        self._log.keep_memory(content)
-
-    def trouble(self) -> str | None:
-        """Return the log's problem."""
-        return self._log.trouble()
-
-    def flush(self) -> bool:
-        """Write what waits in the log."""
-        return self._log.flush()

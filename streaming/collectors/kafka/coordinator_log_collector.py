@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
 
 from streaming.collectors.collector import CollectorStatus, CollectorThread, State, status_with_log
-from streaming.collectors.event_log import EventLog, LogFull
+from streaming.collectors.event_log import EventLog, ForwardingLog, LogFull
 from streaming.collectors.kafka.coordinator_log import CoordinatorLog
 from streaming.collectors.kafka.log_files import STDIN, LineSource, LogFiles, StandardInput
 from streaming.machine.clock import now_ms
@@ -147,11 +147,11 @@ def brokers_logs(settings: Kafka, log: EventLog) -> CoordinatorLogCollector:
     return CoordinatorLogCollector(settings.cluster, parser, lines, log)
 
 
-class LogBehindLines:
+class LogBehindLines(ForwardingLog):
     """A log of events whose clocks wait for everything that the brokers logged before them."""
 
     def __init__(self, log: EventLog, lines: CoordinatorLogCollector) -> None:
-        self._log = log
+        super().__init__(log)
         self._lines = lines
 
     def append(self, events: Sequence[AnyEvent]) -> None:
@@ -163,19 +163,3 @@ class LogBehindLines:
         if any(isinstance(event, Clock) for event in events) and not self._lines.observe_once():
             raise LogFull("what the brokers logged could not be written")
         self._log.append(events)
-
-    def read_memory(self) -> bytes | None:
-        """Return the memory of the log."""
-        return self._log.read_memory()
-
-    def keep_memory(self, content: bytes) -> None:
-        """Store the memory in the log."""
-        self._log.keep_memory(content)
-
-    def trouble(self) -> str | None:
-        """Return the log's problem."""
-        return self._log.trouble()
-
-    def flush(self) -> bool:
-        """Write what waits in the log."""
-        return self._log.flush()
