@@ -18,11 +18,14 @@ CAUSE_TEXTS = {
     "strategy_changed": ("strategy changed", "blue"),
     "settings_changed": ("settings changed", "blue"),
     "queue_count_changed": ("queues of {topic} changed", "magenta"),
+    "topic_learned": ("{topic} learned late", "magenta"),
     "cooperative_follow_up": ("cooperative follow-up", "dim"),
     "coordinator_changed": ("coordinator changed", "red"),
     "late_evidence": ("late evidence", "magenta"),
     "unexplained": ("no cause observed", "red"),
 }
+# Texts of a changed subscription that names its topic: a pattern matches it.
+_MATCHED, _MATCHED_BY_SEVERAL = "{topic} matched the pattern of {member}", "{topic} matched the patterns of {count}"
 SEVERAL = {
     "session_expired": "{count} expired",
     "member_left": "{count} left",
@@ -30,6 +33,7 @@ SEVERAL = {
     "member_joined": "{count} joined",
     "subscription_changed": "{count} changed subscriptions",
     "queue_count_changed": "queues of {count} topics changed",
+    "topic_learned": "{count} topics learned late",
 }
 
 
@@ -52,10 +56,15 @@ def describe_cause(triggers: Iterable[Mapping[str, Any]], group_id: str = "", id
         kinds.setdefault(str(trigger["kind"]), []).append(trigger)
     parts = []
     for kind, several in kinds.items():
-        if len(several) > 1 and kind in SEVERAL:
+        topics = {trigger.get("topic") for trigger in several}
+        is_match = kind == "subscription_changed" and len(topics) == 1 and None not in topics
+        if len(several) > 1 and is_match:
+            parts.append(_MATCHED_BY_SEVERAL.format(count=len(several), topic=several[0]["topic"]))
+        elif len(several) > 1 and kind in SEVERAL:
             parts.append(SEVERAL[kind].format(count=len(several)))
         else:
             text, _ = CAUSE_TEXTS.get(kind, (kind.replace("_", " "), ""))
+            text = _MATCHED if is_match else text
             member = _short(several[0].get("member_id") or "a member", group_id, id_width)
             parts.append(text.format(member=member, topic=several[0].get("topic")))
     return ", ".join(parts)

@@ -34,12 +34,14 @@ _HAPPENED = {
     "strategy_changed": "the strategy changed",
     "settings_changed": "the settings of the group changed",
     "queue_count_changed": "the queues of topic {topic} changed",
+    "topic_learned": "the group learned late of topic {topic}, to which it subscribed before",
     "cooperative_follow_up": "the second generation of a cooperative move",
     "coordinator_changed": "the coordinator lost its state of the group",
     "late_evidence": "evidence arrived late",
     "unexplained": "the source reports a new generation, and no cause was observed",
 }
-# The same texts with the name of one member.
+# The same texts if the cause names a topic, or a member.
+_BY_TOPIC = {"subscription_changed": "topic {topic} matches the pattern of {member}"}
 _BY_MEMBER = {
     "strategy_changed": "{member} reports another strategy",
     "settings_changed": "{member} changed the settings of its strategy",
@@ -239,6 +241,8 @@ def _happened(cause: Row, row: Row) -> str:
         return "the group exists again; it had been deleted, or empty for so long that its state was dropped"
     if kind in _BY_MEMBER and cause["member_id"]:
         return _BY_MEMBER[kind]
+    if kind in _BY_TOPIC and cause["topic"]:
+        return _BY_TOPIC[kind]
     return _HAPPENED.get(kind, kind)
 
 

@@ -24,6 +24,8 @@ def check_story(job: RunningJob, story: Story) -> None:
     for number, step in sorted(wanted.items()):
         row = generations[number]
         assert _causes(row) == step.triggers, (step.what, row["triggers"], {name: row[name] for name in _TIMES})
+        if step.matched is not None:
+            assert {cause["topic"] for cause in row["triggers"]} == {step.matched}, (step.what, row["triggers"])
         assert row["status"] == "completed", (step.what, row["error"])
         assert row["generation_source"] == "reported"
         assert row["members_after"] == len(step.given)

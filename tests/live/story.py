@@ -32,7 +32,7 @@ class Step:
         triggers: Kinds, and the client id of the member that they name (None: no member), in any order.
         given: What each member holds in it, by member id, as the members themselves say; None of one that was not
             answered: the leader had joined again before, and the coordinator sent the member to the next generation.
-        is_stale: Its leader had no metadata of a topic.
+        is_stale: Its leader had no metadata of a topic. matched: The topic that a member's pattern newly matches.
     """
 
     what: str
@@ -40,6 +40,7 @@ class Step:
     triggers: frozenset[tuple[str, str | None]]
     given: Mapping[str, tuple[Partition, ...] | None]
     is_stale: bool = False
+    matched: str | None = None
 
 
 @dataclass
@@ -49,21 +50,25 @@ class Story:
     group: str
     steps: list[Step] = field(default_factory=list)
 
-    def record(self, what: str, members: list[Member], *triggers: tuple[str, str | None]) -> None:
+    def record(
+        self, what: str, members: list[Member], *triggers: tuple[str, str | None], matched: str | None = None
+    ) -> None:
         """Note a step that has just ended."""
         generation = members[0].generation
         assert generation is not None
         given = {member.member_id or "": member.owned for member in members}
-        self.steps.append(Step(what, generation, frozenset(triggers), given))
+        self.steps.append(Step(what, generation, frozenset(triggers), given, matched=matched))
 
-    def record_perhaps_stale(self, what: str, members: list[Member], cause: tuple[str, str | None]) -> None:
+    def record_perhaps_stale(
+        self, what: str, members: list[Member], cause: tuple[str, str | None], matched: str | None = None
+    ) -> None:
         """Note a step in which the leader may assign before it has metadata of all topics, and joins again with it."""
         number = self.steps[-1].generation + 1
         if members[0].generation == number + 1:
             given = {member.member_id or "": _owned_in(member, number) for member in members}
             self.steps.append(Step("not knowing a topic yet", number, frozenset({cause}), given, is_stale=True))
-            cause = ("unexplained", None)  # the leader learned of the topic late; its queues did not change
-        self.record(what, members, cause)
+            cause, matched = ("topic_learned", None), None
+        self.record(what, members, cause, matched=matched)
 
 
 def partitions(topic: str, count: int) -> list[Partition]:
@@ -170,7 +175,8 @@ def mixed_members(broker: Broker, group: str, start: StartMember) -> Story:
 
     create_topic(broker, later_topic, 3)
     wait_until_assigned([a, b, c], both + partitions(later_topic, 3))
-    story.record_perhaps_stale("the pattern matches another topic", [a, b, c], ("subscription_changed", "c"))
+    changed = ("subscription_changed", "c")
+    story.record_perhaps_stale("the pattern matches another topic", [a, b, c], changed, matched=later_topic)
     return story
 
 

@@ -55,8 +55,7 @@ def _is_explained(row: Rebalance, library: str) -> bool:
         return bool(kinds) and kinds <= expected
     # Its leader may have no metadata when it assigns first; and it joins again by itself, which nothing records.
     changed = row.queues_assigned + row.queues_revoked + row.queues_moved + row.members_after - row.members_before
-    learned = all("had no metadata of it" in (trigger.detail or "") for trigger in row.triggers)
-    return kinds <= expected or (kinds == {"unexplained"} and (learned or not changed))
+    return kinds <= expected | {"topic_learned"} or (kinds == {"unexplained"} and not changed)
 
 
 def _play(broker: Broker, library: str, strategy: str) -> list[GroupSnapshot]:

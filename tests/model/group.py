@@ -18,8 +18,8 @@ from udfs.strategies.registry import qualified_name
 
 ORDER = (
     "group_created", "session_expired", "member_left", "member_gone", "member_joined", "subscription_changed",
-    "strategy_changed", "settings_changed", "queue_count_changed", "cooperative_follow_up", "coordinator_changed",
-    "late_evidence", "unexplained",
+    "strategy_changed", "settings_changed", "queue_count_changed", "topic_learned",
+    "cooperative_follow_up", "coordinator_changed", "late_evidence", "unexplained",
 )  # fmt: skip
 DEPARTED = {
     "left": "member_left", "expired": "session_expired", "gone": "member_gone", "absent_from_snapshot": "member_gone",

@@ -124,7 +124,11 @@ class NewProtocolGroup(NewProtocolRows):
         departures = {name: self.departure(at, name) for name in self.leaving}
         triggers += [(DEPARTED[reason], name, None) for name, (reason, _) in departures.items()]
         triggers += [
-            ("subscription_changed", name, None)
+            (
+                "subscription_changed",
+                name,
+                self.matched_topic(name, before[name]["subscriptions"], members[name]["subscriptions"]),
+            )
             for name in members.keys() & before.keys()
             if members[name]["subscriptions"] != before[name]["subscriptions"]
         ]

@@ -50,6 +50,11 @@ class NewProtocolRows(GroupRows):
     def subscribed(self, member: RecordedMember) -> set[str]:
         return {*(member.described.get("subscriptions") or ()), *self.matched.get(member.pattern or "", ())}
 
+    def matched_topic(self, name: str, before: list[str], after: list[str]) -> str | None:
+        """Return the topic that a member has newly subscribed to, if a pattern does that and it is just one."""
+        added = set(after) - set(before)
+        return added.pop() if self.members[name].pattern and len(added) == 1 else None
+
     def known(self, at: int, members: dict[str, dict[str, Any]]) -> dict[str, int]:
         """Return the partitions of the topics of an epoch: as the last target has shown them, else as metadata does."""
         names = {name for fields in members.values() for name in fields["subscriptions"]}

@@ -11,7 +11,7 @@ from tests.model.member import Member, is_bare
 from tests.model.reports import former_ids, under_former_ids
 from tests.model.rows import BALANCE, Tables
 from tests.model.static_members import members_of, replace_absent, under_present_ids
-from tests.model.times import Event
+from tests.model.times import METADATA_AGE_MS, Event
 from tests.model.topics import Topics
 from udfs.strategies.registry import names, qualified_name
 
@@ -19,7 +19,6 @@ TopicQueues = dict[str, list[dict[str, Any]]]
 
 
 # No client may leave out queues that are older than this.
-METADATA_AGE_MS = 300_000
 # Inputs of a generation's computation; members' own reports change none of them.
 OF_A_GENERATION = ("subscriptions", "strategies", "instance_id", "rack")
 
@@ -233,8 +232,9 @@ class ReportedGroup(Group):
         )
         before = {name: member.fields() for name, member in self.members.items()}
         subscribed = self.subscribed(before)
+        learned = self.learned(at, event.get("assignments"), subscribed)
         triggers = self.membership_changes(at, reported)
-        triggers += self.description_changes(before, self.fields())
+        triggers += self.description_changes(at, before, self.fields(), event.get("assignments"))
         named = event.get("strategy")
         if named and before and self.last_strategy not in (None, qualified_name(named, self.system)):
             triggers.append(("strategy_changed", None, None))
@@ -263,7 +263,7 @@ class ReportedGroup(Group):
         self.has_rows, self.generation = True, number
         self.reported_generation, self.since, self.last_applied = number, at, at
         # The return of a static member makes a generation only if its join differs from the one before.
-        triggers = triggers or [("subscription_changed", name, None) for name in back]
+        triggers = triggers or learned or [("subscription_changed", name, None) for name in back]
         self.write(at, event, triggers or [("unexplained", None, None)], len(before), missed)
 
     def take_returns(self, at: int, reported: dict[str, Any], departed: Collection[str]) -> list[str]:
@@ -306,12 +306,38 @@ class ReportedGroup(Group):
             return "session_expired", deadline, "expired"
         return "member_gone", at, "absent_from_snapshot"
 
-    def description_changes(self, before: dict[str, dict[str, Any]], after: dict[str, dict[str, Any]]) -> list[Trigger]:
+    def description_changes(
+        self,
+        at: int,
+        before: dict[str, dict[str, Any]],
+        after: dict[str, dict[str, Any]],
+        assignments: dict[str, Any] | None,
+    ) -> list[Trigger]:
+        assigned = {queue["topic"] for held in (assignments or {}).values() for queue in held}
         triggers: list[Trigger] = []
         for name in before.keys() & after.keys():
             for field, kind in (("subscriptions", "subscription_changed"), ("strategies", "strategy_changed")):
-                if set(self.shown.get(name, {}).get(field) or ()) != set(after[name].get(field) or ()):
-                    triggers.append((kind, name, None))
+                was, now = set(self.shown.get(name, {}).get(field) or ()), set(after[name].get(field) or ())
+                if was != now:
+                    is_match = field == "subscriptions" and was < now and len(now - was) == 1
+                    is_match = is_match and self.topics.newest(now - was, was, at, assigned) is not None
+                    triggers.append((kind, name, next(iter(now - was)) if is_match else None))
+        return triggers
+
+    def learned(self, at: int, reported: dict[str, Any] | None, subscribed: set[str]) -> list[Trigger]:
+        """Return the topics of which the last generation assigned nothing, and this one does: new, or learned late."""
+        if reported is None or self.reported is None or self.assigned_at < self.since:
+            return []
+        if self.last_strategy == "kafka.cooperative-sticky" and self.revoked:
+            return []
+        named = {queue["topic"] for held in reported.values() for queue in held} & subscribed
+        triggers: list[Trigger] = []
+        for topic in sorted(named - {queue[0] for queues in self.reported.values() for queue in queues}):
+            made_at = self.topics.newest([topic], subscribed - {topic}, at)
+            is_new = made_at is not None and made_at > self.since
+            if self.last_strategy == "kafka.cooperative-sticky" and not self.counted.get(topic):
+                continue
+            triggers.append(("queue_count_changed" if is_new else "topic_learned", None, topic))
         return triggers
 
     def count_changes(self, at: int, reported: dict[str, Any] | None) -> list[Trigger]:
@@ -330,7 +356,7 @@ class ReportedGroup(Group):
             topics = self.topics.at(at)
             subscribed &= {topic for fields in self.shown.values() for topic in fields.get("subscriptions") or ()}
             new = named & subscribed - self.counted.keys() - topics.keys() - held_before
-            triggers += [("queue_count_changed", None, topic) for topic in sorted(new)]
+            triggers += [("topic_learned", None, topic) for topic in sorted(new)]
         return triggers
 
     def deletions(

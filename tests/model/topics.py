@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
-from tests.model.times import Event
+from tests.model.times import METADATA_AGE_MS, Event
 
 
 class Topics:
@@ -50,6 +51,32 @@ class Topics:
             if since <= at and reported != queues:
                 began, queues = since, reported
         return began
+
+    def appeared(self, topic: str, at: int) -> int | None:
+        """Return when a topic that had had no queues was last reported with some, up to a time."""
+        appeared, before = None, list[dict[str, Any]]()
+        for since, queues in self.reported.get(topic, []):
+            appeared = since if since <= at and queues and not before else appeared
+            before = queues
+        return appeared
+
+    def newest(
+        self, topics: Collection[str], others: Collection[str], at: int, assigned: Collection[str] = ()
+    ) -> int | None:
+        """Return when the last of some topics was made, if all were recently, after others had been reported.
+
+        Args:
+            assigned: Topics that exist: one of them that is not reported was made just now.
+        """
+        reported_now = self.at(at)
+        is_just_made = {topic for topic in assigned if topic not in reported_now}
+        times = [at if topic in is_just_made else self.appeared(topic, at) for topic in topics]
+        known = [since for since in times if since is not None]
+        if not known or len(known) < len(times) or min(known) < at - 2 * METADATA_AGE_MS:
+            return None
+        histories = [self.reported.get(topic, []) for topic in others]
+        reported = [[queues for since, queues in history if since < min(known)][-1:] for history in histories]
+        return max(known) if any(last and last[0] for last in reported) else None
 
     def first(self, topic: str, at: int) -> list[dict[str, Any]] | None:
         """Return the first queues of a topic, if they were reported up to a time."""

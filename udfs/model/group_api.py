@@ -61,6 +61,9 @@ class TopicsView(Protocol):
     def renewed_at(self, topic: str, time_ms: int) -> int | None:
         """Return when the name last changed to another topic, or to none, up to then; None if it never did."""
 
+    def appeared_at(self, topic: str, time_ms: int) -> int | None:
+        """Return when the topic was last reported after it was unknown or deleted, up to then; None if not kept."""
+
 
 class DedupView(Protocol):
     """The remembered ids of one group."""

@@ -28,6 +28,7 @@ TriggerKind: TypeAlias = Literal[
     "strategy_changed",
     "settings_changed",
     "queue_count_changed",
+    "topic_learned",
     "cooperative_follow_up",
     "coordinator_changed",
     "late_evidence",

@@ -105,6 +105,10 @@ class TopicsAtBatch:
         """Return when the name last changed to another topic, or to none, up to then."""
         return self._topics.renewed_at(topic, time_ms)
 
+    def appeared_at(self, topic: str, time_ms: int) -> int | None:
+        """Return when the topic was last reported after it was unknown or deleted, up to then; None if not kept."""
+        return self._topics.appeared_at(topic, time_ms)
+
 
 class Topics:
     """The topics of one cluster, with the changes of this batch."""
@@ -184,6 +188,12 @@ class Topics:
         record = self._record(topic)
         later = [] if record is None else [life for life in record.lives[1:] if life[0] <= time_ms]
         return later[-1][0] if later else None
+
+    def appeared_at(self, topic: str, time_ms: int) -> int | None:
+        """Return when the topic was last reported after it was unknown or deleted, up to then; None if not kept."""
+        record = self._record(topic)
+        former = [] if record is None else record.former
+        return max((at for at, queues in former if not queues and at <= time_ms), default=None)
 
     def apply(
         self, due: Sequence[CarriedTopic], repeats: DedupStore

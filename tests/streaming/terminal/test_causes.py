@@ -18,6 +18,17 @@ def test_every_kind_is_described() -> None:
         ([{"kind": "member_left", "member_id": "a"}, {"kind": "member_joined", "member_id": "b"}], "a left, b joined"),
         ([{"kind": "member_joined", "member_id": name} for name in "abc"], "3 joined"),
         ([{"kind": "queue_count_changed", "topic": "orders"}], "queues of orders changed"),
+        ([{"kind": "topic_learned", "topic": "orders"}], "orders learned late"),
+        ([{"kind": "subscription_changed", "member_id": "a"}], "a changed subscription"),
+        ([{"kind": "subscription_changed", "member_id": "a", "topic": "t"}], "t matched the pattern of a"),
+        (
+            [{"kind": "subscription_changed", "member_id": name, "topic": "t"} for name in "ab"],
+            "t matched the patterns of 2",
+        ),
+        (
+            [{"kind": "subscription_changed", "member_id": name, "topic": topic} for name, topic in ("at", "bu")],
+            "2 changed subscriptions",
+        ),
         ([{"kind": "new_in_a_later_release", "member_id": "a"}], "new in a later release"),
         ([], ""),
     ],

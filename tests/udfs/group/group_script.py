@@ -104,6 +104,10 @@ class Topics:
     def renewed_at(self, topic: str, time_ms: int) -> int | None:
         return next((at for at, _ in reversed(self._lives(topic)[1:]) if at <= time_ms), None)
 
+    def appeared_at(self, topic: str, time_ms: int) -> int | None:
+        times = [event.event_time for event in self.events if event.topic == topic and event.event_time <= time_ms]
+        return max((at for at in times if self.at(topic, at) and not self.before(topic, at)), default=None)
+
     def _lives(self, topic: str) -> list[tuple[int, str | None]]:
         lives: list[tuple[int, str | None]] = []
         for event in self.events:

@@ -8,7 +8,6 @@ from udfs.group.assignment.rebalance_plan import COOPERATIVE
 from udfs.group.batch.finding_texts import counted
 from udfs.group.kafka.polled_generations import is_converging
 from udfs.group.kafka.triggers import Causes, released
-from udfs.group.members.departure_causes import INFERRED
 from udfs.group.state.group import Group, Owners, Queue
 from udfs.model.events import GroupSnapshot, MemberInfo
 
@@ -86,12 +85,6 @@ def add_causes_of_steps(
     if waiting:
         detail = counted(len(waiting), "queue") + " not released yet"
         causes.add("cooperative_follow_up", event_id=event_id, detail=detail)
-        return
-    topics_before = {queue[0] for queue in group.reported}
-    for topic in sorted({queue[0] for queue in reported} - topics_before):
-        if group.counts.get(topic) and group.members_decided:
-            detail = f"{INFERRED}: the leader of the generation before had no metadata of it"
-            causes.add("unexplained", topic=topic, event_id=event_id, detail=detail)
 
 
 def _by_records(snapshot: GroupSnapshot) -> list[MemberInfo]:

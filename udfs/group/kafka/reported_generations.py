@@ -38,6 +38,7 @@ from udfs.group.kafka.polled_generations import (
     lacks_subscriptions,
 )
 from udfs.group.kafka.rebalance_pause import estimated_pause, queue_pause, span_pauses
+from udfs.group.kafka.topic_discovery import learned_topics
 from udfs.group.kafka.triggers import Causes, compare, returned_members
 from udfs.group.members.client_ids import match_connections
 from udfs.group.members.departure_causes import INFERRED
@@ -116,6 +117,7 @@ def _take_new_generation(
     }
     causes = compare(context, snapshot, due.event_id, at, resized, made_again=topics.made_again)
     causes.returned = sorted(back.values())
+    causes.learned = list(learned_topics(context, reported, at))
     if current is not None and generation == current + 1 and snapshot.leader == group.leader:
         causes.leader = snapshot.leader
     topics = add_left_out(context, causes, topics, reported, snapshot.strategy, with_metadata, at, due.event_id)
@@ -224,6 +226,9 @@ def add_generation_triggers(
         causes.add("late_evidence", detail=reported_late(snapshot.event_time, at), event_id=event_id)
     add_causes_of_steps(group, snapshot, reported, causes, event_id)
     add_causes_of_assignment(view, snapshot, reported, causes, at, event_id)
+    if not causes.triggers:
+        for kind, topic, detail in causes.learned:
+            causes.add(kind, topic=topic, detail=detail, event_id=event_id)
     if not causes.triggers:
         _add_returns(causes, event_id)
     if not causes.triggers:

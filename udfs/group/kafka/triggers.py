@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Container, Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
+from types import MappingProxyType
 
 import msgspec
 
 from udfs.group.events.topic_changes import FIRST_METADATA
 from udfs.group.kafka.inferred_departures import Inferred, infer_departures
+from udfs.group.kafka.topic_discovery import learned_detail, subscription_change
 from udfs.group.members.client_ids import match_departures
 from udfs.group.members.departure_causes import INFERRED, DepartureCause, departure_cause
 from udfs.group.members.descriptions import distinct
@@ -16,13 +18,11 @@ from udfs.group.members.static_members import returned
 from udfs.group.state.group import Evidence, Member, Owners, Queue
 from udfs.group.state.view import GroupView
 from udfs.model.events import Departure, GroupSnapshot, MemberInfo
-from udfs.model.first_few import first_few
 from udfs.model.journal import TRIGGER_ORDER, Trigger, TriggerKind
 from udfs.strategies.registry import qualified_name
 
 # The detail of a topic that was deleted and re-created under its name.
 MADE_AGAIN = ", made again"
-_TOPICS_NAMED = 3
 _OF_MEMBERS = ("member_left", "session_expired", "member_gone", "member_joined")
 
 
@@ -35,6 +35,7 @@ class Causes:
         evidence_left: Evidence that this generation does not show.
         returned: The new ids of static members that came back under them with this generation.
         notes: Sentences about members that returned, or whose client did, by member id.
+        learned: Topics of which only this generation assigns queues, with the kind of cause and its detail.
         leader: This generation's leader, if it is the same as the previous generation's.
     """
 
@@ -45,6 +46,7 @@ class Causes:
         self.evidence_left: list[Evidence] = []
         self.returned: list[str] = []
         self.notes: dict[str, str] = {}
+        self.learned: list[tuple[TriggerKind, str, str]] = []
         self.leader: str | None = None
 
     def add(self, kind: TriggerKind, evidence: Evidence | None = None, **fields: str | None) -> None:
@@ -88,7 +90,7 @@ def compare(
     made_again: Container[str] = (),
     infers: bool = True,
     members_at: int | None = None,
-    patterns: Mapping[str, str] | None = None,
+    patterns: Mapping[str, str] = MappingProxyType({}),
     counts: Mapping[str, int] | None = None,
 ) -> Causes:
     """Compare a new generation with the current one.
@@ -121,20 +123,13 @@ def compare(
         )
         if cause.at < at:
             causes.began(cause.at)
-    for member_id, info in sorted(infos.items()):
-        member = group.members.get(member_id)
-        proof = _newest(evidence, "member_joined", member_id) if member is None else None
-        if member is None:
-            causes.add("member_joined", proof, member_id=member_id, event_id=event_id)
-        elif _subscribes_otherwise(member, info):
-            proof = _newest(evidence, "subscription_changed", member_id)
-            detail = _subscription_detail(member, info, (patterns or {}).get(member_id))
-            causes.add("subscription_changed", proof, member_id=member_id, detail=detail, event_id=event_id)
-        if proof is not None:
-            causes.began(proof.time)
+    _compare_members(view, snapshot, infos, evidence, patterns, event_id, at, causes)
     _compare_strategies(view, snapshot, infos, event_id, causes)
     for topic, (before, now) in sorted(resized.items()):
         if before == now and topic not in made_again:
+            continue
+        if before is None and group.recorded is None:
+            causes.add("topic_learned", topic=topic, detail=learned_detail(view, topic), event_id=event_id)
             continue
         proofs = (
             topic_proof
@@ -152,25 +147,35 @@ def compare(
     return causes
 
 
+def _compare_members(
+    view: GroupView,
+    snapshot: GroupSnapshot,
+    infos: Mapping[str, MemberInfo],
+    evidence: Sequence[Evidence],
+    patterns: Mapping[str, str],
+    event_id: str,
+    at: int,
+    causes: Causes,
+) -> None:
+    group, assigned = view.group, None
+    for member_id, info in sorted(infos.items()):
+        member, proof = group.members.get(member_id), None
+        if member is None:
+            proof = _newest(evidence, "member_joined", member_id)
+            causes.add("member_joined", proof, member_id=member_id, event_id=event_id)
+        elif _subscribes_otherwise(member, info):
+            proof = _newest(evidence, "subscription_changed", member_id)
+            assigned = assigned or {queue.topic for held in (snapshot.assignments or {}).values() for queue in held}
+            topic, detail = subscription_change(view, member, info, patterns.get(member_id), assigned, at)
+            causes.add(
+                "subscription_changed", proof, member_id=member_id, topic=topic, detail=detail, event_id=event_id
+            )
+        if proof is not None:
+            causes.began(proof.time)
+
+
 def _subscribes_otherwise(member: Member, info: MemberInfo) -> bool:
     return info.subscriptions is not None and distinct(info.subscriptions) != (member.subscriptions or ())
-
-
-def _subscription_detail(member: Member, info: MemberInfo, pattern: str | None) -> str | None:
-    """Return which topics a member newly subscribes to, and which no longer; None if only the order changed.
-
-    If it subscribes by a pattern, they changed with the cluster's topics, or the pattern changed.
-    """
-    before, now = set(member.subscriptions or ()), set(info.subscriptions or ())
-    added, dropped = now - before, before - now
-    parts = [f"added {_few(added)}"] if added else []
-    parts += [f"dropped {_few(dropped)}"] if dropped else []
-    parts = [f"pattern {pattern}", *parts] if pattern is not None else parts
-    return ", ".join(parts) or None
-
-
-def _few(topics: Collection[str]) -> str:
-    return first_few(sorted(topics), _TOPICS_NAMED)
 
 
 def _compare_strategies(
@@ -267,7 +272,7 @@ def _evidence_left(
     Args:
         resized: Topics of both generations; of any other topic this generation shows the current number of queues.
     """
-    shown = {(trigger.kind, trigger.member_id, trigger.topic) for trigger in causes.triggers}
+    shown = {(trigger.kind, trigger.member_id, _topic_of(trigger)) for trigger in causes.triggers}
     departed = set(causes.departures)
 
     def is_open(proof: Evidence) -> bool:
@@ -287,6 +292,11 @@ def _evidence_left(
         return (proof.kind, proof.member_id, proof.topic) not in shown and proof.member_id not in departed
 
     return [proof for proof in view.group.evidence if is_open(proof)]
+
+
+def _topic_of(trigger: Trigger) -> str | None:
+    """Return the topic that evidence of the same cause names: evidence of a member's subscription names none."""
+    return None if trigger.kind == "subscription_changed" else trigger.topic
 
 
 def released(before: Owners, after: Owners) -> list[Queue]:

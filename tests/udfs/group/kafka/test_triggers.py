@@ -19,6 +19,7 @@ def test_the_order_of_causes_is_the_one_of_the_contract() -> None:
         "strategy_changed",
         "settings_changed",
         "queue_count_changed",
+        "topic_learned",
         "cooperative_follow_up",
         "coordinator_changed",
         "late_evidence",
