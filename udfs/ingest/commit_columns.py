@@ -103,7 +103,7 @@ def pack_ends(events: Sequence[QueueEnds]) -> dict[str, PackedEnds]:
     return {
         cluster: PackedEnds.pack(
             queue_keys([queue for queue, *_ in of_cluster]),
-            *np.array([observed for _, *observed in of_cluster], np.int64).T,
+            *np.array([observed for _, *observed in of_cluster], np.int64).reshape(-1, 3).T,
         )
         for cluster, of_cluster in rows.items()
     }
