@@ -162,6 +162,7 @@ PROGRESS = answered(
     row_schema(
         named("cluster", "group_id", "topic", "broker", "queue_id", "committed_offset", "committed_at", "end_offset")
         + named("end_at", "lag", "member_id", "host", "client_id", lag_reliable=TRUTH)
+        + named(lag_ms=LONG, lag_min_ms=LONG, lag_max_ms=LONG, lag_source=TEXT)
     )
 )
 REBALANCE = object_answered(

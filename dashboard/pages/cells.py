@@ -22,6 +22,7 @@ from streaming.terminal.causes import describe_cause
 from streaming.terminal.escape import printable
 from streaming.terminal.format import between
 from streaming.views.group_state_texts import state_text
+from streaming.views.lag_ages import lag_age_text
 from streaming.views.phase_texts import phases_text
 
 _ESTIMATED = Markup('<abbr title="estimated">~</abbr>')
@@ -199,6 +200,7 @@ _CELLS: Mapping[str, Callable[[Cell], str]] = {
     "repeated": lambda cell: repeated(cell.row),
     "waiting": lambda cell: waiting(cell.row),
     "lag": _lag,
+    "lag_age": lambda cell: escape(lag_age_text(cell.row)),
     "phases": lambda cell: escape(phases_text(cell.row) or DASH),
     "truth": lambda cell: truth(cell.value),
     "group": lambda cell: _link(group_address(cell.cluster, cell.value), shown(cell.value)),
@@ -221,5 +223,7 @@ _CELLS: Mapping[str, Callable[[Cell], str]] = {
     "annotation": _annotation,
 }
 # Kinds of cells that are drawn from the whole row, even if their own field is empty.
-_OF_THE_ROW = frozenset({"members", "cause", "outage", "queue_outage", "repeated", "waiting", "lag", "phases", "truth"})
+_OF_THE_ROW = frozenset(
+    {"members", "cause", "outage", "queue_outage", "repeated", "waiting", "lag", "lag_age", "phases", "truth"}
+)
 KINDS = frozenset(_CELLS)

@@ -161,6 +161,7 @@ PROGRESS = (
     PageColumn("committed_offset", "Current offset", "count"),
     PageColumn("end_offset", "End", "count"),
     PageColumn("lag", "Lag", "lag"),
+    PageColumn("lag_ms", "Oldest unread", "lag_age"),
     PageColumn("lag_reliable", "Reliable", "truth"),
     PageColumn("member_id", "Owner", "member", wide=True),
 )

@@ -104,6 +104,7 @@ class Findings(Section):
     stalled_after_ms: SomeSpan
     stalled_factor: float = Field(ge=1, le=1_000_000, allow_inf_nan=False)
     stalled_first_ms: SomeSpan
+    retention_risk_share: float = Field(ge=0, le=1, allow_inf_nan=False)
 
 
 class EventsFolder(Section):

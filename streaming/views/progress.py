@@ -12,6 +12,7 @@ from streaming.tables.arrow_rows import from_arrow
 from streaming.tables.schema import QUEUE_PROGRESS, Row
 from streaming.views.assignments import SHARED_BY_MESSAGE, current_spans
 from streaming.views.group_state_texts import coordinator_state, is_under_way
+from streaming.views.lag_ages import LagAge, lag_ages
 from streaming.views.members import queues_of
 from streaming.views.reader import Except, Reader, Within, time_scalar
 from udfs.model.systems import SYSTEMS
@@ -32,6 +33,7 @@ def progress(reader: Reader, group: Mapping[str, Any], members: Sequence[Row]) -
         group: Its row in ``groups``. members: Its current members.
     Returns: by queue and owner; a queue without an owner has one row, and so does a queue of the members' topics
         without any commit. An end offset before the commit is older than the commit, and the lag is null.
+        ``lag_ms`` and what comes with it are those of ``LagAge``.
         ``lag_reliable`` is false then, and while the queue moves: the group is rebalancing, no member holds the queue,
         or its owner has not committed yet. Members of a streams group own tasks, not queues, so its lag is reliable
         while it is stable.
@@ -42,6 +44,9 @@ def progress(reader: Reader, group: Mapping[str, Any], members: Sequence[Row]) -
         owners.setdefault(_queue_of(span), []).append(span)
     newest = _newest(reader, where)
     newest = {queue: row for queue, row in newest.items() if queue in owners or not _is_deleted(row)}
+    ages = lag_ages(
+        reader, where, {queue: _without_older_end(row) for queue, row in newest.items()}, _known_ms(reader, newest)
+    )
     described = {row["member_id"]: row for row in members}
     rows = []
     listed = owners.keys() | newest.keys() | (_subscribed(reader, group, members) if owners else set())
@@ -54,6 +59,7 @@ def progress(reader: Reader, group: Mapping[str, Any], members: Sequence[Row]) -
                     **where,
                     **dict(zip(_NAMES, queue, strict=True)),
                     **{name: offsets.get(name) for name in _OFFSETS},
+                    **ages.get(queue, LagAge())._asdict(),
                     "lag_reliable": _is_reliable(group, span, offsets, has_members=bool(members)),
                     "member_id": span.get("member_id"),
                     "host": member.get("host"),
@@ -61,6 +67,13 @@ def progress(reader: Reader, group: Mapping[str, Any], members: Sequence[Row]) -
                 }
             )
     return rows
+
+
+def _known_ms(reader: Reader, newest: Mapping[_Queue, Row]) -> int:
+    """Return until when the tables know how far queues have come, at least."""
+    observed = (row[name] for row in newest.values() for name in ("committed_at", "end_at"))
+    times: list[int] = [at for at in observed if at is not None]
+    return max([reader.newest_ms("queue_progress", "event_time") or 0, *times])
 
 
 def _subscribed(reader: Reader, group: Mapping[str, Any], members: Sequence[Row]) -> set[_Queue]:

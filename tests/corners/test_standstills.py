@@ -1,4 +1,4 @@
-"""The tables of standstills and of unread queues: each history gives the findings that it says, for every cut."""
+"""The tables of standstills, unread queues and retention: each history gives its findings, for every cut."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ import pytest
 from tests.core_config import core_config
 from tests.corners.corner_run import BASE_MS, CornerRun, Cut, in_one
 
-_STANDSTILLS, _UNREAD = (Path(__file__).parent / f"{name}.txt" for name in ("standstills", "unread"))
+_STANDSTILLS, _UNREAD, _RETENTION = (
+    Path(__file__).parent / f"{name}.txt" for name in ("standstills", "unread", "retention")
+)
 _KINDS = ("queue_stalled", "member_stalled", "group_stalled")
 Event = dict[str, Any]
 
@@ -157,6 +159,12 @@ class Story:
         elif number in self.committed:
             self._observe(number, float(at), moved=False)
 
+    def start(self, queue: str, at: str, value: str) -> None:
+        """Let the log of a queue begin at an offset."""
+        place: Event = {"queue_id": int(queue)} | ({} if self.system == "kafka" else {"broker": "b"})
+        known = place | {"end_offset": self.ends[int(queue)], "start_offset": int(value)}
+        self.add(float(at), "queue_ends", topic="t", queues=[known])
+
     def commit(self, queue: str, at: str, value: str = "") -> None:
         """Add a commit: up to the end, up to an offset, or some beyond the last."""
         number = int(queue)
@@ -228,6 +236,11 @@ def test_standstills_are_found_as_the_table_says(history: History) -> None:
 @pytest.mark.parametrize("history", histories(_UNREAD), ids=lambda history: history.title)
 def test_unread_queues_are_found_as_the_table_says(history: History) -> None:
     _check(history, ("queues_unread",))
+
+
+@pytest.mark.parametrize("history", histories(_RETENTION), ids=lambda history: history.title)
+def test_lost_messages_are_found_as_the_table_says(history: History) -> None:
+    _check(history, ("messages_lost", "retention_risk"))
 
 
 def _check(history: History, kinds: Sequence[str]) -> None:

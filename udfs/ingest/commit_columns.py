@@ -88,18 +88,22 @@ def pack_progress(parts: Sequence[CommitColumns], shards: int) -> Iterator[tuple
 
 def pack_ends(events: Sequence[QueueEnds]) -> dict[str, PackedEnds]:
     """Pack the end offsets of queues, by cluster."""
-    rows: dict[str, list[tuple[NamedQueue, int, int]]] = {}
+    rows: dict[str, list[tuple[NamedQueue, int, int, int]]] = {}
     for event in events:
         brokers = SYSTEMS[event.system].counts_queues_per_broker
         rows.setdefault(event.cluster, []).extend(
-            ((event.topic, queue.broker if brokers else None, queue.queue_id), event.event_time, queue.end_offset)
+            (
+                (event.topic, queue.broker if brokers else None, queue.queue_id),
+                event.event_time,
+                queue.end_offset,
+                _offset(queue.start_offset),
+            )
             for queue in event.queues
         )
     return {
         cluster: PackedEnds.pack(
-            queue_keys([queue for queue, _, _ in of_cluster]),
-            np.array([time for _, time, _ in of_cluster], np.int64),
-            np.array([end for _, _, end in of_cluster], np.int64),
+            queue_keys([queue for queue, *_ in of_cluster]),
+            *np.array([observed for _, *observed in of_cluster], np.int64).reshape(-1, 3).T,
         )
         for cluster, of_cluster in rows.items()
     }

@@ -23,6 +23,8 @@ class CoreConfig(msgspec.Struct, frozen=True, kw_only=True):
         stuck_after_ms: How long a group may rebalance, if its source shows it.
         stalled_after_ms, stalled_factor, stalled_first_ms: When a queue has waited for too long, see
             ``udfs/shard/standstills.py``.
+        retention_risk_share: The share of a log before the commit below which messages are at risk to be deleted,
+            see ``udfs/group/decision/lost_messages.py``.
         max_departed_members: Limit per group of remembered descriptions of departed members.
         max_group_work: Limit per group and batch of members and queues in its rebalances; the rest waits.
         max_waiting_events: Limit per shard; beyond it the oldest events are applied before their time.
@@ -56,5 +58,6 @@ class CoreConfig(msgspec.Struct, frozen=True, kw_only=True):
     stalled_after_ms: int
     stalled_factor: float
     stalled_first_ms: int
+    retention_risk_share: float
     queue_progress_ms: int
     max_progress_queues: int

@@ -69,6 +69,7 @@ class QueueEnd(msgspec.Struct, frozen=True, omit_defaults=True):
     queue_id: QueueId
     end_offset: Offset
     broker: str | None = None
+    start_offset: Offset | None = None  # optional: where its log begins: the offset of the first message that is kept
 
 
 class HeldQueue(msgspec.Struct, frozen=True, order=True, omit_defaults=True):

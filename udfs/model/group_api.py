@@ -15,7 +15,7 @@ import msgspec
 from udfs.model.config import CoreConfig
 from udfs.model.events import AnyEvent, GroupSnapshot, QueueInfo
 from udfs.model.journal import Change, Rebalance, Rejected
-from udfs.model.observations import UNKNOWN, Observation, Offsets, QueueWait, ReadOffsets
+from udfs.model.observations import UNKNOWN, NearQueue, Observation, Offsets, QueueWait, ReadOffsets
 from udfs.model.systems import System
 
 
@@ -93,7 +93,7 @@ def observed_since(progress: Progress, offsets: Offsets, at: int) -> tuple[Progr
 
 
 def _from_first_own(observed: Sequence[Observation]) -> list[Observation]:
-    own = (time for time, committed, _, position in observed if committed != UNKNOWN or position != UNKNOWN)
+    own = (time for time, committed, _, position in observed if committed != UNKNOWN or position >= 0)
     first = next(own, None)
     return [] if first is None else [seen for seen in observed if seen[0] >= first]
 
@@ -117,6 +117,7 @@ class GroupInput(msgspec.Struct, kw_only=True):
             observations, ascending. Both are read while the group advances, not later.
         standstills: When messages of its queues waited, as far as an evaluation lies in that time and before the clock;
             only if an evaluation lies between the two values of the clock.
+        near: The queues that may be near the start of their log, or before it, at such an evaluation.
     """
 
     cluster: str
@@ -131,6 +132,7 @@ class GroupInput(msgspec.Struct, kw_only=True):
     progress: Progress = msgspec.field(default_factory=dict)
     offsets: Offsets = msgspec.field(default_factory=ReadOffsets)
     standstills: Sequence[QueueWait] = ()
+    near: Sequence[NearQueue] = ()
     work_limit: int | None = None
 
 

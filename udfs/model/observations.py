@@ -10,11 +10,13 @@ UNKNOWN: Final = -1  # an offset missing from an observation
 NOT_NAMED: Final = -2  # the offset of a commit without one
 DELETED: Final = -3  # the offset where a commit was deleted
 _UNDATED: Final = -4
+_LOG_START: Final = -2  # in the place of a position
 # Of the commits before the last two, the newest in each of the two preceding seconds with a commit is remembered.
 SECOND_MS: Final = 1_000
 
 # (time, committed, end, position) of one queue at one time: ``UNKNOWN`` for a value that is missing, ``NOT_NAMED`` for
-# the offset of a commit without one, ``undated`` for an offset that was committed at an unknown time.
+# the offset of a commit without one, ``undated`` for an offset that was committed at an unknown time. The place of
+# the position may have where a queue's log begins, see ``log_start``.
 Observation: TypeAlias = tuple[int, int, int, int]
 
 
@@ -28,6 +30,26 @@ def undated_offset(committed: int) -> int | None:
     return _UNDATED - committed if committed <= _UNDATED else None
 
 
+def log_start(offset: int) -> int:
+    """Return the code of the offset at which a queue's log begins."""
+    return _LOG_START - offset
+
+
+class NearQueue(NamedTuple):
+    """A queue whose commit may be near the start of its log, or before it, from a time on until another.
+
+    Attributes:
+        key: The result of ``packet.queue_key``; the next three are its name. since: 0 if it was so before this batch.
+    """
+
+    key: int
+    topic: str
+    broker: str | None
+    queue_id: int
+    since: int
+    until: int
+
+
 class Newest(NamedTuple):
     """The newest observations of a queue up to a time: (time, offset) each.
 
@@ -37,6 +59,8 @@ class Newest(NamedTuple):
         end: The end offset. position: The owner's position.
         earlier: Times of the last commits in the two seconds with a commit before the newest commit's second, newest
             first. They show whether commits continued.
+        starts: The last three offsets at which the queue's log began, newest first, each with the time at which it was
+            first observed; fewer if fewer are known.
     """
 
     commit: tuple[int, int] | None = None
@@ -45,12 +69,14 @@ class Newest(NamedTuple):
     end: tuple[int, int] | None = None
     position: tuple[int, int] | None = None
     earlier: tuple[int, ...] = ()
+    starts: tuple[tuple[int, int], ...] = ()
 
 
 def newest_of(observed: Iterable[Observation], until: int) -> Newest:
     """Return the newest of observations that are in the order of time."""
     commit = former = undated = end = position = None
     earlier: tuple[int, ...] = ()
+    starts: tuple[tuple[int, int], ...] = ()
     for time, committed, end_offset, read in observed:
         if time > until:
             break
@@ -63,7 +89,9 @@ def newest_of(observed: Iterable[Observation], until: int) -> Newest:
         if end_offset != UNKNOWN:
             # Of two observations with the same timestamp the greater counts.
             end = (time, end_offset) if end is None else max(end, (time, end_offset))
-        if read != UNKNOWN:
+        if read <= _LOG_START:
+            starts = _with_start(starts, time, _LOG_START - read)
+        elif read != UNKNOWN:
             position = (time, read)
     if commit is not None:
         undated = None
@@ -72,7 +100,19 @@ def newest_of(observed: Iterable[Observation], until: int) -> Newest:
         commit = None
     if former is not None and former[1] == NOT_NAMED:
         former = None
-    return Newest(commit, former, undated, end, position, earlier)
+    return Newest(commit, former, undated, end, position, earlier, starts)
+
+
+def _with_start(starts: tuple[tuple[int, int], ...], time: int, start: int) -> tuple[tuple[int, int], ...]:
+    """Return the last three starts with another one; a smaller one is that of a new log."""
+    if not starts:
+        return ((time, start),)
+    last_time, last = starts[0]
+    if start == last or (time == last_time and start < last):
+        return starts
+    if time == last_time:
+        return ((time, start), *starts[1:])
+    return ((time, start), *starts[:2]) if start > last else ((time, start),)
 
 
 class QueueWait(NamedTuple):

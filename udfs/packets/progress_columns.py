@@ -206,21 +206,33 @@ def _offsets(column: Int64) -> bytes:
 
 
 class PackedEnds(msgspec.Struct, array_like=True):
-    """End offsets: E rows, little-endian: uint64[E] keys of queues, int64[E] times, int64[E] ends."""
+    """End offsets: E rows, little-endian.
+
+    Attributes:
+        queue_keys: uint64[E]. times, ends: int64[E]. starts: int64[E], where logs begin; empty if all are unknown.
+    """
 
     queue_keys: bytes
     times: bytes
     ends: bytes
+    starts: bytes = b""
 
     @classmethod
-    def pack(cls, queues: UInt64, times: Int64, ends: Int64) -> PackedEnds:
+    def pack(cls, queues: UInt64, times: Int64, ends: Int64, starts: Int64 | None = None) -> PackedEnds:
         """Pack columns."""
-        return cls(queues.astype("<u8").tobytes(), times.astype("<i8").tobytes(), ends.astype("<i8").tobytes())
+        return cls(
+            queues.astype("<u8").tobytes(),
+            times.astype("<i8").tobytes(),
+            ends.astype("<i8").tobytes(),
+            b"" if starts is None else _offsets(starts),
+        )
 
-    def columns(self) -> tuple[UInt64, Int64, Int64]:
+    def columns(self) -> tuple[UInt64, Int64, Int64, Int64]:
         """Return the columns."""
+        times = np.frombuffer(self.times, "<i8").astype(np.int64)
         return (
             np.frombuffer(self.queue_keys, "<u8").astype(np.uint64),
-            np.frombuffer(self.times, "<i8").astype(np.int64),
+            times,
             np.frombuffer(self.ends, "<i8").astype(np.int64),
+            np.frombuffer(self.starts, "<i8").astype(np.int64) if self.starts else np.full(len(times), UNKNOWN),
         )

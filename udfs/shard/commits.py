@@ -20,6 +20,7 @@ from udfs.model.observations import (
     Offsets,
     QueueWait,
     ReadOffsets,
+    log_start,
     newest_of,
 )
 from udfs.model.stall_rule import StallRule
@@ -33,6 +34,7 @@ from udfs.packets.progress_columns import (
 )
 from udfs.shard.deleted_groups import DeletedQueues, apply_with_deletions, deletions_of_rows, is_ended
 from udfs.shard.first_commits import beginning_groups
+from udfs.shard.near_queues import NearQueues
 from udfs.shard.queue_histories import (
     OffsetHistories,
     QueueHistories,
@@ -56,7 +58,7 @@ class Commits:
     """A shard's observations of queues: those applied, and those waiting for the clock.
 
     Args:
-        queues, offsets, motion: Applied observations, see ``QueueTable``. waiting, waiting_ends: Waiting observations.
+        queues, offsets, motion, starts: Applied observations, see ``QueueTable``. waiting, waiting_ends: Waiting ones.
         most: At most this many queues of groups are remembered; others are ignored.
     """
 
@@ -67,9 +69,10 @@ class Commits:
         waiting: Buffer = b"",
         waiting_ends: Buffer = b"",
         motion: Buffer = b"",
+        starts: Buffer = b"",
         most: int = 2**31,
     ) -> None:
-        self._data = [queues, offsets, motion]
+        self._data = [queues, offsets, motion, starts]
         self._most = most
         self._table: QueueTable | None = None
         self._has_new_queues = False
@@ -87,6 +90,7 @@ class Commits:
         self._before: QueueTable | None = None  # as it was before the due observations, once they are applied
         self._standstills = NO_STANDSTILLS
         self._stalled: Int64 = self._due_rows
+        self.near = NearQueues()
 
     @property
     def waiting_times(self) -> Int64:
@@ -156,7 +160,14 @@ class Commits:
             self._deletions[group] = times
 
     def apply_due(
-        self, *, span_ms: int, before: int | None, clock: int, flush: bool, rule: StallRule | None = None
+        self,
+        *,
+        span_ms: int,
+        before: int | None,
+        clock: int,
+        flush: bool,
+        rule: StallRule | None = None,
+        share: float = 0.0,
     ) -> SpanRows | None:
         """Apply due observations; return the queues that moved in the spans that are over, as ``queue_spans`` does.
 
@@ -165,7 +176,7 @@ class Commits:
         """
         over = bool(span_ms) and before is not None and before // span_ms < clock // span_ms
         closes = (over or flush or self._deletions or len(self._deleted.rows)) and len(self._decoded())
-        look = None if rule is None or self._is_empty() else Look(rule, clock)
+        look = None if rule is None or self._is_empty() else Look(rule, clock, share)
         if not (len(self._due.times) or len(self._due_ends.times) or closes or look):
             return None
         table = self._decoded()
@@ -185,14 +196,12 @@ class Commits:
         if look is not None:
             self._standstills = evaluated(applied.standstills, look.rule, before, clock)
             self._stalled = stalled_rows(self._standstills, look.rule, before, clock)
+            self.near = NearQueues(table, applied.near)
         return applied.spans
 
     def stalled_groups(self) -> UInt64:
         """Return the groups with queues that have waited for too long."""
-        table = self._decoded()
-        return (
-            table.groups[np.unique(table.row_groups()[self._stalled])] if len(self._stalled) else np.empty(0, np.uint64)
-        )
+        return self._decoded().groups_of(self._stalled)
 
     def standstills_of(self, group: int) -> list[QueueWait]:
         """Return the spans in which messages of a group's queues waited at an evaluation, by queue."""
@@ -261,7 +270,8 @@ class Commits:
         deleted_at = self._deleted.times[self._deleted.rows == row]
         found += [(at, NOT_NAMED, UNKNOWN, UNKNOWN) for at in deleted_at.tolist()]
         for number in self._matched_ends(slice(row, row + 1))[1].tolist():
-            found.append((int(self._due_ends.times[number]), UNKNOWN, int(self._due_ends.ends[number]), UNKNOWN))
+            time, end, start = (int(column[number]) for column in self._due_ends[1:])
+            found.append((time, UNKNOWN, end, UNKNOWN if start == UNKNOWN else log_start(start)))
         return sorted(found)
 
     def _with_due(self, found: list[Observation], some: slice) -> list[Observation]:
@@ -297,8 +307,8 @@ class Commits:
         present = np.concatenate([self._decoded().groups, self._waiting.groups])
         return sorted(set(present[~np.isin(present, groups)].tolist()))
 
-    def waiting_ends(self) -> list[tuple[int, int, int]]:
-        """Return the waiting end offsets: queue, time, end."""
+    def waiting_ends(self) -> list[tuple[int, ...]]:
+        """Return the waiting end offsets: queue, time, end, start of the log."""
         return sorted(zip(*(column.tolist() for column in self._waiting_ends), strict=True))
 
     # ---- restoring another state
@@ -326,7 +336,7 @@ class Commits:
 
     # ---- the state
 
-    def encode(self, forget_before: int | None) -> tuple[Buffer, Buffer, Buffer, Buffer, Buffer]:
+    def encode(self, forget_before: int | None) -> tuple[Buffer, ...]:
         """Encode applied and waiting observations, without queues of old and of deleted groups."""
         if self._has_changed or self._has_new_queues:
             table = self._decoded()
@@ -343,12 +353,13 @@ class Commits:
                 table.encode_queues() if self._has_new_queues else self._data[0],
                 table.encode_offsets(),
                 table.encode_motion(),
+                table.encode_starts(),
             ]
         if self._waiting_changed:
             self._waiting_data = pack_waiting(self._waiting)
         if self._ends_changed:
             self._ends_data = self._waiting_ends.encode()
-        return self._data[0], self._data[1], self._waiting_data, self._ends_data, self._data[2]
+        return self._data[0], self._data[1], self._waiting_data, self._ends_data, *self._data[2:]
 
     def _decoded(self) -> QueueTable:
         if self._table is None:

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from udfs.model.arrays import Int64
 from udfs.model.observations import NOT_NAMED, SECOND_MS, UNKNOWN, Newest, Observation, Offsets, undated
+from udfs.shard.log_starts import observations_of_starts
 from udfs.shard.queue_table import QueueTable
 
 _One = TypeVar("_One")
@@ -95,7 +96,7 @@ def observations_of(table: QueueTable, number: int) -> list[Observation]:
         found.append((row["end_times"], UNKNOWN, row["ends"], UNKNOWN))
     if row["position_times"] != UNKNOWN:
         found.append((row["position_times"], UNKNOWN, UNKNOWN, row["positions"]))
-    return found
+    return [*found, *observations_of_starts(row)]
 
 
 def committed_or_unnamed(offset: int) -> int:

@@ -15,6 +15,7 @@ from udfs.model.arrays import Int64, UInt64
 from udfs.model.observations import SECOND_MS, UNKNOWN
 from udfs.model.stall_rule import StallRule
 from udfs.packets.progress_columns import ProgressColumns
+from udfs.shard.log_starts import NOT_NEAR, NearSpans, is_near, near_rows, near_spans, remember_starts
 from udfs.shard.queue_table import Booleans, QueueTable
 from udfs.shard.standstills import (
     NO_STANDSTILLS,
@@ -25,30 +26,43 @@ from udfs.shard.standstills import (
     standstills_of,
     waits_of,
 )
-from udfs.shard.state_format import Buffer, narrow, pack_column, pack_parts, unpack_column, unpack_parts, widen
+from udfs.shard.state_format import (
+    Buffer,
+    must_hold,
+    narrow,
+    pack_column,
+    pack_parts,
+    unpack_column,
+    unpack_parts,
+    widen,
+)
 
 _KEY_BYTES = 8
 
 
 class Ends(NamedTuple):
-    """End offsets, shared by all groups: keys of queues, times, offsets."""
+    """End offsets, shared by all groups: keys of queues, times, offsets, and where their logs begin."""
 
     queues: UInt64
     times: Int64
     ends: Int64
+    starts: Int64
 
     @staticmethod
     def read(data: Buffer) -> Ends:
         """Decode what ``encode`` wrote."""
-        queues, times, ends = unpack_parts(data, 3)
+        queues, *others = unpack_parts(data, data[0] if len(data) else 3)
+        must_hold(len(others) in (2, 3), "waiting end offsets are incomplete")
         keys = widen(queues, _KEY_BYTES)
-        return Ends(keys, unpack_column(times, len(keys)), unpack_column(ends, len(keys)))
+        columns = [unpack_column(part, len(keys)) for part in others]
+        return Ends(keys, *columns, *([] if len(columns) == 3 else [np.full(len(keys), UNKNOWN)]))
 
     def encode(self) -> bytes:
         """Return these ends as bytes."""
         if not len(self.times):
             return b""
-        return pack_parts(narrow(self.queues, _KEY_BYTES), pack_column(self.times), pack_column(self.ends))
+        columns = self[1:] if (self.starts != UNKNOWN).any() else self[1:3]
+        return pack_parts(narrow(self.queues, _KEY_BYTES), *map(pack_column, columns))
 
 
 class SpanRows(NamedTuple):
@@ -66,25 +80,32 @@ _NOTHING = SpanRows(*[np.empty(0, np.int64)] * 6)
 
 
 class Look(NamedTuple):
-    """The search for standstills in a batch that passes an evaluation: the rule, and the clock."""
+    """The search for standstills, and for queues near the start of their log, in a batch that passes an evaluation.
+
+    Attributes:
+        clock: The cluster's clock. share: Of its log; a queue with less of it before its commit is near its start.
+    """
 
     rule: StallRule
     clock: int
+    share: float
 
 
 class AppliedSpans(NamedTuple):
-    """The rows of completed spans, and the spans in which queues stood, some of them more than once."""
+    """Rows of completed spans; when queues stood, or were near the starts of their logs, some of them twice."""
 
     spans: SpanRows = _NOTHING
     standstills: Standstills = NO_STANDSTILLS
+    near: NearSpans = NOT_NEAR
 
     @staticmethod
     def concat(parts: Sequence[AppliedSpans]) -> AppliedSpans:
         """Join parts."""
-        spans, standstills = zip(*parts, strict=True)
+        spans, standstills, near = zip(*parts, strict=True)
         return AppliedSpans(
             SpanRows(*map(np.concatenate, zip(*spans, strict=True))),
             Standstills(*map(np.concatenate, zip(*standstills, strict=True))),
+            NearSpans(*map(np.concatenate, zip(*near, strict=True))),
         )
 
 
@@ -122,6 +143,7 @@ class _Observations(NamedTuple):
     offsets: Int64
     ends: Int64
     positions: Int64
+    starts: Int64
     commits: Booleans
     is_row: Booleans
 
@@ -172,13 +194,14 @@ def apply(
     """
     closing = table.moved & (reach.flush | (reach.first_open > reach.opened))
     observed = _observations(table, due, due_rows, ends, reach.until, np.flatnonzero(closing))
-    standing = NO_STANDSTILLS
+    standing, near = NO_STANDSTILLS, NOT_NEAR
     if look is not None:
         untouched = np.ones(len(table), np.bool_)
         untouched[observed.rows] = False
         standing = remembered(table.columns, np.flatnonzero(untouched), look.rule, reach.until, look.clock)
+        near = near_rows(table.columns, np.flatnonzero(untouched), look.share)
     if not len(observed.rows):
-        return AppliedSpans(standstills=standing)
+        return AppliedSpans(standstills=standing, near=near)
     rows, is_row = observed.rows, observed.is_row
     last = np.append(rows[1:] != rows[:-1], True)
     by_offset = _newest(is_row | observed.commits | (observed.offsets != UNKNOWN))
@@ -201,8 +224,10 @@ def apply(
         standing = Standstills(*map(np.concatenate, zip(standing, found, strict=True)))
     _write(table, observed, last, by_offset, by_end, by_commit)
     remember(table.columns, waits)
+    found_near = _apply_starts(table, observed, offsets, final_ends, None if look is None else look.share)
+    near = NearSpans(*map(np.concatenate, zip(near, found_near, strict=True)))
     if not span_ms:
-        return AppliedSpans(standstills=standing)
+        return AppliedSpans(standstills=standing, near=near)
     closes = last | np.append(spans[1:] != spans[:-1], True)
     firsts = np.flatnonzero(np.append(True, closes[:-1]))
     at, any_moved = np.flatnonzero(closes), np.logical_or.reduceat(moved, firsts)
@@ -211,7 +236,29 @@ def apply(
     table.moved[rows[at[any_moved & ~shown]]] = True
     at = at[shown]
     spans_shown = SpanRows(rows[at], spans[at], times[at], offsets[at], end_times[at], final_ends[at])
-    return AppliedSpans(spans_shown, standing)
+    return AppliedSpans(spans_shown, standing, near)
+
+
+def _apply_starts(
+    table: QueueTable, observed: _Observations, offsets: Int64, ends: Int64, share: float | None
+) -> NearSpans:
+    """Remember the observed starts of logs, and return the rows that were near them at some time.
+
+    Args:
+        offsets, ends: The newest up to each observation. share: See ``Look``; None to return no rows.
+    """
+    rows, is_seen, columns = observed.rows, observed.starts != UNKNOWN, table.columns
+    if not is_seen.any():
+        return NOT_NEAR
+    moves = columns["former_start_times"][rows] != UNKNOWN
+    new = is_seen & ~observed.is_row
+    if new.any():
+        remember_starts(columns, rows[new], observed.times[new], observed.starts[new])
+    if share is None:
+        return NOT_NEAR
+    moves |= columns["former_start_times"][rows] != UNKNOWN
+    starts = observed.starts[_newest(observed.is_row | is_seen)]
+    return near_spans(rows, observed.times, is_near(starts, offsets, ends, moves, share))
 
 
 def match_ends(
@@ -254,6 +301,7 @@ def _observations(
         np.concatenate([columns["offsets"][own], due.offsets, unknown]),
         np.concatenate([columns["ends"][own], due.ends, ends.ends[numbers]]),
         np.concatenate([columns["positions"][own], due.positions, unknown]),
+        np.concatenate([columns["starts"][own], np.full(len(due.times), UNKNOWN), ends.starts[numbers]]),
         np.concatenate([columns["times"][own] != UNKNOWN, due.commits, np.zeros(len(numbers), np.bool_)]),
         np.arange(len(rows)) < len(own),
     )
@@ -263,6 +311,7 @@ def _observations(
         (observed.offsets, "times"),
         (observed.ends, "end_times"),
         (observed.positions, "position_times"),
+        (observed.starts, "start_times"),
     ):
         values[others & (observed.times <= columns[newest][rows])] = UNKNOWN
     observed.commits[others & (observed.times <= columns["times"][rows])] = False

@@ -1,8 +1,9 @@
 """Core: how far each group has read each of its queues, packed. No I/O.
 
-It has three parts, so that a batch writes only what changes: the queues with their names; row by row, the newest
+It has four parts, so that a batch writes only what changes: the queues with their names; row by row, the newest
 commit with the one before it and two earlier ones, the newest end offset, and the newest position; and how each queue
-moves, see ``standstills.Waits``.
+moves, see ``standstills.Waits``; and where
+its log begins, see ``log_starts``.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from udfs.packets.packed_texts import PackedTexts
 from udfs.packets.packet import mix
 from udfs.packets.progress_columns import NamedGroup, PackedNames, place_of
 from udfs.shard.block_store import find_sorted
+from udfs.shard.log_starts import STARTS, decode_starts, encode_starts
 from udfs.shard.state_format import (
     Buffer,
     must_hold,
@@ -54,8 +56,9 @@ COLUMNS = (
     "waiting_times",
     "grown_times",
     "usual_waits",
+    *STARTS,
 )
-MOTION = COLUMNS[-4:]
+MOTION = COLUMNS[10:14]
 
 
 class QueueRow(msgspec.Struct, array_like=True):
@@ -81,10 +84,10 @@ class QueueTable:
         moved: Whether its commit or end offset changed in the span of event time that is still open.
         columns: By name, see ``COLUMNS``: the newest commit (time, offset) and the one before it, the newest end and
             position (offset, time), the times of earlier commits, see ``Newest``, and how the queue moves, see
-            ``standstills.Waits``; ``UNKNOWN`` if missing.
+            ``standstills.Waits``, and where its log begins, see ``log_starts``; ``UNKNOWN`` if missing.
     """
 
-    def __init__(self, queues: Buffer = b"", offsets: Buffer = b"", motion: Buffer = b"") -> None:
+    def __init__(self, queues: Buffer = b"", offsets: Buffer = b"", motion: Buffer = b"", starts: Buffer = b"") -> None:
         groups, counts, names, keys, places, ids, place_names, systems = unpack_parts(queues, 8)
         self.groups: UInt64 = np.frombuffer(groups, "<u8").astype(np.uint64)
         self.counts: Int64 = unpack_column(counts, len(self.groups))
@@ -104,6 +107,7 @@ class QueueTable:
         self._place_numbers = {name: number for number, name in enumerate(self.place_names)}
         self._read_offsets(offsets, count)
         self._read_motion(motion, count)
+        self.columns |= decode_starts(starts, count)
         self._lookup: tuple[UInt64, Int64] | None = None
 
     def _read_offsets(self, data: Buffer, count: int) -> None:
@@ -205,6 +209,10 @@ class QueueTable:
         )
         return pack_parts(*map(pack_column, gaps), pack_column(columns["usual_waits"] + 1))
 
+    def encode_starts(self) -> bytes:
+        """Encode where the logs begin."""
+        return encode_starts(self.columns)
+
     def frozen(self) -> QueueTable:
         """Return a table with the same rows that keeps their current values."""
         kept = copy.copy(self)
@@ -228,6 +236,10 @@ class QueueTable:
             return slice(0, 0)
         end = int(self.counts[: at + 1].sum())
         return slice(end - int(self.counts[at]), end)
+
+    def groups_of(self, rows: Int64) -> UInt64:
+        """Return the distinct groups of some rows."""
+        return self.groups[np.unique(self.row_groups()[rows])] if len(rows) else self.groups[:0]
 
     def find(self, groups: UInt64, keys: UInt64) -> Int64:
         """Return the row of each (group, queue), -1 if there is none."""

@@ -77,7 +77,8 @@ class ClusterImage(msgspec.Struct, array_like=True):
         silence: Set by the cluster's home shard, else None.
         queues: For groups that only commits show: key, name and system, the state of their queues, and waiting
             observations.
-        waiting_ends: Waiting end offsets: key of the queue, time, end. From the home shard.
+        waiting_ends: Waiting end offsets: key of the queue, time, end, start of the log, which 0.2.0 lacks. From
+            the home shard.
     """
 
     version: int
@@ -86,7 +87,7 @@ class ClusterImage(msgspec.Struct, array_like=True):
     silence: SourceGaps | None
     time: ClusterTime
     queues: list[_Queues]
-    waiting_ends: list[tuple[Key, TimeMs, TimeMs]]
+    waiting_ends: list[tuple[int, ...]]
 
 
 Violation: TypeAlias = tuple[str, str]  # reason, detail
@@ -257,10 +258,9 @@ def _restore_cluster(state: ShardState, event: Clock, is_mine: Callable[[int], b
         if is_mine(group):
             state.commits.restore(group, named, rows, waiting)
     if image.waiting_ends:
-        queues, times, ends = zip(*image.waiting_ends, strict=True)
-        state.commits.add_ends(
-            PackedEnds.pack(np.asarray(queues, np.uint64), np.asarray(times, np.int64), np.asarray(ends, np.int64))
-        )
+        queues, *others = zip(*image.waiting_ends, strict=True)
+        columns = [np.asarray(column, np.int64) for column in others]
+        state.commits.add_ends(PackedEnds.pack(np.asarray(queues, np.uint64), *columns))
 
 
 def _restore_topic(state: ShardState, event: TopicQueues) -> bool:

@@ -124,7 +124,14 @@ class Shard:
 
     def _apply_progress(self, clock: int, flush: bool, rule: StallRule | None) -> SpanRows | None:
         span_ms, before = self._config.queue_progress_ms, self.state.clock_before
-        return self.state.commits.apply_due(span_ms=span_ms, before=before, clock=clock, flush=flush, rule=rule)
+        return self.state.commits.apply_due(
+            span_ms=span_ms,
+            before=before,
+            clock=clock,
+            flush=flush,
+            rule=rule,
+            share=self._config.retention_risk_share,
+        )
 
     def _restore(self, arrived: list[CarriedEvent], batch_ms: int) -> tuple[list[CarriedEvent], list[Rejected]]:
         others, refused = restore(self.state, arrived, self._is_mine)

@@ -92,7 +92,7 @@ class ShardGroups:
         numbers = state.find(keys)
         touched[numbers[numbers >= 0]] = True
         touched[state.find(np.asarray(state.backlog.groups, dtype=np.uint64))] = True
-        touched[state.stalled()] = True
+        touched[state.to_evaluate()] = True
         maybe_late = np.zeros(len(touched), dtype=np.bool_)
         maybe_late[state.live.numbers[applied.members[applied.is_late]]] = True
         due = np.flatnonzero(touched | maybe_late)
@@ -281,6 +281,7 @@ class ShardGroups:
             progress=self._state.commits.of(key),
             offsets=self._state.commits.offsets_of(key),
             standstills=self._state.commits.standstills_of(key),
+            near=self._state.commits.near.of(key),
         )
 
     def _apply_input(
@@ -313,6 +314,7 @@ class ShardGroups:
             progress=given.progress,
             offsets=given.offsets,
             standstills=given.standstills,
+            near=given.near,
             work_limit=self._config.max_group_work - done,
         )
         topics = TopicsAtBatch(state.topics, given.batch)
@@ -325,9 +327,8 @@ class ShardGroups:
                     detail = "newer events have already set the fields that it carries: those fields are ignored"
                 state.header.late += 1
                 yield self.late_row(carried, detail, record.name, batch_ms)
-        yield from advanced.rebalances
-        yield from advanced.changes
-        yield from advanced.rejected
+        rows: list[Row] = [*advanced.rebalances, *advanced.changes, *advanced.rejected]
+        yield from rows
         return advanced
 
     def _topic_changes_for(

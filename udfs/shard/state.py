@@ -112,6 +112,7 @@ class ShardState:
             self._body("waiting_progress"),
             self._body("waiting_ends"),
             self._body("motion"),
+            self._body("starts"),
             config.max_progress_queues,
         )
         self.silence: SourceGaps = _decode(self._body("silence"), SourceGaps) or SourceGaps()
@@ -138,6 +139,11 @@ class ShardState:
         numbers = numbers[numbers >= 0]
         return numbers[self.wake_index.counts[numbers] > 0]
 
+    def to_evaluate(self) -> Int64:
+        """Return the numbers of groups with queues that have waited too long, or are near the start of their log."""
+        near = self.find(self.commits.near.groups())
+        return np.append(self.stalled(), near[near >= 0])
+
     def record(self, number: int) -> Record:
         """Return a stored group; in ascending order each cold block is decompressed once."""
         return _RECORDS.decode(self.groups.read(number))
@@ -156,7 +162,7 @@ class ShardState:
         header.groups, header.members = len(self.groups.keys), len(self.live.keys)
         repeats, header.oldest_remembered = self.dedup.encode(header.oldest_remembered)
         forget_before = None if header.clock is None else header.clock - self._forget_ms
-        queues, offsets, waiting_progress, waiting_ends, motion = self.commits.encode(forget_before)
+        queues, offsets, waiting_progress, waiting_ends, motion, starts = self.commits.encode(forget_before)
         unknown = self.unknown_member_heartbeats
         bodies: dict[str, Buffer] = {
             "groups": self.groups.encode() if self._regrouped else self._body("groups"),
@@ -175,6 +181,7 @@ class ShardState:
             "waiting_progress": waiting_progress,
             "waiting_ends": waiting_ends,
             "motion": motion,
+            "starts": starts,
             "cluster_time": msgspec.msgpack.encode(self.time) if self.time != ClusterTime() else b"",
             "silence": msgspec.msgpack.encode(self.silence) if self.silence != SourceGaps() else b"",
         }

@@ -308,8 +308,9 @@ class KafkaCollector(CollectorThread):
         if not self._end_diff.is_due(at_ms):
             return
         partitions = {name: topic.partitions for name, topic in self._topics.reported.items()}
+        starts = view.starts(partitions)
         ends = view.ends(partitions)
-        moved = self._end_diff.diff(ends, at_ms)
+        moved = self._end_diff.diff(ends, starts, at_ms)
         if moved:
             self._log.append(moved)
         self._end_diff.note(moved, ends, at_ms, is_complete=len(ends) == sum(partitions.values()))

@@ -226,8 +226,14 @@ class MetadataClient:
 
     def ends(self, partitions: Mapping[str, int]) -> dict[tuple[str, int], int]:
         """Return the end offsets, without partitions that have no leader, as on a broker that is away."""
-        latest = OffsetSpec.latest()
-        places = {TopicPartition(topic, number): latest for topic in partitions for number in range(partitions[topic])}
+        return self._offsets_of(partitions, OffsetSpec.latest())
+
+    def starts(self, partitions: Mapping[str, int]) -> dict[tuple[str, int], int]:
+        """Return the earliest offsets, without partitions that have no leader."""
+        return self._offsets_of(partitions, OffsetSpec.earliest())
+
+    def _offsets_of(self, partitions: Mapping[str, int], spec: OffsetSpec) -> dict[tuple[str, int], int]:
+        places = {TopicPartition(topic, number): spec for topic in partitions for number in range(partitions[topic])}
         found: dict[tuple[str, int], int] = {}
         if places:
             answers = self._admin.list_offsets(places, request_timeout=_ENDS_TIMEOUT_S)

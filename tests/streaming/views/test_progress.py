@@ -164,7 +164,7 @@ class Watched(Reader):
 def test_older_rows_are_read_only_for_topics_with_a_queue_that_has_not_moved(
     tmp_path: Path, why: str, topics: list[tuple[str, str, int]], read_rows: int
 ) -> None:
-    write(tmp_path, QUEUE_PROGRESS, [moved(queue, at, 5, 9) for at in (0, 60_000, 2 * HOURS) for queue in (0, 1)])
+    write(tmp_path, QUEUE_PROGRESS, [moved(queue, at, 9, 9) for at in (0, 60_000, 2 * HOURS) for queue in (0, 1)])
     for topic, broker, count in topics:
         queues = [{"broker": broker, "queue_id": queue, "racks": []} for queue in range(count)]
         write(tmp_path, TOPICS, [{"topic": topic, "queue_count": count, "queues": queues, "valid_from": T0}])
@@ -237,3 +237,34 @@ def test_offsets_of_a_streams_group_have_no_owner_and_a_reliable_lag_while_it_is
     assert lines(tmp_path, STREAMS | {"members": 1, "waits": None} | more) == [(0, 29, 49, 20, reliable, None, None)], (
         why
     )
+
+
+def _ages(root: Path) -> list[tuple[Any, ...]]:
+    names = ("queue_id", "lag_ms", "lag_min_ms", "lag_max_ms", "lag_source")
+    return [tuple(row[name] for name in names) for row in progress(Reader(root), GROUP, MEMBERS)]
+
+
+def test_the_next_unread_message_is_as_old_as_the_end_that_passed_the_commit(tmp_path: Path) -> None:
+    minute = 60_000
+    rows = [moved(0, at * minute, 100, 100 + 60 * at) for at in range(11)]  # a message a second, none of them read
+    rows += [moved(1, at * minute, 60 * at, 60 * at) for at in range(11)]  # caught up
+    rows += [moved(2, at * minute, 100, 500 + at) for at in range(11)]  # beyond the commit when first seen
+    rows += [moved(3, 0, 100, 100), moved(3, 9 * minute, 100, 130)]  # idle for long, then 30 messages
+    rows += [moved(4, at * minute, 130, 100 + 60 * at) for at in range(11)]  # a commit between two observed ends
+    rows += [moved(5, 10 * minute, 7, None)]  # without an end nothing is known
+    write(tmp_path, QUEUE_PROGRESS, rows)
+    known = 10 * minute + 6
+    assert _ages(tmp_path) == [
+        (0, known - 6, known - minute - 6, known - 6, "history"),
+        (1, 0, 0, 0, "history"),
+        (2, None, known - 6, None, "history"),
+        # The span before its row had none, so the end did not grow earlier.
+        (3, known - 8 * minute, known - 9 * minute - 6, known - 8 * minute, "history"),
+        (4, known - minute // 2 - 6, known - minute - 6, known - 6, "history"),
+        (5, None, None, None, None),
+    ]
+
+
+def test_a_topic_that_was_made_again_has_no_age_from_its_former_ends(tmp_path: Path) -> None:
+    write(tmp_path, QUEUE_PROGRESS, [moved(0, 0, 5, 100), moved(0, 60_000, 5, 3), moved(0, 120_000, 5, 9)])
+    assert _ages(tmp_path) == [(0, None, 120_000, None, "history")]

@@ -76,8 +76,8 @@ def test_a_partition_of_kafka_is_the_same_whichever_broker_leads_it() -> None:
         system="kafka",
         cluster="c",
         topic="t",
-        queues=(QueueEnd(1, 20, broker="b"), QueueEnd(2, 30)),
+        queues=(QueueEnd(1, 20, broker="b"), QueueEnd(2, 30, start_offset=7)),
     )
-    queues, times, offsets = pack_ends([ends])["c"].columns()
+    queues, times, offsets, starts = pack_ends([ends])["c"].columns()
     assert queues.tolist() == [queue_key("t", None, 1), queue_key("t", None, 2)]
-    assert (times.tolist(), offsets.tolist()) == ([4, 4], [20, 30])
+    assert (times.tolist(), offsets.tolist(), starts.tolist()) == ([4, 4], [20, 30], [UNKNOWN, 7])

@@ -71,4 +71,6 @@ def test_names_come_back_by_their_keys() -> None:
 
 def test_ends_come_back() -> None:
     packed = PackedEnds.pack(np.array([2**63], np.uint64), np.array([5], np.int64), np.array([2**40], np.int64))
-    assert [column.tolist() for column in packed.columns()] == [[2**63], [5], [2**40]]
+    assert [column.tolist() for column in packed.columns()] == [[2**63], [5], [2**40], [UNKNOWN]]
+    begun = PackedEnds.pack(*packed.columns()[:3], np.array([7], np.int64))
+    assert begun.columns()[3].tolist() == [7]

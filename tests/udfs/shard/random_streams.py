@@ -165,7 +165,13 @@ class Dice(random.Random):
             grown = self.sample(range(3), self.randrange(4))
             for queue in grown:
                 ends_of[queue] += self.choice((0, 1, 5))
-            events.append(ends(TOPICS[0], at, **{f"q{queue}": ends_of[queue] for queue in grown}))
+            grown_to = ends(TOPICS[0], at, **{f"q{queue}": ends_of[queue] for queue in grown})
+            # Retention keeps the last few messages, and deletes three at a time.
+            kept = (
+                msgspec.structs.replace(end, start_offset=max(0, end.end_offset - 6) // 3 * 3)
+                for end in grown_to.queues
+            )
+            events.append(msgspec.structs.replace(grown_to, queues=tuple(kept)))
             events += [beat(name, at, GROUPS[1]) for name in MEMBERS[:2] if self.random() < 0.8]
             kind = self.randrange(40)
             if kind < 12:

@@ -125,7 +125,7 @@ def test_unchanged_data_is_copied() -> None:
     state = commits.encode(None)
     assert Commits(*state).encode(None) == state
     assert Commits(*state).waiting_of(1) == [(SEVEN, 300, UNKNOWN, UNKNOWN, UNKNOWN, True)]
-    assert Commits(*state).waiting_ends() == [(SEVEN, 300, 5)]
+    assert Commits(*state).waiting_ends() == [(SEVEN, 300, 5, UNKNOWN)]
 
 
 def test_beyond_the_limit_further_queues_are_ignored() -> None:

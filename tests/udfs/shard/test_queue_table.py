@@ -18,6 +18,12 @@ OFFSET = st.integers(0, 2**48)
 
 
 @st.composite
+def log_starts(draw: st.DrawFn) -> list[int]:
+    known = draw(st.integers(0, 3))
+    return [draw(kind) if place < known else UNKNOWN for place in range(3) for kind in (OFFSET, TIME)]
+
+
+@st.composite
 def queue_rows(draw: st.DrawFn) -> QueueRow:
     time, offset, former = draw(TIME), draw(st.one_of(st.just(UNKNOWN), OFFSET)), draw(st.booleans())
     committed, has_end, read = draw(st.booleans()), draw(st.booleans()), draw(st.booleans())
@@ -35,6 +41,7 @@ def queue_rows(draw: st.DrawFn) -> QueueRow:
         draw(st.integers(0, time)) if committed and former else UNKNOWN,
         *(draw(st.integers(0, ended)) if has_end and former else UNKNOWN for _ in range(2)),
         draw(st.integers(1, 2_700)) if draw(st.booleans()) else UNKNOWN,
+        *draw(log_starts()),
     )
     name = draw(st.sampled_from([("t", None), ("t", "b"), ("u", None)]))
     return QueueRow(draw(st.integers(0, 2**64 - 1)), *name, draw(st.integers(0, 9)), True, draw(st.booleans()), values)
@@ -47,7 +54,7 @@ def test_rows_are_the_same_after_they_were_written_and_read(groups: dict[int, li
     for group, rows in groups.items():
         expected[group] = {row.queue: row for row in rows}
         table.put(group, NamedGroup(f"g{group}", BY_NUMBER[group % 3]), expected[group])
-    read = QueueTable(table.encode_queues(), table.encode_offsets(), table.encode_motion())
+    read = QueueTable(table.encode_queues(), table.encode_offsets(), table.encode_motion(), table.encode_starts())
     for group, rows_of in expected.items():
         rows = read.rows_of(group)
         found = [read.row(number) for number in range(rows.start, rows.stop)]

@@ -117,6 +117,10 @@ class GroupHistory(EventTimeView):
         """Record the queues that nobody reads."""
         self.group.unread = unread
 
+    def set_retention(self, retention: dict[str, Standstill]) -> None:
+        """Record the open findings that messages were lost, or are at risk."""
+        self.group.retention = retention
+
     def note_look(self, at: int) -> None:
         """Record when the queues that stand were last evaluated."""
         self.looked_at = at

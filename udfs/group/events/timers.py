@@ -10,6 +10,7 @@ import enum
 from typing import Final, NamedTuple
 
 from udfs.group.batch.findings import STUCK
+from udfs.group.decision.lost_messages import next_retention_look
 from udfs.group.decision.stalled_queues import next_look
 from udfs.group.decision.unread import next_unread_at
 from udfs.group.events.memberless_groups import first_commit
@@ -31,6 +32,7 @@ class TimerKind(enum.IntEnum):
     GROWTH = 8
     STALL = 9
     UNREAD = 10
+    RETENTION = 11
 
     @property
     def meaning(self) -> str:
@@ -51,6 +53,7 @@ _MEANINGS: Final = {
     " queues are a finding.",
     TimerKind.STALL: "Queues stand although messages wait, or did at the last evaluation: it is time for the next.",
     TimerKind.UNREAD: "Nobody has read a queue for longer than clients may need to learn of it: a finding opens.",
+    TimerKind.RETENTION: "A commit is near the start of its log, or before it, or was: it is time to evaluate that.",
 }
 
 
@@ -86,7 +89,11 @@ def next_timer(view: GroupView) -> Timer | None:
     outlasted_at = growth_outlasts_metadata_at(view)
     if outlasted_at is not None:
         timers.append(Timer(outlasted_at, TimerKind.GROWTH))
-    for at, kind in ((next_look(view), TimerKind.STALL), (next_unread_at(view), TimerKind.UNREAD)):
+    for at, kind in (
+        (next_look(view), TimerKind.STALL),
+        (next_unread_at(view), TimerKind.UNREAD),
+        (next_retention_look(view), TimerKind.RETENTION),
+    ):
         if at is not None:
             timers.append(Timer(at, kind))
     return min(timers, default=None)

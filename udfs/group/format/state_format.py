@@ -41,7 +41,7 @@ from udfs.model.garbage_collection import makes_no_cycles
 from udfs.model.journal import GroupChanged, MemberEpoch, MemberReplaced, ReconcilingMember
 from udfs.model.spans import QueuesReassigned
 
-# 2: standstills and unread queues; what members of an epoch voted for.
+# 2: standstills, unread queues, losses to retention; what members of an epoch voted for.
 GROUP_VERSION: Final = 2
 
 _REASONS = ("left", "expired", "gone", "absent_from_snapshot", "replaced")
@@ -103,6 +103,7 @@ _PLAIN: tuple[tuple[str, Any], ...] = (
     ("recent_clients", list[list[int]]),
     ("standstill", Standstill | None),
     ("unread", UnreadQueues | None),
+    ("retention", dict[str, Standstill]),
 )
 _VALUES = attrgetter(*(name for name, _ in _PLAIN))
 _BLANK = _VALUES(Group())

@@ -267,7 +267,7 @@ class Group(msgspec.Struct, kw_only=True):
         returned_after: When members that a snapshot brought back had departed; older events belong to a former session.
             If a member expired, when that session had begun, because a late heartbeat may show that it had not expired.
         recent_clients: The clients that caused each of ``recent``, see ``flapping``. standstill: The open finding that
-            queues stand, see ``open_standstill``.
+            queues stand, see ``open_standstill``. retention: The same for the findings of ``lost_messages``, by kind.
     """
 
     number: int = 0
@@ -334,6 +334,7 @@ class Group(msgspec.Struct, kw_only=True):
     recent_clients: list[list[int]] = msgspec.field(default_factory=list)
     standstill: Standstill | None = None
     unread: UnreadQueues | None = None
+    retention: dict[str, Standstill] = msgspec.field(default_factory=dict)
 
     @property
     def source(self) -> Literal["reported", "counted"]:

@@ -35,7 +35,8 @@ class GroupView:
         system: The group's system. profile: The system's peculiarities.
         applied_heartbeats: The last heartbeat that was applied individually, of each member tracked by heartbeats;
             ``last_heartbeat`` adds those of ``facts.heartbeats``.
-        reached_at: The time up to which this batch is applied. looked_at: The last evaluation of standing queues in it.
+        reached_at: The time up to which this batch is applied. looked_at, retention_looked_at: The last
+            evaluations in it, of standing queues and of those near the starts of their logs.
     """
 
     def __init__(self, group: Group, facts: GroupInput, topics: TopicsView, config: CoreConfig) -> None:
@@ -46,7 +47,9 @@ class GroupView:
         self.system: System = facts.system
         self.profile: SystemProfile = SYSTEMS[facts.system]
         self.applied_heartbeats: dict[str, int] = dict(facts.last_heartbeat)
-        self.reached_at = self.looked_at = 0 if facts.clock_before is None else facts.clock_before - 1
+        self.reached_at = self.looked_at = self.retention_looked_at = (
+            0 if facts.clock_before is None else facts.clock_before - 1
+        )
         self._compared: list[tuple[Owners, Owners, list[Changed]]] = []
 
     def settings_now(self) -> Settings:

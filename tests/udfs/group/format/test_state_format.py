@@ -128,6 +128,7 @@ ADDED = {
     "recent_clients": 53,
     "standstill": 54,
     "unread": 55,
+    "retention": 56,
 }
 OF_EACH = {
     "reported_at": T0,
@@ -156,6 +157,7 @@ OF_EACH = {
     "recent_clients": [[], [7]],
     "standstill": Standstill("queue_stalled", T0, 7, T0, 1, "t-0 has not moved.", FindingNames(queues_left_out=1)),
     "unread": UnreadQueues({("t", None, 2): T0}, T0 + 1, "t-2 is read by nobody.", FindingNames(queues_left_out=1)),
+    "retention": {"messages_lost": Standstill("messages_lost", T0, 7, T0, 1, "7 were lost.", FindingNames())},
 }
 
 

@@ -1,0 +1,208 @@
+"""Core: messages that retention deleted before a group read them, and those that it is about to delete. No I/O.
+
+A queue lost messages when its log begins beyond the group's commit: only that counts, so neither a gap that compaction
+left nor a group whose commit was never seen. It is at risk when little of its log precedes the commit, the start of the
+log moves, and the commit does not move faster. A shard finds the queues that may be so
+(``udfs/shard/near_queues.py``), and the group evaluates them at the end of each span of event time, as standstills.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from udfs.group.assignment.client_timings import COMMIT_INTERVAL_MS
+from udfs.group.batch.context import GroupContext
+from udfs.group.batch.finding_texts import members_text
+from udfs.group.batch.findings import of_members, of_queues
+from udfs.group.batch.retention_texts import (
+    MESSAGES_LOST,
+    RETENTION_RISK,
+    LostMessages,
+    MessagesAtRisk,
+    lost_text,
+    retention_found,
+    risk_text,
+)
+from udfs.group.batch.standstill_texts import ended
+from udfs.group.state.group import queue_order
+from udfs.group.state.standstill import Standstill
+from udfs.group.state.state_machine import GroupKind
+from udfs.group.state.view import GroupView
+from udfs.model.clients import host_of
+from udfs.model.finding_names import FindingNames, NamedQueue
+from udfs.model.observations import NearQueue, Newest
+from udfs.model.stall_rule import StallRule
+
+# Three starts of a log are two deletions and the start before them: the least that shows how fast it moves.
+_STARTS_OF_PACE = 3
+# A log whose start has not moved for so many times as long as between its last two moves is not about to delete.
+_QUIET_AFTER = 3
+
+
+def next_retention_look(view: GroupView) -> int | None:
+    """Return when queues near the starts of their logs are to be evaluated next; None if there are none."""
+    rule, current = StallRule.of(view.config), open_retention(view)
+    reached = max(view.reached_at, view.retention_looked_at + 1)
+    if current:
+        return rule.next_look(max(reached, *(found.looked_at + 1 for found in current.values())))
+    if view.group.row is None or view.kind is GroupKind.NOT_FOLLOWED:
+        return None
+    looks = ((rule.next_look(max(queue.since, reached)), queue.until) for queue in view.facts.near)
+    return min((at for at, until in looks if at < min(until, view.facts.clock)), default=None)
+
+
+def open_retention(view: GroupView) -> dict[str, Standstill]:
+    """Return the open findings of this kind; those that were closed with all of the group's findings are left out."""
+    return {kind: found for kind, found in view.group.retention.items() if kind in view.group.findings}
+
+
+def evaluate_retention(context: GroupContext, at: int) -> None:
+    """Open, update or close the findings that messages were lost, or are at risk."""
+    context.retention_looked_at = at
+    queues = {queue.key: queue for queue in context.facts.near}
+    lost: list[LostMessages] = []
+    risky: list[MessagesAtRisk] = []
+    is_passed = False
+    for queue in sorted(queues.values(), key=lambda queue: queue_order(queue[1:4])):
+        newest = context.facts.offsets.newest(queue.key, at)
+        is_passed |= _is_passed(newest)
+        if (deleted := _lost(context, queue, newest, at)) is not None:
+            lost.append(deleted)
+        elif (waiting := _at_risk(context, queue, newest, at)) is not None:
+            risky.append(waiting)
+    unit = "byte" if context.profile.offsets_count_bytes else "message"
+    found: dict[str, _Finding] = {}
+    if lost:
+        names, owners = _names(context, [each.queue for each in lost])
+        found[MESSAGES_LOST] = _Finding(lost_text(names, lost, unit, owners), names, sum(each.number for each in lost))
+    if risky:
+        names, owners = _names(context, [each.queue for each in risky])
+        least = min(each.left_ms for each in risky)
+        found[RETENTION_RISK] = _Finding(risk_text(names, risky, at, unit, owners), names, least)
+    _follow(context, found, at, is_passed=is_passed)
+
+
+class _Finding(NamedTuple):
+    """What an evaluation found; ``number``: how many messages were lost, or the time left in ms."""
+
+    message: str
+    names: FindingNames
+    number: int
+
+
+def _follow(context: GroupContext, found: Mapping[str, _Finding], at: int, *, is_passed: bool) -> None:
+    """Open, update and close the findings as an evaluation found them.
+
+    A message is written again when its number has doubled, or the time left has halved; the last has the last number.
+    """
+    current, kept = open_retention(context), {}
+    for kind in (RETENTION_RISK, MESSAGES_LOST):
+        before, now = current.get(kind), found.get(kind)
+        if now is None:
+            if before is not None:
+                how = "the start of the log has passed a commit" if is_passed else _HOW_IT_ENDED[kind]
+                _write(context, kind, ended(before.message, at, how), before.names, at)
+                context.set_finding(kind, None, at)
+            continue
+        number = now.number
+        digest = zlib.crc32(repr((now.names.queues, now.names.queues_left_out, now.names.members)).encode())
+        if before is not None and before.digest == digest:
+            was = before.waiting
+            if number < 2 * was if kind == MESSAGES_LOST else was < 2 * number or number == was:
+                kept[kind] = Standstill(kind, at, was, at, digest, now.message, now.names)
+                continue
+        _write(context, kind, now.message, now.names, at)
+        kept[kind] = Standstill(kind, at, number, at, digest, now.message, now.names)
+    context.set_retention(kept)
+
+
+_HOW_IT_ENDED = {
+    MESSAGES_LOST: "no commit is before the start of its log any more",
+    RETENTION_RISK: "the start of the log is no longer about to reach a commit",
+}
+
+
+def _write(context: GroupContext, kind: str, message: str, names: FindingNames, at: int) -> None:
+    found = retention_found(kind, message, names)
+    if kind == MESSAGES_LOST:
+        context.set_finding(MESSAGES_LOST, found, at)
+    else:
+        context.set_finding(RETENTION_RISK, found, at)
+
+
+def _read_up_to(newest: Newest) -> tuple[int, int] | None:
+    """Return when a queue was last committed, and the offset of the next unread message; None if no commit is known."""
+    committed = newest.commit or newest.undated
+    if committed is None:
+        return None
+    # A reported position beyond the commit was read, though not committed.
+    return committed[0], max(committed[1], -1 if newest.position is None else newest.position[1])
+
+
+def _is_passed(newest: Newest) -> bool:
+    read = _read_up_to(newest)
+    return read is not None and bool(newest.starts) and newest.starts[0][1] > read[1]
+
+
+def _lost(view: GroupView, queue: NearQueue, newest: Newest, at: int) -> LostMessages | None:
+    read = _read_up_to(newest)
+    if read is None or not _is_passed(newest):
+        return None
+    since = min(time for time, start in newest.starts if start > read[1])
+    # What a consumer had fetched before it was deleted is committed soon.
+    if at < max(since, read[0]) + COMMIT_INTERVAL_MS:
+        return None
+    start = newest.starts[0][1]
+    return LostMessages(_named(view, queue), start - read[1], read[1], start, since)
+
+
+def _at_risk(view: GroupView, queue: NearQueue, newest: Newest, at: int) -> MessagesAtRisk | None:
+    read, starts = _read_up_to(newest), newest.starts
+    if read is None or newest.end is None or len(starts) < _STARTS_OF_PACE:
+        return None
+    (moved_at, start), (before_at, before), _ = starts
+    waiting, kept, quiet = newest.end[1] - read[1], newest.end[1] - start, at - moved_at
+    if waiting <= 0 or not 0 <= read[1] - start < view.config.retention_risk_share * kept:
+        return None
+    span = max(moved_at - before_at, quiet)
+    if quiet > _QUIET_AFTER * (moved_at - before_at) or _is_faster(newest, (start - before) / span, at):
+        return None
+    left_ms = max(0, moved_at + round((read[1] - start) * span / (start - before)) - at)
+    return MessagesAtRisk(_named(view, queue), waiting, read[1], start, left_ms)
+
+
+def _is_faster(newest: Newest, pace: float, at: int) -> bool:
+    """Return whether the commit moves faster than the start of the log, in offsets per ms."""
+    commit, former = newest.commit, newest.former
+    if commit is None or former is None or at <= former[0]:
+        return False
+    return (commit[1] - former[1]) / (at - former[0]) > pace
+
+
+def _named(view: GroupView, queue: NearQueue) -> NamedQueue:
+    group, place = view.group, queue[1:4]
+    owners = (group.reported if group.has_reported else group.computed).get(place, ())
+    return NamedQueue(*place, owners=tuple(owner for owner in owners if owner in group.members))
+
+
+def _names(context: GroupContext, queues: Sequence[NamedQueue]) -> tuple[FindingNames, str]:
+    """Return what a finding names, and its owners in words."""
+    owners = sorted({owner for queue in queues for owner in queue.owners})
+    members = [context.group.members[owner] for owner in owners]
+    names = FindingNames(**of_queues(queues, len(queues)), **of_members([context.named(member) for member in members]))
+    if not members:
+        return names, " Nobody owns them now."
+    clients = {member.member_id: context.client_of(member) for member in members}
+    hosts = {member.member_id: host_of(member.host) or "" for member in members}
+    shown = context.shown_names() | {
+        owner: f"{client} on {hosts[owner]}"
+        for owner, client in clients.items()
+        if hosts[owner] and hosts[owner] not in client
+    }
+    verb = "owns" if len(members) == 1 else "own"
+    return (
+        names,
+        f" {members_text(names.members, len(members), shown)} {verb} {'it' if len(queues) == 1 else 'them'} now.",
+    )
