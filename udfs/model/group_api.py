@@ -15,7 +15,7 @@ import msgspec
 from udfs.model.config import CoreConfig
 from udfs.model.events import AnyEvent, GroupSnapshot, QueueInfo
 from udfs.model.journal import Change, Rebalance, Rejected
-from udfs.model.observations import UNKNOWN, Observation, Offsets, QueueWait, ReadOffsets
+from udfs.model.observations import UNKNOWN, Observation, Offsets, QueueFall, QueueWait, ReadOffsets
 from udfs.model.systems import System
 
 
@@ -114,6 +114,7 @@ class GroupInput(msgspec.Struct, kw_only=True):
             observations, ascending. Both are read while the group advances, not later.
         standstills: When messages of its queues waited, as far as an evaluation lies in that time and before the clock;
             only if an evaluation lies between the two values of the clock.
+        falls: Due commits that are lower than the ones before, by time.
     """
 
     cluster: str
@@ -128,6 +129,7 @@ class GroupInput(msgspec.Struct, kw_only=True):
     progress: Progress = msgspec.field(default_factory=dict)
     offsets: Offsets = msgspec.field(default_factory=ReadOffsets)
     standstills: Sequence[QueueWait] = ()
+    falls: Sequence[QueueFall] = ()
     work_limit: int | None = None
 
 

@@ -18,6 +18,7 @@ from udfs.model.observations import (
     Newest,
     Observation,
     Offsets,
+    QueueFall,
     QueueWait,
     ReadOffsets,
     newest_of,
@@ -33,6 +34,7 @@ from udfs.packets.progress_columns import (
 )
 from udfs.shard.deleted_groups import DeletedQueues, apply_with_deletions, deletions_of_rows, is_ended
 from udfs.shard.first_commits import beginning_groups
+from udfs.shard.offset_falls import NO_FALLS, falls_of, groups_of, named_falls
 from udfs.shard.queue_histories import (
     OffsetHistories,
     QueueHistories,
@@ -87,6 +89,7 @@ class Commits:
         self._before: QueueTable | None = None  # as it was before the due observations, once they are applied
         self._standstills = NO_STANDSTILLS
         self._stalled: Int64 = self._due_rows
+        self._falls = NO_FALLS
 
     @property
     def waiting_times(self) -> Int64:
@@ -136,6 +139,7 @@ class Commits:
             self._due_are_commits = _are_mere_commits(now)
             rows = table.find(deleted.groups, deleted.queues)
             self._deleted = DeletedQueues(rows[rows >= 0], deleted.times[rows >= 0])
+            self._falls = falls_of(table, self._due, self._due_rows, self._deleted)
             self._waiting = self._waiting.where(~due)
             self._waiting_changed = True
         ends = self._waiting_ends.times < clock
@@ -203,6 +207,14 @@ class Commits:
         some = slice(*self._standstills.rows.searchsorted((rows.start, rows.stop)).tolist())
         found = self._standstills.where(some)
         return list(map(QueueWait, table.keys[found.rows].tolist(), *(column.tolist() for column in found[1:])))
+
+    def groups_to_see(self) -> UInt64:
+        """Return the groups with commits that went back, or with queues that begin to be committed."""
+        return groups_of(self._decoded(), self._falls)
+
+    def falls_of(self, group: int) -> list[QueueFall]:
+        """Return which commits of a group went back in this batch, by time; queues without a name are left out."""
+        return named_falls(self._decoded(), self._falls, group, self._deleted, self._deletions.get(group, ()))
 
     @property
     def table(self) -> QueueTable:

@@ -132,11 +132,14 @@ class ShardState:
         """Return the number of each group, −1 for unknown groups."""
         return self.groups.find(keys)
 
-    def stalled(self) -> Int64:
-        """Return the numbers of groups with queues that have waited too long; without topics none has an owner."""
-        numbers = self.find(self.commits.stalled_groups())
-        numbers = numbers[numbers >= 0]
-        return numbers[self.wake_index.counts[numbers] > 0]
+    def seen_in_commits(self) -> Int64:
+        """Return the numbers of groups whose commits alone make them due.
+
+        Their queues have waited too long (without topics none has an owner), went back, or begin to be committed.
+        """
+        stalled, others = self.find(self.commits.stalled_groups()), self.find(self.commits.groups_to_see())
+        stalled = stalled[stalled >= 0]
+        return np.concatenate([stalled[self.wake_index.counts[stalled] > 0], others[others >= 0]])
 
     def record(self, number: int) -> Record:
         """Return a stored group; in ascending order each cold block is decompressed once."""

@@ -10,6 +10,8 @@ import enum
 from typing import Final, NamedTuple
 
 from udfs.group.batch.findings import STUCK
+from udfs.group.decision.commits_back import next_back_at
+from udfs.group.decision.expired_commits import next_expired_at
 from udfs.group.decision.stalled_queues import next_look
 from udfs.group.decision.unread import next_unread_at
 from udfs.group.events.memberless_groups import first_commit
@@ -31,6 +33,8 @@ class TimerKind(enum.IntEnum):
     GROWTH = 8
     STALL = 9
     UNREAD = 10
+    BACK = 11
+    EXPIRED = 12
 
     @property
     def meaning(self) -> str:
@@ -51,6 +55,8 @@ _MEANINGS: Final = {
     " queues are a finding.",
     TimerKind.STALL: "Queues stand although messages wait, or did at the last evaluation: it is time for the next.",
     TimerKind.UNREAD: "Nobody has read a queue for longer than clients may need to learn of it: a finding opens.",
+    TimerKind.BACK: "A commit is lower than the one before, or was, and it is time to see whether all is read again.",
+    TimerKind.EXPIRED: "Commits were deleted, or such a queue is committed again: a finding opens or closes.",
 }
 
 
@@ -86,7 +92,13 @@ def next_timer(view: GroupView) -> Timer | None:
     outlasted_at = growth_outlasts_metadata_at(view)
     if outlasted_at is not None:
         timers.append(Timer(outlasted_at, TimerKind.GROWTH))
-    for at, kind in ((next_look(view), TimerKind.STALL), (next_unread_at(view), TimerKind.UNREAD)):
+    others = {
+        TimerKind.STALL: next_look(view),
+        TimerKind.UNREAD: next_unread_at(view),
+        TimerKind.BACK: next_back_at(view),
+        TimerKind.EXPIRED: next_expired_at(view),
+    }
+    for kind, at in others.items():
         if at is not None:
             timers.append(Timer(at, kind))
     return min(timers, default=None)

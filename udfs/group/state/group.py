@@ -11,6 +11,8 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
+from udfs.group.state.commits_back import CommitsBack
+from udfs.group.state.expired_commits import ExpiredCommits
 from udfs.group.state.flapping import Usual
 from udfs.group.state.recorded_group import RecordedGroup
 from udfs.group.state.standstill import Standstill
@@ -334,6 +336,8 @@ class Group(msgspec.Struct, kw_only=True):
     recent_clients: list[list[int]] = msgspec.field(default_factory=list)
     standstill: Standstill | None = None
     unread: UnreadQueues | None = None
+    went_back: CommitsBack | None = None
+    expired: ExpiredCommits | None = None
 
     @property
     def source(self) -> Literal["reported", "counted"]:
