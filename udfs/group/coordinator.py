@@ -19,7 +19,7 @@ from udfs.group.batch.context import GroupContext
 from udfs.group.batch.findings import late_found
 from udfs.group.batch.phases import ends_rebalance, is_under_way
 from udfs.group.decision.commit import commit, end_group
-from udfs.group.decision.expired_commits import note_expired
+from udfs.group.decision.expiries import note_expired
 from udfs.group.decision.rebalance import rebalance
 from udfs.group.events.event_order import is_bare, order_of, snapshot_order_of
 from udfs.group.events.heartbeats import apply_expiry, apply_heartbeat

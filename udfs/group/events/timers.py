@@ -10,10 +10,10 @@ import enum
 from typing import Final, NamedTuple
 
 from udfs.group.batch.findings import STUCK
-from udfs.group.decision.commits_back import next_back_at
-from udfs.group.decision.expired_commits import next_expired_at
+from udfs.group.decision.expiries import next_expired_at
 from udfs.group.decision.stalled_queues import next_look
 from udfs.group.decision.unread import next_unread_at
+from udfs.group.decision.went_back import next_back_at
 from udfs.group.events.memberless_groups import first_commit
 from udfs.group.events.reported_assignment import awaits_comparison
 from udfs.group.events.topic_growth import growth_outlasts_metadata_at
