@@ -143,7 +143,7 @@ def _found(view: GroupView, queues: Mapping[Queue, BackQueue], how: str, at: int
     message = (
         f"Commits went back at {write_timestamp(min(back.at for back in backs))}: {named(moves)}, "
         + phrase(again, "at most {:,} message is read again.", "at most {:,} messages are read again.")
-        + (f" It happened {times:,} times: two consumers commit in turn." if times > 1 else "")
+        + (f" It happened {times:,} times: two consumers may commit in turn." if times > 1 else "")
     )
     owners = sorted({back.by.owner for back in backs if back.by.owner is not None})
     members = [view.named(member) for owner in owners if (member := view.member_of_id(owner)) is not None]
@@ -180,7 +180,10 @@ def _committer_text(by: Committer, queues: Sequence[Queue], is_only: bool, commi
     if by.had_members is None:
         return "No members of the group are known: a reset, or a consumer that assigns its own queues."
     if not by.had_members and committed_since:
-        return f"The group has no members{since}: a consumer that assigns its own queues has committed since."
+        return (
+            f"The group has no members{since}, and was committed again:"
+            " a consumer that assigns its own queues, or one more reset."
+        )
     if not by.had_members:
         return f"The group had no members{since}: a reset, unless a consumer assigns its own queues."
     return f"{by.name} owned {which}, and held its queues{since}." if by.owner else f"Who owned {which} is not known."
