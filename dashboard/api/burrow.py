@@ -116,8 +116,9 @@ def _status(request: Request, cluster: str, group: str, *, is_full: bool) -> Res
     _require_known(reading, cluster)
     rows = _progress(reading, found[0])
     partitions = [_partition(row) for row in rows]
-    lags = {(row["topic"], row["broker"], row["queue_id"]): row["lag"] for row in rows if row["lag"] is not None}
-    behind = [part for part in partitions if part["current_lag"] is not None]
+    read = [row for row in rows if row["lag"] is not None and not row["is_left_over"]]
+    lags = {(row["topic"], row["broker"], row["queue_id"]): row["lag"] for row in read}
+    behind = [_partition(row) for row in read]
     body = {
         "cluster": cluster,
         "group": group,

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from dashboard.metrics.group_labels import GroupLabels
 from dashboard.metrics.known_sources import known_rows
 from streaming.tables.arrow_rows import from_arrow_columns
-from streaming.views.progress import recent_rows
+from streaming.views.progress import is_left_over, recent_rows, subscribed_topics
 from streaming.views.reader import Reader
 
 _QUEUE = ["cluster", "group_id", "topic", "broker", "queue_id"]
@@ -23,6 +23,8 @@ _ByGroup: TypeAlias = dict[tuple[str, ...], float]
 def lag_by_group(reader: Reader, groups: GroupLabels, unknown: Collection[str] = ()) -> tuple[_ByGroup, _ByGroup]:
     """Return for each group, under its labels, the sum of the newest lags of its queues, and how many are not known.
 
+    Commits of topics to which no member subscribes are left out.
+
     Args:
         unknown: Clusters that are left out.
     """
@@ -33,18 +35,35 @@ def lag_by_group(reader: Reader, groups: GroupLabels, unknown: Collection[str] =
     # The last row of each queue counts, in the order of the rows, which needs one thread.
     newest = rows.sort_by("event_time").group_by(_QUEUE, use_threads=False)
     found = newest.aggregate([("lag", "last", pc.ScalarAggregateOptions(skip_nulls=False))])
-    # Arrow sums them, because there are far more queues than groups. A group without an observed lag has none.
+    # Arrow sums them, because there are far more queues than topics. A group without an observed lag has none.
     found = (
         known_rows(found, unknown)
-        .group_by(["cluster", "group_id"])
+        .group_by(["cluster", "group_id", "topic"])
         .aggregate([("lag_last", "sum"), ("lag_last", "count", pc.CountOptions(mode="only_null"))])
     )
     sums: _ByGroup = defaultdict(float)
     unknown_queues: _ByGroup = defaultdict(float)
-    columns = ["cluster", "group_id", "lag_last_sum", "lag_last_count"]
-    for cluster, group, lag, queues in zip(*from_arrow_columns(found, columns), strict=True):
+    wanted = _subscribed_topics(reader)
+    columns = ["cluster", "group_id", "topic", "lag_last_sum", "lag_last_count"]
+    for cluster, group, topic, lag, queues in zip(*from_arrow_columns(found, columns), strict=True):
+        if is_left_over(topic, wanted.get((cluster, group))):
+            continue
         key = groups.of(cluster, group)
         unknown_queues[key] += queues
         if lag is not None:
             sums[key] += lag
     return sums, unknown_queues
+
+
+def _subscribed_topics(reader: Reader) -> dict[tuple[str, str], frozenset[str] | None]:
+    """Return the topics to which the present members of each group subscribe."""
+    names = ["cluster", "group_id", "subscriptions", "left_at"]
+    present = reader.read("members", columns=names, keep=lambda found: found["left_at"].is_null())
+    by_group: dict[tuple[str, str], list[list[str] | None]] = defaultdict(list)
+    for cluster, group, topics in zip(*(present[name].to_pylist() for name in names[:3]), strict=True):
+        by_group[cluster, group].append(topics)
+    # Members of streams groups own tasks, which do not show what they read.
+    streams = reader.read("groups", columns=["cluster", "group_id"], where={"protocol": "streams"})
+    for group in zip(*(streams[name].to_pylist() for name in names[:2]), strict=True):
+        by_group.pop(group, None)
+    return {group: subscribed_topics(topics) for group, topics in by_group.items()}

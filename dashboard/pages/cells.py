@@ -150,6 +150,8 @@ def _cause(cell: Cell) -> str:
 
 
 def _lag(cell: Cell) -> str:
+    if cell.row.get("is_left_over"):
+        return '<abbr title="nobody subscribes to the topic">left over</abbr>'
     doubt = '<abbr title="not reliable">?</abbr>' if cell.row["lag_reliable"] is False else ""
     return f"{amount(cell.value)}{doubt}"
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import pyarrow as pa
@@ -21,6 +21,8 @@ _Queue: TypeAlias = tuple[str, str | None, int]
 # For all groups together only rows of this span are read; for one group, also older rows of queues that did not move in
 # it.
 RECENT_MS = 3_600_000
+# Topics that a system creates for each group: clients subscribe to them by themselves.
+_OWN_TOPICS = tuple(profile.retry_prefix for profile in SYSTEMS.values() if profile.retry_prefix is not None)
 _NAMES = ("topic", "broker", "queue_id")
 _ORDER = ("event_time", "committed_at", "end_at")
 _OFFSETS = ("committed_offset", "committed_at", "end_offset", "end_at", "lag")
@@ -36,7 +38,8 @@ def progress(reader: Reader, group: Mapping[str, Any], members: Sequence[Row]) -
         ``lag_ms`` and what comes with it are those of ``LagAge``.
         ``lag_reliable`` is false then, and while the queue moves: the group is rebalancing, no member holds the queue,
         or its owner has not committed yet. Members of a streams group own tasks, not queues, so its lag is reliable
-        while it is stable.
+        while it is stable. ``is_left_over``: No member subscribes to the topic, so nobody is going to read it; None if
+        that is not known.
     """
     where = {"cluster": group["cluster"], "group_id": group["group_id"]}
     owners: dict[_Queue, list[Row]] = {}
@@ -48,6 +51,7 @@ def progress(reader: Reader, group: Mapping[str, Any], members: Sequence[Row]) -
         reader, where, {queue: _without_older_end(row) for queue, row in newest.items()}, _known_ms(reader, newest)
     )
     described = {row["member_id"]: row for row in members}
+    wanted = None if _has_tasks(group) else subscribed_topics([member.get("subscriptions") for member in members])
     rows = []
     listed = owners.keys() | newest.keys() | (_subscribed(reader, group, members) if owners else set())
     for queue in sorted(listed, key=lambda queue_key: (queue_key[0], queue_key[1] or "", queue_key[2])):
@@ -61,6 +65,7 @@ def progress(reader: Reader, group: Mapping[str, Any], members: Sequence[Row]) -
                     **{name: offsets.get(name) for name in _OFFSETS},
                     **ages.get(queue, LagAge())._asdict(),
                     "lag_reliable": _is_reliable(group, span, offsets, has_members=bool(members)),
+                    "is_left_over": is_left_over(queue[0], wanted),
                     "member_id": span.get("member_id"),
                     "host": member.get("host"),
                     "client_id": member.get("client_id"),
@@ -74,6 +79,23 @@ def _known_ms(reader: Reader, newest: Mapping[_Queue, Row]) -> int:
     observed = (row[name] for row in newest.values() for name in ("committed_at", "end_at"))
     times: list[int] = [at for at in observed if at is not None]
     return max([reader.newest_ms("queue_progress", "event_time") or 0, *times])
+
+
+def subscribed_topics(subscriptions: Iterable[Sequence[str] | None]) -> frozenset[str] | None:
+    """Return the topics to which a group's members subscribe; None if it has none, or if one's topics are unknown."""
+    found = [frozenset(topics or ()) for topics in subscriptions]
+    return frozenset().union(*found) if found and all(found) else None
+
+
+def is_left_over(topic: str, wanted: frozenset[str] | None) -> bool | None:
+    """Return whether commits of a topic are left over from a former subscription; None if that is not known.
+
+    Args:
+        wanted: The result of ``subscribed_topics``.
+    """
+    if wanted is None:
+        return None
+    return topic not in wanted and not topic.startswith(_OWN_TOPICS)
 
 
 def _subscribed(reader: Reader, group: Mapping[str, Any], members: Sequence[Row]) -> set[_Queue]:
@@ -143,8 +165,8 @@ def _recent_committers(reader: Reader, cluster: str, topic: str) -> set[str]:
 
 
 def lag_text(row: Row) -> str:
-    """Return the lag of a queue; a ? means that it is not reliable."""
-    if row["lag"] is None:
+    """Return the lag of a queue; a ? means that it is not reliable. Commits that are left over have none."""
+    if row["lag"] is None or row["is_left_over"]:
         return "-"
     return f"{row['lag']}" if row["lag_reliable"] else f"{row['lag']}?"
 

@@ -16,6 +16,7 @@ from tests.corners.corner_run import BASE_MS, CornerRun, Cut, in_one
 _STANDSTILLS, _UNREAD, _RETENTION = (
     Path(__file__).parent / f"{name}.txt" for name in ("standstills", "unread", "retention")
 )
+_COMMITS = [Path(__file__).parent / f"{name}.txt" for name in ("commits_back", "commits_expired")]
 _KINDS = ("queue_stalled", "member_stalled", "group_stalled")
 Event = dict[str, Any]
 
@@ -124,6 +125,15 @@ class Story:
         for name in names:
             self.add(float(at), "member_joined", group="g", member_id=name, subscriptions=["t"])
             self.alive[name] = float(at)
+
+    def topics(self, at: str, topic_id: str, number: str) -> None:
+        """Describe topic t as a topic with that id."""
+        self.add(float(at), "topic_queues", topic="t", topic_id=topic_id, queue_count=int(number))
+
+    def tombstone(self, queues: str, at: str) -> None:
+        """Delete the commits of queues."""
+        for queue in queues.split(","):
+            self.add(float(at), "commits_deleted", group="g", queues=[{"topic": "t", "queue_id": int(queue)}])
 
     def grown(self, at: str, number: str) -> None:
         """Let topic t have so many queues."""
@@ -241,6 +251,13 @@ def test_unread_queues_are_found_as_the_table_says(history: History) -> None:
 @pytest.mark.parametrize("history", histories(_RETENTION), ids=lambda history: history.title)
 def test_lost_messages_are_found_as_the_table_says(history: History) -> None:
     _check(history, ("messages_lost", "retention_risk"))
+
+
+@pytest.mark.parametrize(
+    "history", [history for table in _COMMITS for history in histories(table)], ids=lambda history: history.title
+)
+def test_commits_are_found_as_the_table_says(history: History) -> None:
+    _check(history, ("commits_went_back", "commits_expired"))
 
 
 def _check(history: History, kinds: Sequence[str]) -> None:

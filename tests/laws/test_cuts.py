@@ -36,6 +36,14 @@ def test_standstills_do_not_depend_on_how_the_input_was_cut(dice: Dice, length: 
     assert finish(first) == finish(second)
 
 
+@settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow])
+@given(dice=dice, length=st.integers(10, 120), shards=st.integers(1, 3))
+def test_commits_that_go_back_do_not_depend_on_how_the_input_was_cut(dice: Dice, length: int, shards: int) -> None:
+    stream = dice.commits(length)
+    first, second = run(coordinator, [stream]), run(coordinator, dice.cut(stream), shards=shards)
+    assert finish(first) == finish(second)
+
+
 @settings(max_examples=150, suppress_health_check=[HealthCheck.too_slow])
 @given(dice=dice, length=lengths, before=st.integers(1, 3), after=st.integers(1, 3), flush=st.booleans())
 def test_a_state_that_moves_to_another_shard_count_continues_as_if_undisturbed(

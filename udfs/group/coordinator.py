@@ -19,6 +19,7 @@ from udfs.group.batch.context import GroupContext
 from udfs.group.batch.findings import late_found
 from udfs.group.batch.phases import ends_rebalance, is_under_way
 from udfs.group.decision.commit import commit, end_group
+from udfs.group.decision.expiries import note_expired
 from udfs.group.decision.rebalance import rebalance
 from udfs.group.events.event_order import is_bare, order_of, snapshot_order_of
 from udfs.group.events.heartbeats import apply_expiry, apply_heartbeat
@@ -255,6 +256,7 @@ class Coordinator:
             case GroupDeleted():
                 self._delete(due, at)
             case CommitsDeleted():
+                note_expired(context, event, at)
                 note_deleted_commits(context, event, at, due.event_id)
                 end_without_commits(context, at)
             case GroupSnapshot():

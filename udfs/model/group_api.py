@@ -15,7 +15,7 @@ import msgspec
 from udfs.model.config import CoreConfig
 from udfs.model.events import AnyEvent, GroupSnapshot, QueueInfo
 from udfs.model.journal import Change, Rebalance, Rejected
-from udfs.model.observations import UNKNOWN, NearQueue, Observation, Offsets, QueueWait, ReadOffsets
+from udfs.model.observations import UNKNOWN, NearQueue, Observation, Offsets, QueueFall, QueueWait, ReadOffsets
 from udfs.model.systems import System
 
 
@@ -118,6 +118,7 @@ class GroupInput(msgspec.Struct, kw_only=True):
         standstills: When messages of its queues waited, as far as an evaluation lies in that time and before the clock;
             only if an evaluation lies between the two values of the clock.
         near: The queues that may be near the start of their log, or before it, at such an evaluation.
+        falls: Due commits that are lower than the ones before, by time.
     """
 
     cluster: str
@@ -133,6 +134,7 @@ class GroupInput(msgspec.Struct, kw_only=True):
     offsets: Offsets = msgspec.field(default_factory=ReadOffsets)
     standstills: Sequence[QueueWait] = ()
     near: Sequence[NearQueue] = ()
+    falls: Sequence[QueueFall] = ()
     work_limit: int | None = None
 
 

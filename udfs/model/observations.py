@@ -132,6 +132,21 @@ class QueueWait(NamedTuple):
     until: int
 
 
+class QueueFall(NamedTuple):
+    """A commit that is lower than the one before.
+
+    Attributes:
+        queue: Topic, broker, number. before_at, before: Time and offset of the higher commit. at, after: Those of the
+            lower one.
+    """
+
+    queue: tuple[str, str | None, int]
+    before_at: int
+    before: int
+    at: int
+    after: int
+
+
 class Offsets(Mapping[int, Sequence[Observation]]):
     """Observations of a group's queues, by ``packet.queue_key``, each in the order of time."""
 

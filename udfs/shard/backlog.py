@@ -14,7 +14,7 @@ import msgspec
 from udfs.model.errors import StateVersionError
 from udfs.model.events import AnyEvent, TopicQueues
 from udfs.model.group_api import Progress, observed_since
-from udfs.model.observations import NearQueue, Observation, Offsets, QueueWait, ReadOffsets
+from udfs.model.observations import NearQueue, Observation, Offsets, QueueFall, QueueWait, ReadOffsets
 from udfs.model.systems import System
 from udfs.packets.packet import CarriedEvent, read_event
 from udfs.shard.state_format import Buffer
@@ -28,7 +28,7 @@ class Held(msgspec.Struct, array_like=True):
         clock_before, clock: The cluster's clock before and in that batch.
         events: The group's own events. topics: ``TopicQueues`` that changed something.
         heartbeats: Member and time of heartbeats without a description, in any order.
-        progress, offsets, standstills, near: See ``GroupInput``.
+        progress, offsets, standstills, near, falls: See ``GroupInput``.
     """
 
     batch: int
@@ -41,6 +41,7 @@ class Held(msgspec.Struct, array_like=True):
     offsets: dict[int, list[Observation]] = msgspec.field(default_factory=dict)
     standstills: list[QueueWait] = msgspec.field(default_factory=list)
     near: list[NearQueue] = msgspec.field(default_factory=list)
+    falls: list[QueueFall] = msgspec.field(default_factory=list)
 
     def since(self, time_ms: int, observed_ms: int | None) -> Held:
         """Return the rest: input from a time on and, unless all, what was observed of queues from another time on."""
@@ -58,6 +59,7 @@ class Held(msgspec.Struct, array_like=True):
             offsets,
             [found._replace(stalled=max(found.stalled, time_ms)) for found in self.standstills],
             self.near,
+            [fall for fall in self.falls if fall.at >= time_ms],
         )
 
     def only_moves_the_clock_after(self, former: Held) -> bool:
@@ -68,6 +70,7 @@ class Held(msgspec.Struct, array_like=True):
             or self.heartbeats
             or self.standstills
             or self.near
+            or self.falls
             or _newest(self.progress) != _newest(former.progress)
         ):
             return False
@@ -114,6 +117,7 @@ class BatchInput(NamedTuple):
     offsets: Offsets
     standstills: Sequence[QueueWait] = ()
     near: Sequence[NearQueue] = ()
+    falls: Sequence[QueueFall] = ()
 
     @classmethod
     def of(cls, held: Held) -> BatchInput:
@@ -134,6 +138,7 @@ class BatchInput(NamedTuple):
             ReadOffsets(held.offsets),
             held.standstills,
             held.near,
+            held.falls,
         )
 
     def held(self, heartbeats: list[tuple[str, int]]) -> Held:
@@ -148,6 +153,7 @@ class BatchInput(NamedTuple):
             *_copied(self.progress, self.offsets),
             list(self.standstills),
             list(self.near),
+            list(self.falls),
         )
 
 

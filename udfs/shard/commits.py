@@ -18,7 +18,7 @@ from udfs.model.observations import (
     Newest,
     Observation,
     Offsets,
-    QueueWait,
+    QueueFall,
     ReadOffsets,
     log_start,
     newest_of,
@@ -35,6 +35,7 @@ from udfs.packets.progress_columns import (
 from udfs.shard.deleted_groups import DeletedQueues, apply_with_deletions, deletions_of_rows, is_ended
 from udfs.shard.first_commits import beginning_groups
 from udfs.shard.near_queues import NearQueues
+from udfs.shard.offset_falls import NO_FALLS, falls_of, groups_of, named_falls
 from udfs.shard.queue_histories import (
     OffsetHistories,
     QueueHistories,
@@ -45,7 +46,8 @@ from udfs.shard.queue_histories import (
 )
 from udfs.shard.queue_spans import Ends, Look, Reach, SpanRows, in_row_order, match_ends
 from udfs.shard.queue_table import QueueRow, QueueTable
-from udfs.shard.standstills import NO_STANDSTILLS, evaluated, stalled_rows
+from udfs.shard.standing_queues import StandingQueues
+from udfs.shard.standstills import evaluated, stalled_rows
 from udfs.shard.state_format import Buffer
 from udfs.shard.waiting_progress import Waiting, pack_waiting, read_waiting
 
@@ -88,9 +90,8 @@ class Commits:
         self._deletions: dict[int, Sequence[int]] = {}
         self._deleted = DeletedQueues(self._due_rows, self._due_rows)
         self._before: QueueTable | None = None  # as it was before the due observations, once they are applied
-        self._standstills = NO_STANDSTILLS
-        self._stalled: Int64 = self._due_rows
-        self.near = NearQueues()
+        self.standing, self.near = StandingQueues(), NearQueues()
+        self._falls = NO_FALLS
 
     @property
     def waiting_times(self) -> Int64:
@@ -140,6 +141,7 @@ class Commits:
             self._due_are_commits = _are_mere_commits(now)
             rows = table.find(deleted.groups, deleted.queues)
             self._deleted = DeletedQueues(rows[rows >= 0], deleted.times[rows >= 0])
+            self._falls = falls_of(table, self._due, self._due_rows, self._deleted)
             self._waiting = self._waiting.where(~due)
             self._waiting_changed = True
         ends = self._waiting_ends.times < clock
@@ -194,24 +196,18 @@ class Commits:
         )
         self._has_changed = True
         if look is not None:
-            self._standstills = evaluated(applied.standstills, look.rule, before, clock)
-            self._stalled = stalled_rows(self._standstills, look.rule, before, clock)
+            found = evaluated(applied.standstills, look.rule, before, clock)
+            self.standing = StandingQueues(table, found, stalled_rows(found, look.rule, before, clock))
             self.near = NearQueues(table, applied.near)
         return applied.spans
 
-    def stalled_groups(self) -> UInt64:
-        """Return the groups with queues that have waited for too long."""
-        return self._decoded().groups_of(self._stalled)
+    def groups_to_see(self) -> UInt64:
+        """Return the groups with commits that went back or begin, or with queues near the start of their log."""
+        return np.append(groups_of(self._decoded(), self._falls), self.near.groups())
 
-    def standstills_of(self, group: int) -> list[QueueWait]:
-        """Return the spans in which messages of a group's queues waited at an evaluation, by queue."""
-        if not len(self._standstills.rows):
-            return []
-        table = self._decoded()
-        rows = table.rows_of(group)
-        some = slice(*self._standstills.rows.searchsorted((rows.start, rows.stop)).tolist())
-        found = self._standstills.where(some)
-        return list(map(QueueWait, table.keys[found.rows].tolist(), *(column.tolist() for column in found[1:])))
+    def falls_of(self, group: int) -> list[QueueFall]:
+        """Return which commits of a group went back in this batch, by time; queues without a name are left out."""
+        return named_falls(self._decoded(), self._falls, group, self._deleted, self._deletions.get(group, ()))
 
     @property
     def table(self) -> QueueTable:

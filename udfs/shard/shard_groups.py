@@ -73,9 +73,8 @@ class ShardGroups:
     def add_topic_change(self, event: TopicQueues, carried: CarriedEvent) -> None:
         """Record a topic's change; called in the order of the changes."""
         if event.topic not in self._topic_changes:
-            self._topic_changes[event.topic] = []
             self._changed_hashes.setdefault(topic_hash(event.topic), []).append(event.topic)
-        self._topic_changes[event.topic].append((event, carried))
+        self._topic_changes.setdefault(event.topic, []).append((event, carried))
 
     def note_deletions(self) -> None:
         """Record which groups their collected input deletes."""
@@ -92,7 +91,7 @@ class ShardGroups:
         numbers = state.find(keys)
         touched[numbers[numbers >= 0]] = True
         touched[state.find(np.asarray(state.backlog.groups, dtype=np.uint64))] = True
-        touched[state.to_evaluate()] = True
+        touched[state.seen_in_commits()] = True
         maybe_late = np.zeros(len(touched), dtype=np.bool_)
         maybe_late[state.live.numbers[applied.members[applied.is_late]]] = True
         due = np.flatnonzero(touched | maybe_late)
@@ -108,9 +107,8 @@ class ShardGroups:
             group = self._logic.new_group(self._cluster, collected.system, collected.name)
             yield from self._advance_one(key, -1, record, group, {}, {}, [], clock, batch_ms)
         self._write()
-        unfinished = len(state.backlog.groups)
-        if unfinished:
-            yield Unfinished(cluster=self._cluster, groups=unfinished)
+        if state.backlog.groups:
+            yield Unfinished(cluster=self._cluster, groups=len(state.backlog.groups))
 
     def _due_heartbeats(self, applied: AppliedHeartbeats, wanted: Bools) -> _DueHeartbeats:
         groups = self._state.live.numbers[applied.members]
@@ -211,8 +209,8 @@ class ShardGroups:
         given = self._batch_input(key, record.name, clock, topic_changes, own_topics)
         advanced = yield from self._apply_input(key, record, group, last_heartbeats, given, in_time, late, batch_ms, 0)
         if advanced.stopped_at is not None:
-            heartbeats = [(member_id, at) for member_id, times in in_time.items() for at in times]
-            self._state.backlog.put(key, [given.held(heartbeats).since(advanced.stopped_at, advanced.observed_since)])
+            held = given.held([(member_id, at) for member_id, times in in_time.items() for at in times])
+            self._state.backlog.put(key, [held.since(advanced.stopped_at, advanced.observed_since)])
         self._keep(key, record, group, advanced)
 
     def _apply_backlog(
@@ -269,7 +267,7 @@ class ShardGroups:
         topic_changes: list[tuple[TopicQueues, CarriedEvent]],
         own_topics: set[str],
     ) -> BatchInput:
-        collected = self._collected.get(key, {}).get(name)
+        collected, commits = self._collected.get(key, {}).get(name), self._state.commits
         return BatchInput(
             batch=self._state.header.batches,
             clock_before=self._state.clock_before,
@@ -278,10 +276,11 @@ class ShardGroups:
             topic_changes=topic_changes,
             own_topics=own_topics,
             heartbeats=collected.unknown_member_heartbeats if collected else [],
-            progress=self._state.commits.of(key),
-            offsets=self._state.commits.offsets_of(key),
-            standstills=self._state.commits.standstills_of(key),
-            near=self._state.commits.near.of(key),
+            progress=commits.of(key),
+            offsets=commits.offsets_of(key),
+            standstills=commits.standing.of(key),
+            near=commits.near.of(key),
+            falls=commits.falls_of(key),
         )
 
     def _apply_input(
@@ -315,6 +314,7 @@ class ShardGroups:
             offsets=given.offsets,
             standstills=given.standstills,
             near=given.near,
+            falls=given.falls,
             work_limit=self._config.max_group_work - done,
         )
         topics = TopicsAtBatch(state.topics, given.batch)

@@ -133,16 +133,15 @@ class ShardState:
         """Return the number of each group, −1 for unknown groups."""
         return self.groups.find(keys)
 
-    def stalled(self) -> Int64:
-        """Return the numbers of groups with queues that have waited too long; without topics none has an owner."""
-        numbers = self.find(self.commits.stalled_groups())
-        numbers = numbers[numbers >= 0]
-        return numbers[self.wake_index.counts[numbers] > 0]
+    def seen_in_commits(self) -> Int64:
+        """Return the numbers of groups whose commits alone make them due.
 
-    def to_evaluate(self) -> Int64:
-        """Return the numbers of groups with queues that have waited too long, or are near the start of their log."""
-        near = self.find(self.commits.near.groups())
-        return np.append(self.stalled(), near[near >= 0])
+        Their queues have waited too long (without topics none has an owner), went back, begin to be committed, or are
+        near the start of their log.
+        """
+        stalled, others = self.find(self.commits.standing.groups()), self.find(self.commits.groups_to_see())
+        stalled = stalled[stalled >= 0]
+        return np.concatenate([stalled[self.wake_index.counts[stalled] > 0], others[others >= 0]])
 
     def record(self, number: int) -> Record:
         """Return a stored group; in ascending order each cold block is decompressed once."""

@@ -7,7 +7,7 @@ from pathlib import Path
 from dashboard.metrics.group_labels import GroupLabels
 from dashboard.metrics.lag import lag_by_group
 from streaming.settings.model import load
-from streaming.tables.schema import QUEUE_PROGRESS
+from streaming.tables.schema import GROUPS, MEMBERS, QUEUE_PROGRESS
 from streaming.views.reader import Reader
 from tests.streaming.views.test_progress import moved, write
 
@@ -36,6 +36,15 @@ def test_a_last_row_without_offsets_ends_the_lag(tmp_path: Path) -> None:
         tmp_path, QUEUE_PROGRESS, [*rows, moved(0, 0, 0, 4, group_id="h"), moved(0, 60_000, None, None, group_id="h")]
     )
     assert lag_by_group(Reader(tmp_path), labels()) == ({("c", "g"): 2}, {("c", "g"): 1, ("c", "h"): 1})
+
+
+def test_commits_of_topics_to_which_nobody_subscribes_do_not_count(tmp_path: Path) -> None:
+    rows = [moved(0, 0, 1, 100), moved(1, 0, 5, 7), moved(1, 0, 5, 9) | {"topic": "former"}]
+    write(tmp_path, QUEUE_PROGRESS, rows + [row | {"group_id": "h"} for row in rows])
+    write(tmp_path, MEMBERS, [{"member_id": "a", "subscriptions": ["t"]}, {"member_id": "b", "group_id": "h"}])
+    assert lag_by_group(Reader(tmp_path), labels())[0] == {("c", "g"): 101, ("c", "h"): 105}
+    write(tmp_path, GROUPS, [{"protocol": "streams"}])
+    assert lag_by_group(Reader(tmp_path), labels())[0] == {("c", "g"): 105, ("c", "h"): 105}
 
 
 def test_tables_without_progress_have_no_lag(tmp_path: Path) -> None:

@@ -101,6 +101,19 @@ def test_the_queue_of_a_deleted_commit_is_listed_only_while_a_member_owns_it(tmp
     assert lines(tmp_path) == [(0, None, None, None, None, "a", "app")]
 
 
+def test_commits_of_topics_to_which_no_member_subscribes_are_left_over(tmp_path: Path) -> None:
+    write(tmp_path, QUEUE_PROGRESS, [moved(0, 10, 5, 9), moved(1, 10, 3, 4, topic="former")])
+
+    def marks(members: list[dict[str, Any]], **of_group: Any) -> list[bool | None]:
+        return [row["is_left_over"] for row in progress(Reader(tmp_path), GROUP | of_group, members)]
+
+    subscribed = {**MEMBERS[0], "subscriptions": ["t"]}
+    assert marks([subscribed]) == [True, False]  # by topic
+    assert marks([subscribed, {**MEMBERS[0], "member_id": "b", "subscriptions": None}]) == [None, None]
+    assert marks([]) == [None, None]
+    assert marks([subscribed], protocol="streams") == [None, None]
+
+
 def test_a_queue_that_has_not_moved_for_long_is_found(tmp_path: Path) -> None:
     write(tmp_path, ASSIGNMENTS, [span(0, 0), span(1, 0)])
     write(tmp_path, QUEUE_PROGRESS, [moved(1, 0, 4, 4), moved(0, 10**8, 8, 20)])

@@ -16,6 +16,7 @@ from udfs.model.config import CoreConfig
 from udfs.model.events import (
     AnyEvent,
     AssignmentReported,
+    CommitsDeleted,
     GroupDeleted,
     GroupSettings,
     GroupSnapshot,
@@ -186,6 +187,32 @@ class Dice(random.Random):
                 events.append(join(member, at, GROUPS[1], subscriptions=TOPICS[:1]))
             elif kind == 14:
                 events.append(self.choice((leave(member, at, GROUPS[1]), deleted(at, group), clock(at))))
+        delayed = [(event, self.randrange(delay)) for event in events]
+        return [event for event, after in sorted(delayed, key=lambda pair: pair[0].event_time + pair[1])]
+
+    def commits(self, length: int, delay: int = LATENESS) -> list[AnyEvent]:
+        """Return a stream of standstills in which commits go back more often, and those of a group that only commits
+        show are deleted, as the topic is.
+        """
+        events = self.standstill(length, delay=1)
+        for number in range(self.randrange(40)):
+            at, queue = self.randrange(500 * length), self.randrange(2)
+            made = self.choice(("commit", "commit", "commit", "delete", "topic", "empty"))
+            if made == "commit":
+                group = self.choice((*GROUPS, GROUPS[2]))
+                events.append(progress(at, group, QueueOffset(TOPICS[0], queue, None, self.randrange(3))))
+            elif made == "delete":
+                events.append(CommitsDeleted(**of_group(at, GROUPS[2]), queues=(QueueRef(TOPICS[0], queue),)))
+            elif made == "topic":
+                events.append(count(TOPICS[0], 3, at, topic_id=f"id{number}"))
+            else:
+                events.append(snapshot(at, GROUPS[0], 0, [], True, TOPICS[0], None))
+        events.sort(key=lambda event: event.event_time)
+        generation = 0
+        for place, event in enumerate(events):
+            if isinstance(event, GroupSnapshot):
+                generation += 1
+                events[place] = msgspec.structs.replace(event, generation=generation)
         delayed = [(event, self.randrange(delay)) for event in events]
         return [event for event, after in sorted(delayed, key=lambda pair: pair[0].event_time + pair[1])]
 

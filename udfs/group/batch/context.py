@@ -71,7 +71,8 @@ class GroupContext(GroupSessions):
     def forget_observations(self, at: int) -> None:
         """Forget observations of the group's queues from before a time, because they belong to a deleted group."""
         progress, offsets = observed_since(self.facts.progress, self.facts.offsets, at)
-        self.facts = msgspec.structs.replace(self.facts, progress=progress, offsets=offsets)
+        falls = [fall for fall in self.facts.falls if fall.before_at >= at]
+        self.facts = msgspec.structs.replace(self.facts, progress=progress, offsets=offsets, falls=falls)
         self.output.observed_since = at
 
     def set_system(self, system: System) -> None:

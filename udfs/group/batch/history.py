@@ -11,6 +11,8 @@ import msgspec
 from udfs.group.batch.event_time import BeforeEventTime, EventTimeView
 from udfs.group.batch.findings import STUCK, Found, stuck_found
 from udfs.group.batch.recorded_row import with_epochs
+from udfs.group.state.commits_back import CommitsBack
+from udfs.group.state.expired_commits import ExpiredCommits
 from udfs.group.state.group import Group, GroupFinding, observed_by
 from udfs.group.state.standstill import Standstill
 from udfs.group.state.strategy_verdict import with_verdict
@@ -30,6 +32,7 @@ from udfs.model.journal import (
     GroupChanged,
     MemberReplaced,
 )
+from udfs.model.observations import QueueFall
 from udfs.model.spans import QueuesReassigned
 
 
@@ -120,6 +123,20 @@ class GroupHistory(EventTimeView):
     def set_retention(self, retention: dict[str, Standstill]) -> None:
         """Record the open findings that messages were lost, or are at risk."""
         self.group.retention = retention
+
+    def set_commits_back(self, back: CommitsBack | None) -> None:
+        """Record the commits that went back, or that there are none."""
+        self.group.went_back = back
+
+    def set_expired(self, expired: ExpiredCommits | None) -> None:
+        """Record the commits that were deleted, or that there are none."""
+        self.group.expired = expired
+
+    def take_falls(self, until: int) -> list[QueueFall]:
+        """Return the commits up to a time that are lower than those before, each once."""
+        falls = self.facts.falls
+        self.facts = msgspec.structs.replace(self.facts, falls=[fall for fall in falls if fall.at > until])
+        return [fall for fall in falls if fall.at <= until]
 
     def note_look(self, at: int) -> None:
         """Record when the queues that stand were last evaluated."""

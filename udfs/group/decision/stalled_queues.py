@@ -201,7 +201,7 @@ def _owned(view: GroupView, at: int) -> Iterable[_Owned]:
         if member is None or len(owners[queue]) > 1 or member.member_id in gone:
             continue
         found = standing.get(key)
-        waited = 0 if found is None else at - max(found.since, _held_since(member))
+        waited = 0 if found is None else at - max(found.since, held_since(member))
         stalled = found is not None and found.stalled <= at and waited >= found.limit_ms
         yield _Owned(queue, key, member, found, stalled and queue not in group.idle_queues, waited >= least)
 
@@ -226,7 +226,7 @@ def _has_moved(view: GroupView, newest: Newest, since: int) -> bool:
     return not view.profile.commits_are_polled or former is None or former[1] != commit[1]
 
 
-def _held_since(member: Member) -> int:
+def held_since(member: Member) -> int:
     return member.joined_at if member.holds_since is None else member.holds_since
 
 
@@ -263,7 +263,7 @@ def _stalled(view: GroupView, scope: _Scope, waiting: int | None, counted_at: in
         owned=scope.owned,
         advanced=None if advanced == UNKNOWN else advanced,
         since=min(each.since for each in found),
-        held_since=max(map(_held_since, members.values())),
+        held_since=max(map(held_since, members.values())),
         last_rebalance_at=view.group.last_rebalance_at,
         waiting=waiting,
         counted_at=counted_at,

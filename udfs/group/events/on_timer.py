@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from udfs.group.batch.context import GroupContext
+from udfs.group.decision.expiries import evaluate_expired
 from udfs.group.decision.lost_messages import evaluate_retention
 from udfs.group.decision.stalled_queues import evaluate_standstill
 from udfs.group.decision.unread import evaluate_unread
+from udfs.group.decision.went_back import evaluate_commits_back
 from udfs.group.events.lifecycle import note_stuck
 from udfs.group.events.memberless_groups import forget_or_wait, register_committing_group
 from udfs.group.events.reported_assignment import compare_with_reports
@@ -23,4 +25,6 @@ ON_TIMER: Mapping[TimerKind, Callable[[GroupContext, int], object]] = {
     TimerKind.STALL: evaluate_standstill,
     TimerKind.UNREAD: evaluate_unread,
     TimerKind.RETENTION: evaluate_retention,
+    TimerKind.BACK: evaluate_commits_back,
+    TimerKind.EXPIRED: evaluate_expired,
 }

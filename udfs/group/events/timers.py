@@ -10,9 +10,11 @@ import enum
 from typing import Final, NamedTuple
 
 from udfs.group.batch.findings import STUCK
+from udfs.group.decision.expiries import next_expired_at
 from udfs.group.decision.lost_messages import next_retention_look
 from udfs.group.decision.stalled_queues import next_look
 from udfs.group.decision.unread import next_unread_at
+from udfs.group.decision.went_back import next_back_at
 from udfs.group.events.memberless_groups import first_commit
 from udfs.group.events.reported_assignment import awaits_comparison
 from udfs.group.events.topic_growth import growth_outlasts_metadata_at
@@ -33,6 +35,8 @@ class TimerKind(enum.IntEnum):
     STALL = 9
     UNREAD = 10
     RETENTION = 11
+    BACK = 12
+    EXPIRED = 13
 
     @property
     def meaning(self) -> str:
@@ -54,6 +58,8 @@ _MEANINGS: Final = {
     TimerKind.STALL: "Queues stand although messages wait, or did at the last evaluation: it is time for the next.",
     TimerKind.UNREAD: "Nobody has read a queue for longer than clients may need to learn of it: a finding opens.",
     TimerKind.RETENTION: "A commit is near the start of its log, or before it, or was: it is time to evaluate that.",
+    TimerKind.BACK: "A commit is lower than the one before, or was, and it is time to see whether all is read again.",
+    TimerKind.EXPIRED: "Commits were deleted, or such a queue is committed again: a finding opens or closes.",
 }
 
 
@@ -89,11 +95,14 @@ def next_timer(view: GroupView) -> Timer | None:
     outlasted_at = growth_outlasts_metadata_at(view)
     if outlasted_at is not None:
         timers.append(Timer(outlasted_at, TimerKind.GROWTH))
-    for at, kind in (
-        (next_look(view), TimerKind.STALL),
-        (next_unread_at(view), TimerKind.UNREAD),
-        (next_retention_look(view), TimerKind.RETENTION),
-    ):
+    others = {
+        TimerKind.STALL: next_look(view),
+        TimerKind.UNREAD: next_unread_at(view),
+        TimerKind.RETENTION: next_retention_look(view),
+        TimerKind.BACK: next_back_at(view),
+        TimerKind.EXPIRED: next_expired_at(view),
+    }
+    for kind, at in others.items():
         if at is not None:
             timers.append(Timer(at, kind))
     return min(timers, default=None)

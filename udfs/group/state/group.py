@@ -11,6 +11,8 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
+from udfs.group.state.commits_back import CommitsBack
+from udfs.group.state.expired_commits import ExpiredCommits
 from udfs.group.state.flapping import Usual
 from udfs.group.state.recorded_group import RecordedGroup
 from udfs.group.state.standstill import Standstill
@@ -266,8 +268,8 @@ class Group(msgspec.Struct, kw_only=True):
         under_way_since: The time since which its source has shown it rebalancing without a break; None if it is not.
         returned_after: When members that a snapshot brought back had departed; older events belong to a former session.
             If a member expired, when that session had begun, because a late heartbeat may show that it had not expired.
-        recent_clients: The clients that caused each of ``recent``, see ``flapping``. standstill: The open finding that
-            queues stand, see ``open_standstill``. retention: The same for the findings of ``lost_messages``, by kind.
+        recent_clients: The clients that caused each of ``recent``, see ``flapping``.
+        standstill, retention: The open findings that queues stand, and those of ``lost_messages``, by kind.
     """
 
     number: int = 0
@@ -335,6 +337,8 @@ class Group(msgspec.Struct, kw_only=True):
     standstill: Standstill | None = None
     unread: UnreadQueues | None = None
     retention: dict[str, Standstill] = msgspec.field(default_factory=dict)
+    went_back: CommitsBack | None = None
+    expired: ExpiredCommits | None = None
 
     @property
     def source(self) -> Literal["reported", "counted"]:

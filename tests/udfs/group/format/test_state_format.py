@@ -12,6 +12,8 @@ from tests.udfs.group.group_script import T0, Script, assigned
 from tests.udfs.group.test_coordinator import _HISTORIES, _feed
 from udfs.group.format.field_times import DESCRIBED
 from udfs.group.format.state_format import _PLAIN, GROUP_VERSION, decode_group, encode_group
+from udfs.group.state.commits_back import BackQueue, CommitsBack, Committer
+from udfs.group.state.expired_commits import ExpiredCommits, ExpiredQueue
 from udfs.group.state.flapping import Usual
 from udfs.group.state.group import CurrentAudit, Group, Replacement, StrategyVerdict
 from udfs.group.state.recorded_group import RecordedGroup
@@ -129,6 +131,8 @@ ADDED = {
     "standstill": 54,
     "unread": 55,
     "retention": 56,
+    "went_back": 57,
+    "expired": 58,
 }
 OF_EACH = {
     "reported_at": T0,
@@ -158,6 +162,8 @@ OF_EACH = {
     "standstill": Standstill("queue_stalled", T0, 7, T0, 1, "t-0 has not moved.", FindingNames(queues_left_out=1)),
     "unread": UnreadQueues({("t", None, 2): T0}, T0 + 1, "t-2 is read by nobody.", FindingNames(queues_left_out=1)),
     "retention": {"messages_lost": Standstill("messages_lost", T0, 7, T0, 1, "7 were lost.", FindingNames())},
+    "went_back": CommitsBack({("t", None, 2): BackQueue(T0, 9, T0 + 1, 5, T0 + 1, 1, Committer(None))}, T0 + 1),
+    "expired": ExpiredCommits({("t", None, 2): ExpiredQueue(T0, 9)}, T0 + 1),
 }
 
 
