@@ -31,6 +31,7 @@ class TimerKind(enum.IntEnum):
     GROWTH = 8
     STALL = 9
     UNREAD = 10
+    EPISODE = 11
 
     @property
     def meaning(self) -> str:
@@ -51,6 +52,7 @@ _MEANINGS: Final = {
     " queues are a finding.",
     TimerKind.STALL: "Queues stand although messages wait, or did at the last evaluation: it is time for the next.",
     TimerKind.UNREAD: "Nobody has read a queue for longer than clients may need to learn of it: a finding opens.",
+    TimerKind.EPISODE: "Nothing of an episode came for twice its longest gap, ten minutes at least: it is over.",
 }
 
 
@@ -89,4 +91,5 @@ def next_timer(view: GroupView) -> Timer | None:
     for at, kind in ((next_look(view), TimerKind.STALL), (next_unread_at(view), TimerKind.UNREAD)):
         if at is not None:
             timers.append(Timer(at, kind))
+    timers += [Timer(episode.closes_at, TimerKind.EPISODE) for episode in group.episodes]
     return min(timers, default=None)

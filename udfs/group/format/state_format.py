@@ -14,6 +14,7 @@ import msgspec
 
 from udfs.group.format.member_format import Kinds, KindsRead, pack_member, time_before, unpack_members
 from udfs.group.format.owners_format import SharedValues, pack_by_queue, pack_owners, unpack_by_queue, unpack_owners
+from udfs.group.state.episodes import Episode, Root
 from udfs.group.state.flapping import Usual
 from udfs.group.state.group import (
     Awaited,
@@ -41,7 +42,7 @@ from udfs.model.garbage_collection import makes_no_cycles
 from udfs.model.journal import GroupChanged, MemberEpoch, MemberReplaced, ReconcilingMember
 from udfs.model.spans import QueuesReassigned
 
-# 2: standstills and unread queues; what members of an epoch voted for.
+# 2: standstills, unread queues and episodes; what members of an epoch voted for.
 GROUP_VERSION: Final = 2
 
 _REASONS = ("left", "expired", "gone", "absent_from_snapshot", "replaced")
@@ -103,6 +104,8 @@ _PLAIN: tuple[tuple[str, Any], ...] = (
     ("recent_clients", list[list[int]]),
     ("standstill", Standstill | None),
     ("unread", UnreadQueues | None),
+    ("roots", list[Root]),
+    ("episodes", list[Episode]),
 )
 _VALUES = attrgetter(*(name for name, _ in _PLAIN))
 _BLANK = _VALUES(Group())

@@ -11,6 +11,7 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
+from udfs.group.state.episodes import Episode, Root
 from udfs.group.state.flapping import Usual
 from udfs.group.state.recorded_group import RecordedGroup
 from udfs.group.state.standstill import Standstill
@@ -268,6 +269,7 @@ class Group(msgspec.Struct, kw_only=True):
             If a member expired, when that session had begun, because a late heartbeat may show that it had not expired.
         recent_clients: The clients that caused each of ``recent``, see ``flapping``. standstill: The open finding that
             queues stand, see ``open_standstill``.
+        roots: The newest rebalances, by what caused them. episodes: The open ones.
     """
 
     number: int = 0
@@ -334,6 +336,8 @@ class Group(msgspec.Struct, kw_only=True):
     recent_clients: list[list[int]] = msgspec.field(default_factory=list)
     standstill: Standstill | None = None
     unread: UnreadQueues | None = None
+    roots: list[Root] = msgspec.field(default_factory=list)
+    episodes: list[Episode] = msgspec.field(default_factory=list)
 
     @property
     def source(self) -> Literal["reported", "counted"]:
