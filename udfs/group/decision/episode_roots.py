@@ -26,7 +26,12 @@ _SUFFIXES = re.compile(r"(?:(?:^|[-_.])(?:\d+|[bcdfghjklmnpqrstvwxz2456789]{5,10
 
 
 def root_of(view: GroupView, row: Rebalance, former: Sequence[Root], before: Owners) -> tuple[Root, dict[int, Culprit]]:
-    young = {topic for root in former for topic in root.topics}
+    young = {
+        topic
+        for root in former
+        if any(client.deeds & Deed.SUBSCRIBED for client in root.clients)
+        for topic in root.topics
+    }
     named: dict[int, Culprit] = {}
     deeds: dict[int, Deed] = {}
     ghosts: dict[int, tuple[int, int]] = {}

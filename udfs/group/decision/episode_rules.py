@@ -10,13 +10,13 @@ that is earlier in that order. Rebalances that no rule ties together are no epis
 ``periodic``           four beats of one cause and one client at a period that clients have by their settings, and its
                        departures are not expiries of its session
 ``same_client_again``  one client came back twice while no other client joined, or three times
-``rolling_deploy``     two clients left and came back, or were replaced by others with their prefix, each once; three,
-                       if not all of them left by their own request
+``rolling_deploy``     two clients left and came back, or were replaced by others with their prefix, each once and few
+                       at a time; three, if not all of them left by their own request
 ``scaling``            three clients of one prefix joined in several rebalances, or left, and nothing else happened
 ``periodic``           as above, of any cause and at any period, with more beats if it is short
 =====================  ================================================================================================
 
-The rebalances that a rule ties together are never further apart than ``_TIED_MS``, but for beats. An episode is over
+The rebalances that a rule ties together are never further apart than ``_TIED_MS`` or less, but for beats. An episode is over
 after ``Episode.closes_at``, which a timer evaluates.
 """
 
@@ -27,13 +27,16 @@ from itertools import pairwise
 from typing import Final, NamedTuple
 
 from udfs.group.decision.episode_roots import members_of, prefix_of
-from udfs.group.state.episodes import LEAST_SILENCE_MS, Culprit, Deed, Episode, Root
+from udfs.group.state.episodes import LEAST_SILENCE_MS, Culprit, Deed, Episode, Root, RootClient
 from udfs.group.state.view import GroupView
 from udfs.model.episodes import EpisodeKind
 from udfs.model.journal import TRIGGER_ORDER
 
 _TIED_MS = LEAST_SILENCE_MS
+_DEPLOY_TIED_MS = 180_000
 _SCALING_TIED_MS = 300_000
+# A deploy replaces a quarter of the clients at once, at most; or one.
+_AWAY_AT_ONCE = 4
 # A second deploy begins at least this long after the first; clients that come back sooner are no second deploy.
 _BETWEEN_DEPLOYS_MS = 60_000
 _BEATS, _SHORT_BEATS, _SHORT_MS, _LEAST_PERIOD_MS = 4, 6, 60_000, 10_000
@@ -114,8 +117,7 @@ def _topic_discovered(case: _Case) -> Tied | None:
     for topic in case.newest.topics:
         roots = _tied_back(case, lambda root, topic=topic: topic in root.topics)  # type: ignore[misc]
         finders = {client.mark for root in roots for client in root.clients if client.deeds & Deed.SUBSCRIBED}
-        grown = any(TRIGGER_ORDER[root.kind] == "queue_count_changed" for root in roots)
-        if finders and len(finders) + grown > 1:
+        if len(finders) > 1:
             return Tied("topic_discovered", roots, Culprit(topic=topic), len(finders))
     return None
 
@@ -132,7 +134,7 @@ def _same_client_again(case: _Case) -> Tied | None:
             continue
         others = [root for root in case.earlier if root.at >= roots[0].at]
         if returns > 2 or not any(
-            other.mark != mark and other.deeds & Deed.JOINED
+            root.is_planned or other.mark != mark and other.deeds & Deed.JOINED
             for root in [*others, case.newest]
             for other in root.clients
         ):
@@ -157,13 +159,12 @@ def _returns(deeds: Iterable[Deed]) -> int:
 def _rolling_deploy(case: _Case) -> Tied | None:
     for prefix, culprit in _prefixes(case):
         roots: list[Root] = []
-        joined, departed, left_by_request = set[int](), set[int](), True
-        unclaimed = set[int]()
-        last_at = case.newest.at
+        joined, departed, unclaimed = set[int](), set[int](), set[int]()
+        left_by_request, last_at = True, case.newest.at
         for root in (case.newest, *reversed(case.earlier)):
-            if root.at < last_at - _TIED_MS:
+            if root.at < last_at - _DEPLOY_TIED_MS:
                 break
-            mine = [client for client in root.clients if client.prefix == prefix and client.deeds & COME_OR_GO]
+            mine = _of_prefix(root, prefix)
             if not mine:
                 continue
             come = {client.mark for client in mine if client.deeds & Deed.JOINED}
@@ -174,22 +175,37 @@ def _rolling_deploy(case: _Case) -> Tied | None:
             if root.episode and _joined_in(case, root.episode) & unclaimed:
                 break  # they have joined in that deploy already
             joined |= come
-            unclaimed |= set() if root.episode else come
             departed |= gone
-            left_by_request &= all(
-                client.deeds & Deed.LEFT
-                for client in mine
-                if client.deeds & Deed.DEPARTED and client.mark not in ghosts
-            )
+            unclaimed |= set() if root.episode else come | gone
+            left_by_request &= all(client.deeds & Deed.LEFT for client in mine if client.mark in gone - ghosts)
             last_at = root.at
             roots.append(root)
+        roots.reverse()
         restarted = joined & departed
         clients = len(restarted) + min(len(joined - restarted), len(departed - restarted))
-        if clients > 2 or (clients > 1 and left_by_request):
-            tied = Tied("rolling_deploy", roots[::-1], culprit, clients)
+        if (clients > 2 or (clients > 1 and left_by_request)) and _is_in_order(case, roots, prefix):
+            tied = Tied("rolling_deploy", roots, culprit, clients)
             if not _is_too_soon(case, tied):
                 return tied
     return None
+
+
+def _of_prefix(root: Root, prefix: int) -> list[RootClient]:
+    return [client for client in root.clients if client.prefix == prefix and client.deeds & COME_OR_GO]
+
+
+def _is_in_order(case: _Case, roots: Iterable[Root], prefix: int) -> bool:
+    """Return whether few clients at once were away, or more than before, as a deploy replaces them step by step."""
+    most = max(1, len(case.view.group.members) // _AWAY_AT_ONCE)
+    away = 0
+    for root in roots:
+        mine = _of_prefix(root, prefix)
+        come = sum(bool(client.deeds & Deed.JOINED) for client in mine)
+        gone = sum(bool(client.deeds & Deed.DEPARTED) for client in mine)
+        away += gone - come
+        if max(abs(away), min(come, gone)) > most:
+            return False
+    return True
 
 
 def _ghost_marks(roots: Iterable[Root]) -> set[int]:

@@ -46,9 +46,7 @@ def frequency_after(view: GroupView, row: Rebalance, before: Owners) -> Frequenc
         recent, usual = remember(group.recent, group.usual, at, view.config)
         clients = remember_clients(group.recent_clients, _causing_clients(row.triggers), len(recent))
     unplanned = [(time, marks) for time, marks in zip(recent, clients, strict=True) if is_unplanned(step, time)]
-    much = flapping([time for time, _ in unplanned], usual, view.config)
-    if much is not None and much.closes_at <= at:
-        much = None
+    much = flapping(recent, usual, view.config, set(recent).difference(time for time, _ in unplanned))
     if much is not None:
         # What is one story is one finding: it stays open until the story is over.
         ends = [episode.closes_at for episode in step.episodes if not episode.is_planned]

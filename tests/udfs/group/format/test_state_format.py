@@ -12,6 +12,7 @@ from tests.udfs.group.group_script import T0, Script, assigned
 from tests.udfs.group.test_coordinator import _HISTORIES, _feed
 from udfs.group.format.field_times import DESCRIBED
 from udfs.group.format.state_format import _PLAIN, GROUP_VERSION, decode_group, encode_group
+from udfs.group.state.episodes import Culprit, Episode, Root, RootClient
 from udfs.group.state.flapping import Usual
 from udfs.group.state.group import CurrentAudit, Group, Replacement, StrategyVerdict
 from udfs.group.state.recorded_group import RecordedGroup
@@ -128,6 +129,8 @@ ADDED = {
     "recent_clients": 53,
     "standstill": 54,
     "unread": 55,
+    "roots": 56,
+    "episodes": 57,
 }
 OF_EACH = {
     "reported_at": T0,
@@ -156,6 +159,10 @@ OF_EACH = {
     "recent_clients": [[], [7]],
     "standstill": Standstill("queue_stalled", T0, 7, T0, 1, "t-0 has not moved.", FindingNames(queues_left_out=1)),
     "unread": UnreadQueues({("t", None, 2): T0}, T0 + 1, "t-2 is read by nobody.", FindingNames(queues_left_out=1)),
+    "roots": [Root(T0, bytes(16), 3, [RootClient(1, 2, 5, 900, 2)], 4, None, 6, None, 1, True, ["t"], True)],
+    "episodes": [
+        Episode(number=1, episode_id="e", kind="scaling", began_at=T0, last_at=T0 + 1, culprit=Culprit(2, prefix="a"))
+    ],
 }
 
 
