@@ -1,8 +1,8 @@
 """Fleets in which clients crash again and again, deploys roll, autoscalers work, periods beat and topics are found.
 
 Around these are groups whose clients come and go without a common cause. `python -m tests.simulation.episodes [FLEETS]`
-prints recall and precision of each kind, how often its culprit is the planted one, and the findings `flapping` of groups
-that are deployed and scaled only; the target is 99 %, and no finding.
+prints recall and precision of each kind, how often its culprit is the planted one, and the findings `flapping` of
+groups that are deployed and scaled only; the target is 99 %, and no finding.
 """
 
 from __future__ import annotations

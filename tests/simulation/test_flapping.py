@@ -1,4 +1,4 @@
-"""Groups for which `flapping` is sent: few of the demo, none in a shift change of many groups."""
+"""Groups for which `flapping` is sent: none of the demo, which is deployed and scaled, nor in a shift change of many."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_a_shift_change_in_most_groups_sends_nothing(day: CoreRun) -> None:
     flapping = [row for row in tables["findings"] if row["kind"] == "flapping"]
     last_ms = max(row["opened_at"] for row in flapping) + SHIFT_EVERY_MS // 2
     open_now = {(row["cluster"], row["group_id"]) for row in flapping if row["closed_at"] is None}
-    assert len(open_now) > 12, "at the end of the day it is open in most groups"
+    assert len(open_now) > 8, "at the end of the day it is open in many groups: not every shift is in order"
     woken = sent(tables, last_ms)
     assert {(row["cluster"], row["group_id"]) for row in woken if row["closed_at"] is None} == set()
     shifts = Counter((row["cluster"], row["opened_at"] // SHIFT_EVERY_MS) for row in woken)
@@ -70,9 +70,11 @@ def test_a_shift_change_in_most_groups_sends_nothing(day: CoreRun) -> None:
     assert len(woken) * 20 <= len(flapping)
 
 
-def test_few_groups_of_the_demo_flap() -> None:
+def test_deploys_and_scalings_of_the_demo_do_not_flap() -> None:
     fleet = Fleet(1, start_ms=RECORDINGS_START_MS, groups=24, members=180, speed=2.0, short_sessions=True)
     deliveries = [*fleet.deliveries_until(RECORDINGS_START_MS + 600_000), *fleet.finish()]
     tables = rows_of(run_core(deliveries, core_config(), 10_000).changes)
+    planned = Counter(row["kind"] for row in tables["episodes"])
+    assert min(planned["rolling_deploy"], planned["scaling"]) > 10
     groups = {row["group_id"] for row in tables["findings"] if row["kind"] == "flapping"}
-    assert 1 <= len(groups) <= len(tables["groups"]) // 8
+    assert len(groups) <= len(tables["groups"]) // 8

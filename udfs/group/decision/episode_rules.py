@@ -16,8 +16,8 @@ that is earlier in that order. Rebalances that no rule ties together are no epis
 ``periodic``           as above, of any cause and at any period, with more beats if it is short
 =====================  ================================================================================================
 
-The rebalances that a rule ties together are never further apart than ``_TIED_MS`` or less, but for beats. An episode is over
-after ``Episode.closes_at``, which a timer evaluates.
+But for beats, rebalances that a rule ties together are never further apart than ``_TIED_MS``, or less. An episode is
+over at ``Episode.closes_at``, which a timer evaluates.
 """
 
 from __future__ import annotations
@@ -134,7 +134,7 @@ def _same_client_again(case: _Case) -> Tied | None:
             continue
         others = [root for root in case.earlier if root.at >= roots[0].at]
         if returns > 2 or not any(
-            root.is_planned or other.mark != mark and other.deeds & Deed.JOINED
+            root.is_planned or (other.mark != mark and other.deeds & Deed.JOINED)
             for root in [*others, case.newest]
             for other in root.clients
         ):

@@ -49,8 +49,11 @@ def frequency_after(view: GroupView, row: Rebalance, before: Owners) -> Frequenc
     much = flapping(recent, usual, view.config, set(recent).difference(time for time, _ in unplanned))
     if much is not None:
         # What is one story is one finding: it stays open until the story is over.
-        ends = [episode.closes_at for episode in step.episodes if not episode.is_planned]
-        much = msgspec.structs.replace(much, closes_at=max([much.closes_at, *ends]))
+        stories = [episode for episode in step.episodes if episode.episode_id == step.episode_id]
+        stories = [episode for episode in stories if not episode.is_planned]
+        ends = [episode.closes_at for episode in stories]
+        kind = stories[0].kind if stories else None
+        much = msgspec.structs.replace(much, closes_at=max([much.closes_at, *ends]), episode=kind)
     return Frequency(recent, usual, clients, step, unplanned, much)
 
 

@@ -39,13 +39,15 @@ class Flapping(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         rebalances: Within the last ``within_ms``. usual: The usual number in an earlier span of that length.
-        closes_at: When too few of them are left within the span.
+        closes_at: When too few of them are left within the span. episode: The kind of the episode that the newest is
+            part of.
     """
 
     rebalances: int
     usual: float
     within_ms: int
     closes_at: int
+    episode: str | None = None
 
 
 def remember(recent: Sequence[int], usual: Usual | None, at: int, config: CoreConfig) -> tuple[list[int], Usual]:
@@ -87,8 +89,9 @@ def flapping(
 ) -> Flapping | None:
     """Return how a group flaps at its newest rebalance; None if it does not, or was not observed for long enough.
 
-    Rebalances at the times ``planned`` count only in what is usual. It flaps if the window has at least ``flapping_rebalances``, and ``flapping_factor`` times as many as usual; with
-    ``flapping_always`` of them it flaps regardless of the usual number.
+    Rebalances at the times ``planned`` count only in what is usual. It flaps if the window has at least
+    ``flapping_rebalances``, and ``flapping_factor`` times as many as usual; with ``flapping_always`` of them it flaps
+    regardless of the usual number.
     """
     if not recent or usual is None:
         return None
