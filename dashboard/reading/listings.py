@@ -16,12 +16,12 @@ from dashboard.reading.window import last_day
 from streaming.tables.arrow_rows import to_arrow
 from streaming.tables.columns import Column
 from streaming.tables.schema import TABLES, Row
-from streaming.views.episodes import with_episodes
 from streaming.views.group_health import HEALTH, SEVERITIES
 from streaming.views.group_state_texts import STATES
 from streaming.views.reader import Within
+from streaming.views.rebalance_episodes import with_episodes
 from udfs.model.audits import Verdict
-from udfs.model.episodes import EpisodeKind
+from udfs.model.episode_changed import EpisodeKind
 from udfs.model.events import Mode
 from udfs.model.journal import TRIGGER_ORDER
 from udfs.model.spans import Origin

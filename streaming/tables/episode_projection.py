@@ -11,7 +11,7 @@ import msgspec
 
 from streaming.tables.journal_entries import Entry, Present, RowFilter, kinds_of
 from streaming.tables.row_edits import RowEdits
-from udfs.model.episodes import EpisodeChanged
+from udfs.model.episode_changed import EpisodeChanged
 
 EPISODE_KINDS = kinds_of(EpisodeChanged)
 

@@ -1,4 +1,4 @@
-"""Groups for which `flapping` is sent: none of the demo, which is deployed and scaled, nor in a shift change of many."""
+"""Groups for which `flapping` is sent: few of the demo, which is deployed and scaled, and none in a shift change."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from typing import Literal, TypeAlias, get_args
 import msgspec
 
 from udfs.model.audits import Audited, VerdictFields
-from udfs.model.episodes import EpisodeChanged
+from udfs.model.episode_changed import EpisodeChanged
 from udfs.model.finding_names import FindingNames
 from udfs.model.member_fields import ShownFields
 from udfs.model.queue_outages import QueueOutage

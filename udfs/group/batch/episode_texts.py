@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from udfs.group.batch.finding_texts import counted
 from udfs.group.state.episodes import Episode
-from udfs.model.episodes import EpisodeChanged
+from udfs.model.episode_changed import EpisodeChanged
 
 # What people look at next, by kind.
 _NEXT = {
@@ -38,7 +38,7 @@ def episode_changed(episode: Episode, closed_at: int | None = None) -> EpisodeCh
         pause_ms=episode.pause_ms,
         queue_pause_ms=episode.queue_pause_ms,
         repeated_messages=episode.repeated,
-        earlier_rebalance_ids=tuple(episode.earlier_ids),
+        earlier_rebalance_ids=tuple(name.hex() for name in episode.earlier_ids),
     )
 
 

@@ -29,8 +29,9 @@ from typing import Final, NamedTuple
 from udfs.group.decision.episode_roots import members_of, prefix_of
 from udfs.group.state.episodes import LEAST_SILENCE_MS, Culprit, Deed, Episode, Root, RootClient
 from udfs.group.state.view import GroupView
-from udfs.model.episodes import EpisodeKind
+from udfs.model.episode_changed import EpisodeKind
 from udfs.model.journal import TRIGGER_ORDER
+from udfs.model.systems import POLL_INTERVAL
 
 _TIED_MS = LEAST_SILENCE_MS
 _DEPLOY_TIED_MS = 180_000
@@ -41,21 +42,6 @@ _AWAY_AT_ONCE = 4
 _BETWEEN_DEPLOYS_MS = 60_000
 _BEATS, _SHORT_BEATS, _SHORT_MS, _LEAST_PERIOD_MS = 4, 6, 60_000, 10_000
 _JITTER, _JITTER_MS = 0.01, 1_000
-_POLL_INTERVAL_MS = 300_000  # max.poll.interval.ms, where a member does not report its own
-_METADATA, _POLL, _PROBING = "metadata.max.age.ms", "max.poll.interval.ms", "probing.rebalance.interval.ms"
-_TICK, _ROUTES = "the rebalance tick of RocketMQ's clients", "the route and heartbeat timers of RocketMQ's clients"
-# Settings of clients by system, with their defaults, and the main causes that rebalances of that period may have.
-_JOINED, _DEPARTED = ("member_joined",), ("member_left", "member_gone")
-_OTHER = ("unexplained", "settings_changed", "coordinator_changed", "cooperative_follow_up")
-_PERIODS: Final[Mapping[str, Sequence[tuple[str, int, Sequence[str]]]]] = {
-    "kafka": (
-        (_METADATA, 300_000, ("subscription_changed", "queue_count_changed", *_JOINED, *_OTHER)),
-        (_POLL, _POLL_INTERVAL_MS, (*_DEPARTED, *_JOINED, *_OTHER)),
-        (_PROBING, 600_000, (*_JOINED, *_OTHER)),
-    ),
-    "rocketmq": ((_TICK, 20_000, TRIGGER_ORDER), (_ROUTES, 30_000, TRIGGER_ORDER)),
-    "metaq": (),
-}
 COME_OR_GO = Deed.JOINED | Deed.DEPARTED
 
 
@@ -319,14 +305,14 @@ def _period_of(case: _Case, period: int, beats: Sequence[Root], culprit: Culprit
     kind = TRIGGER_ORDER[case.newest.kind]
     clients = [client for root in beats for client in root.clients]
     if clients and all(client.deeds & Deed.POLLED_TOO_LATE for client in clients):
-        return [_POLL]
+        return [POLL_INTERVAL]
     found = []
-    for name, default, kinds in _PERIODS[case.view.system]:
+    for name, default, kinds in case.view.profile.periods:
         lasts = default
-        if name == _POLL and culprit.client is not None:
+        if name == POLL_INTERVAL and culprit.client is not None:
             own = [member.rebalance_timeout_ms for member in members_of(case.view, culprit.client)]
             lasts = next((each for each in own if each is not None), default)
-        if kind in kinds and abs(period - lasts) <= max(_JITTER * lasts, _JITTER_MS):
+        if (not kinds or kind in kinds) and abs(period - lasts) <= max(_JITTER * lasts, _JITTER_MS):
             found.append(name)
     return found
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from udfs.group.decision.episodes import EpisodeStep, episodes_after, is_unplanned
+from udfs.group.decision.episode_step import EpisodeStep, episodes_after, is_unplanned
 from udfs.group.state.flapping import Flapping, Usual, flapping, remember, remember_clients
 from udfs.group.state.group import Owners
 from udfs.group.state.view import GroupView
@@ -46,14 +46,15 @@ def frequency_after(view: GroupView, row: Rebalance, before: Owners) -> Frequenc
         recent, usual = remember(group.recent, group.usual, at, view.config)
         clients = remember_clients(group.recent_clients, _causing_clients(row.triggers), len(recent))
     unplanned = [(time, marks) for time, marks in zip(recent, clients, strict=True) if is_unplanned(step, time)]
-    much = flapping(recent, usual, view.config, set(recent).difference(time for time, _ in unplanned))
-    if much is not None:
-        # What is one story is one finding: it stays open until the story is over.
-        stories = [episode for episode in step.episodes if episode.episode_id == step.episode_id]
-        stories = [episode for episode in stories if not episode.is_planned]
-        ends = [episode.closes_at for episode in stories]
-        kind = stories[0].kind if stories else None
-        much = msgspec.structs.replace(much, closes_at=max([much.closes_at, *ends]), episode=kind)
+    stories = [episode for episode in step.episodes if episode.episode_id == step.episode_id and not episode.is_planned]
+    planned = set(recent).difference(time for time, _ in unplanned)
+    # What is one story is one finding, and one alert: once open it stays so until the story is over.
+    much = flapping(recent, usual, view.config, planned, goes_on=bool(stories) and "flapping" in group.findings)
+    if much is not None and stories:
+        (story,) = stories
+        much = msgspec.structs.replace(much, closes_at=max(much.closes_at, story.closes_at), episode=story.kind)
+    if much is not None and much.closes_at <= at:
+        much = None
     return Frequency(recent, usual, clients, step, unplanned, much)
 
 

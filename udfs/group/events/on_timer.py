@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from udfs.group.batch.context import GroupContext
-from udfs.group.decision.episodes import end_episodes
+from udfs.group.decision.episode_step import end_episodes
 from udfs.group.decision.stalled_queues import evaluate_standstill
 from udfs.group.decision.unread import evaluate_unread
 from udfs.group.events.lifecycle import note_stuck

@@ -6,7 +6,7 @@ import enum
 
 import msgspec
 
-from udfs.model.episodes import EpisodeKind
+from udfs.model.episode_changed import EpisodeKind
 
 # A group remembers at most this many rebalances, the newest, and none that is older: four beats of the longest period
 # that has a name, and a crash loop with the longest back-off, fit into it.
@@ -105,7 +105,7 @@ class Episode(msgspec.Struct, kw_only=True, array_like=True):
     last_at: int
     culprit: Culprit = Culprit()
     gap_ms: int = 0
-    earlier_ids: list[str] = msgspec.field(default_factory=list)
+    earlier_ids: list[bytes] = msgspec.field(default_factory=list)
     rebalances: int = 0
     moved: int = 0
     pause_ms: int | None = None

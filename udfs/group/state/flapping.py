@@ -85,13 +85,18 @@ def mark_of(client: str) -> int:
 
 
 def flapping(
-    recent: Sequence[int], usual: Usual | None, config: CoreConfig, planned: Container[int] = ()
+    recent: Sequence[int],
+    usual: Usual | None,
+    config: CoreConfig,
+    planned: Container[int] = (),
+    *,
+    goes_on: bool = False,
 ) -> Flapping | None:
     """Return how a group flaps at its newest rebalance; None if it does not, or was not observed for long enough.
 
     Rebalances at the times ``planned`` count only in what is usual. It flaps if the window has at least
     ``flapping_rebalances``, and ``flapping_factor`` times as many as usual; with ``flapping_always`` of them it flaps
-    regardless of the usual number.
+    regardless of the usual number. While the story goes on for which it flapped, it flaps at any rate.
     """
     if not recent or usual is None:
         return None
@@ -108,7 +113,9 @@ def flapping(
     if age < config.flapping_after_ms or least > config.flapping_always:
         within_ms, least = config.flapping_within_ms, config.flapping_always
         number = len(counted)
-    if number < least:
+    if goes_on:
+        least = min(least, number)
+    if number < max(1, least):
         return None
     return Flapping(rebalances=number, usual=expected, within_ms=within_ms, closes_at=counted[-least] + within_ms)
 

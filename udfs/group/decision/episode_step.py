@@ -14,7 +14,7 @@ from udfs.group.decision.episode_rules import COME_OR_GO, Tied, tied_to
 from udfs.group.state.episodes import MAX_EPISODES, MAX_ROOTS, ROOTS_KEPT_MS, Deed, Episode, Root
 from udfs.group.state.group import Owners
 from udfs.group.state.view import GroupView
-from udfs.model.episodes import EpisodeChanged
+from udfs.model.episode_changed import EpisodeChanged
 from udfs.model.ids import episode_id
 from udfs.model.journal import Rebalance
 
@@ -129,7 +129,7 @@ def _claim(episode: Episode, belonging: Sequence[Root], newest: Root) -> None:
         if root is not newest:
             if len(episode.earlier_ids) == MAX_ROOTS:
                 continue
-            episode.earlier_ids = [*episode.earlier_ids, root.rebalance_id.hex()]
+            episode.earlier_ids = [*episode.earlier_ids, root.rebalance_id]
         root.episode = episode.number
         episode.gap_ms = max(episode.gap_ms, root.at - episode.last_at)
         episode.began_at, episode.last_at = min(episode.began_at, root.at), max(episode.last_at, root.at)
