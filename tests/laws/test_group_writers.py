@@ -46,7 +46,7 @@ CHANGED_ELSEWHERE = {
     "triggers": {"causes.triggers"},
     "queue_handover": {"found.idle_queues", "found.outages", "found.pulls"},
     "outages": {"row.outages"},
-    "episodes": {"episode.kind"},
+    "episode_step": {"episode.kind"},
 }
 
 
