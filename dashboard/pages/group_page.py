@@ -8,7 +8,7 @@ from dashboard.pages.page_addresses import API, address
 from dashboard.reading.group_detail import group_detail
 from dashboard.reading.group_timeline import timeline
 from dashboard.reading.listing_query import piece, plain_rows
-from dashboard.reading.listings import ASSIGNMENTS, FINDINGS, MEMBERS, MINUTES
+from dashboard.reading.listings import ASSIGNMENTS, EPISODES, FINDINGS, MEMBERS, MINUTES
 from dashboard.reading.overview import churn
 from dashboard.reading.questions import ALL_ROWS, Reading
 from dashboard.reading.widespread_findings import widespread
@@ -44,6 +44,7 @@ def group_page(reading: Reading, cluster: str, group: str) -> dict[str, Any]:
     owners = queue_owners(spans)
     sessions = piece(reading, MEMBERS, of_group, sort="-joined_at", limit=ROWS)
     past = piece(reading, FINDINGS, of_group, limit=1).total - findings.total
+    episodes = piece(reading, EPISODES, of_group, limit=LAST_REBALANCES)
     minutes = piece(reading, MINUTES, of_group, limit=MINUTE_ROWS)
     drawn = timeline(reading, cluster, group)
     new = {row["member_id"] for row in now if row["joined_at"] is None}
@@ -75,6 +76,8 @@ def group_page(reading: Reading, cluster: str, group: str) -> dict[str, Any]:
         "rebalances": last.rows,
         "rebalance_count": last.total,
         "is_ahead": bool(last.rows) and (last.rows[0]["event_time"] or 0) > (found["last_rebalance_at"] or 0),
+        "episodes": episodes.rows,
+        "episode_count": episodes.total,
         "audits": audited.rows,
         "audit_count": audited.total,
         "strategy_text": strategy_text(found),
@@ -105,7 +108,7 @@ def group_page(reading: Reading, cluster: str, group: str) -> dict[str, Any]:
         | {"minutes": address(f"{API}{MINUTES.name}", of_group, limit=MINUTE_ROWS)}
         | {
             name: address(API + path, of_group, limit=reading.max_rows)
-            for name, path in (("rebalances", "rebalances"), ("audits", "audits"))
+            for name, path in (("rebalances", "rebalances"), ("audits", "audits"), ("episodes", "episodes"))
         }
         # These tables show only open rows, and so do their downloads.
         | {

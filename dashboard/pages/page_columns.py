@@ -114,6 +114,15 @@ FINDINGS = (
     PageColumn("opened_at", "Since", "time", "opened_at"),
     PageColumn("closed_at", "Until", "time", "closed_at", wide=True),
 )
+EPISODES = (
+    PageColumn("kind", "Kind", "code"),
+    PageColumn("began_at", "From", "time"),
+    PageColumn("closed_at", "Over", "time", wide=True),
+    PageColumn("rebalances", "Rebalances", "count"),
+    PageColumn("text", "What happened", "prose"),
+    PageColumn("client", "Client", "client", wide=True),
+    PageColumn("queues_moved", "Moved", "count", wide=True),
+)
 GROUP_FINDINGS = tuple(column for column in FINDINGS if column.name not in ("group_id", "cluster"))
 MEMBERS = (
     PageColumn("member_id", "Member", "member"),

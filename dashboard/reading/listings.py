@@ -19,7 +19,9 @@ from streaming.tables.schema import TABLES, Row
 from streaming.views.group_health import HEALTH, SEVERITIES
 from streaming.views.group_state_texts import STATES
 from streaming.views.reader import Within
+from streaming.views.rebalance_episodes import with_episodes
 from udfs.model.audits import Verdict
+from udfs.model.episode_changed import EpisodeKind
 from udfs.model.events import Mode
 from udfs.model.journal import TRIGGER_ORDER
 from udfs.model.spans import Origin
@@ -43,6 +45,7 @@ VALUES: Mapping[str, Sequence[str]] = {
     "origin": get_args(Origin),
     "verdict": get_args(Verdict),
     "open": ("yes", "no"),
+    "episode_kind": get_args(EpisodeKind),
 }
 SYNONYMS: Mapping[str, str] = {"yes": "true", "true": "yes", "no": "false", "false": "no"}
 
@@ -234,6 +237,21 @@ REBALANCES = Listing(
     ("rebalance_id",),
     times=("event_time",),
     is_recent=True,
+    complete=lambda reading, rows, _at_ms: with_episodes(reading.tables, rows),
+)
+EPISODES = Listing(
+    "episodes",
+    "episodes",
+    TABLES["episodes"].names,
+    _equal("cluster", "group_id", "kind", "episode_id", "client", "host", "prefix", "topic")
+    | {"open": "(case when closed_at is null then 'yes' else 'no' end) = ?"},
+    ("group_id", "cluster", "text"),
+    _GROUP_ORDERS
+    | {"began_at": _time("began_at"), "last_at": _time("last_at"), "kind": _text("kind")}
+    | {name: f"coalesce({name}, 0)" for name in ("rebalances", "queues_moved")},
+    "-began_at",
+    ("episode_id",),
+    times=("began_at", "closed_at"),
 )
 FINDINGS = Listing(
     "findings",
@@ -375,5 +393,6 @@ LISTINGS = {
         PROGRESS,
         AUDITS,
         ANNOTATIONS,
+        EPISODES,
     )
 }

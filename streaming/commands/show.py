@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -22,14 +20,15 @@ from streaming.commands.options import (
     WideOption,
     chosen_of,
     reader_settings,
-    tables_root,
     time_ms,
 )
+from streaming.commands.show_answers import opened, rows_of, show
 from streaming.commands.show_columns import (
     annotation_columns,
     assignment_columns,
     audit_columns,
     departure_columns,
+    episode_columns,
     finding_columns,
     group_columns,
     member_columns,
@@ -39,74 +38,12 @@ from streaming.commands.show_columns import (
 )
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from dashboard.reading.questions import Reading
-    from streaming.tables.schema import Row
-    from streaming.terminal.output import Shown
 
 # How many rebalances and audits of a group `show group` lists.
 _LAST = 5
 
 app = typer.Typer(help="Show what the tables hold.", cls=CommandGroup, no_args_is_help=True, add_completion=False)
-
-
-@contextmanager
-def _opened(tables: str | None, config: Path | None, cluster: str | None, group: str | None) -> Iterator[Reading]:
-    """Open the tables, which must know the cluster and the group; report a failure in one line."""
-    from dashboard.reading.questions import Reading
-    from streaming.terminal.output import answering
-    from streaming.views.name_checks import require_present
-
-    with answering():
-        reading = Reading.once(tables_root(tables, config))
-        require_present(reading.tables, cluster, group)
-        yield reading
-
-
-def _rows(
-    reading: Reading, listing: str, chosen: Mapping[str, str | int | None], *, sort: str = "", limit: int | None = None
-) -> list[Row]:
-    """Return rows of a listing, as in the API.
-
-    Args:
-        chosen: Parameters of the listing; times in epoch ms; None or empty for any.
-        sort: One of the listing's orders; empty for its default. limit: None for no limit.
-    """
-    from dashboard.reading.listing_query import BadQuestionError, piece
-    from dashboard.reading.listings import LISTINGS
-    from dashboard.reading.questions import ALL_ROWS
-    from streaming.terminal.format import time_text
-
-    texts = {name: time_text(value) if isinstance(value, int) else str(value or "") for name, value in chosen.items()}
-    try:
-        most = ALL_ROWS if limit is None else limit
-        return piece(reading, LISTINGS[listing], texts, sort=sort, limit=most, is_whole=True).rows
-    except BadQuestionError as error:
-        raise typer.BadParameter(str(error)) from error
-
-
-def _show(
-    rows: Sequence[Row],
-    shown: Sequence[Shown],
-    nothing: str,
-    *,
-    as_json: bool,
-    is_wide: bool,
-    cluster: str | None = None,
-    group: str | None = None,
-) -> None:
-    """Write rows, or that there are none; columns with only one cluster or group are left out if space is scarce."""
-    from streaming.terminal.output import show_rows, write_json_lines
-
-    if as_json:
-        write_json_lines(rows)
-    elif rows:
-        same = {header for header, value in (("CLUSTER", cluster), ("GROUP", group)) if value is not None}
-        columns = [column._replace(is_wide=True) if column.header in same else column for column in shown]
-        show_rows(rows, columns, is_wide=is_wide)
-    else:
-        sys.stderr.write(f"{nothing}\n")
 
 
 def _warn_if_blind(reading: Reading, cluster: str | None) -> None:
@@ -156,9 +93,9 @@ def show_groups(
     with answering():
         reading = Reading.once(settings.job.tables, widespread=settings.widespread)
         require_present(reading.tables, cluster)
-        rows = _rows(reading, "groups", {**chosen, "cluster": cluster, "kind": finding, "q": search}, sort="cluster")
+        rows = rows_of(reading, "groups", {**chosen, "cluster": cluster, "kind": finding, "q": search}, sort="cluster")
         nothing = "" if rows else nothing_to_list(reading, cluster)
-    _show(rows, group_columns(), nothing, as_json=as_json, is_wide=wide, cluster=cluster)
+    show(rows, group_columns(), nothing, as_json=as_json, is_wide=wide, cluster=cluster)
     _warn_if_blind(reading, cluster)
 
 
@@ -248,12 +185,12 @@ def show_members(
     """List members with their queues, now or at a time."""
 
     at_ms = time_ms("--at", at)
-    with _opened(tables, config, cluster, group) as reading:
+    with opened(tables, config, cluster, group) as reading:
         chosen = {"group_id": group, "cluster": cluster, "client": client, **_open_at(at_ms)}
-        rows = _rows(reading, "members", chosen, sort="cluster")
+        rows = rows_of(reading, "members", chosen, sort="cluster")
     nothing = "no members" if at_ms is None else "no members at that time"
     columns = [*name_columns(), *member_columns(rows)]
-    _show(rows, columns, nothing, as_json=as_json, is_wide=wide, cluster=cluster, group=group)
+    show(rows, columns, nothing, as_json=as_json, is_wide=wide, cluster=cluster, group=group)
 
 
 @app.command("rebalances")
@@ -279,13 +216,13 @@ def show_rebalances(
     since_ms, until_ms = time_ms("--since", since), time_ms("--until", until)
     trigger = chosen_of("--trigger", trigger, VALUES["trigger"])
     status = chosen_of("--status", status, VALUES["status"])
-    with _opened(tables, config, cluster, group) as reading:
+    with opened(tables, config, cluster, group) as reading:
         chosen = {"group_id": group, "cluster": cluster, "trigger": trigger, "status": status}
-        rows = _rows(reading, "rebalances", {**chosen, "since": since_ms or 0, "until": until_ms}, limit=limit)
+        rows = rows_of(reading, "rebalances", {**chosen, "since": since_ms or 0, "until": until_ms}, limit=limit)
         clients = {} if wide or as_json else client_ids(reading.tables, rows)
         nothing = "" if rows else none_fit(reading.tables, since_ms, until_ms)
     columns = rebalance_columns(with_group=True, client_ids=clients)
-    _show(rows, columns, nothing, as_json=as_json, is_wide=wide, cluster=cluster, group=group)
+    show(rows, columns, nothing, as_json=as_json, is_wide=wide, cluster=cluster, group=group)
 
 
 @app.command("assignments")
@@ -309,15 +246,15 @@ def show_assignments(
 
     at_ms = time_ms("--at", at)
     origin = chosen_of("--origin", origin, VALUES["origin"])
-    with _opened(tables, config, cluster, group) as reading:
+    with opened(tables, config, cluster, group) as reading:
         if topic is not None:
             require_topic(reading.tables, topic, cluster=cluster)
         if member is not None:
             member = member_named(reading.tables, member, cluster=cluster, group=group)
         chosen = {"group_id": group, "cluster": cluster, "topic": topic, "member_id": member, "origin": origin}
-        rows = _rows(reading, "assignments", {**chosen, **_open_at(at_ms)})
+        rows = rows_of(reading, "assignments", {**chosen, **_open_at(at_ms)})
     nothing = "no queue has an owner" if at_ms is None else "no queue had an owner at that time"
-    _show(rows, assignment_columns(), nothing, as_json=as_json, is_wide=wide, cluster=cluster, group=group)
+    show(rows, assignment_columns(), nothing, as_json=as_json, is_wide=wide, cluster=cluster, group=group)
 
 
 def _open_at(at_ms: int | None) -> dict[str, str | int]:
@@ -343,11 +280,11 @@ def show_audits(
 
     since_ms, until_ms = time_ms("--since", since), time_ms("--until", until)
     verdict = chosen_of("--verdict", verdict, VALUES["verdict"])
-    with _opened(tables, config, cluster, group) as reading:
+    with opened(tables, config, cluster, group) as reading:
         chosen = {"group_id": group, "cluster": cluster, "verdict": verdict}
-        rows = _rows(reading, "audits", {**chosen, "since": since_ms or 0, "until": until_ms}, limit=limit)
+        rows = rows_of(reading, "audits", {**chosen, "since": since_ms or 0, "until": until_ms}, limit=limit)
     columns = audit_columns(with_group=True)
-    _show(rows, columns, "no audits", as_json=as_json, is_wide=wide, cluster=cluster, group=group)
+    show(rows, columns, "no audits", as_json=as_json, is_wide=wide, cluster=cluster, group=group)
 
 
 @app.command("findings")
@@ -364,14 +301,39 @@ def show_findings(
     """List findings, the most severe first."""
     from streaming.views.name_checks import require_kind
 
-    with _opened(tables, config, cluster, group) as reading:
+    with opened(tables, config, cluster, group) as reading:
         chosen = {"group_id": group, "cluster": cluster, "kind": kind, "open": "" if closed else "yes"}
-        rows = _rows(reading, "findings", chosen)
+        rows = rows_of(reading, "findings", chosen)
         if not rows and kind is not None:
             require_kind(reading.tables, kind)
     nothing = "no findings" if closed else "no open findings; --all lists closed ones, too"
     columns = finding_columns(with_group=True, with_closed=closed)
-    _show(rows, columns, nothing, as_json=as_json, is_wide=wide, cluster=cluster, group=group)
+    show(rows, columns, nothing, as_json=as_json, is_wide=wide, cluster=cluster, group=group)
+
+
+@app.command("episodes")
+def show_episodes(
+    group: GroupOption = None,
+    cluster: ClusterOption = None,
+    kind: Annotated[str | None, typer.Option(metavar="KIND", help="Only this kind, e.g. same_client_again.")] = None,
+    since: SinceOption = None,
+    until: UntilOption = None,
+    limit: Annotated[int, typer.Option("--limit", "-n", min=1, help="Maximum number of rows.")] = 20,
+    tables: TablesOption = None,
+    config: ConfigOption = None,
+    wide: WideOption = False,
+    as_json: JsonOption = False,
+) -> None:
+    """List episodes, rebalances with one root: crash loops, deploys, scalings, fixed periods; newest first."""
+    from dashboard.reading.listings import VALUES
+
+    since_ms, until_ms = time_ms("--since", since), time_ms("--until", until)
+    kind = chosen_of("--kind", kind, VALUES["episode_kind"])
+    with opened(tables, config, cluster, group) as reading:
+        chosen = {"group_id": group, "cluster": cluster, "kind": kind, "since": since_ms, "until": until_ms}
+        rows = rows_of(reading, "episodes", chosen, limit=limit)
+    columns = episode_columns(with_group=True)
+    show(rows, columns, "no episodes", as_json=as_json, is_wide=wide, cluster=cluster, group=group)
 
 
 @app.command("annotations")
@@ -389,7 +351,7 @@ def show_annotations(
 ) -> None:
     """List annotations: what people and platforms did; newest first."""
     since_ms, until_ms = time_ms("--since", since), time_ms("--until", until)
-    with _opened(tables, config, cluster, None) as reading:
+    with opened(tables, config, cluster, None) as reading:
         chosen = {"cluster": cluster, "kind": kind, "q": search, "since": since_ms, "until": until_ms}
-        rows = _rows(reading, "annotations", chosen, limit=limit)
-    _show(rows, annotation_columns(), "no annotations", as_json=as_json, is_wide=wide)
+        rows = rows_of(reading, "annotations", chosen, limit=limit)
+    show(rows, annotation_columns(), "no annotations", as_json=as_json, is_wide=wide)

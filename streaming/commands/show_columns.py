@@ -1,4 +1,4 @@
-"""Shell: the columns in which `show` lists groups, members, progress, rebalances, findings and audits."""
+"""Shell: the columns in which `show` lists groups, members, progress, rebalances, episodes, findings and audits."""
 
 from __future__ import annotations
 
@@ -228,4 +228,23 @@ def annotation_columns() -> list[Shown]:
         field("ID", "annotation_id", is_wide=True),
         field("URL", "url", is_wide=True),
         time_field("WRITTEN", "written_at", is_wide=True),
+    ]
+
+
+def episode_columns(*, with_group: bool) -> list[Shown]:
+    """Return the columns of episodes."""
+    from streaming.terminal.output import field, time_field
+
+    return [
+        field("KIND", "kind"),
+        *(name_columns() if with_group else []),
+        time_field("FROM", "began_at"),
+        time_field("LAST", "last_at", is_wide=True),
+        time_field("OVER", "closed_at", is_wide=True),
+        field("#REBALANCES", "rebalances"),
+        field("CLIENT", "client", is_wide=True),
+        field("HOST", "host", is_wide=True),
+        field("MOVED", "queues_moved", is_wide=True),
+        field("EPISODE", "text"),
+        field("EPISODE-ID", "episode_id", is_wide=True),
     ]

@@ -158,6 +158,7 @@ class Retention(Section):
     group_minutes_hours: Hours
     audits_hours: Hours
     annotations_hours: Hours
+    episodes_hours: Hours
     changes_hours: Hours
     queue_progress_hours: Hours
 

@@ -14,6 +14,7 @@ import msgspec
 
 from streaming.tables import schema
 from streaming.tables.annotation_projection import ANNOTATION_KINDS, annotation_filter, apply_to_annotations
+from streaming.tables.episode_projection import EPISODE_KINDS, apply_to_episodes, episode_filter
 from streaming.tables.journal_entries import (
     Entry,
     Group,
@@ -353,4 +354,5 @@ PROJECTIONS: tuple[Projection, ...] = (
     GROUPS_PROJECTION,
     Projection(schema.AUDITS, kinds_of(Audited), _audited, _apply_to_audits),
     Projection(schema.ANNOTATIONS, ANNOTATION_KINDS, annotation_filter, apply_to_annotations),
+    Projection(schema.EPISODES, EPISODE_KINDS, episode_filter, apply_to_episodes),
 )

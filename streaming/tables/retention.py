@@ -56,6 +56,7 @@ RETENTIONS: Mapping[str, AgeRule] = MappingProxyType(
         "queue_progress": AgeRule("event_time", (*_GROUP, "topic", "broker", "queue_id")),
         "audits": AgeRule("event_time", _GROUP),
         "annotations": AgeRule("written_at"),
+        "episodes": AgeRule("closed_at"),
     }
 )
 

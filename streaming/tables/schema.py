@@ -23,6 +23,7 @@ from streaming.tables.columns import (
     Row,
     Table,
 )
+from streaming.tables.episode_table import EPISODES
 from streaming.tables.finding_columns import ADDRESS, CLIENT, FINDING_NAMES
 from streaming.tables.group_columns import PROTOCOL_AND_VERDICT
 from streaming.tables.shared_columns import (
@@ -49,9 +50,9 @@ from udfs.model.member_fields import SHOWN
 from udfs.model.queue_outages import MAX_LISTED_OUTAGES
 
 __all__ = [
-    "ANNOTATIONS", "ASSIGNMENTS", "AUDITS", "CHANGES", "COUNT", "FINDINGS", "GROUPS", "GROUP_MINUTES", "LONG",
-    "MEMBERS", "QUEUES", "QUEUE_PROGRESS", "REBALANCES", "REJECTED_EVENTS", "TABLES", "TEXT", "TIME", "TOPICS",
-    "TRIGGERS", "TRUTH", "Row", "Table",
+    "ANNOTATIONS", "ASSIGNMENTS", "AUDITS", "CHANGES", "COUNT", "EPISODES", "FINDINGS", "GROUPS", "GROUP_MINUTES",
+    "LONG", "MEMBERS", "QUEUES", "QUEUE_PROGRESS", "REBALANCES", "REJECTED_EVENTS", "TABLES", "TEXT", "TIME",
+    "TOPICS", "TRIGGERS", "TRUTH", "Row", "Table",
 ]  # fmt: skip
 
 REBALANCES = Table(
@@ -128,6 +129,7 @@ REBALANCES = Table(
             OUTAGES,
             f"Outages, first those without an upper bound, then the longest; at most {MAX_LISTED_OUTAGES}",
         ),
+        Column("episode_id", TEXT, "Episode that it was known to belong to when it was decided; null = none then"),
     ),
     key=("rebalance_id",),
     append_only=True,
@@ -378,5 +380,6 @@ TABLES: dict[str, Table] = {
         QUEUE_PROGRESS,
         AUDITS,
         ANNOTATIONS,
+        EPISODES,
     )
 }

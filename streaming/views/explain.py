@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 from streaming.tables.schema import Row
 from streaming.tables.shared_columns import COST_NAMES
 from streaming.terminal.format import between, count, queue_name, span_of_time, time_text
-from streaming.views import audit_texts, phase_texts, related_annotations
+from streaming.views import audit_texts, phase_texts, rebalance_episodes, related_annotations
 from streaming.views.client_rebalances import recent_texts
 from streaming.views.members import DEPARTURES
 from streaming.views.reader import Reader, time_scalar
@@ -73,7 +73,7 @@ def explain(reader: Reader, prefix: str, near: AnnotationSpans = DEFAULT_SPANS) 
     Raises:
         NotFoundError, AmbiguousError: None matches, or several.
     """
-    rebalance = one_rebalance(reader, prefix)
+    (rebalance,) = rebalance_episodes.with_episodes(reader, [one_rebalance(reader, prefix)])
     where = {"cluster": rebalance["cluster"], "group_id": rebalance["group_id"]}
     spans = spans_of(reader, rebalance)
     found, recent = related_findings(reader, rebalance), recent_texts(reader, rebalance)
@@ -84,6 +84,7 @@ def explain(reader: Reader, prefix: str, near: AnnotationSpans = DEFAULT_SPANS) 
             for cause in _causes(reader, rebalance, where)
         ],
         "findings": found,
+        "episode": rebalance_episodes.episodes_of(reader, [rebalance]).get(rebalance["rebalance_id"]),
         "annotations": related_annotations.of_rebalance(reader, rebalance, near),
         "moves": {
             origin: [move._asdict() for move in _moves(spans, rebalance, origin)]
@@ -194,6 +195,7 @@ def story(reported: dict[str, Any]) -> str:
             _messages(row),
             "",
             *_agreement(reported),
+            *rebalance_episodes.lines(reported),
             *related_annotations.lines(reported),
             *lines(reported),
         ]

@@ -14,6 +14,7 @@ from tests.streaming.views.story import FIRST, SECOND, write_story
 
 _GROUP = {"cluster": "c1", "group_id": "orders"}
 _QUEUE = {**_GROUP, "topic": "orders", "committed_at": T0, "end_at": T0}
+_EPISODE = {**_GROUP, "began_at": T0, "last_at": T0 + 300}
 _AUDIT = {**_GROUP, "system": "kafka", "strategy": "kafka.range", "audited_at": T0 + 10_000, "members": 2, "queues": 2}
 MORE: dict[str, list[Row]] = {
     # The finding of the story is open.
@@ -35,6 +36,19 @@ MORE: dict[str, list[Row]] = {
     "annotations": [
         annotation("r42", 9_000, 11_000, cluster="c1", groups=["orders*"], url="https://ci.example/42"),
         annotation("n1", 60_000, kind="drain", cluster="c1", hosts=["h1"]),
+    ],
+    "episodes": [
+        {
+            **_EPISODE,
+            "episode_id": "e1",
+            "kind": "same_client_again",
+            "client": "a",
+            "host": "h1",
+            "closed_at": T0 + 900,
+        }
+        | {"rebalances": 2, "text": "a came back 2 times.", "earlier_rebalance_ids": [FIRST]},
+        {**_EPISODE, "episode_id": "e2", "kind": "scaling", "prefix": "a", "began_at": T0 + 10_000, "rebalances": 3}
+        | {"text": "A scaling of a: 3 clients joined."},
     ],
     "queue_progress": [
         {**_QUEUE, "queue_id": 0, "event_time": T0, "committed_offset": 3, "end_offset": 10, "lag": 7},

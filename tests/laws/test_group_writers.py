@@ -46,6 +46,7 @@ CHANGED_ELSEWHERE = {
     "triggers": {"causes.triggers"},
     "queue_handover": {"found.idle_queues", "found.outages", "found.pulls"},
     "outages": {"row.outages"},
+    "episode_step": {"episode.kind"},
 }
 
 

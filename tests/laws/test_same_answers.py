@@ -96,6 +96,16 @@ SAME = {
         {},
         frozenset({"annotation_id", "at"}),
     ),
+    "episodes": Same(
+        {
+            **NAMES,
+            "--kind": ("kind", "kind"),
+            "--since": ("since", "began_at"),
+            "--until": ("until", "began_at"),
+        },
+        {},
+        frozenset({"q", "episode_id", "client", "host", "prefix", "topic", "open", "at"}),
+    ),
 }
 # Keys that only one of both has, with the reason; there are none.
 ONLY_IN_ONE: dict[str, dict[str, str]] = {name: {} for name in SAME}

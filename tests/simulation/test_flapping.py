@@ -1,4 +1,4 @@
-"""Groups for which `flapping` is sent: few of the demo, none in a shift change of many groups."""
+"""Groups for which `flapping` is sent: few of the demo, which is deployed and scaled, and few in a shift change."""
 
 from __future__ import annotations
 
@@ -57,22 +57,25 @@ def sent(tables: Mapping[str, Sequence[Row]], until_ms: int) -> list[Row]:
     return list(found.values())
 
 
-def test_a_shift_change_in_most_groups_sends_nothing(day: CoreRun) -> None:
+def test_a_shift_change_in_many_groups_sends_few(day: CoreRun) -> None:
     tables = rows_of(day.changes)
     flapping = [row for row in tables["findings"] if row["kind"] == "flapping"]
     last_ms = max(row["opened_at"] for row in flapping) + SHIFT_EVERY_MS // 2
     open_now = {(row["cluster"], row["group_id"]) for row in flapping if row["closed_at"] is None}
-    assert len(open_now) > 12, "at the end of the day it is open in most groups"
+    assert len(open_now) > 8, "at the end of the day it is open in many groups: not every shift is in order"
     woken = sent(tables, last_ms)
-    assert {(row["cluster"], row["group_id"]) for row in woken if row["closed_at"] is None} == set()
+    still_open = Counter(row["cluster"] for row in woken if row["closed_at"] is None)
+    assert max(still_open.values(), default=0) < WIDESPREAD.min_groups, "only groups that flap without others are sent"
     shifts = Counter((row["cluster"], row["opened_at"] // SHIFT_EVERY_MS) for row in woken)
     assert max(shifts.values()) < WIDESPREAD.min_groups, "of a cluster where many flap, only what stays longest is sent"
-    assert len(woken) * 20 <= len(flapping)
+    assert len(woken) * 8 <= len(flapping)
 
 
-def test_few_groups_of_the_demo_flap() -> None:
+def test_deploys_and_scalings_of_the_demo_do_not_flap() -> None:
     fleet = Fleet(1, start_ms=RECORDINGS_START_MS, groups=24, members=180, speed=2.0, short_sessions=True)
     deliveries = [*fleet.deliveries_until(RECORDINGS_START_MS + 600_000), *fleet.finish()]
     tables = rows_of(run_core(deliveries, core_config(), 10_000).changes)
+    planned = Counter(row["kind"] for row in tables["episodes"])
+    assert min(planned["rolling_deploy"], planned["scaling"]) > 10
     groups = {row["group_id"] for row in tables["findings"] if row["kind"] == "flapping"}
-    assert 1 <= len(groups) <= len(tables["groups"]) // 8
+    assert len(groups) <= len(tables["groups"]) // 8

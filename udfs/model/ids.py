@@ -1,4 +1,4 @@
-"""Core: ids of rebalances and findings, each a hash of the fields that identify it. No I/O."""
+"""Core: ids of rebalances, findings and episodes, each a hash of the fields that identify it. No I/O."""
 
 from __future__ import annotations
 
@@ -17,6 +17,11 @@ def rebalance_id(cluster: str, group: str, event_time: int, source: str, generat
 def finding_id(cluster: str, group: str, kind: str, opened_at: int) -> str:
     """Return the id of a group's finding."""
     return _hash(cluster, group, kind, opened_at)
+
+
+def episode_id(cluster: str, group: str, first_rebalance_id: str) -> str:
+    """Return the id of an episode; a rebalance begins at most one."""
+    return _hash(cluster, group, "episode", first_rebalance_id)
 
 
 def _hash(*parts: str | int) -> str:

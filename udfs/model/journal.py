@@ -11,6 +11,7 @@ from typing import Literal, TypeAlias, get_args
 import msgspec
 
 from udfs.model.audits import Audited, VerdictFields
+from udfs.model.episode_changed import EpisodeChanged
 from udfs.model.finding_names import FindingNames
 from udfs.model.member_fields import ShownFields
 from udfs.model.queue_outages import QueueOutage
@@ -116,6 +117,7 @@ class Rebalance(msgspec.Struct, kw_only=True):
     outage_unknown_queues: int = 0
     outage_evidence: str | None = None
     outages: list[QueueOutage] = msgspec.field(default_factory=list)
+    episode_id: str | None = None  # the episode that it was known to belong to when it was decided
 
 
 class MemberOpened(ShownFields, kw_only=True, omit_defaults=False, tag_field="kind", tag="member_opened"):
@@ -326,6 +328,7 @@ Body: TypeAlias = (
     | FindingClosed
     | Audited
     | AnnotationWritten
+    | EpisodeChanged
 )
 
 

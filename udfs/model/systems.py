@@ -36,6 +36,8 @@ class SystemProfile(msgspec.Struct, frozen=True, kw_only=True):
         offsets_count_bytes: Differences of offsets are not numbers of messages.
         needs_equal_subscriptions: Different subscriptions of members are a user error.
         has_rooms_in_names: Some strategies parse a machine room from names of brokers and members: ``ROOM@NAME``.
+        periods: Settings and timers of clients at whose period groups may rebalance: the name, the default in ms, and
+            the main causes that such rebalances have; none for any.
         retry_prefix: The prefix of topics that the system creates for each group; they are assigned, but left out of
             figures and findings.
     """
@@ -57,7 +59,11 @@ class SystemProfile(msgspec.Struct, frozen=True, kw_only=True):
     needs_equal_subscriptions: bool = False
     has_rooms_in_names: bool = False
     retry_prefix: str | None = None
+    periods: tuple[tuple[str, int, tuple[str, ...]], ...] = ()
 
+
+POLL_INTERVAL = "max.poll.interval.ms"
+_ANY_MEMBER = ("member_joined", "unexplained", "settings_changed", "coordinator_changed")
 
 KAFKA = SystemProfile(
     name="kafka",
@@ -69,6 +75,11 @@ KAFKA = SystemProfile(
     makes_member_ids=True,
     has_static_members=True,
     coordinator_assigns=True,
+    periods=(
+        ("metadata.max.age.ms", 300_000, ("subscription_changed", "queue_count_changed", *_ANY_MEMBER)),
+        (POLL_INTERVAL, 300_000, ("member_left", "member_gone", *_ANY_MEMBER)),
+        ("probing.rebalance.interval.ms", 600_000, _ANY_MEMBER),  # Kafka Streams
+    ),
 )
 ROCKETMQ = SystemProfile(
     name="rocketmq",
@@ -84,6 +95,8 @@ ROCKETMQ = SystemProfile(
     # Every clustering consumer subscribes to ``%RETRY%<its group>`` by itself, mostly one queue per broker
     # (MixAll#RETRY_GROUP_TOPIC_PREFIX), so it is normal that most members hold none of them.
     retry_prefix="%RETRY%",
+    # RebalanceService#waitInterval, and MQClientInstance's timers of routes and heartbeats.
+    periods=(("the rebalance tick of clients", 20_000, ()), ("the route and heartbeat timers of clients", 30_000, ())),
 )
 METAQ = SystemProfile(
     name="metaq",

@@ -252,6 +252,7 @@ def a_history(random_source: random.Random, length: int) -> list[journal.Change]
                 add(rebalanced(random_source.randrange(4), random_source.randrange(3), random_source.choice([None, 5])))
                 add(stable(random_source.randrange(4), generation=time))
                 add(audited(f"{group}-{time}", time, missing=time % 3))
+                add(an_episode(f"{group}-{time // 9}", time))
             case 4 if (group, member) in open_sessions:
                 body = journal.MemberChanged(
                     member_id=member, joined_at=T0 + open_sessions[group, member], rack=str(time)
@@ -262,6 +263,20 @@ def a_history(random_source: random.Random, length: int) -> list[journal.Change]
             case _:
                 changes.append(annotated(time, f"of {group}", text=member))
     return changes
+
+
+def an_episode(episode_id: str, at: int) -> journal.EpisodeChanged:
+    """Return an episode as of a time."""
+    return journal.EpisodeChanged(
+        episode_id=episode_id,
+        episode="same_client_again",
+        began_at=T0,
+        last_at=T0 + at,
+        text=f"a came back {at} times",
+        rebalances=at,
+        queues_moved=2 * at,
+        earlier_rebalance_ids=("r1", "r2"),
+    )
 
 
 def annotated(

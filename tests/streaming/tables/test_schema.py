@@ -43,6 +43,8 @@ CONTRACT = {
     "group_minutes": "cluster group_id minute members rebalances queues_moved queue_pause_ms idle_members"
     " unassigned_queues spread outage_min_ms outage_max_ms",
     "annotations": "annotation_id kind text url cluster groups client_ids hosts began_at ended_at written_at",
+    "episodes": "episode_id cluster group_id kind began_at last_at closed_at text client host instance_id prefix topic"
+    " period_ms period_of rebalances queues_moved pause_ms queue_pause_ms repeated_messages earlier_rebalance_ids",
     "queue_progress": "cluster group_id topic broker queue_id event_time committed_offset committed_at end_offset"
     " end_at lag",
 }

@@ -43,7 +43,7 @@ def test_the_kinds_are_those_that_tables_and_readers_know() -> None:
         *("member_opened", "member_changed", "member_closed", "member_reopened", "member_replaced"),
         *("queue_resumed", "queues_reassigned", "spans_withdrawn"),
         *("group_changed", "group_removed", "rebalanced", "topic_changed", "finding_opened", "finding_closed"),
-        *("finding_changed", "audited", "annotation_written"),
+        *("finding_changed", "audited", "annotation_written", "episode_changed"),
     }
 
 

@@ -19,7 +19,8 @@ from udfs.group.assignment.target_assignment import QueuesByTopic, TargetAssignm
 from udfs.group.audit.audit_variants import Basis, as_owned_before, false_claims
 from udfs.group.audit.likely_reason import LikelyReason, likely_reason, named
 from udfs.group.state.assignment_diff import changed_queues
-from udfs.group.state.group import CurrentAudit, Owners, Queue
+from udfs.group.state.audit_results import CurrentAudit
+from udfs.group.state.group import Owners, Queue
 from udfs.group.state.state_machine import GroupKind
 from udfs.group.state.view import GroupView
 from udfs.model import audit_reasons as reasons

@@ -44,15 +44,19 @@ def members_text(members: Sequence[NamedMember], total: int, shown: Mapping[str,
     return named([shown.get(member.member_id, member.member_id) for member in members], total)
 
 
-def clients_text(clients: Sequence[NamedClient], total: int) -> str:
-    """Name the clients and how many rebalances each caused.
+def clients_text(clients: Sequence[NamedClient], total: int, rebalances: int, version: str | None = None) -> str:
+    """Name the clients and how many of the rebalances each caused.
+
+    Args:
+        total: The number of clients. version: Of the first client, if it reports one.
 
     Example:
-        >>> clients_text([NamedClient("a", 14), NamedClient("b", 2)], 2)
-        'a caused 14 of them, b 2'
+        >>> clients_text([NamedClient("a", 14), NamedClient("b", 2)], 2, 16, "3.7.0")
+        'a (version 3.7.0) caused 14 of 16, b 2'
     """
     first, *others = clients[:NAMED_AT_MOST]
-    text = f"{first.client} caused {first.rebalances} of them"
+    name = first.client if version is None else f"{first.client} (version {version})"
+    text = f"{name} caused {first.rebalances} of {rebalances}"
     text += "".join(f", {client.client} {client.rebalances}" for client in others)
     more = total - 1 - len(others)
     return f"{text}, {counted(more, 'other client')} the rest" if more > 0 else text

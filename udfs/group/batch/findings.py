@@ -79,6 +79,7 @@ class Outcome(msgspec.Struct, kw_only=True):
             than computed. idlers: Members without queues. grown: Topics whose new queues no generation has assigned.
             culprits: Clients by the rebalances that they caused, most first. Each of these lists has at most
             ``MAX_NAMED`` entries, in order, and is filled only if a rule may need it.
+        culprit_version: The client version of the first of them.
         shown: The members' names in sentences, by their ids.
         handing_over: Some queues have no owner because a cooperative rebalance is in progress.
         flapping: How much more often than usual the group rebalances; None if not often enough.
@@ -110,6 +111,7 @@ class Outcome(msgspec.Struct, kw_only=True):
     grown: Sequence[str] = ()
     idlers: Sequence[NamedMember] = ()
     culprits: Sequence[NamedClient] = ()
+    culprit_version: str | None = None
     strategy: str | None = None
     shown: Mapping[str, str] = msgspec.field(default_factory=dict)
 
@@ -251,13 +253,19 @@ def _flapping(outcome: Outcome) -> Found | None:
         severity="warning",
         message=f"{counted(much.rebalances, 'rebalance')} within {much.within_ms / 60_000:.1f} minutes; usual for this"
         f" group: {much.usual:.1f}."
-        + (f" {clients_text(outcome.culprits, len(outcome.culprits))}." if outcome.culprits else ""),
+        + _culprits_text(outcome, much.rebalances)
+        + (f" It is an episode, {much.episode}." if much.episode else ""),
         advice="Check which members join and leave: crash loops, short session timeouts, polls that take too long.",
         evidence=outcome.evidence,
         closes_at=much.closes_at,
         clients=tuple(outcome.culprits[:MAX_NAMED]),
         clients_left_out=max(0, len(outcome.culprits) - MAX_NAMED),
     )
+
+
+def _culprits_text(outcome: Outcome, rebalances: int) -> str:
+    found = outcome.culprits
+    return f" {clients_text(found, len(found), rebalances, outcome.culprit_version)}." if found else ""
 
 
 def _idle_members(outcome: Outcome) -> Found | None:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any
 
 import msgspec
 
+from udfs.group.batch.episode_texts import episode_changed
 from udfs.group.batch.event_time import BeforeEventTime, EventTimeView
 from udfs.group.batch.findings import STUCK, Found, stuck_found
 from udfs.group.batch.recorded_row import with_epochs
 from udfs.group.state.commits_back import CommitsBack
+from udfs.group.state.episodes import Episode, Root
 from udfs.group.state.expired_commits import ExpiredCommits
 from udfs.group.state.group import Group, GroupFinding, observed_by
 from udfs.group.state.standstill import Standstill
@@ -137,6 +139,17 @@ class GroupHistory(EventTimeView):
         falls = self.facts.falls
         self.facts = msgspec.structs.replace(self.facts, falls=[fall for fall in falls if fall.at > until])
         return [fall for fall in falls if fall.at <= until]
+
+    def note_episodes(self, at: int, roots: list[Root], episodes: list[Episode], changes: Iterable[Body]) -> None:
+        """Record the memory of rebalances, and write the episodes that changed."""
+        self.group.roots, self.group.episodes = roots, episodes
+        for change in changes:
+            self.write(at, change)
+
+    def end_episodes(self, ended: Collection[Episode], at: int) -> None:
+        """Close episodes; their rebalances belong to no other."""
+        kept = [episode for episode in self.group.episodes if episode not in ended]
+        self.note_episodes(at, self.group.roots, kept, [episode_changed(episode, closed_at=at) for episode in ended])
 
     def note_look(self, at: int) -> None:
         """Record when the queues that stand were last evaluated."""

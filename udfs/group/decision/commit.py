@@ -95,7 +95,9 @@ def commit(context: GroupContext, result: RebalanceResult) -> None:
     is_comparable = plan.target.incomparable not in OF_LIBRARIES and plan.overtaken is None
     group.recomputable = row.error != NOT_RECOMPUTABLE and is_comparable
     group.reporters, group.compare_at = result.reporters, result.compare_at
-    group.recent, group.usual, group.recent_clients = result.recent, result.usual, result.recent_clients
+    frequency = result.frequency
+    group.recent, group.usual, group.recent_clients = frequency.recent, frequency.usual, frequency.clients
+    context.note_episodes(at, frequency.step.roots, frequency.step.episodes, frequency.step.changes)
     commit_audit(context, result.audit)
     context.write_row(at, result.group_row)
     context.write(at, result.rebalanced)
@@ -323,6 +325,7 @@ def end_group(context: GroupContext, at: int) -> None:
     end_spans(context, at)
     for kind in sorted(group.findings):
         context.set_finding(kind, None, at)
+    context.end_episodes(group.episodes, at)
     if group.row is not None:
         context.write(at, GroupRemoved())
     new = Group(

@@ -82,6 +82,7 @@ def outcome_of(
     if much is not None:
         after = row.event_time - much.within_ms
         outcome.culprits = culprits(view, [clients for at, clients in recent if at > after])
+        outcome.culprit_version = _version_of(view, outcome.culprits[:1])
     mixed = len(strategies) > 1 and not view.profile.members_vote
     if mixed or (row.error or "").startswith(_NO_COMMON_STRATEGY):
         outcome.by_strategy = _by_strategy(view)
@@ -159,6 +160,13 @@ def culprits(view: GroupView, caused: Iterable[Sequence[int]]) -> list[NamedClie
         named[client] = numbers[mark_of(client)]
     ordered = sorted(named.items(), key=lambda item: (-item[1], item[0]))
     return [NamedClient(client, number) for client, number in ordered if number]
+
+
+def _version_of(view: GroupView, clients: Sequence[NamedClient]) -> str | None:
+    """Return the client version of a client's present member, if its source reports one."""
+    names = {named.client for named in clients}
+    versions = [member.client_version for member in view.group.members.values() if view.client_of(member) in names]
+    return next((version for version in versions if version is not None), None)
 
 
 def _by_strategy(view: GroupView) -> list[NamedMember]:

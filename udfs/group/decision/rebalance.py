@@ -18,6 +18,7 @@ from udfs.group.assignment.target_assignment import (
 from udfs.group.audit.audit import audit_of_plan
 from udfs.group.batch.finding_causes import with_causes
 from udfs.group.batch.findings import RULES, Found, Outcome
+from udfs.group.decision.frequency import Frequency, frequency_after
 from udfs.group.decision.outcome import outcome_of
 from udfs.group.members.joint_departures import with_joint_departures
 from udfs.group.state.assignment_diff import (
@@ -28,7 +29,6 @@ from udfs.group.state.assignment_diff import (
     held_only_by,
     without_topics,
 )
-from udfs.group.state.flapping import Usual, flapping, remember, remember_clients
 from udfs.group.state.group import Owners, Queue, observed_by
 from udfs.group.state.state_machine import GroupKind
 from udfs.group.state.view import GroupView
@@ -61,7 +61,7 @@ class RebalanceResult(msgspec.Struct, frozen=True, kw_only=True):
         reported: The queues that members report from now on; None if they have reported nothing so far.
         reporters: Members that have reported their queues. compare_at: When reports should equal the target; None if
             they are not compared, or only when more come.
-        recent, usual, recent_clients: How often the group rebalances and which clients cause it, see ``flapping``.
+        frequency: How often the group rebalances, and its episodes.
         ordinals: The number of rebalances of each generation with this timestamp.
         findings: Each rule's finding, by kind; None if the rule found nothing.
         costs: Costs of queues that get an owner, as far as offsets are known. outages: Outages of queues that changed
@@ -77,9 +77,7 @@ class RebalanceResult(msgspec.Struct, frozen=True, kw_only=True):
     reported: Owners | None
     reporters: list[str]
     compare_at: int | None
-    recent: list[int]
-    usual: Usual | None
-    recent_clients: list[list[int]]
+    frequency: Frequency
     ordinals: dict[str, int]
     findings: Sequence[tuple[str, Found | None]]
     costs: dict[Queue, MoveCost]
@@ -114,11 +112,8 @@ def rebalance(view: GroupView, plan: RebalancePlan) -> RebalanceResult:
     if reported is None and group.has_reported:
         reported = held_only_by(group.reported, group.members)
     reporters, compare_at = _expected_reports(view, plan, reported is not None)
-    is_quiet = all(trigger.topic is not None and view.is_quiet(trigger.topic) for trigger in row.triggers)
-    recent, usual, clients = group.recent, group.usual, group.recent_clients
-    if not is_quiet:
-        recent, usual = remember(recent, usual, at, view.config)
-        clients = remember_clients(clients, _causing_clients(row.triggers), len(recent))
+    frequency = frequency_after(view, row, before)
+    row.episode_id = frequency.step.episode_id
     outcome = outcome_of(
         view,
         plan,
@@ -126,8 +121,8 @@ def rebalance(view: GroupView, plan: RebalancePlan) -> RebalanceResult:
         evaluated or {},
         queues,
         _differing(view, plan),
-        flapping(recent, usual, view.config),
-        list(zip(recent, clients, strict=True)),
+        frequency.flapping,
+        frequency.unplanned,
         unassigned=balance.unassigned,
         is_moving=_is_moving(view, plan),
     )
@@ -140,9 +135,7 @@ def rebalance(view: GroupView, plan: RebalancePlan) -> RebalanceResult:
         reported=reported,
         reporters=reporters,
         compare_at=compare_at,
-        recent=recent,
-        usual=usual,
-        recent_clients=clients,
+        frequency=frequency,
         ordinals=ordinals,
         findings=_findings(view, plan, row, outcome),
         costs=costs,
@@ -307,13 +300,6 @@ def with_clients(view: GroupView, triggers: Sequence[Trigger]) -> list[Trigger]:
             trigger = msgspec.structs.replace(trigger, client=view.client_of(member), host=host_of(member.host))
         found.append(trigger)
     return found
-
-
-def _causing_clients(triggers: Sequence[Trigger]) -> set[str]:
-    """Return the clients of the causes; a group's first members do not count as a cause."""
-    if triggers[0].kind == "group_created":
-        return set()
-    return {trigger.client for trigger in triggers if trigger.client}
 
 
 def in_order(triggers: Sequence[Trigger]) -> list[Trigger]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from udfs.group.batch.context import GroupContext
+from udfs.group.decision.episode_step import end_episodes
 from udfs.group.decision.expiries import evaluate_expired
 from udfs.group.decision.lost_messages import evaluate_retention
 from udfs.group.decision.stalled_queues import evaluate_standstill
@@ -27,4 +28,5 @@ ON_TIMER: Mapping[TimerKind, Callable[[GroupContext, int], object]] = {
     TimerKind.RETENTION: evaluate_retention,
     TimerKind.BACK: evaluate_commits_back,
     TimerKind.EXPIRED: evaluate_expired,
+    TimerKind.EPISODE: end_episodes,
 }

@@ -37,6 +37,7 @@ class TimerKind(enum.IntEnum):
     RETENTION = 11
     BACK = 12
     EXPIRED = 13
+    EPISODE = 14
 
     @property
     def meaning(self) -> str:
@@ -60,6 +61,7 @@ _MEANINGS: Final = {
     TimerKind.RETENTION: "A commit is near the start of its log, or before it, or was: it is time to evaluate that.",
     TimerKind.BACK: "A commit is lower than the one before, or was, and it is time to see whether all is read again.",
     TimerKind.EXPIRED: "Commits were deleted, or such a queue is committed again: a finding opens or closes.",
+    TimerKind.EPISODE: "Nothing of an episode came for twice its longest gap, ten minutes at least: it is over.",
 }
 
 
@@ -105,4 +107,5 @@ def next_timer(view: GroupView) -> Timer | None:
     for kind, at in others.items():
         if at is not None:
             timers.append(Timer(at, kind))
+    timers += [Timer(episode.closes_at, TimerKind.EPISODE) for episode in group.episodes]
     return min(timers, default=None)

@@ -14,12 +14,13 @@ import msgspec
 
 from udfs.group.format.member_format import Kinds, KindsRead, pack_member, time_before, unpack_members
 from udfs.group.format.owners_format import SharedValues, pack_by_queue, pack_owners, unpack_by_queue, unpack_owners
+from udfs.group.state.audit_results import CurrentAudit, StrategyVerdict
 from udfs.group.state.commits_back import CommitsBack
+from udfs.group.state.episodes import Episode, Root
 from udfs.group.state.expired_commits import ExpiredCommits
 from udfs.group.state.flapping import Usual
 from udfs.group.state.group import (
     Awaited,
-    CurrentAudit,
     Departed,
     Evidence,
     Group,
@@ -29,7 +30,6 @@ from udfs.group.state.group import (
     Pending,
     Queue,
     Replacement,
-    StrategyVerdict,
     WaitingReport,
     observed_by,
 )
@@ -43,7 +43,8 @@ from udfs.model.garbage_collection import makes_no_cycles
 from udfs.model.journal import GroupChanged, MemberEpoch, MemberReplaced, ReconcilingMember
 from udfs.model.spans import QueuesReassigned
 
-# 2: standstills, unread queues, losses to retention, commits that went back or expired; votes of an epoch's members.
+# 2: standstills, unread queues, losses to retention, commits that went back or expired, episodes; votes of an epoch's
+# members.
 GROUP_VERSION: Final = 2
 
 _REASONS = ("left", "expired", "gone", "absent_from_snapshot", "replaced")
@@ -108,6 +109,8 @@ _PLAIN: tuple[tuple[str, Any], ...] = (
     ("retention", dict[str, Standstill]),
     ("went_back", CommitsBack | None),
     ("expired", ExpiredCommits | None),
+    ("roots", list[Root]),
+    ("episodes", list[Episode]),
 )
 _VALUES = attrgetter(*(name for name, _ in _PLAIN))
 _BLANK = _VALUES(Group())

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import zlib
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Container, Sequence
 
 import msgspec
 
@@ -39,13 +39,15 @@ class Flapping(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         rebalances: Within the last ``within_ms``. usual: The usual number in an earlier span of that length.
-        closes_at: When too few of them are left within the span.
+        closes_at: When too few of them are left within the span. episode: The kind of the episode that the newest is
+            part of.
     """
 
     rebalances: int
     usual: float
     within_ms: int
     closes_at: int
+    episode: str | None = None
 
 
 def remember(recent: Sequence[int], usual: Usual | None, at: int, config: CoreConfig) -> tuple[list[int], Usual]:
@@ -82,28 +84,40 @@ def mark_of(client: str) -> int:
     return zlib.crc32(client.encode("utf-8", "surrogatepass"))
 
 
-def flapping(recent: Sequence[int], usual: Usual | None, config: CoreConfig) -> Flapping | None:
+def flapping(
+    recent: Sequence[int],
+    usual: Usual | None,
+    config: CoreConfig,
+    planned: Container[int] = (),
+    *,
+    goes_on: bool = False,
+) -> Flapping | None:
     """Return how a group flaps at its newest rebalance; None if it does not, or was not observed for long enough.
 
-    It flaps if the window has at least ``flapping_rebalances``, and ``flapping_factor`` times as many as usual; with
-    ``flapping_always`` of them it flaps regardless of the usual number.
+    Rebalances at the times ``planned`` count only in what is usual. It flaps if the window has at least
+    ``flapping_rebalances``, and ``flapping_factor`` times as many as usual; with ``flapping_always`` of them it flaps
+    regardless of the usual number. While the story goes on for which it flapped, it flaps at any rate.
     """
     if not recent or usual is None:
         return None
     at = recent[-1]
     age = at - usual.since
     within_ms = min(config.flapping_within_ms, age // 2)
-    number = sum(time > at - within_ms for time in recent)
+    counted = [time for time in recent if time not in planned]
+    number = sum(time > at - within_ms for time in counted)
     before_ms = age - within_ms
-    before = (_decayed(usual, at, config) / _ONE + len(recent) - number) / _mean_span(before_ms, config)
+    earlier = sum(time <= at - within_ms for time in recent)
+    before = (_decayed(usual, at, config) / _ONE + earlier) / _mean_span(before_ms, config)
     expected = before * within_ms
     least = max(config.flapping_rebalances, math.ceil(config.flapping_factor * expected))
     if age < config.flapping_after_ms or least > config.flapping_always:
         within_ms, least = config.flapping_within_ms, config.flapping_always
-        number = len(recent)
-    if number < least:
+        number = len(counted)
+    if goes_on:
+        least = min(least, number)
+    if number < max(1, least):
         return None
-    return Flapping(rebalances=number, usual=expected, within_ms=within_ms, closes_at=recent[-least] + within_ms)
+    return Flapping(rebalances=number, usual=expected, within_ms=within_ms, closes_at=counted[-least] + within_ms)
 
 
 def _decayed(usual: Usual, at: int, config: CoreConfig) -> int:

@@ -11,13 +11,14 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
+from udfs.group.state.audit_results import CurrentAudit, StrategyVerdict
 from udfs.group.state.commits_back import CommitsBack
+from udfs.group.state.episodes import Episode, Root
 from udfs.group.state.expired_commits import ExpiredCommits
 from udfs.group.state.flapping import Usual
 from udfs.group.state.recorded_group import RecordedGroup
 from udfs.group.state.standstill import Standstill
 from udfs.group.state.unread_queues import UnreadQueues
-from udfs.model.audits import Verdict
 from udfs.model.events import HeldQueue, MemberFields, Mode, QueueInfo, QueueRef, RevokedQueue
 from udfs.model.journal import GroupChanged, LeftReason, MemberReplaced, Trigger, TriggerKind
 from udfs.model.queue_outages import QueueOutage
@@ -192,41 +193,6 @@ class IdleQueue(msgspec.Struct, array_like=True):
     read_at: int | None = None
 
 
-class CurrentAudit(msgspec.Struct, array_like=True, frozen=True):
-    """The result of the current generation's audit.
-
-    Attributes:
-        is_evidence: It counts for the strategy's verdict; an assignment to one member, or with members that have not
-            followed yet, does not.
-        digest: CRC-32 of the differences.
-    """
-
-    verdict: Verdict
-    is_evidence: bool
-    at: int
-    reason: str | None = None
-    digest: int = 0
-
-
-class StrategyVerdict(msgspec.Struct, array_like=True, frozen=True):
-    """The audits' verdict on the group's strategy, from the generations before the current one.
-
-    Attributes:
-        kind: ``proven``, ``contradicted`` or ``not_recomputable``. generations: The number of generations with it, from
-            ``since`` on.
-        agreeing: The number of consecutive generations that agreed since the last contradiction, from
-            ``agreeing_since`` on.
-    """
-
-    strategy: str | None
-    kind: str
-    generations: int
-    since: int
-    reason: str | None = None
-    agreeing: int = 0
-    agreeing_since: int | None = None
-
-
 class Group(msgspec.Struct, kw_only=True):
     """One group.
 
@@ -270,6 +236,7 @@ class Group(msgspec.Struct, kw_only=True):
             If a member expired, when that session had begun, because a late heartbeat may show that it had not expired.
         recent_clients: The clients that caused each of ``recent``, see ``flapping``.
         standstill, retention: The open findings that queues stand, and those of ``lost_messages``, by kind.
+        roots: The newest rebalances, by what caused them. episodes: The open ones.
     """
 
     number: int = 0
@@ -339,6 +306,8 @@ class Group(msgspec.Struct, kw_only=True):
     retention: dict[str, Standstill] = msgspec.field(default_factory=dict)
     went_back: CommitsBack | None = None
     expired: ExpiredCommits | None = None
+    roots: list[Root] = msgspec.field(default_factory=list)
+    episodes: list[Episode] = msgspec.field(default_factory=list)
 
     @property
     def source(self) -> Literal["reported", "counted"]:

@@ -11,7 +11,8 @@ from typing import Final
 
 import msgspec
 
-from udfs.group.state.group import CurrentAudit, Group, StrategyVerdict
+from udfs.group.state.audit_results import CurrentAudit, StrategyVerdict
+from udfs.group.state.group import Group
 from udfs.model.journal import GroupChanged
 
 # A contradicted strategy counts as proven again after this many agreeing generations in a row.

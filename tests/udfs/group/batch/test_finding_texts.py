@@ -53,8 +53,10 @@ def test_names_beyond_the_third_are_counted() -> None:
 
 def test_clients_have_their_numbers() -> None:
     many = [NamedClient(f"c{number}", 9 - number) for number in range(5)]
-    assert clients_text(many[:1], 1) == "c0 caused 9 of them"
-    assert clients_text(many, 5) == "c0 caused 9 of them, c1 8, c2 7, 2 other clients the rest"
+    assert clients_text(many[:1], 1, 12) == "c0 caused 9 of 12"
+    assert (
+        clients_text(many, 5, 40, "3.7.0") == "c0 (version 3.7.0) caused 9 of 40, c1 8, c2 7, 2 other clients the rest"
+    )
 
 
 def test_an_unread_queue_has_a_reason_where_one_is_given() -> None:

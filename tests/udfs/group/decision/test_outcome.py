@@ -202,7 +202,8 @@ def test_a_flapping_group_counts_the_rebalances_of_each_client() -> None:
     last = later[-1]
     number = int(last.message.split(" ")[0])
     assert [(client.client, client.rebalances) for client in last.clients] == [("b@10.0.0.7", number)]
-    assert last.message.endswith(f"b@10.0.0.7 caused {number} of them.")
+    assert f"b@10.0.0.7 caused {number} of {number}." in last.message
+    assert last.message.endswith("It is an episode, same_client_again.")
     assert opened.finding_id == last.finding_id
 
 

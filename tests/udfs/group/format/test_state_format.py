@@ -12,10 +12,12 @@ from tests.udfs.group.group_script import T0, Script, assigned
 from tests.udfs.group.test_coordinator import _HISTORIES, _feed
 from udfs.group.format.field_times import DESCRIBED
 from udfs.group.format.state_format import _PLAIN, GROUP_VERSION, decode_group, encode_group
+from udfs.group.state.audit_results import CurrentAudit, StrategyVerdict
 from udfs.group.state.commits_back import BackQueue, CommitsBack, Committer
+from udfs.group.state.episodes import Culprit, Episode, Root, RootClient
 from udfs.group.state.expired_commits import ExpiredCommits, ExpiredQueue
 from udfs.group.state.flapping import Usual
-from udfs.group.state.group import CurrentAudit, Group, Replacement, StrategyVerdict
+from udfs.group.state.group import Group, Replacement
 from udfs.group.state.recorded_group import RecordedGroup
 from udfs.group.state.standstill import Standstill
 from udfs.group.state.unread_queues import UnreadQueues
@@ -133,6 +135,8 @@ ADDED = {
     "retention": 56,
     "went_back": 57,
     "expired": 58,
+    "roots": 59,
+    "episodes": 60,
 }
 OF_EACH = {
     "reported_at": T0,
@@ -164,6 +168,10 @@ OF_EACH = {
     "retention": {"messages_lost": Standstill("messages_lost", T0, 7, T0, 1, "7 were lost.", FindingNames())},
     "went_back": CommitsBack({("t", None, 2): BackQueue(T0, 9, T0 + 1, 5, T0 + 1, 1, Committer(None))}, T0 + 1),
     "expired": ExpiredCommits({("t", None, 2): ExpiredQueue(T0, 9)}, T0 + 1),
+    "roots": [Root(T0, bytes(16), 3, [RootClient(1, 2, 5, 900, 2)], 4, None, 6, None, 1, True, ["t"], True)],
+    "episodes": [
+        Episode(number=1, episode_id="e", kind="scaling", began_at=T0, last_at=T0 + 1, culprit=Culprit(2, prefix="a"))
+    ],
 }
 
 

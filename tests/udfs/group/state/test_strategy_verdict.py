@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from udfs.group.state.group import CurrentAudit, Group, StrategyVerdict
+from udfs.group.state.audit_results import CurrentAudit, StrategyVerdict
+from udfs.group.state.group import Group
 from udfs.group.state.strategy_verdict import PROVEN_AGAIN_AFTER, verdict_after, verdict_of, with_verdict
 from udfs.model.journal import GroupChanged
 
