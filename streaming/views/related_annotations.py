@@ -18,8 +18,8 @@ from streaming.settings.defaults import default
 from streaming.tables.schema import Row
 from streaming.terminal.escape import printable
 from streaming.terminal.format import count, span_of_time
+from streaming.views.pods import hosts_of
 from streaming.views.reader import Reader, Within, time_scalar
-from udfs.model.clients import host_of
 
 if TYPE_CHECKING:
     from streaming.settings.model import Annotations
@@ -193,13 +193,9 @@ def _concerns(row: Row, happening: Happening) -> bool:
         return True
     return any(
         (not clients or _matches(clients, [member.get("client_id") or member.get("member_id")]))
-        and (not hosts or _matches(hosts, _hosts(member)))
+        and (not hosts or _matches(hosts, hosts_of(member)))
         for member in happening.members
     )
-
-
-def _hosts(member: Mapping[str, Any]) -> list[str | None]:
-    return [member.get("host"), host_of(member.get("host")), member.get("address")]
 
 
 def _matches(globs: Sequence[str], names: Iterable[str | None]) -> bool:
