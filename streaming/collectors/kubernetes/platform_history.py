@@ -111,7 +111,7 @@ class PlatformHistory:
             self._since_ms = at_ms
 
     def followed(self, problem: str, at_ms: int) -> list[Annotation]:
-        """Return since when this process knows the pods, and until when; nothing if it never did.
+        """Return since when this process knows the pods, and until when they are known; no time if they never were.
 
         A life that was written by an earlier process, and not again by this one, may be over: a process that is killed
         leaves lives in the log that its memory lacks.
@@ -120,8 +120,6 @@ class PlatformHistory:
             problem: What is not known; empty if all is.
         """
         known_ms = self._known_ms.get("pods")
-        if known_ms is None or self._since_ms is None:
-            return []
         text = f"the pods of kubernetes cluster {self._name} are known" + (f"; {problem}" if problem else "")
         name = f"{FOLLOWED_KIND}/{self._name}"
         return [self._maker.note(name, FOLLOWED_KIND, text, at_ms, began=self._since_ms, ended=known_ms)]

@@ -172,7 +172,9 @@ def test_without_the_right_to_list_pods_nothing_is_known(server: KubernetesServe
     follower = Follower(server, tmp_path)
     assert not follower.collector.observe_once()
     assert "refuses access (the right to list pods is missing (403" in follower.status().problem
-    assert follower.texts("pods_followed") == []
+    [row] = follower.written().rows("pods_followed")
+    assert row["ended_at"] is None
+    assert "not followed: pods (the right to list pods is missing" in row["text"]
 
 
 def test_an_expired_token_is_read_again(server: KubernetesServer, tmp_path: Path) -> None:

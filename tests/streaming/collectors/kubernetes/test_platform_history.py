@@ -209,7 +209,8 @@ def test_a_stateful_set_and_a_daemon_set_have_their_revision_in_labels() -> None
 
 
 def test_until_when_pods_are_known_is_one_row(cluster: Cluster) -> None:
-    assert Cluster().history.followed("", ms(0)) == []
+    [never] = Cluster().history.followed("not followed: pods (403)", ms(0))
+    assert (never.from_, never.to) == (None, None)
     cluster.written.take(cluster.history.followed("not followed: events (403)", ms(80)))
     [row] = cluster.written.rows("pods_followed")
     assert (row["began_at"], row["ended_at"]) == (ms(0), ms(11))
