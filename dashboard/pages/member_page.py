@@ -11,6 +11,7 @@ from dashboard.reading.questions import Reading
 from streaming.tables.errors import NotFoundError
 from streaming.tables.schema import Row
 from streaming.terminal.format import queue_name
+from streaming.views.pods import with_pods
 
 SESSIONS = 100
 QUEUES = 200
@@ -48,7 +49,7 @@ def member_page(reading: Reading, member: str, cluster: str) -> dict[str, Any]:
         "member": member,
         "cluster": cluster,
         "lost": [state for state in states if state.state == "unknown"],
-        "sessions": shown.rows,
+        "sessions": with_pods(reading.tables, shown.rows),
         "session_count": len(all_sessions),
         "held": held[:QUEUES],
         "held_count": len(held),

@@ -149,6 +149,12 @@ SESSIONS = (
     PageColumn("left_at", "Left", "time", "left_at"),
     PageColumn("left_reason", "How", "text", wide=True),
     PageColumn("last_heartbeat_at", "Last heartbeat", "time", wide=True),
+    PageColumn("pod", "Pod", "name", needs_any=("pod",)),
+    PageColumn("workload", "Workload", "text", needs_any=("pod",)),
+    *(
+        PageColumn(name, title, "text", wide=True, needs_any=("pod",))
+        for name, title in (("revision", "Revision"), ("namespace", "Namespace"), ("node", "Node"), ("image", "Image"))
+    ),
 )
 CLIENTS = (
     PageColumn("client", "Client", "client"),

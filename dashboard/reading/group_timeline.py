@@ -13,7 +13,7 @@ from streaming.machine.clock import now_ms
 from streaming.terminal.causes import describe_cause
 from streaming.terminal.format import queue_name
 from streaming.views.reader import Within
-from streaming.views.related_annotations import AnnotationSpans, Happening, near, related, shown_text
+from streaming.views.related_annotations import AnnotationSpans, Happening, concerned_members, near, related, shown_text
 
 MAX_SPANS = 50_000
 MAX_MARKS = 2_000
@@ -109,7 +109,8 @@ def _annotations(reading: Reading, cluster: str, group: str, since: int, until: 
     if not found:
         return []
     within = {"joined_at": Within(until_ms=until + 1), "left_at": Within(since_ms=since, or_null=True)}
-    members = reading.tables.rows("members", where={"cluster": cluster, "group_id": group} | within)
+    where = {"cluster": cluster, "group_id": group} | within
+    members = concerned_members(reading.tables, found, lambda: reading.tables.rows("members", where=where))
     rows = related(found, Happening(cluster, group, members, since, until), spans)
     rows.sort(key=lambda row: (row["began_at"], row["annotation_id"]))
     return [

@@ -9,7 +9,7 @@ from typing import get_args
 import pyarrow as pa
 
 from dashboard.reading.known_time import unwritten_findings
-from dashboard.reading.member_queues import HELD, with_queues
+from dashboard.reading.member_queues import HELD, with_queues_and_pods
 from dashboard.reading.overview import overview
 from dashboard.reading.questions import Reading
 from dashboard.reading.window import last_day
@@ -18,6 +18,7 @@ from streaming.tables.columns import Column
 from streaming.tables.schema import TABLES, Row
 from streaming.views.group_health import HEALTH, SEVERITIES
 from streaming.views.group_state_texts import STATES
+from streaming.views.pods import POD_COLUMNS
 from streaming.views.reader import Within
 from streaming.views.rebalance_episodes import with_episodes
 from udfs.model.audits import Verdict
@@ -298,8 +299,8 @@ MEMBERS = Listing(
     "-joined_at",
     ("cluster", "group_id", "member_id", _time("joined_at")),
     times=("joined_at", "left_at"),
-    added=HELD,
-    complete=with_queues,
+    added=(*HELD, *POD_COLUMNS),
+    complete=with_queues_and_pods,
 )
 ASSIGNMENTS = Listing(
     "assignments",

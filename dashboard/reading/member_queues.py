@@ -7,6 +7,7 @@ import pyarrow as pa
 from dashboard.reading.questions import Reading
 from streaming.tables.columns import TRUTH, Column
 from streaming.tables.schema import LONG, TEXT, Row
+from streaming.views.pods import with_pods
 from streaming.views.reader import holds_at
 
 _QUEUES = pa.list_(pa.struct([("topic", TEXT), ("broker", TEXT), ("queue_id", LONG)]))
@@ -24,6 +25,11 @@ select cluster, group_id, member_id, origin, list({'topic': topic, 'broker': bro
 from spans where member_id in (select unnest(?::varchar[])) group by all
 """
 _ORIGINS = "select distinct cluster, group_id, origin from spans"
+
+
+def with_queues_and_pods(reading: Reading, sessions: list[Row], at_ms: int | None) -> list[Row]:
+    """Return sessions with the queues that the members hold, see ``with_queues``, and the pods in which they ran."""
+    return with_pods(reading.tables, with_queues(reading, sessions, at_ms))
 
 
 def with_queues(reading: Reading, sessions: list[Row], at_ms: int | None) -> list[Row]:

@@ -18,6 +18,7 @@ from streaming.tables.schema import Row
 from streaming.views.freshness import ClusterFreshness
 from streaming.views.group_health import SEVERITIES
 from streaming.views.known_clusters import first_by_cluster, known_clusters
+from streaming.views.platforms import unknown_platforms
 from streaming.views.reader import Reader, holds_at, time_scalar
 from streaming.views.widespread import WidespreadKind, widespread_kinds
 
@@ -75,6 +76,7 @@ class Evaluation:
         blind_state: The state for those: ``unknown``, or ``critical``.
         recordings: The clusters that are recordings, which are evaluated at their end.
         info: The number of open findings of severity info, which do not count.
+        platforms: What is not known of pods; it decides nothing, so it does not count.
     """
 
     findings: Sequence[Row]
@@ -84,6 +86,7 @@ class Evaluation:
     blind_state: State = "unknown"
     recordings: Sequence[ClusterFreshness] = ()
     info: int = 0
+    platforms: Sequence[str] = ()
 
     @property
     def state(self) -> State:
@@ -149,6 +152,7 @@ def evaluate(
         blind_state=objectives.blind_state,
         recordings=[status for status in reported if status.state == "recording"],
         info=sum(row["severity"] == "info" for row in found),
+        platforms=unknown_platforms(tables, at) if at_ms is None else (),
     )
 
 

@@ -24,6 +24,7 @@ EXIT_CODES = {"ok": 0, "warning": 1, "critical": 2, "unknown": 3}
 _NAMED = 5
 _LONGEST_ID = 100
 _LONGEST = 1_000
+_LONGEST_PLATFORM = 300
 
 
 class PluginCommand(TyperCommand):
@@ -77,10 +78,11 @@ def check(
     """Print one line and exit 0 (ok), 1 (warning), 2 (critical) or 3 (unknown) by open findings and objectives.
 
     Open findings of severity critical are critical, those of severity warning a warning. Kinds that are widespread, see
-    the settings [widespread], are named and do not count. Unknown: the present of a cluster is not known, because the
-    cluster, the job or their connection is away (check.blind_state makes that critical); nothing is known of a cluster
-    at the time --at, which is before the first row about it or after the last knowledge; the tables cannot be read
-    or do not know --cluster or --group; or the arguments cannot be used.
+    the settings [widespread], are named and do not count, and so are Kubernetes clusters whose pods are not known.
+    Unknown: the present of a cluster is not known, because the cluster, the job or their connection is away
+    (check.blind_state makes that critical); nothing is known of a cluster at the time --at, which is before the first
+    row about it or after the last knowledge; the tables cannot be read or do not know --cluster or --group; or the
+    arguments cannot be used.
     """
     from deltalake.exceptions import DeltaError
 
@@ -155,7 +157,8 @@ def sentence(found: Evaluation) -> str:
         reasons.append(f"open findings: {', '.join(_first(kinds, 'kinds more'))}, first of {where}")
     reasons += [_missed(figure) for figure in found.figures if figure.state != "ok"]
     recordings = [f"{_plain(recording.cluster)} is {recording.text}" for recording in found.recordings]
-    more = [*_widespread(found), *_first(recordings, "more recordings")]
+    platforms = [_plain(text, _LONGEST_PLATFORM) for text in found.platforms]
+    more = [*_widespread(found), *_first(recordings, "more recordings"), *_first(platforms)]
     return _plain(f"REBALANCES {found.state.upper()} - {'; '.join([*(reasons or [_nothing(found)]), *more])}", _LONGEST)
 
 
@@ -231,6 +234,7 @@ def _json(found: Evaluation) -> dict[str, object]:
         ],
         "findings": with_times(list(found.findings), TIMES),
         "blind": with_times([cluster.row for cluster in found.blind], TIMES),
+        "platforms": list(found.platforms),
         "recordings": with_times([recording.row for recording in found.recordings], TIMES),
         "objectives": [
             {

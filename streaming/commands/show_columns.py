@@ -66,6 +66,8 @@ def member_columns(rows: Sequence[Row]) -> list[Shown]:
         *some("target", Shown("TARGET-ASSIGNMENT", lambda row: queues_text(row["target"]))),
         *some("protocol", field("PROTOCOL", "protocol")),
         *some("process_id", field("PROCESS", "process_id")),
+        *some("pod", field("POD", "pod"), field("WORKLOAD", "workload"), field("REVISION", "revision")),
+        *some("pod", field("NAMESPACE", "namespace"), field("NODE", "node"), field("IMAGE", "image")),
         time_field("JOINED", "joined_at", is_wide=True),
     ]
 

@@ -119,6 +119,16 @@ class Metaq(LiveCluster, _Encrypted):
     sasl: dict[str, SecretStr]
 
 
+class Kubernetes(Section):
+    """A Kubernetes cluster whose pods are followed; it is no cluster with groups."""
+
+    cluster: Annotated[str, Field(min_length=1)]
+    members_of: str
+    kubeconfig: str
+    context: str
+    namespace: str
+
+
 class Clusters(Section):
     """The sections of all systems, each named like its system, in the order in which a checkpoint stores them."""
 

@@ -11,7 +11,7 @@ import pydantic
 from pydantic import AfterValidator, BeforeValidator, Field, SecretStr
 
 from streaming.settings.alerts import Alerts
-from streaming.settings.clusters import Clusters
+from streaming.settings.clusters import Clusters, Kubernetes
 from streaming.settings.conf_files import conf_file
 from streaming.settings.errors import SettingsError
 from streaming.settings.layers import Layer, Origins, merge_layer, read_dotted, read_environment, read_file
@@ -252,6 +252,7 @@ class Settings(Clusters):
     findings: Findings
     events: EventsFolder
     kafka_events: KafkaEvents
+    kubernetes: Kubernetes
     event_log: EventLogLimits
     tables: Tables
     retention: Retention

@@ -13,11 +13,12 @@ import msgspec
 from streaming.tables.journal_entries import Entry, Present, RowFilter, kinds_of
 from streaming.tables.row_edits import RowEdits
 from streaming.tables.schema import Row
+from udfs.model.annotations import PLATFORM_FIELDS
 from udfs.model.journal import AnnotationWritten
 
 ANNOTATION_KINDS = kinds_of(AnnotationWritten)
 _LISTS = ("groups", "client_ids", "hosts")
-_CONTENT = ("kind", "text", "url", "cluster", "ended_at")
+_CONTENT = ("kind", "text", "url", "cluster", "ended_at", *PLATFORM_FIELDS)
 
 
 def annotation_filter(entries: Sequence[Entry]) -> RowFilter:

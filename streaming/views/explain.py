@@ -10,6 +10,7 @@ from streaming.tables.schema import Row
 from streaming.tables.shared_columns import COST_NAMES
 from streaming.terminal.format import between, count, queue_name, span_of_time, time_text
 from streaming.views import audit_texts, phase_texts, rebalance_episodes, related_annotations
+from streaming.views.cause_pods import with_cause_pods
 from streaming.views.client_rebalances import recent_texts
 from streaming.views.members import DEPARTURES
 from streaming.views.reader import Reader, time_scalar
@@ -138,7 +139,7 @@ def _causes(reader: Reader, rebalance: Row, where: dict[str, str]) -> list[Row]:
             is_more = on_host is not None and on_host.total > (0 if found is None else found.total)
             cause["host_sessions"] = on_host._asdict() if on_host is not None and is_more else None
         causes.append(cause)
-    return causes
+    return with_cause_pods(reader, causes, last, rebalance["event_time"])
 
 
 def _moves(spans: list[Row], rebalance: Row, origin: str) -> list[Move]:
@@ -232,7 +233,7 @@ def _why(reported: dict[str, Any]) -> list[str]:
             text += f"; {Siblings(**found).text}"
         if found := cause.get("host_sessions"):
             text += f"; {HostSessions(**found).text}"
-        text += "".join(f"; {more}" for name in ("silence", "recent_text") if (more := cause.get(name)))
+        text += "".join(f"; {more}" for name in ("pod_text", "silence", "recent_text") if (more := cause.get(name)))
         lines.append(f"  {cause['kind']}: {text}" + (f"  [event {cause['event_id']}]" if cause["event_id"] else ""))
     return lines
 

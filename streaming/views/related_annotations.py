@@ -7,8 +7,9 @@ a lead before it included, and if everything that it names matches: the cluster,
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import pyarrow as pa
@@ -18,8 +19,9 @@ from streaming.settings.defaults import default
 from streaming.tables.schema import Row
 from streaming.terminal.escape import printable
 from streaming.terminal.format import count, span_of_time
-from streaming.views.reader import Reader, Within, time_scalar
-from udfs.model.clients import host_of
+from streaming.views.pods import hosts_of, with_pods
+from streaming.views.reader import Except, Reader, Within, time_scalar
+from udfs.model.annotations import FOLLOWED_KIND, POD_KIND
 
 if TYPE_CHECKING:
     from streaming.settings.model import Annotations
@@ -28,6 +30,8 @@ SHOWN = 8
 _WIDTH = 80
 _TEXT_SHOWN = 300
 _GLOBS_SHOWN = 3
+# What lasts, and is no news.
+_NEWS = Except(frozenset((POD_KIND, FOLLOWED_KIND)))
 # A finding may open this long after the sessions that it speaks of have ended.
 _ENDED_BEFORE_MS = 3_600_000
 
@@ -75,7 +79,7 @@ def of_rebalance(reader: Reader, rebalance: Row, spans: AnnotationSpans = DEFAUL
     happening = Happening(
         rebalance["cluster"],
         rebalance["group_id"],
-        _changed_members(reader, rebalance) if any(row["client_ids"] or row["hosts"] for row in found) else [],
+        concerned_members(reader, found, lambda: _changed_members(reader, rebalance)),
         _began(rebalance),
         rebalance["event_time"],
     )
@@ -85,11 +89,20 @@ def of_rebalance(reader: Reader, rebalance: Row, spans: AnnotationSpans = DEFAUL
 def near(reader: Reader, since_ms: int, until_ms: int, spans: AnnotationSpans = DEFAULT_SPANS) -> list[Row]:
     """Return the annotations that overlap a span, or its lead, whatever they concern."""
     where = {
+        "kind": _NEWS,
         "began_at": Within(until_ms=until_ms + 1),
         "ended_at": Within(since_ms=since_ms - spans.lead_ms, or_null=True),
     }
     since = since_ms - spans.lead_ms
     return [row for row in reader.rows("annotations", where=where) if _until(row, spans) >= since]
+
+
+def concerned_members(reader: Reader, annotations: Sequence[Row], read_members: Callable[[], list[Row]]) -> list[Row]:
+    """Return the members that annotations may concern, if any concerns members; with pods, if any names a pod."""
+    if not any(row["client_ids"] or row["hosts"] for row in annotations):
+        return []
+    members = read_members()
+    return with_pods(reader, members) if any(row["pod"] for row in annotations) else members
 
 
 def related(annotations: Iterable[Row], happening: Happening, spans: AnnotationSpans = DEFAULT_SPANS) -> list[Row]:
@@ -193,13 +206,11 @@ def _concerns(row: Row, happening: Happening) -> bool:
         return True
     return any(
         (not clients or _matches(clients, [member.get("client_id") or member.get("member_id")]))
-        and (not hosts or _matches(hosts, _hosts(member)))
+        and (not hosts or _matches(hosts, hosts_of(member)))
+        # Addresses are used again: what befell a pod concerns no member of the next one.
+        and (not row.get("pod") or member.get("pod") in (None, row["pod"]))
         for member in happening.members
     )
-
-
-def _hosts(member: Mapping[str, Any]) -> list[str | None]:
-    return [member.get("host"), host_of(member.get("host")), member.get("address")]
 
 
 def _matches(globs: Sequence[str], names: Iterable[str | None]) -> bool:
@@ -242,9 +253,7 @@ def of_findings(
         opened = finding["opened_at"]
         if opened is None or not (annotations := near(reader, opened, opened, spans)):
             continue
-        members = (
-            _named_members(reader, finding) if any(row["client_ids"] or row["hosts"] for row in annotations) else []
-        )
+        members = concerned_members(reader, annotations, partial(_named_members, reader, finding))
         happening = Happening(finding["cluster"], finding["group_id"], members, opened, opened)
         if rows := related(annotations, happening, spans):
             found[finding["finding_id"]] = rows

@@ -16,6 +16,11 @@ from udfs.model.journal import AnnotationWritten, Change
 # No cluster has this name. In the journal annotations are under it, because they may concern any cluster.
 NO_CLUSTER = ""
 MAX_PATTERNS = 100  # of each kind
+# What an annotation says about a platform; the fields of the event, the journal and the table have these names.
+PLATFORM_FIELDS = ("platform", "pod", "namespace", "workload", "revision", "node", "image")
+# An annotation of the first kind says which pod has the addresses in ``hosts``, from ``from`` to ``to``; one of the
+# second, that a platform's pods are known from ``from`` to ``to``. A collector writes them for those who read.
+POD_KIND, FOLLOWED_KIND = "pod", "pods_followed"
 
 AnnotationId: TypeAlias = Annotated[str, msgspec.Meta(min_length=1, max_length=255)]
 Kind: TypeAlias = Annotated[str, msgspec.Meta(min_length=1, max_length=50)]
@@ -35,6 +40,8 @@ class Annotation(msgspec.Struct, kw_only=True, omit_defaults=True, tag_field="ty
         from_: When it began; without it at the earliest ``event_time`` of its versions. to: When it ended; None if
             unknown, or not over.
         groups, client_ids, hosts: Shell globs, of which one must match. A host is a member's host name or address.
+        platform, pod, namespace, workload, revision, node, image: The platform and its part that it is about. A
+            workload is written as its kind and name, ``deployment orders``.
     """
 
     schema_version: Literal[1]
@@ -49,6 +56,13 @@ class Annotation(msgspec.Struct, kw_only=True, omit_defaults=True, tag_field="ty
     groups: Globs = ()
     client_ids: Globs = ()
     hosts: Globs = ()
+    platform: Name | None = None
+    pod: Name | None = None
+    namespace: Name | None = None
+    workload: Name | None = None
+    revision: Name | None = None
+    node: Name | None = None
+    image: Name | None = None
     event_id: Name | None = None  # as in all events; it does not identify the annotation
 
 
@@ -61,7 +75,10 @@ def annotation_change(event: Annotation) -> Change:
     # Without an id, the same text at another time is another annotation.
     began_at = event.event_time if event.from_ is None else event.from_
     content = [event.kind, event.text, event.url, began_at, event.to, event.cluster]
-    concerned = [event.groups, event.client_ids, event.hosts]
+    concerned: list[object] = [event.groups, event.client_ids, event.hosts]
+    about = {name: getattr(event, name) for name in PLATFORM_FIELDS}
+    # Annotations without these fields keep the identity that they have always had.
+    concerned += [about] if any(about.values()) else []
     annotation_id = event.id
     if annotation_id is None:
         annotation_id = hashlib.blake2b(msgspec.json.encode([*content, *concerned]), digest_size=16).hexdigest()
@@ -77,6 +94,7 @@ def annotation_change(event: Annotation) -> Change:
         began_at=event.from_,
         ended_at=event.to,
         written_at=event.event_time,
+        **about,
     )
     return Change(
         cluster=NO_CLUSTER,

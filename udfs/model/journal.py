@@ -308,6 +308,13 @@ class AnnotationWritten(msgspec.Struct, frozen=True, kw_only=True, tag_field="ki
     began_at: int | None  # None: with the first version
     ended_at: int | None
     written_at: int
+    platform: str | None = None
+    pod: str | None = None
+    namespace: str | None = None
+    workload: str | None = None
+    revision: str | None = None
+    node: str | None = None
+    image: str | None = None
 
 
 Body: TypeAlias = (

@@ -8,7 +8,7 @@ from typing import NamedTuple, Protocol
 
 from streaming.settings.defaults import default
 from streaming.stores.places import Place, write_whole
-from udfs.model.events import AnyEvent
+from udfs.model.annotations import ContractEvent
 
 
 class LogFull(OSError):  # noqa: N818 - what it is called in a sentence
@@ -23,7 +23,7 @@ class EventLog(Protocol):
     it does not contain anything that the log lacks.
     """
 
-    def append(self, events: Sequence[AnyEvent]) -> None:
+    def append(self, events: Sequence[ContractEvent]) -> None:
         """Append events in this order. When it returns they are durable, unless ``trouble`` is set.
 
         Raises:
@@ -49,7 +49,7 @@ class ForwardingLog:
     def __init__(self, log: EventLog) -> None:
         self._log = log
 
-    def append(self, events: Sequence[AnyEvent]) -> None:
+    def append(self, events: Sequence[ContractEvent]) -> None:
         """Append events to the log.
 
         Raises:

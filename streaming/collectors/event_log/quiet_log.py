@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from streaming.collectors.event_log.log import EventLog, ForwardingLog
-from udfs.model.events import AnyEvent, Clock
+from udfs.model.annotations import ContractEvent
+from udfs.model.events import Clock
 
 # Of three clocks in a row two are left out.
 _LEFT_OUT = 2
@@ -50,7 +51,7 @@ class QuietLog(ForwardingLog):
         self._written_ms = 0
         self._left_out = 0
 
-    def append(self, events: Sequence[AnyEvent]) -> None:
+    def append(self, events: Sequence[ContractEvent]) -> None:
         """Append the events, unless they are one clock that decides nothing.
 
         Raises:

@@ -19,6 +19,7 @@ from streaming.machine.clock import now_ms
 from streaming.machine.logs import logger
 from streaming.machine.process import since_boot_ms
 from udfs.kafka.consumer_offsets import GroupPatterns
+from udfs.model.annotations import ContractEvent
 from udfs.model.events import AnyEvent, Clock
 
 if TYPE_CHECKING:
@@ -154,7 +155,7 @@ class LogBehindLines(ForwardingLog):
         super().__init__(log)
         self._lines = lines
 
-    def append(self, events: Sequence[AnyEvent]) -> None:
+    def append(self, events: Sequence[ContractEvent]) -> None:
         """Append events, clocks only after everything that was logged before.
 
         Raises:

@@ -9,6 +9,7 @@ import pytest
 
 from streaming.collectors.collector import CollectorStatus
 from streaming.commands import collect as module
+from streaming.commands.output_logs import OutputLogs
 from streaming.settings.model import load
 from streaming.tables.liveness import read_collectors
 
@@ -47,7 +48,7 @@ def test_a_collector_leaves_its_state_and_what_it_knows_of_its_cluster(
     monkeypatch.setattr(module, "FOLLOWED", {"kafka": Followed()})
     overrides = {"kafka.bootstrap_servers": "127.0.0.1:1", "kafka.cluster": "c1"}
     settings = load(overrides=overrides, env={})
-    logs = module._Logs(settings, "kafka", tmp_path, None, tmp_path)
+    logs = OutputLogs(settings, "kafka", tmp_path, None, tmp_path)
 
     assert module._collect(settings, "kafka", logs, once=once) == 0
 

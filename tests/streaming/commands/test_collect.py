@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from streaming.commands.collect import _Logs
+from streaming.commands.output_logs import OutputLogs
 from streaming.settings.model import load
 from streaming.setup.errors import SetupError
 from streaming.stores.places import Place, place_of
@@ -155,7 +155,7 @@ def test_a_second_collector_of_a_cluster_is_kept_off_a_store(
 ) -> None:
     folder = place_of(s3.folder(monkeypatch))
     settings = load(None, {"metaq.zookeeper": "127.0.0.1:1", "metaq.cluster": "shop/1"})
-    first, second = (_Logs(settings, "metaq", folder, None, tmp_path) for _ in range(2))
+    first, second = (OutputLogs(settings, "metaq", folder, None, tmp_path) for _ in range(2))
     assert not first.remember()
     log = first.log()
     log.append([Clock(schema_version=1, event_time=7, system="metaq", cluster="shop/1")])

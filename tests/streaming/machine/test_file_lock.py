@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from streaming.commands.collect import _Logs
+from streaming.commands.output_logs import OutputLogs
 from streaming.machine import file_lock
 from streaming.machine.file_lock import exclusive_lock
 from streaming.settings.model import load
@@ -70,7 +70,7 @@ def test_one_job_runs_on_a_checkpoint_at_a_time(tmp_path: Path) -> None:
 
 def test_a_cluster_has_one_collector_in_a_folder(tmp_path: Path) -> None:
     settings = load(overrides={"metaq.zookeeper": "zk:2181", "metaq.cluster": "c"})
-    first, second = (_Logs(settings, "metaq", tmp_path / "events", None, tmp_path) for _ in range(2))
+    first, second = (OutputLogs(settings, "metaq", tmp_path / "events", None, tmp_path) for _ in range(2))
     first.log("a")
     second.log("b")
     with pytest.raises(SetupError, match="another collector of c"):

@@ -10,6 +10,7 @@ from streaming.tables.delta_rs_table import DeltaRsTable
 from streaming.tables.schema import ANNOTATIONS, Row
 from streaming.tables.writer import Mark
 from tests.streaming.tables.journals import T0
+from udfs.model.annotations import PLATFORM_FIELDS
 
 MINUTE = 60_000
 
@@ -30,6 +31,7 @@ def annotation(name: str, began: int, ended: int | None = None, **more: Any) -> 
         "written_at": T0 + began,
         "first_written_at": T0 + began,
         "began_inferred": False,
+        **dict.fromkeys(PLATFORM_FIELDS),
         **more,
     }
 

@@ -27,7 +27,7 @@ def own_places() -> tuple[str, ...]:
 
 
 # A topic of events is in Kafka, whatever system its events are of: ``--kafka`` may name its broker alone.
-EXCEPTIONS = {"streaming/commands/collect.py", "streaming/commands/run.py"}
+EXCEPTIONS = {"streaming/commands/collect.py", "streaming/commands/output_logs.py", "streaming/commands/run.py"}
 _PROFILES = {name.upper() for name in SYSTEMS}
 _PREFIX = re.compile(rf"({'|'.join(SYSTEMS)})\W")
 
