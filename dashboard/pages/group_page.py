@@ -22,6 +22,7 @@ from streaming.views.group_state_texts import (
     never_had_members,
     state_text,
 )
+from streaming.views.lag_ages import group_lag_text
 
 # Each table on the page shows at most this many rows; the download has all of them.
 ROWS = 200
@@ -61,6 +62,7 @@ def group_page(reading: Reading, cluster: str, group: str) -> dict[str, Any]:
         "queue_count": len(owners),
         "progress": offsets[:ROWS],
         "progress_count": len(offsets),
+        "group_lag": group_lag_text(detail.progress),
         "uncommitted": uncommitted,
         "source": detail.source,
         "had_no_members": never_had_members(found),

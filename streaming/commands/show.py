@@ -115,6 +115,7 @@ def show_group(
     from streaming.terminal.output import answering, show_rows, write_json_lines
     from streaming.views.audit_texts import strategy_text
     from streaming.views.group_state_texts import has_former_members, is_under_way, never_had_members
+    from streaming.views.lag_ages import group_lag_text
     from streaming.views.members import departures
     from streaming.views.rebalances import client_ids
 
@@ -158,7 +159,11 @@ def show_group(
         sys.stdout.write(f"\nWaiting: {row['waits']}\n")
     for title, rows, columns in (
         ("Members", found.members, member_columns(found.members)),
-        ("Progress (lag with ? is not reliable)", found.progress, progress_columns(found.progress)),
+        (
+            f"Progress: {group_lag_text(found.progress)} (? is not reliable)",
+            found.progress,
+            progress_columns(found.progress),
+        ),
         ("Last departures", departed, departure_columns()),
         ("Last rebalances", rebalances, rebalance_columns(with_group=False, client_ids=clients)),
         ("Last audits", found.audits.rows, audit_columns(with_group=False)),

@@ -6,13 +6,14 @@ first one that is. A queue has a row for each span in which it moved, so its end
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 import pyarrow as pa
 
 from streaming.tables.arrow_rows import from_arrow_columns
 from streaming.tables.schema import Row
+from streaming.terminal.format import counted
 from streaming.views.reader import Reader, Within
 
 _Queue: TypeAlias = tuple[str, str | None, int]
@@ -73,6 +74,34 @@ def lag_age_text(row: Mapping[str, Any]) -> str:
     if row["lag_ms"] is not None:
         return f"{row['lag_ms'] / 1_000:.0f} s"
     return "-" if row["lag_min_ms"] is None else f">{row['lag_min_ms'] / 1_000:.0f} s"
+
+
+def group_lag_text(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Return how many messages wait for a group, in sum, and how old the oldest is; commits left over do not count.
+
+    Args:
+        rows: The result of ``progress``.
+
+    Example:
+        >>> row = {"topic": "t", "broker": None, "queue_id": 0, "lag": 7, "is_left_over": False}
+        >>> group_lag_text([row | {"lag_ms": 61_000, "lag_min_ms": 60_000}])
+        '7 messages wait, the oldest for 61 s'
+    """
+    queues = {
+        (row["topic"], row["broker"], row["queue_id"]): row
+        for row in rows
+        if not row["is_left_over"] and row["queue_id"] is not None
+    }
+    known = [row for row in queues.values() if row["lag"] is not None]
+    if not known:
+        return "lag is not known"
+    number = sum(row["lag"] for row in known)
+    text = f"{counted(number, 'message')} wait{'s' if number == 1 else ''}"
+    oldest = max(known, key=lambda row: row["lag_ms"] or row["lag_min_ms"] or 0)
+    if number and lag_age_text(oldest) != "-":
+        text += f", the oldest for {lag_age_text(oldest)}"
+    unknown = len(queues) - len(known)
+    return text + (f"; of {counted(unknown, 'queue')} the lag is not known" if unknown else "")
 
 
 class _History:

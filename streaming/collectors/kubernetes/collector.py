@@ -78,7 +78,7 @@ class KubernetesCollector(CollectorThread):
         if _PODS in problems:
             state, detail = problems[_PODS]
         return CollectorStatus(
-            cluster=self._options.cluster,
+            cluster=f"kubernetes {self._options.cluster}",  # a cluster of consumers may have the same name
             state=state,
             since_ms=self._since_ms,
             detail=detail,

@@ -63,16 +63,19 @@ def risk_text(names: FindingNames, risky: Sequence[MessagesAtRisk], at: int, uni
     """Return the message about messages at risk; ``owners``: a sentence."""
     first = min(risky, key=lambda each: each.left_ms)
     details = [
-        f"{queues_text([each.queue])}: offset {each.read} in about {span_text(each.left_ms)}; its log begins at"
-        f" {each.start}"
+        f"{queues_text([each.queue])}: offset {each.read} {_left_text(each.left_ms)}; its log begins at {each.start}"
         for each in sorted(risky, key=lambda each: each.left_ms)[:NAMED_AT_MOST]
     ]
     waiting = phrase(sum(each.waiting for each in risky), f"{{:,}} {unit} waits", f"{{:,}} {unit}s wait")
     return (
-        f"Retention will delete unread {unit}s of {queues_text(names.queues, len(risky))} in about"
-        f" {span_text(first.left_ms)}, as fast as the log's start moved at {write_timestamp(at)}; {waiting}."
+        f"Retention will delete unread {unit}s of {queues_text(names.queues, len(risky))}"
+        f" {_left_text(first.left_ms)}, as fast as the log's start moved at {write_timestamp(at)}; {waiting}."
         f" {_listed(details, len(risky))}.{owners}"
     )
+
+
+def _left_text(left_ms: int) -> str:
+    return f"in about {span_text(left_ms)}" if left_ms >= 1_000 else "with its next deletion"
 
 
 def span_text(span_ms: int) -> str:

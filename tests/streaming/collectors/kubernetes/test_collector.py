@@ -86,7 +86,7 @@ def test_it_lists_then_watches_and_stores_what_happened(server: KubernetesServer
         wait_for(lambda: len(follower.texts("pod")) == 1, "the pod of the list")
         server.put("pods", pod("a", "10.0.0.7", 10, containers=[running(52, 1, ended(50))]))
         wait_for(lambda: bool(follower.texts("container_ended")), "the killed container")
-        assert follower.status() == SourceStatus("k")
+        assert follower.status() == SourceStatus("kubernetes k")
     assert follower.texts("container_ended") == [
         "pod orders-a (deployment orders, revision 42, node worker-3) was OOMKilled (container app, exit code 137)"
     ]
@@ -138,7 +138,7 @@ def test_a_server_that_dies_and_comes_back(server: KubernetesServer, tmp_path: P
         server.put("pods", pod("b", "10.0.0.8", 60))
         server.start()
         wait_for(lambda: len(follower.texts("pod")) == 2, "the new pod")
-        wait_for(lambda: follower.status() == SourceStatus("k"), "that all is known")
+        wait_for(lambda: follower.status() == SourceStatus("kubernetes k"), "that all is known")
 
 
 def test_a_server_that_says_nothing_is_no_server_without_news(server: KubernetesServer, tmp_path: Path) -> None:
@@ -150,7 +150,7 @@ def test_a_server_that_says_nothing_is_no_server_without_news(server: Kubernetes
         time.sleep(1.5)
         assert follower.collector.status().answered_at_ms == known
         server.hangs = False
-        wait_for(lambda: follower.status() == SourceStatus("k"), "that all is known")
+        wait_for(lambda: follower.status() == SourceStatus("kubernetes k"), "that all is known")
 
 
 def test_a_missing_right_is_named_and_the_others_are_followed(server: KubernetesServer, tmp_path: Path) -> None:
@@ -183,7 +183,7 @@ def test_an_expired_token_is_read_again(server: KubernetesServer, tmp_path: Path
         server.token = "second-token"
         wait_for(lambda: "not accepted (401)" in follower.status().problem, "that it is refused")
         server.kubeconfig(tmp_path)
-        wait_for(lambda: follower.status() == SourceStatus("k"), "that the new token is used")
+        wait_for(lambda: follower.status() == SourceStatus("kubernetes k"), "that the new token is used")
 
 
 @pytest.mark.parametrize("seed", range(3))
