@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
@@ -30,7 +32,20 @@ def test_state_of_an_older_release_continues_as_if_read_by_this_one(
         write_files(left.place / "events", left.unread, first=len(left.read))
         ended = run_once(left.place / "events", left.place, "--flush")
         assert ended.exit_code == 0, ended.stderr[-3000:]
-        after = bags_of(tables)
+        after = _without_episodes(bags_of(tables))
         assert after["rebalances"].total() > before > 0
-        assert differences(bags_of(tmp_path / "tables"), after) == []
+        assert differences(_without_episodes(bags_of(tmp_path / "tables")), after) == []
         assert repeated_keys(tables) == []
+
+
+def _without_episodes(bags: dict[str, Counter[str]]) -> dict[str, Counter[str]]:
+    """Return the rows without what follows from the rebalances that groups remember: release 0.2.0 remembered none."""
+    found: dict[str, Counter[str]] = {}
+    for name in bags.keys() - {"episodes"}:
+        found[name] = Counter()
+        for text, number in bags[name].items():
+            row = json.loads(text)
+            if row.get("kind") != "episode_changed":
+                kept = {column: row[column] for column in row if column not in ("episode_id", "number")}
+                found[name][json.dumps(kept, sort_keys=True)] += number
+    return found

@@ -77,19 +77,27 @@ def newest_of(observed: Iterable[Observation], until: int) -> Newest:
     commit = former = undated = end = position = None
     earlier: tuple[int, ...] = ()
     starts: tuple[tuple[int, int], ...] = ()
+    # Where the log began before a queue is committed anew is forgotten with the commits that were deleted.
+    is_ended, start_then = False, (UNKNOWN, UNKNOWN)
     for time, committed, end_offset, read in observed:
         if time > until:
             break
         if (offset := undated_offset(committed)) is not None:
             undated = (time, offset)
         elif committed != UNKNOWN:
+            if committed == DELETED:
+                is_ended, starts, committed = True, (), NOT_NAMED
+            elif is_ended:
+                is_ended, starts = False, (start_then,) if start_then[0] == time else ()
             if commit is not None and commit[0] // SECOND_MS < time // SECOND_MS:
                 earlier = (commit[0], *earlier[:1])
             commit, former = (time, committed), commit
         if end_offset != UNKNOWN:
             # Of two observations with the same timestamp the greater counts.
             end = (time, end_offset) if end is None else max(end, (time, end_offset))
-        if read <= _LOG_START:
+        if read <= _LOG_START and is_ended:
+            start_then = (time, _LOG_START - read)
+        elif read <= _LOG_START:
             starts = _with_start(starts, time, _LOG_START - read)
         elif read != UNKNOWN:
             position = (time, read)

@@ -264,7 +264,7 @@ class Commits:
         table = self._unapplied()
         found = observations_of(table, row) if table.applied[row] else []
         deleted_at = self._deleted.times[self._deleted.rows == row]
-        found += [(at, NOT_NAMED, UNKNOWN, UNKNOWN) for at in deleted_at.tolist()]
+        found += [(at, DELETED, UNKNOWN, UNKNOWN) for at in deleted_at.tolist()]
         for number in self._matched_ends(slice(row, row + 1))[1].tolist():
             time, end, start = (int(column[number]) for column in self._due_ends[1:])
             found.append((time, UNKNOWN, end, UNKNOWN if start == UNKNOWN else log_start(start)))

@@ -75,7 +75,13 @@ def sparse_rows(table: Table, random: Random) -> list[Row]:
                 row[column.name] = random.choice((None, None, *values[column.type]))
             else:
                 row[column.name] = None
-        if table.key in (("rebalance_id",), ("finding_id",), ("annotation_id",), ("cluster", "group_id")):
+        if table.key in (
+            ("rebalance_id",),
+            ("finding_id",),
+            ("annotation_id",),
+            ("episode_id",),
+            ("cluster", "group_id"),
+        ):
             row[table.key[-1]] = f"{table.key[-1]}{number}"
         rows.append(row)
     return rows
