@@ -21,7 +21,7 @@ from udfs.model.events import (
     QueueRef,
 )
 from udfs.model.journal import Rebalance
-from udfs.model.observations import DELETED, NOT_NAMED, UNKNOWN
+from udfs.model.observations import DELETED, UNKNOWN
 from udfs.model.queue_progress import QueueProgress
 from udfs.packets.packet import queue_key
 from udfs.packets.progress_columns import NamedGroup, PackedEnds, PackedNames, ProgressColumns
@@ -115,7 +115,7 @@ def test_a_deletion_waits_for_the_clock_in_the_state_and_costs_see_no_commit_aft
     commits = after(commits, None, 20, deleted=[])
     assert commits.offsets_of(1) == {QUEUE: [(10, 5, UNKNOWN, UNKNOWN)]}
     commits.make_due(40)
-    assert commits.offsets_of(1) == {QUEUE: [(10, 5, UNKNOWN, UNKNOWN), (30, NOT_NAMED, UNKNOWN, UNKNOWN)]}
+    assert commits.offsets_of(1) == {QUEUE: [(10, 5, UNKNOWN, UNKNOWN), (30, DELETED, UNKNOWN, UNKNOWN)]}
     commits = after(commits, 20, 40, deleted=[])
     assert commits.offsets_of(1) == {}
 
