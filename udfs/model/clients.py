@@ -37,6 +37,17 @@ def client_of(instance_id: str | None, client_id: str | None, host: str | None) 
     return f"{name}@{address}"
 
 
+def on_host(name: str, host: str | None) -> str:
+    """Return a member's name with its host, unless the name has it or it is not known.
+
+    Example:
+        >>> on_host("worker-3", "/10.0.0.7"), on_host("rdkafka@10.0.0.7", "/10.0.0.7"), on_host("worker-3", None)
+        ('worker-3 on 10.0.0.7', 'rdkafka@10.0.0.7', 'worker-3')
+    """
+    address = host_of(host)
+    return name if address is None or address in name else f"{name} on {address}"
+
+
 def host_of(host: str | None) -> str | None:
     """Return a host without the port of its connection and the slash that Java writes before an address.
 

@@ -49,15 +49,9 @@ class Stalled(msgspec.Struct, kw_only=True):
     unit: str
 
 
-def stalled_text(stalled: Stalled, shown: Mapping[str, str], hosts: Mapping[str, str]) -> str:
-    """Return the message.
-
-    Args:
-        shown: The members' names in sentences, by id. hosts: Their hosts, where their names lack them.
-    """
+def stalled_text(stalled: Stalled, shown: Mapping[str, str]) -> str:
+    """Return the message; ``shown``: the members' names in sentences, by id."""
     owners = members_text(stalled.names.members, stalled.members, shown)
-    if stalled.members == 1 and (host := hosts.get(stalled.names.members[0].member_id)):
-        owners += f" on {host}"
     queues = queues_text(stalled.names.queues, stalled.queues)
     is_one = stalled.queues == 1
     moved = f"{'has' if is_one else 'have'} not moved since {_since(stalled)}"
@@ -104,6 +98,14 @@ def ended(message: str, at: int, how: str) -> str:
     return f"{message} It ended at {write_timestamp(at)}: {how}."
 
 
+def names_late_poll(detail: str | None) -> bool:
+    """Return whether a cause's detail says that the member left because its application polled too late.
+
+    ``poll timeout`` is the coordinator's word, in its log; ``polled too late`` that of ``inferred_departures``.
+    """
+    return detail is not None and ("poll timeout" in detail or "polled too late" in detail)
+
+
 def departure_text(names: Sequence[str], reasons: Sequence[tuple[str, str | None]]) -> str:
     """Return how the members departed.
 
@@ -112,7 +114,7 @@ def departure_text(names: Sequence[str], reasons: Sequence[tuple[str, str | None
     """
     details = [detail or "" for _, detail in reasons]
     kinds = {kind for kind, _ in reasons}
-    if reasons and all("polled too late" in detail or "poll timeout" in detail for detail in details):
+    if reasons and all(map(names_late_poll, details)):
         inferred = " (inferred)" if POLL_TIMEOUT in details else ""
         how = f"left by poll timeout, max.poll.interval.ms{inferred}"
     elif kinds == {"session_expired"}:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import Final
 
+from udfs.group.batch.standstill_texts import names_late_poll
 from udfs.group.state.episodes import MAX_ROOT_CLIENTS, MAX_ROOT_TOPICS, Culprit, Deed, Root, RootClient
 from udfs.group.state.flapping import mark_of
 from udfs.group.state.group import Member, Owners
@@ -53,7 +54,7 @@ def root_of(view: GroupView, row: Rebalance, former: Sequence[Root], before: Own
         mark = mark_of(trigger.client)
         member = view.member_of_id(trigger.member_id)
         named[mark] = Culprit(mark, trigger.client, trigger.host, None if member is None else member.instance_id)
-        if _is_late_poll(trigger):
+        if names_late_poll(trigger.detail):
             deed |= Deed.POLLED_TOO_LATE
         deed |= _of_namesakes(view, row, trigger, namesakes.get(trigger.client, ()), before, ghosts)
         deeds[mark] = deeds.get(mark, Deed(0)) | deed
@@ -81,10 +82,6 @@ def _new_topics(view: GroupView, member_id: str, young: Iterable[str]) -> set[st
     member = view.group.members.get(member_id)
     topics = set(() if member is None else member.subscriptions or ())
     return {topic for topic in topics if topic in young or topic not in view.group.counts}
-
-
-def _is_late_poll(trigger: Trigger) -> bool:
-    return trigger.detail is not None and ("poll timeout" in trigger.detail or "polled too late" in trigger.detail)
 
 
 def _namesakes(view: GroupView, row: Rebalance) -> dict[str, list[Member]]:

@@ -30,7 +30,7 @@ from udfs.group.state.group import queue_order
 from udfs.group.state.standstill import Standstill
 from udfs.group.state.state_machine import GroupKind
 from udfs.group.state.view import GroupView
-from udfs.model.clients import host_of
+from udfs.model.clients import on_host
 from udfs.model.finding_names import FindingNames, NamedQueue
 from udfs.model.observations import NearQueue, Newest
 from udfs.model.stall_rule import StallRule
@@ -64,11 +64,11 @@ def evaluate_retention(context: GroupContext, at: int) -> None:
     queues = {queue.key: queue for queue in context.facts.near}
     lost: list[LostMessages] = []
     risky: list[MessagesAtRisk] = []
-    is_passed = False
+    is_passed, is_open = False, MESSAGES_LOST in open_retention(context)
     for queue in sorted(queues.values(), key=lambda queue: queue_order(queue[1:4])):
         newest = context.facts.offsets.newest(queue.key, at)
         is_passed |= _is_passed(newest)
-        if (deleted := _lost(context, queue, newest, at)) is not None:
+        if (deleted := _lost(context, queue, newest, at, is_open=is_open)) is not None:
             lost.append(deleted)
         elif (waiting := _at_risk(context, queue, newest, at)) is not None:
             risky.append(waiting)
@@ -102,7 +102,8 @@ def _follow(context: GroupContext, found: Mapping[str, _Finding], at: int, *, is
         before, now = current.get(kind), found.get(kind)
         if now is None:
             if before is not None:
-                how = "the start of the log has passed a commit" if is_passed else _HOW_IT_ENDED[kind]
+                has_come = kind == RETENTION_RISK and is_passed
+                how = "the start of the log has passed a commit" if has_come else _HOW_IT_ENDED[kind]
                 _write(context, kind, ended(before.message, at, how), before.names, at)
                 context.set_finding(kind, None, at)
             continue
@@ -146,13 +147,16 @@ def _is_passed(newest: Newest) -> bool:
     return read is not None and bool(newest.starts) and newest.starts[0][1] > read[1]
 
 
-def _lost(view: GroupView, queue: NearQueue, newest: Newest, at: int) -> LostMessages | None:
+def _lost(view: GroupView, queue: NearQueue, newest: Newest, at: int, *, is_open: bool) -> LostMessages | None:
+    """Return what a queue lost; unless the finding is open, only once a consumer would have committed what it had."""
     read = _read_up_to(newest)
     if read is None or not _is_passed(newest):
         return None
     since = min(time for time, start in newest.starts if start > read[1])
-    # What a consumer had fetched before it was deleted is committed soon.
-    if at < max(since, read[0]) + COMMIT_INTERVAL_MS:
+    commit, former = newest.commit, newest.former
+    # A commit of the same offset again is no progress.
+    moved_at = former[0] if commit is not None and former is not None and former[1] == commit[1] else read[0]
+    if not is_open and at < max(since, moved_at) + COMMIT_INTERVAL_MS:
         return None
     start = newest.starts[0][1]
     return LostMessages(_named(view, queue), start - read[1], read[1], start, since)
@@ -194,13 +198,8 @@ def _names(context: GroupContext, queues: Sequence[NamedQueue]) -> tuple[Finding
     names = FindingNames(**of_queues(queues, len(queues)), **of_members([context.named(member) for member in members]))
     if not members:
         return names, " Nobody owns them now."
-    clients = {member.member_id: context.client_of(member) for member in members}
-    hosts = {member.member_id: host_of(member.host) or "" for member in members}
-    shown = context.shown_names() | {
-        owner: f"{client} on {hosts[owner]}"
-        for owner, client in clients.items()
-        if hosts[owner] and hosts[owner] not in client
-    }
+    shown = context.shown_names()
+    shown |= {member.member_id: on_host(shown[member.member_id], member.host) for member in members}
     verb = "owns" if len(members) == 1 else "own"
     return (
         names,

@@ -27,7 +27,7 @@ from udfs.group.batch.standstill_texts import (
 from udfs.group.state.group import Member, Queue, queue_order
 from udfs.group.state.standstill import Standstill, open_standstill
 from udfs.group.state.view import GroupView
-from udfs.model.clients import host_of
+from udfs.model.clients import on_host
 from udfs.model.finding_names import FindingNames, NamedQueue
 from udfs.model.journal import UNDER_WAY, Rebalance
 from udfs.model.observations import UNKNOWN, Newest, QueueWait
@@ -92,12 +92,10 @@ def evaluate_standstill(context: GroupContext, at: int) -> None:
     elif current is not None and current.kind != scope.kind:
         end_standstill(context, current, at, f"it is {scope.kind} now")
     stalled = _stalled(context, scope, waiting, counted_at)
-    hosts = {
-        owned.member.member_id: host
-        for owned in scope.queues
-        if (host := host_of(owned.member.host)) and host not in context.client_of(owned.member)
-    }
-    message = stalled_text(stalled, context.shown_names(), hosts)
+    shown, member = context.shown_names(), scope.queues[0].member
+    if stalled.members == 1:
+        shown[member.member_id] = on_host(shown[member.member_id], member.host)
+    message = stalled_text(stalled, shown)
     found = stalled_found(scope.kind, message, stalled.names)
     if scope.kind == GROUP_STALLED:
         context.set_finding(GROUP_STALLED, found, at)

@@ -20,7 +20,7 @@ from udfs.group.state.commits_back import BackQueue, CommitsBack, Committer
 from udfs.group.state.group import Queue, queue_order
 from udfs.group.state.state_machine import GroupKind
 from udfs.group.state.view import GroupView
-from udfs.model.clients import host_of
+from udfs.model.clients import on_host
 from udfs.model.finding_names import MAX_NAMED, NamedQueue
 from udfs.model.observations import Newest, QueueFall
 from udfs.model.stall_rule import StallRule
@@ -114,10 +114,9 @@ def _committed_by(view: GroupView, queue: Queue) -> Committer:
     held = [group.members[member_id] for member_id in owners.get(queue, ()) if member_id in group.members]
     if len(held) != 1:
         return Committer(True)
-    member, host = held[0], host_of(held[0].host)
-    name = view.shown_names()[member.member_id]
-    where = f" on {host}" if host and host not in name else ""
-    return Committer(True, member.member_id, name + where, held_since(member))
+    member = held[0]
+    name = on_host(view.shown_names()[member.member_id], member.host)
+    return Committer(True, member.member_id, name, held_since(member))
 
 
 def _close(context: GroupContext, queues: Mapping[Queue, BackQueue], at: int) -> None:
