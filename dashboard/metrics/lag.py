@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
+import pyarrow as pa
 import pyarrow.compute as pc
 
 from dashboard.metrics.group_labels import GroupLabels
 from dashboard.metrics.known_sources import known_rows
 from streaming.tables.arrow_rows import from_arrow_columns
-from streaming.views.progress import is_left_over, recent_rows, subscribed_topics
+from streaming.views.progress import is_left_over, recent_rows
 from streaming.views.reader import Reader
 
-_QUEUE = ["cluster", "group_id", "topic", "broker", "queue_id"]
+_GROUP = ["cluster", "group_id"]
+_QUEUE = [*_GROUP, "topic", "broker", "queue_id"]
 
 
 _ByGroup: TypeAlias = dict[tuple[str, ...], float]
@@ -57,13 +59,25 @@ def lag_by_group(reader: Reader, groups: GroupLabels, unknown: Collection[str] =
 
 def _subscribed_topics(reader: Reader) -> dict[tuple[str, str], frozenset[str] | None]:
     """Return the topics to which the present members of each group subscribe."""
-    names = ["cluster", "group_id", "subscriptions", "left_at"]
+    names = [*_GROUP, "subscriptions", "left_at"]
     present = reader.read("members", columns=names, keep=lambda found: found["left_at"].is_null())
-    by_group: dict[tuple[str, str], list[list[str] | None]] = defaultdict(list)
-    for cluster, group, topics in zip(*(present[name].to_pylist() for name in names[:3]), strict=True):
-        by_group[cluster, group].append(topics)
+    # Arrow unites the topics, because there are far more members than topics.
+    of_members = present.select(_GROUP)
+    subscriptions = present["subscriptions"].combine_chunks()
+    of_topics = of_members.take(pc.list_parent_indices(subscriptions)).append_column(
+        "topic", pc.list_flatten(subscriptions)
+    )
+    by_group: dict[tuple[str, str], set[str]] = defaultdict(set)
+    for cluster, group, topic in _distinct(of_topics):
+        by_group[cluster, group].add(topic)
+    found: dict[tuple[str, str], frozenset[str] | None] = {name: frozenset(by_group[name]) for name in by_group}
+    is_unknown = pc.fill_null(pc.equal(pc.list_value_length(subscriptions), 0), True)
     # Members of streams groups own tasks, which do not show what they read.
-    streams = reader.read("groups", columns=["cluster", "group_id"], where={"protocol": "streams"})
-    for group in zip(*(streams[name].to_pylist() for name in names[:2]), strict=True):
-        by_group.pop(group, None)
-    return {group: subscribed_topics(topics) for group, topics in by_group.items()}
+    streams = reader.read("groups", columns=_GROUP, where={"protocol": "streams"})
+    unknown = [*_distinct(of_members.filter(is_unknown)), *_distinct(streams)]
+    return found | dict.fromkeys(unknown)
+
+
+def _distinct(rows: pa.Table) -> list[tuple[Any, ...]]:
+    distinct = rows.group_by(rows.column_names).aggregate([])
+    return list(zip(*(distinct[name].to_pylist() for name in rows.column_names), strict=True))

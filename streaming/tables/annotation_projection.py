@@ -29,7 +29,7 @@ def annotation_filter(entries: Sequence[Entry]) -> RowFilter:
 
 def apply_to_annotations(entries: Sequence[Entry], rows: RowEdits, _present: Present) -> None:
     """Apply a piece to the annotations."""
-    annotations = {edit.now["annotation_id"]: edit for edit in rows.edits if edit.now is not None}
+    annotations = rows.by("annotation_id")
     for _, _, _, body in entries:
         if not isinstance(body, AnnotationWritten):
             continue

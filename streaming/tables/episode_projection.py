@@ -24,7 +24,7 @@ def episode_filter(entries: Sequence[Entry]) -> RowFilter:
 
 def apply_to_episodes(entries: Sequence[Entry], rows: RowEdits, _present: Present) -> None:
     """Apply a piece to the episodes."""
-    episodes = {edit.now["episode_id"]: edit for edit in rows.edits if edit.now is not None}
+    episodes = rows.by("episode_id")
     for cluster, group_id, _, body in entries:
         if not isinstance(body, EpisodeChanged):
             continue

@@ -267,7 +267,7 @@ def _named_findings(entries: Sequence[Entry]) -> RowFilter:
 
 
 def _apply_to_findings(entries: Sequence[Entry], rows: RowEdits, _present: Present) -> None:
-    findings = {edit.now["finding_id"]: edit for edit in rows.edits if edit.now is not None}
+    findings = rows.by("finding_id")
     for cluster, group_id, _, body in entries:
         if isinstance(body, journal.FindingOpened | journal.FindingChanged):
             if body.finding_id not in findings:
@@ -305,7 +305,7 @@ def _audited(entries: Sequence[Entry]) -> RowFilter:
 
 
 def _apply_to_audits(entries: Sequence[Entry], rows: RowEdits, _present: Present) -> None:
-    audits = {edit.now["rebalance_id"]: edit for edit in rows.edits if edit.now is not None}
+    audits = rows.by("rebalance_id")
     for cluster, group_id, _, body in entries:
         if isinstance(body, Audited):
             if body.rebalance_id not in audits:

@@ -36,6 +36,10 @@ class RowEdits:
         self.edits.append(edit)
         return edit
 
+    def by(self, column: str) -> dict[Any, RowEdit]:
+        """Return the edits of the current rows by their values in a column that identifies them."""
+        return {edit.now[column]: edit for edit in self.edits if edit.now is not None}
+
     def outcome(self, names: Sequence[str]) -> tuple[list[int], list[Row]]:
         """Return the indexes of replaced current rows, and the new rows with these columns."""
         changed = [edit for edit in self.edits if _differs(edit.before, edit.now, names)]

@@ -74,7 +74,10 @@ def explain(reader: Reader, prefix: str, near: AnnotationSpans = DEFAULT_SPANS) 
     Raises:
         NotFoundError, AmbiguousError: None matches, or several.
     """
-    (rebalance,) = rebalance_episodes.with_episodes(reader, [one_rebalance(reader, prefix)])
+    rebalance = one_rebalance(reader, prefix)
+    episode = rebalance_episodes.episodes_of(reader, [rebalance]).get(rebalance["rebalance_id"])
+    if episode is not None:
+        rebalance = rebalance | {"episode_id": episode["episode_id"]}
     where = {"cluster": rebalance["cluster"], "group_id": rebalance["group_id"]}
     spans = spans_of(reader, rebalance)
     found, recent = related_findings(reader, rebalance), recent_texts(reader, rebalance)
@@ -85,7 +88,7 @@ def explain(reader: Reader, prefix: str, near: AnnotationSpans = DEFAULT_SPANS) 
             for cause in _causes(reader, rebalance, where)
         ],
         "findings": found,
-        "episode": rebalance_episodes.episodes_of(reader, [rebalance]).get(rebalance["rebalance_id"]),
+        "episode": episode,
         "annotations": related_annotations.of_rebalance(reader, rebalance, near),
         "moves": {
             origin: [move._asdict() for move in _moves(spans, rebalance, origin)]

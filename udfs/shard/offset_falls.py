@@ -59,8 +59,7 @@ def falls_of(table: QueueTable, due: ProgressColumns, due_rows: Int64, deleted: 
 
 def groups_of(table: QueueTable, falls: OffsetFalls) -> UInt64:
     """Return the groups with commits that went back, or with queues that begin to be committed."""
-    rows = np.concatenate([falls.rows, falls.begun])
-    return table.groups[np.unique(table.row_groups()[rows])] if len(rows) else np.empty(0, np.uint64)
+    return table.groups_of(np.concatenate([falls.rows, falls.begun]))
 
 
 def named_falls(

@@ -1,9 +1,8 @@
 """Core: how far each group has read each of its queues, packed. No I/O.
 
 It has four parts, so that a batch writes only what changes: the queues with their names; row by row, the newest
-commit with the one before it and two earlier ones, the newest end offset, and the newest position; and how each queue
-moves, see ``standstills.Waits``; and where
-its log begins, see ``log_starts``.
+commit with the one before it and two earlier ones, the newest end offset, and the newest position; how each queue
+moves, see ``standstills.Waits``; and where its log begins, see ``log_starts``.
 """
 
 from __future__ import annotations
@@ -41,6 +40,7 @@ _KEY_BYTES = 8
 _UNNAMED = NamedGroup("", KAFKA.name)
 # Flags for the values that a row has.
 _APPLIED, _COMMITTED, _BEFORE, _ENDS, _READ, _MOVED, _EARLIER, _EARLIEST = (1 << bit for bit in range(8))
+MOTION = ("advanced_times", "waiting_times", "grown_times", "usual_waits")
 COLUMNS = (
     "times",
     "offsets",
@@ -52,13 +52,9 @@ COLUMNS = (
     "position_times",
     "earlier_times",
     "earliest_times",
-    "advanced_times",
-    "waiting_times",
-    "grown_times",
-    "usual_waits",
+    *MOTION,
     *STARTS,
 )
-MOTION = COLUMNS[10:14]
 
 
 class QueueRow(msgspec.Struct, array_like=True):
