@@ -46,14 +46,15 @@ _LAST = 5
 app = typer.Typer(help="Show what the tables hold.", cls=CommandGroup, no_args_is_help=True, add_completion=False)
 
 
-def _warn_if_blind(reading: Reading, cluster: str | None) -> None:
-    """Write on standard error the clusters whose present is unknown, and why."""
+def _warn_if_blind(reading: Reading, cluster: str | None) -> bool:
+    """Write on standard error the clusters whose present is unknown, and why; return whether there are any."""
     from dashboard.reading.known_time import blind_clusters
     from streaming.terminal.escape import printable
 
-    for lost in blind_clusters(reading):
-        if lost.cluster and cluster in (None, lost.cluster):
-            sys.stderr.write(f"{printable(lost.cluster)} is {printable(lost.text)}\n")
+    blind = [lost for lost in blind_clusters(reading) if lost.cluster and cluster in (None, lost.cluster)]
+    for lost in blind:
+        sys.stderr.write(f"{printable(lost.cluster)} is {printable(lost.text)}\n")
+    return bool(blind)
 
 
 @app.command("groups")
@@ -140,7 +141,7 @@ def show_group(
         write_json_lines([{**row, **lists}])
         return
     show_rows([row], group_columns(), is_wide=wide)
-    _warn_if_blind(reading, row["cluster"])
+    when = ", as last known" if _warn_if_blind(reading, row["cluster"]) else ""
     if never_had_members(row):
         sys.stdout.write("\nNo member has been observed.\n")
     if row["coordinator_state"] != row["state"]:
@@ -160,7 +161,7 @@ def show_group(
     for title, rows, columns in (
         ("Members", found.members, member_columns(found.members)),
         (
-            f"Progress: {group_lag_text(found.progress)} (? is not reliable)",
+            f"Progress{when}: {group_lag_text(found.progress)} (? is not reliable)",
             found.progress,
             progress_columns(found.progress),
         ),

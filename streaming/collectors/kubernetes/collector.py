@@ -206,7 +206,7 @@ class KubernetesCollector(CollectorThread):
         self._kept_ms = since_boot_ms()
         with self._known:
             problems = dict(self._problems)
-        self._write(self._history.followed(self._missing(problems), now_ms()))
+        self._write(self._history.followed(self._missing(problems), now_ms(), has_pods=_PODS not in problems))
         try:
             self._log.keep_memory(self._history.memory())
         except OSError as error:

@@ -110,17 +110,18 @@ class PlatformHistory:
         if resource.name == "pods" and self._since_ms is None:
             self._since_ms = at_ms
 
-    def followed(self, problem: str, at_ms: int) -> list[Annotation]:
+    def followed(self, problem: str, at_ms: int, *, has_pods: bool = True) -> list[Annotation]:
         """Return since when this process knows the pods, and until when they are known; no time if they never were.
 
         A life that was written by an earlier process, and not again by this one, may be over: a process that is killed
         leaves lives in the log that its memory lacks.
 
         Args:
-            problem: What is not known; empty if all is.
+            problem: What is not known; empty if all is. has_pods: Whether the pods themselves are followed now.
         """
         known_ms = self._known_ms.get("pods")
-        text = f"the pods of kubernetes cluster {self._name} are known" + (f"; {problem}" if problem else "")
+        is_known = "are known" if has_pods else "are not known" if known_ms is None else "are no longer known"
+        text = f"the pods of kubernetes cluster {self._name} {is_known}" + (f"; {problem}" if problem else "")
         name = f"{FOLLOWED_KIND}/{self._name}"
         return [self._maker.note(name, FOLLOWED_KIND, text, at_ms, began=self._since_ms, ended=known_ms)]
 

@@ -209,12 +209,16 @@ def test_a_stateful_set_and_a_daemon_set_have_their_revision_in_labels() -> None
 
 
 def test_until_when_pods_are_known_is_one_row(cluster: Cluster) -> None:
-    [never] = Cluster().history.followed("not followed: pods (403)", ms(0))
+    [never] = Cluster().history.followed("not followed: pods (403)", ms(0), has_pods=False)
     assert (never.from_, never.to) == (None, None)
+    assert never.text == "the pods of kubernetes cluster k are not known; not followed: pods (403)"
     cluster.written.take(cluster.history.followed("not followed: events (403)", ms(80)))
     [row] = cluster.written.rows("pods_followed")
     assert (row["began_at"], row["ended_at"]) == (ms(0), ms(11))
     assert row["text"] == "the pods of kubernetes cluster k are known; not followed: events (403)"
+    [lost] = cluster.history.followed("not followed: pods (403)", ms(90), has_pods=False)
+    assert lost.text == "the pods of kubernetes cluster k are no longer known; not followed: pods (403)"
+    assert lost.to == ms(11)
 
 
 # -- random histories -------------------------------------------------------------------------------------------------
