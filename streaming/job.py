@@ -379,6 +379,7 @@ class Job:
 
     def _stop_query(self, query: StreamingQuery) -> None:
         """Wait for the running batch, then stop; an interrupted batch is repeated at the next start."""
+        self.stop.log_signals()
         self.status.state = "finishing the batch"
         deadline = time.monotonic() + self.settings.job.stop_timeout_ms / 1000
         running = _last_batch(query)

@@ -6,7 +6,6 @@ e.g. ``--kafka``, and of its folder next to this module.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
 from functools import partial
 from importlib import import_module
@@ -18,6 +17,7 @@ if TYPE_CHECKING:
     from streaming.collectors.collector import AttachedCluster, Collector
     from streaming.collectors.event_log import EventLog, QuietLog
     from streaming.collectors.kafka.collector import OffsetsRead
+    from streaming.machine.stop_request import StopRequest
     from streaming.settings.model import Settings
     from streaming.stores.places import Place
 
@@ -72,11 +72,11 @@ class FollowedSystem:
         log = _quiet(settings, is_prompt)(EventFiles(folder, self.profile.name))
         return CollectorCluster(make_collector(log), log)
 
-    def alone(self, settings: Settings, logs: CollectorLogs, stop: threading.Event) -> Collector:  # noqa: ARG002
+    def alone(self, settings: Settings, logs: CollectorLogs, stop: StopRequest) -> Collector:  # noqa: ARG002
         """Return the collector of the settings' cluster, without a job.
 
         Args:
-            stop: Set by the caller; it also ends a full read.
+            stop: Requested by the caller; it also ends a full read.
 
         Raises:
             SetupError: The cluster cannot be reached or refuses access.
@@ -102,7 +102,7 @@ class _FollowedKafka(FollowedSystem):
         lateness_ms = settings.time.allowed_lateness_ms
         return KafkaCluster.validated(settings.kafka, folder, offsets_read, lateness_ms=lateness_ms, quiet=quiet)
 
-    def alone(self, settings: Settings, logs: CollectorLogs, stop: threading.Event) -> Collector:
+    def alone(self, settings: Settings, logs: CollectorLogs, stop: StopRequest) -> Collector:
         from streaming.collectors.kafka import factory
 
         return factory.alone(settings.kafka, logs.log, stop)

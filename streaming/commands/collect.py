@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import os
 import re
-import signal
 import sys
-import threading
 import time
 from pathlib import Path
-from types import FrameType
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -42,6 +39,7 @@ from udfs.model.systems import KAFKA
 
 if TYPE_CHECKING:
     from streaming.collectors.collector import Collector
+    from streaming.machine.stop_request import StopRequest
     from streaming.settings.model import Settings
 
 FAILED_EXIT = 1
@@ -130,11 +128,15 @@ def collect(
     require_stores({"--out": folder or ""}, mistakes=mistakes)
 
     from streaming.machine.logs import configure
+    from streaming.machine.stop_request import StopRequest
 
     configure(settings.log.level, settings.log.format)
     (system,) = (KUBERNETES,) if is_platform else settings.followed() or (KAFKA.name,)
     place = None if folder is None else place_of(folder)
-    sys.exit(_collect(settings, system, OutputLogs(settings, system, place, topic, checkpoint), once=once))
+    stop = StopRequest()
+    with stop.by_signals():
+        code = _collect(settings, system, OutputLogs(settings, system, place, topic, checkpoint), stop, once=once)
+    sys.exit(code)
 
 
 def _platform(names: list[str] | None, kubeconfig: Path | None) -> dict[str, object]:
@@ -208,11 +210,10 @@ def _unfit_logs(settings: Settings, topic: str | None) -> list[str]:
     return mistakes
 
 
-def _collect(settings: Settings, system: str, logs: OutputLogs, *, once: bool) -> int:
+def _collect(settings: Settings, system: str, logs: OutputLogs, stop: StopRequest, *, once: bool) -> int:
     from streaming.machine.logs import logger
 
     log = logger("collect")
-    stop = _stopped_by_signals()
     lines = logs.coordinator_log()
     collectors: list[Collector] = [] if lines is None else [lines]
     if system == KUBERNETES:
@@ -256,14 +257,3 @@ def _write_the_rest(logs: OutputLogs) -> bool:
             return False
         time.sleep(_RETRY_S)
     return True
-
-
-def _stopped_by_signals() -> threading.Event:
-    stop = threading.Event()
-
-    def request_stop(_number: int, _frame: FrameType | None) -> None:
-        stop.set()
-
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, request_stop)
-    return stop

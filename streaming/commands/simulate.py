@@ -108,13 +108,11 @@ def simulate(
 
 def _wait(span_ms: int | None) -> None:
     """Wait for a signal to stop, at most this long."""
-    import signal
-    import threading
+    from streaming.machine.stop_request import StopRequest
 
-    stop = threading.Event()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda *_: stop.set())
-    stop.wait(None if span_ms is None else span_ms / 1_000)
+    stop = StopRequest()
+    with stop.by_signals():
+        stop.wait(None if span_ms is None else span_ms / 1_000)
 
 
 def _report(summary: dict[str, object], as_json: bool) -> None:

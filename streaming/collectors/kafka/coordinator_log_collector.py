@@ -6,7 +6,6 @@ that was logged earlier.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
@@ -23,6 +22,7 @@ from udfs.model.annotations import ContractEvent
 from udfs.model.events import AnyEvent, Clock
 
 if TYPE_CHECKING:
+    from streaming.machine.stop_request import StopRequest
     from streaming.settings.clusters import Kafka
 
 _POLL_S = 0.5
@@ -75,9 +75,9 @@ class CoordinatorLogCollector(CollectorThread):
             self._set("connected", self._lines.trouble())
             return True
 
-    def read_to_end(self, stop: threading.Event) -> None:
+    def read_to_end(self, stop: StopRequest) -> None:
         """Read a pipe until it is closed; read nothing from a file."""
-        while self._lines.ends and not self._lines.is_over and not stop.is_set():
+        while self._lines.ends and not self._lines.is_over and not stop.is_requested:
             self.observe_once()
             stop.wait(_POLL_S)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -16,6 +15,7 @@ from streaming.collectors.kafka.group_source import Source, choose_source
 from streaming.collectors.kafka.options import KafkaOptions
 from streaming.collectors.kafka.spark_source import offsets_source
 from streaming.collectors.kafka.standalone_kafka_collector import StandaloneKafkaCollector
+from streaming.machine.stop_request import StopRequest
 from streaming.stores.places import Place
 from streaming.tables.liveness import SourceStatus
 
@@ -89,7 +89,7 @@ class _LoggingCluster(CollectorCluster):
         """Read everything once, a pipe to its end; return whether the cluster answered."""
         are_read = True
         if self._logs is not None:
-            self._logs.read_to_end(threading.Event())
+            self._logs.read_to_end(StopRequest())
             are_read = self._logs.observe_once()
         return super().poll() and are_read
 
@@ -208,12 +208,12 @@ class KafkaCluster(_LoggingCluster):
         return connection_error(error)
 
 
-def alone(settings: Kafka, log: Callable[[str], EventLog], stop: threading.Event) -> Collector:
+def alone(settings: Kafka, log: Callable[[str], EventLog], stop: StopRequest) -> Collector:
     """Return the collector of a cluster without a job, for the source that its settings name, once it has been checked.
 
     Args:
         log: Creates the log for a part of its events.
-        stop: Set by the caller; it also ends a full read.
+        stop: Requested by the caller; it also ends a full read.
 
     Raises:
         SetupError: The cluster cannot be reached or refuses access, or a permission is missing.

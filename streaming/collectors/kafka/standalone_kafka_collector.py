@@ -11,6 +11,7 @@ from streaming.collectors.kafka.collector import KafkaCollector, KafkaStatus
 from streaming.collectors.kafka.offsets_reader import OffsetsReader
 from streaming.collectors.kafka.options import KafkaOptions
 from streaming.machine.logs import logger
+from streaming.machine.stop_request import StopRequest
 
 _STOP_S = 8.0
 _PAUSE_S = 1.0
@@ -23,7 +24,7 @@ class StandaloneKafkaCollector:
     Args:
         topics, groups: Logs of the two, in one folder or topic.
         partitions: Number of partitions of ``__consumer_offsets``.
-        stop: Set by the caller; it also ends a full read.
+        stop: Requested by the caller; it also ends a full read.
     """
 
     def __init__(
@@ -34,11 +35,11 @@ class StandaloneKafkaCollector:
         *,
         partitions: int,
         poll_interval_ms: int,
-        stop: threading.Event | None = None,
+        stop: StopRequest | None = None,
     ) -> None:
         self._reader = OffsetsReader(options, groups, partitions=partitions)
         self._collector = KafkaCollector(options, topics, self._reader.offsets_read, poll_interval_ms=poll_interval_ms)
-        self._stop = stop or threading.Event()
+        self._stop = stop or StopRequest()
         self._thread = threading.Thread(target=self._read, name="kafka-records", daemon=True)
 
     def start(self) -> None:
@@ -48,7 +49,7 @@ class StandaloneKafkaCollector:
 
     def stop(self) -> None:
         """Stop, and wait for the end; read events are written, and the clock that they allow."""
-        self._stop.set()
+        self._stop.request()
         if self._thread.ident is not None:
             self._thread.join(_STOP_S)
         if not self._thread.is_alive():
@@ -62,7 +63,7 @@ class StandaloneKafkaCollector:
         """Read everything once up to the current end, instead of ``start``; return whether the cluster answered."""
         if not self._collector.observe_once():
             return False
-        while not self._stop.is_set() and not self._collector.flush_clock():
+        while not self._stop.is_requested and not self._collector.flush_clock():
             self._reader.step()
         return True
 
@@ -71,7 +72,7 @@ class StandaloneKafkaCollector:
         return self._collector.status()
 
     def _read(self) -> None:
-        while not self._stop.is_set():
+        while not self._stop.is_requested:
             try:
                 self._reader.step()
             except KafkaException as error:

@@ -9,6 +9,7 @@ import pytest
 
 from streaming.commands.collect import _collect
 from streaming.commands.output_logs import OutputLogs
+from streaming.machine.stop_request import StopRequest
 from streaming.settings.model import load
 from streaming.tables.liveness import CollectorLiveness
 
@@ -19,7 +20,10 @@ def test_logs_that_are_missing_are_a_part_that_is_not_known(tmp_path: Path, is_t
         (tmp_path / "server.log").touch()
     pattern = str(tmp_path / "server.log*")
     settings = load(None, {"kafka.cluster": "c", "kafka.logs": [pattern]}, env={})
-    assert _collect(settings, "kafka", OutputLogs(settings, "kafka", tmp_path, None, tmp_path), once=True) == 0
+    assert (
+        _collect(settings, "kafka", OutputLogs(settings, "kafka", tmp_path, None, tmp_path), StopRequest(), once=True)
+        == 0
+    )
     (file,) = (tmp_path / "_collectors").glob("*.json")
     left = msgspec.json.decode(file.read_bytes(), type=CollectorLiveness)
     missing = "" if is_there else f"no file matches {pattern}: causes of departures are inferred"

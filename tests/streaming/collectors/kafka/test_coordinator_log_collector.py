@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import threading
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -14,6 +13,7 @@ from streaming.collectors.event_log import LogFull
 from streaming.collectors.kafka.coordinator_log import CoordinatorLog
 from streaming.collectors.kafka.coordinator_log_collector import CoordinatorLogCollector, LogBehindLines
 from streaming.collectors.kafka.log_files import LineSource, LogFiles, StandardInput
+from streaming.machine.stop_request import StopRequest
 from streaming.tables.liveness import SourceStatus
 from udfs.model.events import AnyEvent, Clock, MemberLeft
 
@@ -112,7 +112,7 @@ def test_a_log_that_was_empty_at_the_first_start_is_followed_from_then_on(tmp_pa
 def test_a_pipe_is_read_to_its_end() -> None:
     log = Log()
     lines = collector(StandardInput(io.BytesIO((FAILED.format("a") + FAILED.format("b")).encode())), log)
-    lines.read_to_end(threading.Event())
+    lines.read_to_end(StopRequest())
     assert lines.is_over
     assert log.names() == ["a", "b"]
 

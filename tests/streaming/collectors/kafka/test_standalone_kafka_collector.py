@@ -15,6 +15,7 @@ from streaming.collectors.event_log import EventFiles
 from streaming.collectors.kafka import standalone_kafka_collector
 from streaming.collectors.kafka.options import KafkaOptions
 from streaming.collectors.kafka.standalone_kafka_collector import StandaloneKafkaCollector
+from streaming.machine.stop_request import StopRequest
 
 _TIMEOUT_S = 60
 
@@ -99,8 +100,8 @@ def test_a_cluster_that_does_not_answer_is_not_waited_for(
 
 
 def test_a_stop_ends_a_full_read(parts: Parts, make: Callable[..., StandaloneKafkaCollector]) -> None:
-    stop = threading.Event()
-    parts.unread, parts.on_step = 1_000_000, stop.set
+    stop = StopRequest()
+    parts.unread, parts.on_step = 1_000_000, stop.request
     assert make(stop=stop).observe_once()
     assert parts.calls == ["observe", "flush_clock", "step"]
 
