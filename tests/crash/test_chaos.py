@@ -33,7 +33,7 @@ _LONG_S = 60.0 * float(os.environ.get("CHAOS_MINUTES", "10"))
         pytest.param(_LONG_S, marks=[pytest.mark.slow, pytest.mark.timeout(7_200)], id="long"),
     ],
 )
-@pytest.mark.parametrize("system", ["rocketmq", "metaq"])
+@pytest.mark.parametrize("system", ["rocketmq", pytest.param("metaq", marks=pytest.mark.slow)])
 def test_no_rebalance_is_invented_or_lost(
     system: str, length_s: float, runs: ManyRuns, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

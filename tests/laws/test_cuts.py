@@ -11,7 +11,7 @@ from tests.udfs.shard.shard_script import FAR
 from udfs.group import coordinator
 
 
-@settings(max_examples=150, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=100, suppress_health_check=[HealthCheck.too_slow])
 @given(dice=dice, length=lengths, shards=st.integers(1, 3), tasks=st.integers(1, 3))
 # A group is deleted while commits of the next one of its name wait for the clock.
 @example(dice=Dice(2452), length=48, shards=1, tasks=1)
@@ -24,7 +24,7 @@ def test_rows_do_not_depend_on_how_the_input_was_cut(dice: Dice, length: int, sh
     assert finish(first) == finish(second)
 
 
-@settings(max_examples=30, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=20, suppress_health_check=[HealthCheck.too_slow])
 @given(dice=dice, length=st.integers(10, 120), shards=st.integers(1, 3))
 # A group is deleted, and made again within one batch: ends from before its first commit are not its own.
 @example(dice=Dice(265), length=33, shards=1)
@@ -36,7 +36,7 @@ def test_standstills_do_not_depend_on_how_the_input_was_cut(dice: Dice, length: 
     assert finish(first) == finish(second)
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=30, suppress_health_check=[HealthCheck.too_slow])
 @example(dice=Dice(136847), length=105, shards=1)
 @given(dice=dice, length=st.integers(10, 120), shards=st.integers(1, 3))
 def test_commits_that_go_back_do_not_depend_on_how_the_input_was_cut(dice: Dice, length: int, shards: int) -> None:
@@ -45,7 +45,7 @@ def test_commits_that_go_back_do_not_depend_on_how_the_input_was_cut(dice: Dice,
     assert finish(first) == finish(second)
 
 
-@settings(max_examples=150, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=100, suppress_health_check=[HealthCheck.too_slow])
 @given(dice=dice, length=lengths, before=st.integers(1, 3), after=st.integers(1, 3), flush=st.booleans())
 def test_a_state_that_moves_to_another_shard_count_continues_as_if_undisturbed(
     dice: Dice, length: int, before: int, after: int, flush: bool
