@@ -11,6 +11,7 @@ from streaming.tables.errors import AmbiguousError, NotFoundError
 from streaming.tables.schema import REBALANCES, Row
 from streaming.terminal.format import time_text
 from streaming.terminal.member_names import is_opaque
+from streaming.views.name_checks import one_group
 from streaming.views.reader import Reader
 
 _CANDIDATES_SHOWN = 5
@@ -36,6 +37,18 @@ def one_rebalance(reader: Reader, prefix: str) -> Row:
         more = ", …" if len(found) > _CANDIDATES_SHOWN else ""
         raise AmbiguousError(f"{len(found)} rebalances have an id that begins with {prefix}: {names}{more}")
     return (exact or found)[0]
+
+
+def last_rebalance_of(reader: Reader, group: str, cluster: str | None = None) -> str:
+    """Return the id of a group's last rebalance.
+
+    Raises:
+        NotFoundError: There is no such group, or none of its rebalances was seen. AmbiguousError: See ``one_group``.
+    """
+    found: str | None = one_group(reader, group, cluster)["last_rebalance_id"]
+    if found is None:
+        raise NotFoundError(f"no rebalance of group {group} was seen")
+    return found
 
 
 def causes_text(row: Row, name_of: Callable[[str], str] = str) -> str:
