@@ -10,6 +10,7 @@ every sixteenth generation names all members.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import groupby
 from typing import Final, TypeAlias
 
 from udfs.group.assignment.move_costs import MoveCost
@@ -111,21 +112,51 @@ def pack_reassignment(
         costs, outages: Values for queues that get an owner.
     """
     named = _Names(names, instance_ids)
-    topics: list[ReassignedTopic] = []
     held_before = _first_queues(changed) if generation % NAMED_EVERY and _are_many(changed) else {}
-    place: tuple[str, str | None] | None = None
-    first: Mapping[str, int] = {}
-    runs, shift = _Runs(), 0
+    topics = []
+    for place, of_topic in groupby(changed, key=_topic_and_broker):
+        runs = _Runs()
+        costs_of_topic = _pack_topic(runs, before, of_topic, held_before.get(place, {}), named, pauses, costs, outages)
+        topics.append(ReassignedTopic(*place, runs.released, runs.assigned, inferred(place[0]), costs_of_topic))
+    if not topics:
+        return None
+    return QueuesReassigned(
+        origin=origin,
+        at=at,
+        generation=generation,
+        rebalance_id=rebalance_id,
+        members=named.members,
+        topics=topics,
+    )
+
+
+def _topic_and_broker(change: Changed) -> tuple[str, str | None]:
+    (topic, broker, _), _, _ = change
+    return topic, broker
+
+
+def _pack_topic(
+    runs: _Runs,
+    before: Owners,
+    changed: Iterable[Changed],
+    first: Mapping[str, int],
+    named: _Names,
+    pauses: Pauses,
+    costs: Mapping[Queue, MoveCost],
+    outages: SpanOutages | None,
+) -> list[QueueCost]:
+    """Add the changes of one topic and broker to its runs; return the costs of its queues.
+
+    Args:
+        first: For members that are written by a distance, the first changed queue that each owned alone.
+    """
+    found: list[QueueCost] = []
+    shift = 0
     for queue, old, new in changed:
         topic, broker, queue_id = queue
-        if (topic, broker) != place:
-            place = (topic, broker)
-            runs, shift = _Runs(), 0
-            topics.append(ReassignedTopic(topic, broker, runs.released, runs.assigned, inferred(topic)))
-            first = held_before.get(place, {})
         cost = costs.get(queue)
         if cost is not None:
-            topics[-1].costs.append(QueueCost(queue_id, *cost))
+            found.append(QueueCost(queue_id, *cost))
         if (len(old) < 2 and len(new) < 2) or not set(old) & set(new):  # single owners differ
             runs.release(queue_id, None)
         else:
@@ -144,16 +175,7 @@ def pack_reassignment(
                 runs.assign(queue_id, (None, shift, *times))
             else:
                 runs.assign(queue_id, (named.place(member), 0, *times))
-    if not topics:
-        return None
-    return QueuesReassigned(
-        origin=origin,
-        at=at,
-        generation=generation,
-        rebalance_id=rebalance_id,
-        members=named.members,
-        topics=topics,
-    )
+    return found
 
 
 def _are_many(changed: Iterable[Changed]) -> bool:

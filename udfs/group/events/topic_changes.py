@@ -7,7 +7,7 @@ in which order metadata came. Until then the reported assignment replaces the mi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final
 
 import msgspec
@@ -177,7 +177,7 @@ def _named(owners: Iterable[Queue], topic: str) -> int:
 def compute_generation(
     view: GroupView,
     topic_queues: QueuesByTopic,
-    guessed: list[str],
+    guessed: Sequence[str],
     reported: Owners | None,
     strategy: str | None,
     at: int,

@@ -125,10 +125,26 @@ def compare(
             causes.began(cause.at)
     _compare_members(view, snapshot, infos, evidence, patterns, event_id, at, causes)
     _compare_strategies(view, snapshot, infos, event_id, causes)
+    _compare_sizes(view, resized, made_again, evidence, counts, event_id, at, causes)
+    causes.notes = return_notes(view, infos, causes.departures, at)
+    causes.evidence_left = _evidence_left(view, causes, infos, resized, counts, at, members_at)
+    return causes
+
+
+def _compare_sizes(
+    view: GroupView,
+    resized: Mapping[str, tuple[int | None, int]],
+    made_again: Container[str],
+    evidence: Sequence[Evidence],
+    counts: Mapping[str, int],
+    event_id: str,
+    at: int,
+    causes: Causes,
+) -> None:
     for topic, (before, now) in sorted(resized.items()):
         if before == now and topic not in made_again:
             continue
-        if before is None and group.recorded is None:
+        if before is None and view.group.recorded is None:
             causes.add("topic_learned", topic=topic, detail=learned_detail(view, topic), event_id=event_id)
             continue
         proofs = (
@@ -138,13 +154,9 @@ def compare(
             and topic_proof.detail != FIRST_METADATA
             and not _exceeds(view, topic_proof, counts, at)
         )
-        proof = next(proofs, None)
         earlier = "unknown" if before is None else before
         detail = f"{earlier} -> {now}" + (MADE_AGAIN if topic in made_again else "")
-        causes.add("queue_count_changed", proof, topic=topic, detail=detail, event_id=event_id)
-    causes.notes = return_notes(view, infos, causes.departures, at)
-    causes.evidence_left = _evidence_left(view, causes, infos, resized, counts, at, members_at)
-    return causes
+        causes.add("queue_count_changed", next(proofs, None), topic=topic, detail=detail, event_id=event_id)
 
 
 def _compare_members(
