@@ -266,5 +266,6 @@ def _compute_awaited(context: GroupContext, awaited: Awaited, at: int, event_id:
     row = msgspec.structs.replace(group.row, queues=known_queues(context, group.counts))
     if target.recomputed:
         owners = group.reported if awaited.guessed else group.computed
-        row = with_balance(context, row, owners, topic_queues, at, event_id)
+        row, findings = with_balance(context, row, owners, topic_queues, at, event_id)
+        context.set_findings(findings, at)
     context.write_row(at, row)

@@ -46,7 +46,7 @@ from udfs.group.kafka.rebalance_pause import pauses_of, span_pauses
 from udfs.group.kafka.triggers import Causes, returned_members
 from udfs.group.members.client_ids import match_connections
 from udfs.group.members.descriptions import HIDDEN_FIELDS, update_description, update_session
-from udfs.group.members.duplicate_instances import note_replacements
+from udfs.group.members.duplicate_instances import DUPLICATE_INSTANCE, contended_found
 from udfs.group.members.static_members import returned
 from udfs.group.state.assignment_diff import held_only_by
 from udfs.group.state.group import Owners, Queue
@@ -252,7 +252,8 @@ def rename(
             )
             outdated |= update_description(context, member, reported, event_time, at)[1]
         context.open_session(member, at, former=former_id)
-    note_replacements(context, sorted(renamed.values()), at)
+    for contended in contended_found(context, sorted(renamed.values()), at):
+        context.set_finding(DUPLICATE_INSTANCE, contended, at)
     return outdated
 
 
