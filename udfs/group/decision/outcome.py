@@ -56,7 +56,8 @@ def outcome_of(
     differ = view.profile.needs_equal_subscriptions and subscription_sets > 1
     is_mixed = len(strategies) > 1 and not view.profile.members_vote
     names_strategies = is_mixed or (row.error or "").startswith(_NO_COMMON_STRATEGY)
-    blamed = () if much is None else _blamed(view, much, recent, row.event_time)
+    after = row.event_time if much is None else row.event_time - much.within_ms
+    blamed = [] if much is None else culprits(view, [clients for at, clients in recent if at > after])
     outcome = Outcome(
         system=view.system,
         at=row.event_time,
@@ -150,13 +151,6 @@ def _subscription_sets(view: GroupView) -> int:
     return len(
         {frozenset(topic for topic in topics if not view.is_quiet(topic)) for topics in distinct} - {frozenset()}
     )
-
-
-def _blamed(
-    view: GroupView, much: Flapping, recent: Iterable[tuple[int, Sequence[int]]], now: int
-) -> list[NamedClient]:
-    """Return the clients that caused the rebalances that are too many."""
-    return culprits(view, [clients for at, clients in recent if at > now - much.within_ms])
 
 
 def culprits(view: GroupView, caused: Iterable[Sequence[int]]) -> list[NamedClient]:

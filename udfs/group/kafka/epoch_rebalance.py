@@ -19,7 +19,7 @@ from udfs.group.kafka.epoch_topics import EpochTopics, topics_of_epoch
 from udfs.group.kafka.generation_causes import add_generation_triggers, subscribed_after
 from udfs.group.kafka.reported_generations import move_members, rename
 from udfs.group.kafka.topic_lives import TopicLives, lives_in, ownership_steps
-from udfs.group.kafka.triggers import Causes, compare
+from udfs.group.kafka.triggers import Causes, Shown, compare
 from udfs.group.members.departure_causes import INFERRED
 from udfs.group.members.descriptions import HIDDEN_FIELDS, update_description
 from udfs.group.state.assignment_diff import held_only_by
@@ -71,7 +71,7 @@ def take_epoch(context: GroupContext, outcome: EpochOutcome, names: Mapping[str,
     came = _under_first_ids(context, outcome, epoch.snapshot)
     for arrival in _arrivals(context, outcome, came):
         context.learn(arrival)
-    causes = _causes(context, epoch, came, topics)
+    causes = compare(context, _shown(epoch, came, topics))
     move_members(context, came, {info.member_id: info.member_id for info in came.members}, causes, at)
     _rename(context, epoch)
     if group.exists and not causes.triggers and epoch.reported == group.reported:
@@ -104,15 +104,14 @@ def _named(view: GroupView, outcome: EpochOutcome, names: Mapping[str, str]) -> 
     return _Epoch(outcome, lives, _snapshot(view, outcome, lives), lives.owners(outcome.owned), published)
 
 
-def _causes(view: GroupView, epoch: _Epoch, came: GroupSnapshot, topics: EpochTopics) -> Causes:
-    """Return what differs from the epoch before."""
-    return compare(
-        view,
+def _shown(epoch: _Epoch, came: GroupSnapshot, topics: EpochTopics) -> Shown:
+    """Return what is compared with the epoch before."""
+    return Shown(
         came,
         epoch.outcome.event_id,
         epoch.outcome.at,
         topics.resized,
-        made_again=epoch.lives.made_again,
+        epoch.lives.made_again,
         infers=False,
         members_at=epoch.outcome.began_at,
         patterns=epoch.outcome.patterns,

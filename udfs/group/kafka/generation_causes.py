@@ -12,7 +12,7 @@ from udfs.group.kafka.cooperative_steps import add_causes_of_steps
 from udfs.group.kafka.deleted_topics import TopicsNow, topics_now
 from udfs.group.kafka.polled_generations import add_causes_of_assignment, is_converging, lacks_subscriptions
 from udfs.group.kafka.topic_discovery import learned_topics
-from udfs.group.kafka.triggers import Causes, compare
+from udfs.group.kafka.triggers import Causes, Shown, compare
 from udfs.group.members.departure_causes import INFERRED
 from udfs.group.state.group import Owners, Queue
 from udfs.group.state.view import GroupView
@@ -59,7 +59,7 @@ def causes_of_generation(
     at: int,
 ) -> Causes:
     """Return what differs from the generation before, whose members are still set."""
-    causes = compare(view, snapshot, due.event_id, at, topics.resized, made_again=topics.now.made_again)
+    causes = compare(view, Shown(snapshot, due.event_id, at, topics.resized, topics.now.made_again))
     causes.learned = list(learned_topics(view, reported, at))
     if current is not None and snapshot.generation == current + 1 and snapshot.leader == view.group.leader:
         causes.leader = snapshot.leader

@@ -36,10 +36,8 @@ from udfs.group.kafka.generation_causes import (
     topics_of_generation,
 )
 from udfs.group.kafka.polled_generations import (
-    counted_generation,
     is_converging,
     is_counted,
-    is_polled,
     lacks_subscriptions,
 )
 from udfs.group.kafka.rebalance_pause import pauses_of, span_pauses
@@ -58,13 +56,11 @@ from udfs.strategies.registry import qualified_name
 
 
 def take_generation(context: GroupContext, due: DueEvent, snapshot: GroupSnapshot, at: int) -> bool:
-    """Apply a snapshot with a generation reported by the coordinator.
+    """Apply a snapshot with a generation of a coordinator, whose number polls may have counted.
 
     Returns: whether some of it is older than the current state.
     """
     group, current = context.group, context.group.generation
-    if is_polled(snapshot):
-        snapshot = msgspec.structs.replace(snapshot, generation=counted_generation(context, snapshot))
     generation = snapshot.generation or 0
     snapshot, names = _with_resolved_ids(context, snapshot)
     current = current if _counts_on(context, snapshot) else None
