@@ -16,7 +16,7 @@ from udfs.group.decision.commit_spans import settle_replaced
 from udfs.group.decision.rebalance import rebalance
 from udfs.group.kafka.epoch_target import EpochTarget, target_of_epoch
 from udfs.group.kafka.epoch_topics import EpochTopics, topics_of_epoch
-from udfs.group.kafka.generation_causes import add_generation_triggers, subscribed_after
+from udfs.group.kafka.generation_causes import add_causes_of_number, subscribed_after
 from udfs.group.kafka.reported_generations import move_members, rename
 from udfs.group.kafka.topic_lives import TopicLives, lives_in, ownership_steps
 from udfs.group.kafka.triggers import Causes, Shown, compare
@@ -26,8 +26,7 @@ from udfs.group.state.assignment_diff import held_only_by
 from udfs.group.state.epoch_outcome import EpochOutcome
 from udfs.group.state.group import Evidence, Owners, Queue
 from udfs.group.state.view import GroupView
-from udfs.model.events import SCHEMA_VERSION, GroupSnapshot, MemberInfo, QueueRef
-from udfs.model.group_api import DueEvent
+from udfs.model.events import MemberInfo
 from udfs.model.journal import Trigger
 from udfs.strategies.registry import qualified_name
 
@@ -39,12 +38,11 @@ class _Epoch(NamedTuple):
     """One epoch with its topics by name.
 
     Attributes:
-        snapshot: The group at its end. reported: The owners then. published: Its target; None if it has none.
+        reported: The owners at its end. published: Its target; None if it has none.
     """
 
     outcome: EpochOutcome
     lives: TopicLives
-    snapshot: GroupSnapshot
     reported: Owners
     published: Owners | None
 
@@ -66,13 +64,13 @@ def take_epoch(context: GroupContext, outcome: EpochOutcome, names: Mapping[str,
         describe(context, outcome.members, at)
         return
     overtake_awaited(context, at)
-    subscribed = subscribed_after(context, epoch.snapshot)
+    subscribed = subscribed_after(context, outcome.members)
     topics = topics_of_epoch(context, epoch.outcome, epoch.lives, subscribed, epoch.published)
-    came = _under_first_ids(context, outcome, epoch.snapshot)
+    came = _under_first_ids(context, outcome)
     for arrival in _arrivals(context, outcome, came):
         context.learn(arrival)
     causes = compare(context, _shown(epoch, came, topics))
-    move_members(context, came, {info.member_id: info.member_id for info in came.members}, causes, at)
+    move_members(context, came, {info.member_id: info.member_id for info in came}, causes, at, at)
     _rename(context, epoch)
     if group.exists and not causes.triggers and epoch.reported == group.reported:
         settle_replaced(context)
@@ -80,7 +78,7 @@ def take_epoch(context: GroupContext, outcome: EpochOutcome, names: Mapping[str,
         return
     context.use_up_evidence(causes.evidence_left)
     current = group.generation
-    begin_generation(context, outcome.epoch, None, [info.member_id for info in epoch.snapshot.members], polled=False)
+    begin_generation(context, outcome.epoch, None, [info.member_id for info in outcome.members], polled=False)
     _add_causes_of_epoch(context, epoch, current, causes)
     if group.recorded is not None and epoch.lives.ids is not None:
         group.recorded.note_ids(epoch.lives.ids)
@@ -101,13 +99,16 @@ def _named(view: GroupView, outcome: EpochOutcome, names: Mapping[str, str]) -> 
     """Return an epoch with its topics by name."""
     lives = lives_in(view.group.recorded, outcome, names)
     published = None if outcome.target is None else lives.owners(outcome.target)
-    return _Epoch(outcome, lives, _snapshot(view, outcome, lives), lives.owners(outcome.owned), published)
+    return _Epoch(outcome, lives, lives.owners(outcome.owned), published)
 
 
-def _shown(epoch: _Epoch, came: GroupSnapshot, topics: EpochTopics) -> Shown:
+def _shown(epoch: _Epoch, came: Sequence[MemberInfo], topics: EpochTopics) -> Shown:
     """Return what is compared with the epoch before."""
     return Shown(
         came,
+        epoch.reported,
+        epoch.outcome.strategy,
+        epoch.outcome.departures,
         epoch.outcome.event_id,
         epoch.outcome.at,
         topics.resized,
@@ -171,7 +172,7 @@ def describe(context: GroupContext, infos: Iterable[MemberInfo], at: int) -> Non
 
 def _rename(context: GroupContext, epoch: _Epoch) -> None:
     """Give static members their new ids from when they came back; their spans are split among the steps then."""
-    infos, members = {info.member_id: info for info in epoch.snapshot.members}, context.group.members
+    infos, members = {info.member_id: info for info in epoch.outcome.members}, context.group.members
     for back_at, former_id, member_id in epoch.outcome.renamed:
         if former_id in members and member_id not in members:
             renamed = {former_id: member_id}
@@ -180,8 +181,8 @@ def _rename(context: GroupContext, epoch: _Epoch) -> None:
             members = context.group.members
 
 
-def _under_first_ids(view: GroupView, outcome: EpochOutcome, snapshot: GroupSnapshot) -> GroupSnapshot:
-    """Return a snapshot with members under the ids they came with; some have returned under others within the epoch.
+def _under_first_ids(view: GroupView, outcome: EpochOutcome) -> Sequence[MemberInfo]:
+    """Return the members under the ids they came with; some have returned under others within the epoch.
 
     How a member that was there before is described under its later id is no part of its session under the first one.
     """
@@ -201,26 +202,7 @@ def _under_first_ids(view: GroupView, outcome: EpochOutcome, snapshot: GroupSnap
         described = {"subscriptions": info.subscriptions, "joined_at": info.joined_at}
         return msgspec.structs.replace(then, member_id=first_id, **described)
 
-    return msgspec.structs.replace(snapshot, members=tuple(map(as_first, snapshot.members))) if first else snapshot
-
-
-def _snapshot(view: GroupView, outcome: EpochOutcome, lives: TopicLives) -> GroupSnapshot:
-    """Return an outcome as a snapshot of the group."""
-    return GroupSnapshot(
-        schema_version=SCHEMA_VERSION,
-        event_time=outcome.at,
-        system=view.system,
-        cluster=view.facts.cluster,
-        group=view.facts.group_id,
-        generation=outcome.epoch,
-        strategy=outcome.strategy,
-        members=outcome.members,
-        assignments={
-            member_id: tuple(QueueRef(topic, number) for topic, _, number in lives.queues(held))
-            for member_id, held in outcome.owned.items()
-        },
-        departures=outcome.departures,
-    )
+    return tuple(map(as_first, outcome.members)) if first else outcome.members
 
 
 def _pauses(before: Owners, steps: list[tuple[int, Owners]]) -> QueuePauses:
@@ -239,9 +221,9 @@ def _pauses(before: Owners, steps: list[tuple[int, Owners]]) -> QueuePauses:
     return pauses
 
 
-def _arrivals(view: GroupView, outcome: EpochOutcome, came: GroupSnapshot) -> Iterator[Evidence]:
+def _arrivals(view: GroupView, outcome: EpochOutcome, came: Sequence[MemberInfo]) -> Iterator[Evidence]:
     """Yield the events that described members, which causes name."""
-    for info, now in zip(came.members, outcome.members, strict=True):
+    for info, now in zip(came, outcome.members, strict=True):
         event_id = outcome.event_ids.get(now.member_id)
         if event_id is None:
             continue
@@ -256,10 +238,12 @@ def _add_causes_of_epoch(view: GroupView, epoch: _Epoch, current: int | None, ca
     """Add the causes that the epoch itself shows; epochs of another protocol may restart."""
     recorded, outcome = view.group.recorded, epoch.outcome
     is_first = recorded is not None and recorded.is_first
-    due = DueEvent(epoch.snapshot, outcome.event_id)
-    add_generation_triggers(
-        view, due, epoch.snapshot, None if is_first and view.group.exists else current, None, causes, outcome.at
-    )
+    before = None if is_first and view.group.exists else current
+    add_causes_of_number(view, outcome.epoch, before, causes, outcome.event_id)
+    if not causes.triggers:
+        causes.add("unexplained", event_id=outcome.event_id)
+    causes.explain(view.group.preparing_reason)
+    causes.add_notes()
 
 
 def _with_likely_assignor(view: GroupView, outcome: EpochOutcome) -> EpochOutcome:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from udfs.group.batch.finding_texts import counted
@@ -59,7 +59,18 @@ def causes_of_generation(
     at: int,
 ) -> Causes:
     """Return what differs from the generation before, whose members are still set."""
-    causes = compare(view, Shown(snapshot, due.event_id, at, topics.resized, topics.now.made_again))
+    shown = Shown(
+        snapshot.members,
+        reported,
+        snapshot.strategy,
+        snapshot.departures or (),
+        due.event_id,
+        at,
+        topics.resized,
+        topics.now.made_again,
+        snapshot.joined_at,
+    )
+    causes = compare(view, shown)
     causes.learned = list(learned_topics(view, reported, at))
     if current is not None and snapshot.generation == current + 1 and snapshot.leader == view.group.leader:
         causes.leader = snapshot.leader
@@ -71,7 +82,7 @@ def _subscribed(view: GroupView, snapshot: GroupSnapshot, reported: Owners | Non
 
     In that case a deleted topic stays, and so does a topic whose queues may all be moving to other members.
     """
-    topics = subscribed_after(view, snapshot)
+    topics = subscribed_after(view, snapshot.members)
     if not lacks_subscriptions(snapshot) or not snapshot.members:
         return topics
     assigned = {queue[0] for queue in reported or ()}
@@ -79,9 +90,9 @@ def _subscribed(view: GroupView, snapshot: GroupSnapshot, reported: Owners | Non
     return topics | assigned | {topic for topic in left if is_converging(snapshot) or not view.queues_at(topic, at)}
 
 
-def subscribed_after(view: GroupView, snapshot: GroupSnapshot) -> set[str]:
-    """Return the topics that members of a snapshot subscribe to."""
-    return {topic for info in snapshot.members for topic in _subscriptions(view, info)}
+def subscribed_after(view: GroupView, members: Iterable[MemberInfo]) -> set[str]:
+    """Return the topics that the members of a new generation subscribe to."""
+    return {topic for info in members for topic in _subscriptions(view, info)}
 
 
 def _subscriptions(view: GroupView, info: MemberInfo) -> tuple[str, ...]:
@@ -101,16 +112,11 @@ def add_generation_triggers(
     at: int,
 ) -> list[Queue]:
     """Add the causes that the generation itself shows; return the queues that a cooperative rebalance released."""
-    group, generation, event_id = view.group, snapshot.generation or 0, due.event_id
+    group, event_id = view.group, due.event_id
     handed = [queue for queue in group.revoked_pending if queue in (reported or {})]
     if handed and group.members_decided:
         causes.add("cooperative_follow_up", event_id=event_id, detail=counted(len(handed), "queue") + " released")
-    if current is not None and group.exists and generation <= current:
-        detail = f"generation {current} -> {generation}"
-        causes.add("coordinator_changed", detail=detail, event_id=event_id)
-    if not group.exists:
-        is_first = current is None and (generation > 1 or group.polled)
-        causes.add("group_created", event_id=event_id, detail="first seen" if is_first else None)
+    add_causes_of_number(view, snapshot.generation or 0, current, causes, event_id)
     if due.late:
         causes.add("late_evidence", detail=reported_late(snapshot.event_time, at), event_id=event_id)
     add_causes_of_steps(group, snapshot, reported, causes, event_id)
@@ -125,6 +131,15 @@ def add_generation_triggers(
     causes.explain(group.preparing_reason)
     causes.add_notes()
     return handed
+
+
+def add_causes_of_number(view: GroupView, generation: int, current: int | None, causes: Causes, event_id: str) -> None:
+    """Add that a coordinator counts anew, or that the group is new."""
+    if current is not None and view.group.exists and generation <= current:
+        causes.add("coordinator_changed", detail=f"generation {current} -> {generation}", event_id=event_id)
+    if not view.group.exists:
+        is_first = current is None and (generation > 1 or view.group.polled)
+        causes.add("group_created", event_id=event_id, detail="first seen" if is_first else None)
 
 
 def _add_returns(causes: Causes, event_id: str | None) -> None:

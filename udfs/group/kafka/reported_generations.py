@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import msgspec
 
@@ -113,7 +113,7 @@ def _take_new_generation(
     topics = topics._replace(now=left_out)
     context.use_up_evidence(evidence_after(context, causes.evidence_left, topics.now, topics.subscribed, reported, at))
     before = group.reported if group.has_reported else group.computed
-    outdated |= move_members(context, snapshot, names, causes, at)
+    outdated |= move_members(context, snapshot.members, names, causes, snapshot.event_time, at)
     member_ids = [info.member_id for info in snapshot.members]
     begin_generation(context, generation, snapshot.leader, member_ids, polled=is_counted(snapshot))
     if reported is not None:
@@ -186,22 +186,27 @@ def _plan(
 
 
 def move_members(
-    context: GroupContext, snapshot: GroupSnapshot, names: Mapping[str, str], causes: Causes, at: int
+    context: GroupContext,
+    members: Iterable[MemberInfo],
+    names: Mapping[str, str],
+    causes: Causes,
+    own: int,
+    at: int,
 ) -> bool:
-    """End the sessions of departed members, begin those of new ones, update the others, in the snapshot's order."""
+    """End the sessions of departed members, begin those of new ones, update the others, in this order."""
     group, outdated = context.group, False
     for member_id, cause in sorted(causes.departures.items()):
         context.close_session(member_id, at, cause.at, cause.reason)
     forget_owned(group)  # the owned queues that members reported belong to another generation
-    for info in snapshot.members:
+    for info in members:
         member = group.members.get(info.member_id)
         if member is None:
             # Records show when a member joined; a snapshot that is not restored does not.
             joined_at = at if group.recorded is None or info.joined_at is None else info.joined_at
             name = names[info.member_id]
-            outdated |= arrive_by_snapshot(context, info.member_id, info, snapshot.event_time, joined_at, name=name)
+            outdated |= arrive_by_snapshot(context, info.member_id, info, own, joined_at, name=name)
             continue
-        changed, is_outdated = update_description(context, member, info, snapshot.event_time, at)
+        changed, is_outdated = update_description(context, member, info, own, at)
         outdated |= is_outdated
         if changed - set(HIDDEN_FIELDS):
             context.change_session(member, at)

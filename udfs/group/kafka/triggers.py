@@ -85,6 +85,8 @@ class Shown(NamedTuple):
     """What a new generation shows.
 
     Attributes:
+        members: Its members. owners: The whole assignment, if it is known. strategy: The strategy, if one is named.
+        departures: How members departed, as far as it says. joined_at: When they had joined.
         resized: The queue counts of topics subscribed in both generations: before, now.
         made_again: Topics among them that were re-created under that name.
         infers: Departures are inferred from commits up to the generation.
@@ -94,11 +96,15 @@ class Shown(NamedTuple):
         counts: How many queues the new generation shows of each topic, if metadata may have shown more since.
     """
 
-    snapshot: GroupSnapshot
+    members: Sequence[MemberInfo]
+    owners: Owners | None
+    strategy: str | None
+    departures: Sequence[Departure]
     event_id: str
     at: int
     resized: Mapping[str, tuple[int | None, int]]
     made_again: Container[str] = ()
+    joined_at: int | None = None
     infers: bool = True
     members_at: int | None = None
     patterns: Mapping[str, str] = MappingProxyType({})
@@ -107,19 +113,19 @@ class Shown(NamedTuple):
 
 def compare(view: GroupView, shown: Shown) -> Causes:
     """Compare a new generation with the current one."""
-    snapshot, at = shown.snapshot, shown.at
+    at = shown.at
     causes, group = Causes(), view.group
-    infos = {info.member_id: info for info in snapshot.members}
+    infos = {info.member_id: info for info in shown.members}
     evidence = [remembered for remembered in group.evidence if remembered.time <= at]
     departed = [member_id for member_id in group.members if member_id not in infos]
     # If no member stays, the departure of the last one would have ended the rebalance at once.
     has_other_cause = len(departed) != 1 or not infos or bool(infos.keys() - group.members.keys())
     has_other_cause |= any(before != now for before, now in shown.resized.values())
-    joined_at = snapshot.joined_at or group.join_ended_at
+    joined_at = shown.joined_at or group.join_ended_at
     inferred = {}
     if shown.infers:
         inferred = infer_departures(view, departed, at, joined_at=joined_at, has_other_cause=has_other_cause)
-    causes.departures = _departures(view, snapshot, departed, inferred, at, shown.event_id)
+    causes.departures = _departures(view, shown.departures, departed, inferred, at, shown.event_id)
     for member_id, cause in causes.departures.items():
         causes.triggers.append(
             Trigger(kind=cause.kind, member_id=member_id, detail=cause.detail, event_id=cause.event_id)
@@ -166,8 +172,7 @@ def _compare_members(
             causes.add("member_joined", proof, member_id=member_id, event_id=event_id)
         elif _subscribes_otherwise(member, info):
             proof = _newest(evidence, "subscription_changed", member_id)
-            held_now = (shown.snapshot.assignments or {}).values()
-            assigned = assigned or {queue.topic for held in held_now for queue in held}
+            assigned = assigned or {queue[0] for queue in shown.owners or ()}
             pattern = shown.patterns.get(member_id)
             topic, detail = subscription_change(view, member, info, pattern, assigned, shown.at)
             causes.add(
@@ -185,8 +190,8 @@ def _compare_strategies(view: GroupView, shown: Shown, infos: Mapping[str, Membe
     group = view.group
     if not group.members or not infos:
         return
-    if shown.snapshot.strategy:
-        now = qualified_name(shown.snapshot.strategy, view.system)
+    if shown.strategy:
+        now = qualified_name(shown.strategy, view.system)
         before = group.last_strategy
         if before is not None and qualified_name(before, view.system) != now:
             causes.add("strategy_changed", detail=f"{before} -> {now}", event_id=shown.event_id)
@@ -208,13 +213,13 @@ def returned_members(view: GroupView, snapshot: GroupSnapshot, at: int, event_id
     its instance id. A departure inferred only from commits is no such sign: a restarting member stops committing, too.
     """
     found = returned(view.group, snapshot.members)
-    departures = _departures(view, snapshot, list(found), {}, at, event_id)
+    departures = _departures(view, snapshot.departures or (), list(found), {}, at, event_id)
     return {former_id: found[former_id] for former_id, cause in departures.items() if cause.kind == "member_gone"}
 
 
 def _departures(
     view: GroupView,
-    snapshot: GroupSnapshot,
+    named: Sequence[Departure],
     departed: Sequence[str],
     inferred: Mapping[str, Inferred],
     at: int,
@@ -223,9 +228,7 @@ def _departures(
     """Return how the members departed that are missing from a generation, sorted."""
     group, found = view.group, dict[str, DepartureCause]()
     evidence = [proof for proof in group.evidence if proof.time <= at]
-    departures = match_departures(
-        [group.members[departed_id] for departed_id in sorted(departed)], snapshot.departures or ()
-    )
+    departures = match_departures([group.members[departed_id] for departed_id in sorted(departed)], named)
     for member_id in sorted(departed):
         since = view.last_heartbeat_or_none(member_id, at) or 0
         own = [proof for proof in evidence if proof.member_id == member_id and proof.time >= since]
