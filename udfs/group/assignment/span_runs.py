@@ -10,7 +10,6 @@ every sixteenth generation names all members.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from itertools import groupby
 from typing import Final, TypeAlias
 
 from udfs.group.assignment.move_costs import MoveCost
@@ -113,11 +112,7 @@ def pack_reassignment(
     """
     named = _Names(names, instance_ids)
     held_before = _first_queues(changed) if generation % NAMED_EVERY and _are_many(changed) else {}
-    topics = []
-    for place, of_topic in groupby(changed, key=_topic_and_broker):
-        runs = _Runs()
-        costs_of_topic = _pack_topic(runs, before, of_topic, held_before.get(place, {}), named, pauses, costs, outages)
-        topics.append(ReassignedTopic(*place, runs.released, runs.assigned, inferred(place[0]), costs_of_topic))
+    topics = _packed(before, changed, held_before, named, inferred, pauses, costs, outages)
     if not topics:
         return None
     return QueuesReassigned(
@@ -130,33 +125,35 @@ def pack_reassignment(
     )
 
 
-def _topic_and_broker(change: Changed) -> tuple[str, str | None]:
-    (topic, broker, _), _, _ = change
-    return topic, broker
-
-
-def _pack_topic(
-    runs: _Runs,
+def _packed(
     before: Owners,
-    changed: Iterable[Changed],
-    first: Mapping[str, int],
+    changed: Sequence[Changed],
+    held_before: Mapping[tuple[str, str | None], Mapping[str, int]],
     named: _Names,
+    inferred: Callable[[str], bool],
     pauses: Pauses,
     costs: Mapping[Queue, MoveCost],
     outages: SpanOutages | None,
-) -> list[QueueCost]:
-    """Add the changes of one topic and broker to its runs; return the costs of its queues.
+) -> list[ReassignedTopic]:
+    """Return the changes of each topic and broker as runs.
 
     Args:
-        first: For members that are written by a distance, the first changed queue that each owned alone.
+        held_before: The result of ``_first_queues``; members that are not in it are named.
     """
-    found: list[QueueCost] = []
-    shift = 0
+    topics: list[ReassignedTopic] = []
+    place: tuple[str, str | None] | None = None
+    first: Mapping[str, int] = {}
+    runs, shift = _Runs(), 0
     for queue, old, new in changed:
         topic, broker, queue_id = queue
+        if (topic, broker) != place:
+            place = (topic, broker)
+            runs, shift = _Runs(), 0
+            topics.append(ReassignedTopic(topic, broker, runs.released, runs.assigned, inferred(topic)))
+            first = held_before.get(place, {})
         cost = costs.get(queue)
         if cost is not None:
-            found.append(QueueCost(queue_id, *cost))
+            topics[-1].costs.append(QueueCost(queue_id, *cost))
         if (len(old) < 2 and len(new) < 2) or not set(old) & set(new):  # single owners differ
             runs.release(queue_id, None)
         else:
@@ -175,7 +172,7 @@ def _pack_topic(
                 runs.assign(queue_id, (None, shift, *times))
             else:
                 runs.assign(queue_id, (named.place(member), 0, *times))
-    return found
+    return topics
 
 
 def _are_many(changed: Iterable[Changed]) -> bool:
